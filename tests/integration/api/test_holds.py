@@ -1,6 +1,7 @@
 """Holds on nodes: placed, shown, released; and no action that touches a held node is created."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,12 +15,14 @@ from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.holds import OVERRIDDEN
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.task_graph.layers import Layer, ReleaseId
 from shipyard_api.storage import tables as t
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.factories import group_entry, strategy_document
 from tests.integration.api.recorded import record
 from tests.integration.api.test_site_nodes import members, names
 from tests.integration.api.wire import JSON, Caller, Site, everything_said, messages, small_design
+from tests.task_graphs import group, task
 
 LATER = (datetime.now(UTC) + timedelta(days=300)).strftime("%Y-%m-%dT%H:%M:%S.000000Z")
 DISK = {"reason": "new disk", "kind": "hardware", "until": LATER}
@@ -141,6 +144,10 @@ def test_an_action_that_touches_a_held_node_is_refused_with_every_hold(site: Sit
 
 
 def test_actions_that_touch_no_held_node_are_created(site: Site, engine: sa.Engine, held: str) -> None:
+    with site.store.begin() as tx:
+        release = tx.software.release(ReleaseId(1))
+        assert release
+        tx.software.save_release(replace(release, layer=Layer((group("web"), task("one", groups=["web"])))))
     update = {"name": "update_software", "parameters": {"nodes": "n1"}}
     assert site.admin.act(json.dumps(update)).status == falcon.HTTP_409
     created = site.admin.act('{"name": "update_software", "parameters": {"nodes": "n2"}}').json["id"]

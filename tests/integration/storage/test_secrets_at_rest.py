@@ -167,13 +167,13 @@ def test_those_who_need_a_key_at_the_same_time_get_the_same(engine: sa.Engine) -
 def test_who_comes_second_takes_the_key_of_the_first(engine: sa.Engine) -> None:
     fingerprint = store(engine, FIRST).fingerprint(b"x")
     with engine.begin() as connection:
-        (key,) = connection.execute(sa.delete(t.store_keys).returning(t.store_keys)).mappings()
+        key = connection.execute(sa.delete(t.store_keys).returning(t.store_keys)).one()
     waits = sa.text(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     )
 
     with ThreadPoolExecutor(1) as other, engine.connect() as first, engine.connect() as watching:
-        first.execute(t.store_keys.insert().values(**key))
+        first.execute(t.store_keys.insert().values(tuple(key)))
         second = other.submit(store(engine, FIRST).fingerprint, b"x")
         deadline = time.monotonic() + 10
         while not watching.execute(waits).scalar_one() and time.monotonic() < deadline:

@@ -2,11 +2,20 @@
 
 import io
 import signal
+from collections.abc import Iterator
 
 import pytest
 from rich.text import Text
 
 from shipyard_api.cli.output.live_screen import live_screen
+
+
+@pytest.fixture(autouse=True)
+def _interruptible() -> Iterator[None]:
+    """Take SIGINT, which programs ignore that a shell has started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize(
