@@ -14,17 +14,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import requests
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 import shipyard_simulators
 from tests.acceptance.programs import marked, up
 from tests.conftest import ROOT
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 FLAGS = [
     "--no-sandbox",
@@ -86,8 +84,7 @@ def playing(scenario: str) -> Iterator[Stack]:
 def browser() -> Iterator[Browser]:
     if not CHROMIUM:
         pytest.skip("Chromium is not installed; set CHROMIUM to its path")
-    from playwright.sync_api import sync_playwright
-
+    expect.set_options(timeout=30_000)
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
@@ -130,7 +127,7 @@ def watch(page: Page, scenario: str, verdict: str) -> None:
     page.locator(".facts").get_by_text("Verdict so far").wait_for()
     page.locator(".graph .card").first.wait_for()
     page.locator(".facts").get_by_text("Verdict", exact=True).wait_for(timeout=90_000)
-    assert value.inner_text() == verdict
+    expect(value).to_have_text(verdict)
     page.screenshot(path=BUILD / f"{scenario}.png")
 
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from playwright.sync_api import expect
+
 from tests.page.conftest import Stack, pages, playing, watch
 
 GROUPS = ("control-nodes", "compute-nodes-1", "compute-nodes-2", "monitoring-nodes", "ntp-node")
 
 
-def cards(page: Any) -> dict[str, str]:
-    """Return the state of each group as its card shows it."""
-    page.locator(".graph .card").nth(len(GROUPS) - 1).wait_for()
-    shown = page.locator(".graph .card").all()
-    return {card.locator(".name b").inner_text(): card.locator(".state").inner_text().strip() for card in shown}
-
-
 def check(page: Any, failed: list[str], by_dependency: list[str]) -> None:
+    """Check the state of each group as its card shows it, and the failures."""
     expected = dict.fromkeys(GROUPS, "succeeded") | dict.fromkeys(failed, "failed")
-    assert cards(page) == expected | dict.fromkeys(by_dependency, "dependency failed")
-    assert page.locator(".failure h3 a").all_inner_texts() == failed
+    for name, state in (expected | dict.fromkeys(by_dependency, "dependency failed")).items():
+        expect(page.locator(".graph .card", has_text=name).locator(".state")).to_have_text(state)
+    expect(page.locator(".graph .card")).to_have_count(len(GROUPS))
+    expect(page.locator(".failure h3 a")).to_have_text(failed)
 
 
 def test_everything_succeeds(browser: Any) -> None:
@@ -27,7 +25,7 @@ def test_everything_succeeds(browser: Any) -> None:
         page = open_one()
         watch(page, "calm", "Succeeded")
         check(page, [], [])
-        assert "4 of 4, needs 2" in page.locator(".needs").all_inner_texts()
+        expect(page.locator(".needs", has_text="4 of 4, needs 2").first).to_be_visible()
 
 
 def test_a_critical_group_fails_and_its_dependents_are_folded_below_it(browser: Any) -> None:
@@ -37,14 +35,16 @@ def test_a_critical_group_fails_and_its_dependents_are_folded_below_it(browser: 
         watch(page, "ntp-prepare-fails", "Failed")
         check(page, ["ntp-node"], dependents)
         folded = page.locator(".failure details")
-        assert folded.locator("summary").inner_text() == "3 groups failed because of it"
-        assert not folded.locator("ul").is_visible()
+        expect(folded.locator("summary")).to_have_text("3 groups failed because of it")
+        expect(folded.locator("ul")).to_be_hidden()
         folded.locator("summary").click()
-        assert {text.split(" ")[0] for text in folded.locator(".chip").all_inner_texts()} == set(dependents)
+        expect(folded.locator(".chip")).to_have_count(len(dependents))
+        for name in dependents:
+            expect(folded.locator(".chip", has_text=name)).to_be_visible()
         page.get_by_role("button", name="Retry").click()
         dialog = page.get_by_role("dialog")
         dialog.get_by_text("13 nodes").wait_for()
-        assert "keeps 3 that are deployed" in dialog.inner_text()
+        expect(dialog).to_contain_text("keeps 3 that are deployed")
 
 
 def test_a_group_fails_that_is_not_critical(stack: Stack, open_page: Any) -> None:
@@ -52,8 +52,8 @@ def test_a_group_fails_that_is_not_critical(stack: Stack, open_page: Any) -> Non
     check(page, ["compute-nodes-2"], [])
 
     card = page.locator(".card", has_text="compute-nodes-2")
-    assert card.locator(".needs").inner_text() == "0 of 4, needs 2"
-    assert page.locator(".card", has_text="control-nodes").locator(".badge").inner_text() == "critical"
+    expect(card.locator(".needs")).to_have_text("0 of 4, needs 2")
+    expect(page.locator(".card", has_text="control-nodes").locator(".badge")).to_have_text("critical")
 
 
 def test_a_cell_opens_the_history_of_its_node(stack: Stack, open_page: Any) -> None:
@@ -63,8 +63,8 @@ def test_a_cell_opens_the_history_of_its_node(stack: Stack, open_page: Any) -> N
 
     drawer = page.get_by_role("complementary")
     drawer.get_by_role("heading", name="cmp02-1").wait_for()
-    assert "curtin: no bootable disk" in drawer.locator("blockquote").inner_text()
-    assert drawer.locator(".history > li").count() == 1
-    assert drawer.get_by_role("link", name="job").count() == 2
+    expect(drawer.locator("blockquote")).to_contain_text("curtin: no bootable disk")
+    expect(drawer.locator(".history > li")).to_have_count(1)
+    expect(drawer.get_by_role("link", name="job")).to_have_count(2)
     page_of_it = drawer.get_by_role("link", name="Open in the provisioner")
-    assert page_of_it.get_attribute("href") == "https://provisioner.example/nodes/cmp02-1"
+    expect(page_of_it).to_have_attribute("href", "https://provisioner.example/nodes/cmp02-1")

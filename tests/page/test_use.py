@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.page.conftest import BUILD, Stack
 
 
 def test_the_token_of_an_address_signs_in_and_is_erased(stack: Stack, open_page: Any) -> None:
     page = open_page()
-    page.get_by_text("Live").wait_for()
+    page.get_by_text("Live", exact=True).wait_for()
 
     assert page.url == f"{stack.url}/"
     page.reload()
-    page.get_by_text("Live").wait_for()
+    page.get_by_text("Live", exact=True).wait_for()
     page.get_by_role("button", name="Sign out").click()
     page.get_by_label("Token").wait_for()
     assert page.evaluate("sessionStorage.length") == 0
@@ -29,7 +31,7 @@ def test_a_wrong_token_is_refused_and_a_right_one_is_taken(stack: Stack, open_pa
     page.get_by_role("alert").get_by_text("not valid").wait_for()
     field.fill(stack.token)
     field.press("Enter")
-    page.get_by_text("Live").wait_for()
+    page.get_by_text("Live", exact=True).wait_for()
 
 
 def test_nodes_are_reached_by_keys_and_the_address_keeps_what_is_open(stack: Stack, open_page: Any) -> None:
@@ -37,6 +39,7 @@ def test_nodes_are_reached_by_keys_and_the_address_keeps_what_is_open(stack: Sta
     canvas = page.locator("canvas[tabindex]")
     canvas.focus()
     page.keyboard.press("ArrowRight")
+    expect(page.locator("#cell-now")).not_to_be_empty()
     announced = page.locator("#cell-now").inner_text()
     page.keyboard.press("Enter")
     page.get_by_role("complementary").wait_for()
@@ -45,7 +48,7 @@ def test_nodes_are_reached_by_keys_and_the_address_keeps_what_is_open(stack: Sta
     assert f"node={name}" in page.url
     other = open_page(page.url.removeprefix(f"{stack.url}/"))
     other.get_by_role("complementary").get_by_role("heading", name=name).wait_for()
-    assert other.get_by_role("button", name="by rack").get_attribute("aria-pressed") == "true"
+    expect(other.get_by_role("button", name="by rack")).to_have_attribute("aria-pressed", "true")
     page.keyboard.press("Escape")
     page.get_by_role("complementary").wait_for(state="detached")
     page.go_back()
@@ -64,12 +67,13 @@ def test_every_view_opens_without_a_fault(stack: Stack, open_page: Any, view: st
 def test_the_plan_is_drawn_below_what_happened(stack: Stack, open_page: Any) -> None:
     page = open_page(f"?action={stack.action}&view=timeline")
     page.locator(".gantt i.planned").first.wait_for()
-    assert page.locator(".gantt [title*=', planned: ']").count() == page.locator(".gantt-row").count()
-    assert page.get_by_role("img", name="control-nodes, planned: prepare for").count() == 1
-    phase = page.get_by_role("img", name="control-nodes, prepare: success").get_attribute("title")
-    assert "; planned " in phase
+    expect(page.locator(".gantt-row")).to_have_count(5)
+    expect(page.locator(".gantt [title*=', planned: ']")).to_have_count(5)
+    expect(page.get_by_role("img", name="control-nodes, planned: prepare for")).to_have_count(1)
+    phase = page.get_by_role("img", name="control-nodes, prepare: success")
+    expect(phase).to_have_attribute("title", re.compile("; planned "))
     failed = page.locator(".gantt-row", has_text="compute-nodes-2").locator(".gantt-note")
-    assert failed.inner_text().startswith("failed, due at ")
+    expect(failed).to_have_text(re.compile("^failed, due at "))
 
 
 def test_a_new_action_shows_what_it_will_touch_before_it_can_be_started(stack: Stack, open_page: Any) -> None:
@@ -79,9 +83,9 @@ def test_a_new_action_shows_what_it_will_touch_before_it_can_be_started(stack: S
     assert dialog.get_by_role("button", name="Start").count() == 0
     dialog.get_by_role("button", name="Show what it will touch").click()
     dialog.get_by_role("button", name="Start deploy_site").wait_for()
-    assert "16 nodes of 16" in dialog.inner_text()
+    expect(dialog).to_contain_text("16 nodes of 16")
     dialog.get_by_text("succeeds with").wait_for()
-    assert dialog.get_by_role("columnheader", name="Meets them").count() == 1
+    expect(dialog.get_by_role("columnheader", name="Meets them")).to_have_count(1)
     before = len(stack.ask("GET", "actions"))
     page.keyboard.press("Escape")
     dialog.wait_for(state="detached")
@@ -100,18 +104,19 @@ def test_a_hold_is_placed_and_released(stack: Stack, open_page: Any) -> None:
 
 def test_a_server_that_does_not_answer_is_said_and_found_again(stack: Stack, open_page: Any) -> None:
     page = open_page()
-    page.get_by_text("Live").wait_for()
+    page.get_by_text("Live", exact=True).wait_for()
+    page.locator(".graph .card").first.wait_for()
     page.route("**/api/**", lambda route: route.abort())
     page.evaluate("window.dispatchEvent(new Event('online'))")
     page.get_by_role("alert").get_by_text("does not answer").wait_for()
-    assert page.locator(".graph .card").count() > 0
+    expect(page.locator(".graph .card").first).to_be_visible()
     page.unroute("**/api/**")
-    page.get_by_text("Live").wait_for(timeout=20_000)
+    page.get_by_text("Live", exact=True).wait_for(timeout=20_000)
 
 
 def test_what_changes_during_a_read_is_read_again(open_page: Any) -> None:
     page = open_page()
-    page.get_by_text("Live").wait_for()
+    page.get_by_text("Live", exact=True).wait_for()
     page.evaluate("""() => {
         const real = window.fetch;
         let reads = 0;
