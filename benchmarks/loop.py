@@ -66,6 +66,7 @@ from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
+from shipyard_api.usecases.actions.check_software import CheckSoftware
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
@@ -254,6 +255,7 @@ class Run:
                 rules,
                 PlanDeploySteps(store, rendered, provisioner, schemas.check),
                 CheckAcceptance(store, rendered, rules, None),
+                CheckSoftware(store, rendered),
             ),
             definitions=steps,
             new_id=lambda: action,
