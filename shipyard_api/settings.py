@@ -75,7 +75,7 @@ class ProvisionerKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ProvisionerOptions:
-    """Which provisioner deploys the site, and where people look at its nodes.
+    """The provisioner of the site, and its web page of a node.
 
     ``kind``: the provisioner: drydock, maas or ironic; the section of that name has its address.
     ``node_page``: the web page of a node, with {node} for its name: https://maas.example/machines/{node}; empty: none.

@@ -18,8 +18,8 @@ _DEFAULTS: Mapping[str, str] = MappingProxyType(
     {
         "connect_timeout": "3",
         "application_name": "shipyard",
-        # For a database host that vanishes: given up 10 s after what it did not acknowledge, a statement or, after 5 s
-        # of silence, a probe.
+        # A database host that vanishes is given up after 10 s without an acknowledgement, of a statement or of a probe;
+        # probes start after 5 s of silence.
         "tcp_user_timeout": "10000",  # milliseconds
         "keepalives": "1",
         "keepalives_idle": "5",

@@ -1,4 +1,4 @@
-"""Ends connections to a database server that no longer answers anybody, so that the threads that wait for it go on.
+"""Ends connections to a database server that accepts connections and answers none, so that waiting threads go on.
 
 The kernel of a frozen server confirms what it receives, so TCP's own limits end nothing. A server that is merely busy
 answers the first question of the protocol, and keeps its connections.
@@ -21,7 +21,7 @@ from psycopg2.extensions import connection as Connection  # noqa: N812  # the dr
 
 LOG = logging.getLogger(__name__)
 
-# The SSLRequest of PostgreSQL's protocol, which a server answers with one letter, before it asks who is there.
+# The SSLRequest of PostgreSQL's protocol: a server answers it with one letter, before authentication.
 _QUESTION = struct.pack("!ii", 8, 80_877_103)
 
 
@@ -87,7 +87,7 @@ class SilenceWatch:
             self._since.pop(connection, None)
 
     def _answers(self, family: int, server: Any) -> bool:
-        """Return False only if the server accepts a connection, or seems to, and says nothing."""
+        """Return False only if the server, or its kernel, accepts a connection and sends nothing."""
         try:
             with socket.socket(family) as probe:
                 probe.settimeout(self._patience)
@@ -97,7 +97,7 @@ class SilenceWatch:
         except TimeoutError:
             return False
         except OSError:
-            pass  # its kernel answers: whoever waits for it learns as much
+            pass  # its kernel refuses, and so ends the waiting connections by itself
         return True
 
 

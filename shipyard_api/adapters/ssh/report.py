@@ -8,7 +8,7 @@ from shipyard_api.ports.remote_tasks import TAIL, RemoteResult, RemoteState, Rem
 
 HEADER = b"shipyard task 1\n"
 MOST_HEADER = 4096  # bytes of our lines, and of what a login prints before
-OVERDUE = 300.0  # seconds after its timeout in which a supervisor that works has ended its task
+OVERDUE = 300.0  # seconds after the timeout within which a healthy supervisor ends its task
 ENDS = {
     "timed_out": (RemoteState.TIMED_OUT, "it did not end in {timeout} s, and was ended"),
     "stopped": (RemoteState.STOPPED, "it was stopped"),

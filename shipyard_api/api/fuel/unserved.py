@@ -1,4 +1,4 @@
-"""What a site has one of, and clients may ask to have more of: graphs (contract: fuel-task-graph, 12).
+"""Refusals of further graphs and clusters: a site has one of each (contract: fuel-task-graph, 12).
 
 Each refusal names the command that does the work here.
 """

@@ -8,8 +8,8 @@ _HIDDEN = "******"
 
 
 def without_secrets(args: JsonObject) -> Any:
-    """Return arguments in which what looks like a secret is hidden, as Ironic shows them."""
-    # A seventh of the time that the API takes to start, and few callers ask.
+    """Return arguments with likely secrets masked, as Ironic does."""
+    # The import takes a seventh of the API's start, and few requests need it.
     from oslo_utils.strutils import mask_dict_password
 
     return mask_dict_password(args, _HIDDEN)

@@ -106,7 +106,7 @@ def _show(rows: Sequence[Row]) -> None:
 
 @dataclass(slots=True)
 class _Followed:
-    """What is known of a site: the last row with an answer, why there is none now, and when it was heard of last.
+    """The state of a site: the last row with an answer, the current error, and the time of the last request.
 
     ``answered``: when the row was read; ``heard``: when a request ended, with an answer or an error. Monotonic seconds.
     """
@@ -117,13 +117,13 @@ class _Followed:
     answered: float | None = None
 
     def take(self, row: Row) -> None:
-        """Take what a request gave."""
+        """Record the result of a request."""
         self.heard, self.error = time.monotonic(), row["error"]
         if not row["error"]:
             self.row, self.answered = row, self.heard
 
     def current(self, patience: float) -> Row:
-        """Return the row now; ``patience``: seconds after which a site that was not heard of does not answer."""
+        """Return the current row; ``patience``: seconds after the last request in which a site counts as answering."""
         now = time.monotonic()
         silent = now - self.heard
         error = f"no answer for {silent:.0f} s" if silent > patience else self.error

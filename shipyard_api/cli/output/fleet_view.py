@@ -1,4 +1,4 @@
-"""The live view of several sites: a line for each, and below the table what is wrong and what is waited for. Pure.
+"""The live view of several sites: a line for each, and below the table their troubles and waits. Pure.
 
 As in the view of an action, colour carries no information of its own.
 """
@@ -38,7 +38,7 @@ _LEAST_NAME = 8
 _LEAST_ROWS = 2
 _ENDED = ("Complete", "Failed")
 
-# What a site is, the most urgent first, with the word of the first line and the mark of the site's own line.
+# The kinds of sites, the most urgent first, with the word of the first line and the mark of the site's own line.
 _SILENT, _REFUSED, _FAILED, _SICK, _BUSY, _ASKING, _CALM = range(7)
 _KINDS: Mapping[int, tuple[str, Mark]] = {
     _SILENT: ("no answer", ("✗", FAILURE)),
@@ -118,7 +118,7 @@ def _counted(number: int) -> str:
 
 
 def _visible(rows: Sequence[JsonObject], room: int) -> tuple[Sequence[JsonObject], Sequence[JsonObject]]:
-    """Return the rows that fit, in their order, and the others: those that need a look are the last to go."""
+    """Return the rows that fit, in their order, and the others; sites in trouble are folded last."""
     if len(rows) <= room:
         return rows, ()
     chosen = set(sorted(range(len(rows)), key=lambda at: _kind(rows[at]))[: room - 1])
@@ -172,7 +172,7 @@ def _health(row: JsonObject) -> Text:
 
 
 def _notes(row: JsonObject) -> Sequence[Text]:
-    """Return the lines below the table: why a site does not answer, what is not ready, what its action waits for."""
+    """Return the lines below the table: the error of a site, its unready parts, and what its action waits for."""
     site, error = printable(row["site"]), row.get("error")
     if error:
         old = f" (answered last {row['age']:.0f} s ago)" if row.get("age") else ""

@@ -25,9 +25,9 @@ class CheckSoftware:
     rendered: RenderedDesigns
 
     def __call__(self, revision: Revision, limits: JsonObject) -> ShipyardError | None:
-        """Return why a run with these limits is refused: nodes or tasks that the site has not. None for no reason.
+        """Return the refusal of a run with these limits, for unknown nodes or tasks; None if it may run.
 
-        ``limits``: as in ``Parameters.software``. A design that cannot be read is reported by others.
+        ``limits``: as in ``Parameters.software``. ``CheckAction`` reports an unreadable design.
         """
         try:
             known = self.rendered.inventory(revision).nodes

@@ -83,7 +83,7 @@ class ActionForecast:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the state of an action says of it; ``kept``: its progress at the start, the nodes that a retry keeps."""
+    """The stored state of an action. ``kept``: its progress at the start, the nodes that a retry keeps."""
 
     record: ActionRecord
     inputs: SiteInputs
