@@ -300,7 +300,9 @@ def test_a_stop_that_meets_the_end_of_an_item_is_tried_again(item_worlds: Worlds
     worker = world.worker()
     worker.run(world.action)
     assert world.control(Control.STOP)
-    waiting = sa.text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    waiting = sa.text(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
     with ThreadPoolExecutor(1) as pool:
         with world.store().begin() as tx:
             claim = tx.items.claim(world.action, {STEP: 1}, holder="run-1", now=world.clock.now(), worker="w")
@@ -308,6 +310,7 @@ def test_a_stop_that_meets_the_end_of_an_item_is_tried_again(item_worlds: Worlds
             stopping = pool.submit(worker.run, world.action)
             with world.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as other:
                 while not other.execute(waiting).scalar():
+                    assert not stopping.done(), "the stop waits for no lock"
                     time.sleep(0.01)
             tx.items.end(claim, ItemState.SUCCESS, "", (), now=world.clock.now())
         # Each waited for the other's row.
