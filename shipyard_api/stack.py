@@ -123,7 +123,7 @@ def main() -> None:
     "--site",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     default=Path(shipyard_simulators.__path__[0], "sites", "five-groups.yaml"),
-    help="The design whose machines a simulated MAAS or Ironic has; Drydock reads what is committed.",
+    help="The design whose machines a simulated MAAS or Ironic has; Drydock reads the committed one.",
 )
 @click.option(
     "--scenario", default="calm", show_default=True, help="What goes wrong at the simulated site: a name, or a file."

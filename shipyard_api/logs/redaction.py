@@ -227,7 +227,7 @@ def _end_of_unquoted(text: str, at: int, ends: re.Pattern[str]) -> int:
 
 
 def _end_of_indented(text: str, named: re.Match[str], begins: int, ends: int) -> int:
-    """Return the end of a value of several lines, as YAML and headers write them: what is indented more than its name.
+    """Return the end of a value of several lines, as YAML and headers write them: the more indented lines.
 
     The items of a list need not be; and what has no blanks in it does not go on behind a line break.
     """

@@ -139,7 +139,7 @@ def worker(**_: object) -> None:
     "--site",
     type=click.Path(exists=True, dir_okay=False),
     show_default="five groups, sixteen nodes",
-    help="The design whose machines a simulated MAAS or Ironic has; Drydock reads what is committed.",
+    help="The design whose machines a simulated MAAS or Ironic has; Drydock reads the committed one.",
 )
 @click.option(
     "--scenario",

@@ -115,7 +115,7 @@ def with_end(api: "Api", action: JsonObject) -> JsonObject:
         try:
             found = api.read(f"actions/{action.get('id')}/steps/{step.get('id')}")
         except ApiError:
-            continue  # an older server, or it is restarting; what is known is shown
+            continue  # an older server, or a restarting one: the view does without
         steps[number] = {**step, "detail": found.get("detail")}
         at = found.get("end_date") if last else at
     return {**action, "steps": steps, **({"ended_at": at} if at else {})}

@@ -59,7 +59,7 @@ def _nothing(revision: Revision, query: Query) -> str:
 
 
 def _nearest(data: object, place: Place) -> str:
-    """Return what is at the last part of the way that is there: ``; /data/x has a, b``."""
+    """Return the keys at the deepest part of the path that exists: ``; /data/x has a, b``."""
     known = 0
     for token in place:
         if not isinstance(data, Mapping) or token not in data:
