@@ -17,6 +17,7 @@ from shipyard_api.storage import tables as t
 HIGHEST = 2**31 - 1
 
 _rows = t.revision_documents.c
+_EXISTS = sa.select(t.revisions.c.id).where(t.revisions.c.id == sa.bindparam("number"))
 _COLUMNS = ("revision", "schema", "layer", "name", "collection", "position", "hash", "since")
 
 
@@ -44,8 +45,7 @@ def require(connection: sa.Connection, revision: Revision, *, lowest: int = 0) -
     check_number(revision, lowest=lowest)
     if revision == 0:
         return
-    found = connection.execute(sa.select(t.revisions.c.id).where(t.revisions.c.id == revision))
-    if found.one_or_none() is None:
+    if connection.execute(_EXISTS, {"number": revision}).one_or_none() is None:
         raise UnknownRevision(revision)
 
 

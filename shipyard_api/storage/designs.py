@@ -48,6 +48,12 @@ from shipyard_api.storage.outages import outages
 # from the lock in ``writer_lock``, which the same writer holds in another session.
 _NUMBERS = 0x5317_C0D1
 
+_tags = t.revision_tags.c
+_HEADS = sa.select(
+    rows.newest(),
+    *(sa.select(sa.func.max(_tags.revision)).where(_tags.tag == tag.value).scalar_subquery() for tag in RevisionTag),
+)
+
 # A real site takes 1/20 s. The limit turns endless patterns into an error.
 _RENDERING_SECONDS = 20.0
 
@@ -64,12 +70,8 @@ class SqlDesigns:
 
     def heads(self) -> Heads:
         """Return the newest revision, and the newest one with each tag."""
-        tags = t.revision_tags.c
-        newest = [
-            sa.select(sa.func.max(tags.revision)).where(tags.tag == tag.value).scalar_subquery() for tag in RevisionTag
-        ]
         with self._transaction() as connection:
-            head, *found = connection.execute(sa.select(rows.newest(), *newest)).one()
+            head, *found = connection.execute(_HEADS).one()
         return Heads(
             Revision(head),
             {tag: Revision(number) for tag, number in zip(RevisionTag, found, strict=True) if number is not None},

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -18,12 +19,13 @@ from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.errors import Fenced
 from shipyard_api.ports.state.items import ItemClaim
 from shipyard_api.ports.state.turns import Claim, Intent
-from shipyard_api.ports.wakeup import Statement, Wakeup
+from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.hold_rows import guard
 from shipyard_api.storage.intents import intent_from, intent_json
 from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.wakeups import queue
 
 # Items that end within this time of each other are gathered by one turn of their action.
 _GATHER_PAUSE = timedelta(seconds=0.25)
@@ -31,6 +33,32 @@ _RUNS = 32  # of one action, queued or at work
 
 _items = t.work_items
 _OPEN = _items.c.ended_at.is_(None)
+
+# Statements of every item are built once. This one sets the columns that are given with it.
+_FENCED = (
+    _items.update()
+    .where(
+        _items.c.action_id == sa.bindparam("of_action"),
+        _items.c.step_id == sa.bindparam("of_step"),
+        _items.c.id == sa.bindparam("of_item"),
+        _items.c.epoch == sa.bindparam("of_epoch"),
+        t.actions.c.id == _items.c.action_id,
+    )
+    .returning(_items.c.stop, _items.c.broken, t.actions.c.state.label("action_state"))
+)
+_FOLLOWING = sa.select(sa.func.min(_items.c.wake_at)).where(
+    _items.c.action_id == sa.bindparam("of_action"), _OPEN, _items.c.wake_at.is_not(None)
+)
+_OTHERS = (
+    sa.select(
+        sa.exists().where(
+            _items.c.action_id == sa.bindparam("of_action"), _items.c.step_id == sa.bindparam("of_step"), _OPEN
+        )
+    )
+    .select_from(t.actions)
+    .where(t.actions.c.id == sa.bindparam("of_action"))
+    .with_for_update(read=True)
+)
 
 
 class SqlItems:
@@ -123,56 +151,20 @@ class SqlItems:
 
     def continue_run(self, action: ActionId) -> None:
         """Queue a run in place of one that ends; its own job still counts."""
-        self._execute(self._wakeup.runs(action, 1, _RUNS + 1, None))
+        queue(self._connection, self._wakeup.runs(action, 1, _RUNS + 1, None))
 
     def end_run(self, action: ActionId, *, now: datetime, left_until: datetime) -> None:
         """Queue a run for the item that is due next."""
-        waiting = (_items.c.action_id == action, _OPEN, _items.c.wake_at.is_not(None))
-        following = self._connection.execute(sa.select(sa.func.min(_items.c.wake_at)).where(*waiting)).scalar_one()
+        following = self._connection.execute(_FOLLOWING, {"of_action": action}).scalar_one()
         if following is not None:
-            self._execute(self._wakeup.next_run(action, following if following > now else left_until))
+            queue(self._connection, self._wakeup.next_run(action, following if following > now else left_until))
 
     def claim(
         self, action: ActionId, versions: Mapping[StepId, int], *, holder: str, now: datetime, worker: str
     ) -> ItemClaim | None:
         """Begin a turn of a due item that no run holds. Runs pass over each other's rows without waiting."""
-        due = (
-            sa.select(_items.c.step_id, _items.c.id)
-            .where(*self._due(action, now), _known(versions))
-            .order_by(_items.c.wake_at, _items.c.position)
-            .limit(1)
-            .with_for_update(skip_locked=True)
-            .cte("due")
-        )
-        row = self._connection.execute(
-            _items.update()
-            .where(
-                _items.c.action_id == action,
-                _items.c.step_id == due.c.step_id,
-                _items.c.id == due.c.id,
-                t.actions.c.id == _items.c.action_id,
-            )
-            .values(
-                epoch=_items.c.epoch + 1,
-                state=ItemState.RUNNING.value,
-                holder=holder,
-                wake_at=None,
-                started_at=sa.func.coalesce(_items.c.started_at, now),
-            )
-            .returning(
-                _items.c.step_id,
-                _items.c.id,
-                _items.c.epoch,
-                _items.c.task,
-                _items.c.memory,
-                _items.c.intent,
-                _items.c.stop,
-                t.actions.c.state.label("action_state"),
-                t.actions.c.user_name,
-                t.actions.c.context_marker,
-                t.actions.c.traceparent,
-            )
-        ).one_or_none()
+        values = {"of_action": action, "now": now, "of_holder": holder}
+        row = self._connection.execute(_claim(tuple(versions.items())), values).one_or_none()
         if row is None:
             return None
         return ItemClaim(
@@ -197,7 +189,7 @@ class SqlItems:
 
     def intend(self, claim: ItemClaim, intent: Intent, *, now: datetime | None = None) -> ItemClaim:
         """Write an intent, or a further attempt at it."""
-        self._fenced(claim, intent=intent_json(intent), memory=claim.state)
+        self._fenced(claim, {"intent": intent_json(intent), "memory": claim.state})
         return replace(claim, intent=intent)
 
     def wait(self, claim: ItemClaim, waiting: WaitingFor) -> ItemClaim:
@@ -223,14 +215,14 @@ class SqlItems:
         values: dict[str, Any] = {"memory": state, "intent": None, "broken": 0}
         if wake_at is not None:
             values |= {"wake_at": wake_at, "holder": None}
-        row = self._fenced(claim, **values)
+        row = self._fenced(claim, values)
         journal.record(self._connection, self._line(claim, now), facts)
         paused = row.action_state == RunState.PAUSED.value
         return replace(claim, state=state, intent=None, paused=paused, stop=row.stop)
 
     def sleep(self, claim: ItemClaim, *, until: datetime, waiting: WaitingFor | None = None) -> None:
         """Let the item go until then."""
-        self._fenced(claim, wake_at=until, holder=None)
+        self._fenced(claim, {"wake_at": until, "holder": None})
 
     def rest(self, claim: ItemClaim, *, waiting: WaitingFor | None = None) -> None:
         """Let the item go until the action is resumed or stopped.
@@ -240,11 +232,15 @@ class SqlItems:
         """
         paused = sa.select(t.actions.c.state == RunState.PAUSED.value).where(t.actions.c.id == claim.action)
         rests = self._connection.execute(paused.with_for_update(read=True)).scalar_one()
-        self._fenced(claim, wake_at=None if rests else sa.func.site_time(), holder=None)
+        if rests:
+            self._fenced(claim, {"wake_at": None, "holder": None})
+        else:
+            self._fenced(claim, {"holder": None}, _FENCED.values(wake_at=sa.func.site_time()))
 
     def broke(self, claim: ItemClaim, *, now: datetime, until: datetime) -> int:
         """Record that a turn ended in a bug, and let the item go until then."""
-        row = self._fenced(claim, broken=_items.c.broken + 1, wake_at=until, holder=None)
+        values = {"wake_at": until, "holder": None}
+        row = self._fenced(claim, values, _FENCED.values(broken=_items.c.broken + 1))
         in_a_row: int = row.broken
         return in_a_row
 
@@ -260,14 +256,11 @@ class SqlItems:
             "holder": None,
             "ended_at": now,
         }
-        self._fenced(claim, **ended, **({} if claim.state is None else {"memory": claim.state}))
+        self._fenced(claim, {**ended, **({} if claim.state is None else {"memory": claim.state})})
         journal.record(self._connection, self._line(claim, now), facts)
-        others = sa.exists().where(_items.c.action_id == claim.action, _items.c.step_id == claim.step, _OPEN)
         # With this lock, a turn that gathers either sees this item or is waited for; then it gets another wake-up.
-        more = self._connection.execute(
-            sa.select(others).select_from(t.actions).where(t.actions.c.id == claim.action).with_for_update(read=True)
-        ).scalar_one()
-        self._execute(self._wakeup.gather(claim.action, now + _GATHER_PAUSE if more else now))
+        more = self._connection.execute(_OTHERS, {"of_action": claim.action, "of_step": claim.step}).scalar_one()
+        queue(self._connection, self._wakeup.gather(claim.action, now + _GATHER_PAUSE if more else now))
 
     def succeeded(self, action: ActionId) -> Mapping[StepId, Sequence[ItemId]]:
         """Return the items of an action that succeeded, in order of creation."""
@@ -321,20 +314,10 @@ class SqlItems:
     def _due(self, action: ActionId, now: datetime) -> tuple[sa.ColumnElement[bool], ...]:
         return _items.c.action_id == action, _OPEN, _items.c.wake_at <= now
 
-    def _fenced(self, claim: ItemClaim, **values: Any) -> sa.Row[Any]:
+    def _fenced(self, claim: ItemClaim, values: Mapping[str, Any], statement: sa.Executable = _FENCED) -> sa.Row[Any]:
         """Write to the item's row, or raise Fenced."""
-        row = self._connection.execute(
-            _items.update()
-            .where(
-                _items.c.action_id == claim.action,
-                _items.c.step_id == claim.step,
-                _items.c.id == claim.item,
-                _items.c.epoch == claim.epoch,
-                t.actions.c.id == _items.c.action_id,
-            )
-            .values(**values)
-            .returning(_items.c.stop, _items.c.broken, t.actions.c.state.label("action_state"))
-        ).one_or_none()
+        own = {"of_action": claim.action, "of_step": claim.step, "of_item": claim.item, "of_epoch": claim.epoch}
+        row = self._connection.execute(statement, {**own, **values}).one_or_none()
         if row is None:
             raise Fenced(f"{claim.action} {claim.item}: turn {claim.epoch} is over")
         return row
@@ -343,10 +326,54 @@ class SqlItems:
         return Line(claim.action, claim.epoch, claim.step, at, claim.worker)
 
     def _queue_runs(self, action: ActionId, count: int, at: datetime | None) -> None:
-        self._execute(self._wakeup.runs(action, min(count, _RUNS), _RUNS, at))
+        queue(self._connection, self._wakeup.runs(action, min(count, _RUNS), _RUNS, at))
 
-    def _execute(self, statement: Statement) -> None:
-        self._connection.execute(sa.text(statement.sql), dict(statement.parameters))
+
+@lru_cache(maxsize=16)
+def _claim(versions: tuple[tuple[StepId, int], ...]) -> sa.Executable:
+    """Return the statement of a claim. A worker knows the same versions of steps all its life."""
+    due = (
+        sa.select(_items.c.step_id, _items.c.id)
+        .where(
+            _items.c.action_id == sa.bindparam("of_action"),
+            _OPEN,
+            _items.c.wake_at <= sa.bindparam("now"),
+            _known(dict(versions)),
+        )
+        .order_by(_items.c.wake_at, _items.c.position)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+        .cte("due")
+    )
+    return (
+        _items.update()
+        .where(
+            _items.c.action_id == sa.bindparam("of_action"),
+            _items.c.step_id == due.c.step_id,
+            _items.c.id == due.c.id,
+            t.actions.c.id == _items.c.action_id,
+        )
+        .values(
+            epoch=_items.c.epoch + 1,
+            state=ItemState.RUNNING.value,
+            holder=sa.bindparam("of_holder"),
+            wake_at=None,
+            started_at=sa.func.coalesce(_items.c.started_at, sa.bindparam("now")),
+        )
+        .returning(
+            _items.c.step_id,
+            _items.c.id,
+            _items.c.epoch,
+            _items.c.task,
+            _items.c.memory,
+            _items.c.intent,
+            _items.c.stop,
+            t.actions.c.state.label("action_state"),
+            t.actions.c.user_name,
+            t.actions.c.context_marker,
+            t.actions.c.traceparent,
+        )
+    )
 
 
 def _known(versions: Mapping[StepId, int]) -> sa.ColumnElement[bool]:

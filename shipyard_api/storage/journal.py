@@ -30,6 +30,7 @@ _PROJECTIONS = (
     task_results.project,
     holds.project,
 )
+_INSERT = t.journal.insert()
 
 
 def record(connection: sa.Connection, line: Line, facts: Sequence[Fact]) -> None:
@@ -50,7 +51,7 @@ def write(connection: sa.Connection, entries: Sequence[tuple[Line, Fact]]) -> No
     if not entries:
         return
     connection.execute(
-        t.journal.insert(),
+        _INSERT,
         [
             {
                 "action_id": line.action,

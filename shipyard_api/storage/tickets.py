@@ -7,6 +7,11 @@ import sqlalchemy as sa
 from shipyard_api.ports.identity import Identity
 from shipyard_api.storage import event_tables as t
 
+_tickets = t.event_tickets.c
+_BY_DIGEST = sa.select(_tickets.identity).where(
+    _tickets.digest == sa.bindparam("secret"), _tickets.expires_at > sa.func.now()
+)
+
 
 class SqlTickets:
     """Fills ``ports.state.tickets.Tickets``; by the clock of the database."""
@@ -16,10 +21,10 @@ class SqlTickets:
 
     def create(self, digest: bytes, identity: Identity, *, seconds: float) -> None:
         """Store a ticket, and delete those that have expired."""
-        tickets = t.event_tickets.c
         # Another transaction is deleting a locked row.
-        expired = sa.select(tickets.digest).where(tickets.expires_at < sa.func.now()).with_for_update(skip_locked=True)
-        self._connection.execute(t.event_tickets.delete().where(tickets.digest.in_(expired)))
+        expired = sa.select(_tickets.digest).where(_tickets.expires_at < sa.func.now())
+        locked = expired.with_for_update(skip_locked=True)
+        self._connection.execute(t.event_tickets.delete().where(_tickets.digest.in_(locked)))
         self._connection.execute(
             t.event_tickets.insert().values(
                 digest=digest,
@@ -30,7 +35,5 @@ class SqlTickets:
 
     def by_digest(self, digest: bytes) -> Identity | None:
         """Return the owner of a valid ticket."""
-        tickets = t.event_tickets.c
-        valid = (tickets.digest == digest, tickets.expires_at > sa.func.now())
-        stored = self._connection.execute(sa.select(tickets.identity).where(*valid)).scalar_one_or_none()
+        stored = self._connection.execute(_BY_DIGEST, {"secret": digest}).scalar_one_or_none()
         return Identity(**{**stored, "roles": frozenset(stored["roles"])}) if stored else None

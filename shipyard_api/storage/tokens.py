@@ -9,6 +9,13 @@ from ulid import ULID
 from shipyard_api.ports.state.tokens import TokenRecord
 from shipyard_api.storage import tables as t
 
+_tokens = t.api_tokens.c
+_BY_DIGEST = sa.select(t.api_tokens).where(
+    _tokens.digest == sa.bindparam("secret"),
+    _tokens.revoked_at.is_(None),
+    sa.or_(_tokens.expires_at.is_(None), _tokens.expires_at > sa.func.now()),
+)
+
 
 class SqlTokens:
     """Fills ``ports.state.tokens.Tokens``."""
@@ -27,14 +34,7 @@ class SqlTokens:
 
     def by_digest(self, digest: bytes) -> TokenRecord | None:
         """Return the valid token with this digest."""
-        tokens = t.api_tokens.c
-        row = self._connection.execute(
-            sa.select(t.api_tokens).where(
-                tokens.digest == digest,
-                tokens.revoked_at.is_(None),
-                sa.or_(tokens.expires_at.is_(None), tokens.expires_at > sa.func.now()),
-            )
-        ).one_or_none()
+        row = self._connection.execute(_BY_DIGEST, {"secret": digest}).one_or_none()
         return _token(row) if row else None
 
     def every(self) -> Sequence[TokenRecord]:
@@ -52,16 +52,15 @@ class SqlTokens:
 
     def used(self, token: str) -> None:
         """Record the use of a token."""
-        tokens = t.api_tokens.c
         long_ago = sa.func.now() - sa.text("interval '1 minute'")
         due = (
-            sa.select(tokens.id)
-            .where(tokens.id == token, sa.or_(tokens.last_used_at.is_(None), tokens.last_used_at < long_ago))
+            sa.select(_tokens.id)
+            .where(_tokens.id == token, sa.or_(_tokens.last_used_at.is_(None), _tokens.last_used_at < long_ago))
             # A locked row is being updated with the same time, or revoked.
             .with_for_update(skip_locked=True)
         )
         self._connection.execute(
-            t.api_tokens.update().where(tokens.id == due.scalar_subquery()).values(last_used_at=sa.func.now())
+            t.api_tokens.update().where(_tokens.id == due.scalar_subquery()).values(last_used_at=sa.func.now())
         )
 
 

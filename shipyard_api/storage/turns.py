@@ -1,4 +1,7 @@
-"""The engine's rows: claiming a turn, intents, outcomes. Every write is fenced by the epoch of its turn."""
+"""The engine's rows: claiming a turn, intents, outcomes. Every write is fenced by the epoch of its turn.
+
+Statements of every turn are built once, here: to build one takes longer than to execute it.
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -26,11 +29,65 @@ from shipyard_api.storage.hold_rows import guard
 from shipyard_api.storage.intents import intent_from, intent_json
 from shipyard_api.storage.items import SqlItems
 from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.wakeups import queue
 
 # A wake-up may arrive this much early, since the queue and the worker read different clocks; sooner is not for us.
 _EARLY = timedelta(seconds=2)
 _NO_PROGRESS = (Broke.kind, Intended.kind, Waiting.kind)
 _MOVING = tuple(state.value for state in RunState if state not in ENDED)
+
+_actions, _steps = t.actions.c, t.steps.c
+_IS_OPEN = sa.or_(_steps.state.is_(None), _steps.state == StepState.RUNNING.value)
+
+_CLAIM = (
+    t.actions.update()
+    .where(
+        _actions.id == sa.bindparam("of_action"),
+        _actions.state.in_(_MOVING),
+        # A new action is due, and a stop does not wait until it is.
+        sa.or_(
+            _actions.state == RunState.QUEUED.value,
+            _actions.wake_at.is_(None),
+            _actions.wake_at <= sa.bindparam("due"),
+            _actions.stopped_by.is_not(None),
+        ),
+    )
+    .values(
+        epoch=_actions.epoch + 1,
+        wake_at=sa.bindparam("now"),
+        state=sa.case((_actions.state == RunState.QUEUED.value, RunState.RUNNING.value), else_=_actions.state),
+        started_at=sa.func.coalesce(_actions.started_at, sa.bindparam("now")),
+    )
+    .returning(
+        _actions.name,
+        _actions.epoch,
+        _actions.state,
+        _actions.stopped_by,
+        _actions.user_name,
+        _actions.context_marker,
+        _actions.traceparent,
+        _actions.waiting_for,
+    )
+)
+# Large values of ended steps are not read.
+_STEPS = (
+    sa.select(
+        _steps.id,
+        _steps.state,
+        sa.case((_IS_OPEN, _steps.memory)).label("memory"),
+        sa.case((_IS_OPEN, _steps.fixed)).label("fixed"),
+        sa.case((_IS_OPEN, _steps.intent)).label("intent"),
+    )
+    .where(_steps.action_id == sa.bindparam("of_action"))
+    .order_by(_steps.position)
+)
+# These two set the columns that are given with them.
+_FENCED = (
+    t.actions.update()
+    .where(_actions.id == sa.bindparam("of_action"), _actions.epoch == sa.bindparam("of_epoch"))
+    .returning(_actions.state, _actions.stopped_by)
+)
+_STEP = t.steps.update().where(_steps.action_id == sa.bindparam("of_action"), _steps.id == sa.bindparam("of_step"))
 
 
 class SqlTurns:
@@ -49,63 +106,20 @@ class SqlTurns:
         if self._of_step is not None:
             claim, values = self._of_step
             self._of_step = None
-            own = (t.steps.c.action_id == claim.action, t.steps.c.id == claim.step)
-            self._connection.execute(t.steps.update().where(*own).values(**values))
+            self._connection.execute(_STEP, {"of_action": claim.action, "of_step": claim.step, **values})
         lines, self._lines = self._lines, []
         journal.write(self._connection, lines)
 
     def claim(self, action: ActionId, *, now: datetime, worker: str) -> Claim | None:
         """Begin a turn. The row lock makes concurrent claims wait for each other; each gets an epoch of its own."""
         self.flush()
-        actions, steps = t.actions, t.steps.c
-        row = self._connection.execute(
-            actions.update()
-            .where(
-                actions.c.id == action,
-                actions.c.state.in_(_MOVING),
-                # A new action is due, and a stop does not wait until it is.
-                sa.or_(
-                    actions.c.state == RunState.QUEUED.value,
-                    actions.c.wake_at.is_(None),
-                    actions.c.wake_at <= now + _EARLY,
-                    actions.c.stopped_by.is_not(None),
-                ),
-            )
-            .values(
-                epoch=actions.c.epoch + 1,
-                wake_at=now,
-                state=sa.case(
-                    (actions.c.state == RunState.QUEUED.value, RunState.RUNNING.value), else_=actions.c.state
-                ),
-                started_at=sa.func.coalesce(actions.c.started_at, now),
-            )
-            .returning(
-                actions.c.name,
-                actions.c.epoch,
-                actions.c.state,
-                actions.c.stopped_by,
-                actions.c.user_name,
-                actions.c.context_marker,
-                actions.c.traceparent,
-                actions.c.waiting_for,
-            )
-        ).one_or_none()
+        values = {"of_action": action, "due": now + _EARLY, "now": now}
+        row = self._connection.execute(_CLAIM, values).one_or_none()
         if row is None:
             return None
         self._planned = (action, row.epoch)
-        # Read behind the lock: a turn that was writing has written. Large values of ended steps are not read.
-        is_open = sa.or_(steps.state.is_(None), steps.state == StepState.RUNNING.value)
-        found = self._connection.execute(
-            sa.select(
-                steps.id,
-                steps.state,
-                sa.case((is_open, steps.memory)).label("memory"),
-                sa.case((is_open, steps.fixed)).label("fixed"),
-                sa.case((is_open, steps.intent)).label("intent"),
-            )
-            .where(steps.action_id == action)
-            .order_by(steps.position)
-        ).all()
+        # Read behind the lock: a turn that was writing has written.
+        found = self._connection.execute(_STEPS, {"of_action": action}).all()
         open_steps = [step for step in found if step.state in (None, StepState.RUNNING.value)]
         current = open_steps[0] if open_steps else None
         return Claim(
@@ -136,14 +150,12 @@ class SqlTurns:
 
     def unfinished(self) -> Sequence[Unfinished]:
         """Return the remaining steps of every action that has not ended."""
-        steps = t.steps.c
-        is_open = sa.or_(steps.state.is_(None), steps.state == StepState.RUNNING.value)
-        version = sa.case((steps.state.is_not(None), sa.func.coalesce(steps.memory["v"].as_integer(), 1)), else_=1)
+        version = sa.case((_steps.state.is_not(None), sa.func.coalesce(_steps.memory["v"].as_integer(), 1)), else_=1)
         rows = self._connection.execute(
-            sa.select(t.actions.c.id.label("action"), t.actions.c.name, steps.id, version.label("version"))
-            .select_from(t.actions.outerjoin(t.steps, sa.and_(steps.action_id == t.actions.c.id, is_open)))
-            .where(t.actions.c.state.in_(_MOVING))
-            .order_by(t.actions.c.id, steps.position)
+            sa.select(_actions.id.label("action"), _actions.name, _steps.id, version.label("version"))
+            .select_from(t.actions.outerjoin(t.steps, sa.and_(_steps.action_id == _actions.id, _IS_OPEN)))
+            .where(_actions.state.in_(_MOVING))
+            .order_by(_actions.id, _steps.position)
         )
         found = []
         for action, of_action in groupby(rows, key=lambda row: row.action):
@@ -280,18 +292,15 @@ class SqlTurns:
 
     def remind(self, action: ActionId) -> None:
         """Queue a turn unless one is queued or runs."""
-        statement = self._wakeup.reminder(action)
-        self._connection.execute(sa.text(statement.sql), dict(statement.parameters))
+        queue(self._connection, self._wakeup.reminder(action))
 
     def wake(self, action: ActionId, at: datetime | None) -> None:
         """Queue a turn."""
-        statement = self._wakeup.statement(action, at)
-        self._connection.execute(sa.text(statement.sql), dict(statement.parameters))
+        queue(self._connection, self._wakeup.statement(action, at))
 
     def interrupt(self, action: ActionId) -> None:
         """Queue a turn that does not wait for the one that runs, and fences it."""
-        statement = self._wakeup.urgent(action)
-        self._connection.execute(sa.text(statement.sql), dict(statement.parameters))
+        queue(self._connection, self._wakeup.urgent(action))
 
     def _plan(self, claim: Claim, at: datetime) -> None:
         """Say that the turn is at work, so that the sweeper does not take the action for a lost one.
@@ -304,13 +313,8 @@ class SqlTurns:
 
     def _fenced(self, claim: Claim, **values: Any) -> sa.Row[Any]:
         """Write to the action's row, or raise Fenced: every other write of the turn follows this one."""
-        actions = t.actions
-        row = self._connection.execute(
-            actions.update()
-            .where(actions.c.id == claim.action, actions.c.epoch == claim.epoch)
-            .values(**values)
-            .returning(actions.c.state, actions.c.stopped_by)
-        ).one_or_none()
+        own = {"of_action": claim.action, "of_epoch": claim.epoch}
+        row = self._connection.execute(_FENCED, {**own, **values}).one_or_none()
         if row is None:
             raise Fenced(f"{claim.action}: turn {claim.epoch} is over")
         return row

@@ -8,6 +8,11 @@ from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.projections.line import Line
 
+_groups = t.deployment_groups
+_CHANGE = _groups.update().where(
+    _groups.c.action_id == sa.bindparam("of_action"), _groups.c.name == sa.bindparam("of_group")
+)
+
 
 def project(connection: sa.Connection, line: Line, fact: Fact) -> None:
     """Bring the groups up to date."""
@@ -15,13 +20,12 @@ def project(connection: sa.Connection, line: Line, fact: Fact) -> None:
         case MembersKnown():
             _insert(connection, line, fact)
         case GroupChanged():
-            groups = t.deployment_groups
-            reason = fact.reason.value if fact.reason else None
-            connection.execute(
-                groups.update()
-                .where(groups.c.action_id == line.action, groups.c.name == fact.group)
-                .values(status=fact.status.value, reason=reason, detail=fact.detail)
-            )
+            values = {
+                "status": fact.status.value,
+                "reason": fact.reason.value if fact.reason else None,
+                "detail": fact.detail,
+            }
+            connection.execute(_CHANGE, {"of_action": line.action, "of_group": fact.group, **values})
 
 
 def _insert(connection: sa.Connection, line: Line, fact: MembersKnown) -> None:

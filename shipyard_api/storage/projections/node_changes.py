@@ -22,6 +22,8 @@ _REACHED: Mapping[str, tuple[Phase, NodeStatus]] = {
     Operation.SERVICE_NODES.value: (Phase.DEPLOY, NodeStatus.SUCCESS),
 }
 
+_INSERT = t.node_changes.insert()
+
 
 def project(connection: sa.Connection, line: Line, fact: Fact) -> None:
     """Add what happened to nodes."""
@@ -29,16 +31,16 @@ def project(connection: sa.Connection, line: Line, fact: Fact) -> None:
         case NodesChanged():
             row = _row(line, fact.status, fact.nodes, [fact.reasons.get(node, "") for node in fact.nodes])
             row |= {"group_name": fact.group, "phase": fact.phase.value, "reason": fact.reason}
-            connection.execute(t.node_changes.insert(), [row])
+            connection.execute(_INSERT, [row])
         case NodesKept():
             row = _row(line, NodeStatus.SUCCESS, fact.nodes, [fact.detail] * len(fact.nodes))
-            connection.execute(t.node_changes.insert(), [row])
+            connection.execute(_INSERT, [row])
         case LateResult() if fact.operation in _REACHED:
             phase, reached = _REACHED[fact.operation]
             for status, nodes in ((reached, fact.succeeded), (NodeStatus.FAILURE, fact.failed)):
                 if nodes:
                     row = _row(line, status, nodes, [fact.message] * len(nodes))
-                    connection.execute(t.node_changes.insert(), [row | {"phase": phase.value, "late": True}])
+                    connection.execute(_INSERT, [row | {"phase": phase.value, "late": True}])
 
 
 def _row(line: Line, status: NodeStatus, nodes: Sequence[NodeName], details: Sequence[str]) -> dict[str, Any]:

@@ -10,6 +10,20 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.projections.line import Line
 
+_changed = (
+    sa.func.unnest(
+        sa.cast(sa.bindparam("names"), ARRAY(sa.Text)),
+        sa.cast(sa.bindparam("details"), ARRAY(sa.Text)),
+    )
+    .table_valued("name", "detail")
+    .render_derived(name="changed")
+)
+_CHANGE = (
+    t.action_nodes.update()
+    .where(t.action_nodes.c.action_id == sa.bindparam("of_action"), t.action_nodes.c.name == _changed.c.name)
+    .values(detail=_changed.c.detail)
+)
+
 
 def project(connection: sa.Connection, line: Line, fact: Fact) -> None:
     """Bring the nodes up to date."""
@@ -48,22 +62,15 @@ def _insert(connection: sa.Connection, line: Line, fact: MembersKnown) -> None:
 
 
 def _change(connection: sa.Connection, line: Line, fact: NodesChanged) -> None:
-    changed = (
-        sa.func.unnest(
-            sa.cast(list(fact.nodes), ARRAY(sa.Text)),
-            sa.cast([fact.reasons.get(node, "") for node in fact.nodes], ARRAY(sa.Text)),
-        )
-        .table_valued("name", "detail")
-        .render_derived(name="changed")
-    )
     connection.execute(
-        t.action_nodes.update()
-        .where(t.action_nodes.c.action_id == line.action, t.action_nodes.c.name == changed.c.name)
-        .values(
-            status=fact.status.value,
-            reason=fact.reason,
-            detail=changed.c.detail,
-            group_name=fact.group,
-            updated_at=line.at,
-        )
+        _CHANGE,
+        {
+            "of_action": line.action,
+            "names": list(fact.nodes),
+            "details": [fact.reasons.get(node, "") for node in fact.nodes],
+            "status": fact.status.value,
+            "reason": fact.reason,
+            "group_name": fact.group,
+            "updated_at": line.at,
+        },
     )

@@ -1,5 +1,7 @@
 """``group_phases``: the phases of groups, a row for each batch."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
@@ -9,46 +11,41 @@ from shipyard_api.domain.groups import PhaseStatus
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.projections.line import Line
 
+_phases = t.group_phases
+_START = _phases.insert()
+_RUNNING = _phases.update().where(
+    _phases.c.action_id == sa.bindparam("of_action"),
+    _phases.c.group_name == sa.bindparam("of_group"),
+    _phases.c.phase == sa.bindparam("of_phase"),
+    _phases.c.batch == sa.bindparam("of_batch"),
+)
+# One that the provisioner never accepted has no row yet.
+_END = insert(_phases)
+_END = _END.on_conflict_do_update(
+    index_elements=["action_id", "group_name", "phase", "batch"],
+    set_={name: _END.excluded[name] for name in ("status", "message", "ended_at")},
+)
+
 
 def project(connection: sa.Connection, line: Line, fact: Fact) -> None:
     """Bring the phases up to date."""
     match fact:
         case PhaseStarted():
-            connection.execute(
-                t.group_phases.insert().values(
-                    action_id=line.action,
-                    group_name=fact.group,
-                    phase=fact.phase.value,
-                    batch=fact.batch,
-                    status=PhaseStatus.RUNNING.value,
-                    job=fact.job,
-                    nodes=list(fact.nodes),
-                    submitted_at=line.at,
-                )
-            )
+            started = {"status": PhaseStatus.RUNNING.value, "job": fact.job, "nodes": list(fact.nodes)}
+            connection.execute(_START, {**_row(line, fact), **started})
         case PhaseRunning():
-            phases = t.group_phases
-            own = (phases.c.action_id == line.action, phases.c.group_name == fact.group, phases.c.batch == fact.batch)
-            connection.execute(
-                phases.update().where(*own, phases.c.phase == fact.phase.value).values(running_at=line.at)
-            )
+            own = {"of_action": line.action, "of_group": fact.group, "of_phase": fact.phase.value}
+            connection.execute(_RUNNING, {**own, "of_batch": fact.batch, "running_at": line.at})
         case PhaseEnded():
-            _end(connection, line, fact)
+            ended = {"status": fact.status.value, "message": fact.message, "ended_at": line.at}
+            connection.execute(_END, {**_row(line, fact), "job": "", "nodes": [], **ended})
 
 
-def _end(connection: sa.Connection, line: Line, fact: PhaseEnded) -> None:
-    """End a phase. One that the provisioner never accepted has no row yet."""
-    ended = {"status": fact.status.value, "message": fact.message, "ended_at": line.at}
-    statement = insert(t.group_phases).values(
-        action_id=line.action,
-        group_name=fact.group,
-        phase=fact.phase.value,
-        batch=fact.batch,
-        job="",
-        nodes=[],
-        submitted_at=line.at,
-        **ended,
-    )
-    connection.execute(
-        statement.on_conflict_do_update(index_elements=["action_id", "group_name", "phase", "batch"], set_=ended)
-    )
+def _row(line: Line, fact: PhaseStarted | PhaseEnded) -> dict[str, Any]:
+    return {
+        "action_id": line.action,
+        "group_name": fact.group,
+        "phase": fact.phase.value,
+        "batch": fact.batch,
+        "submitted_at": line.at,
+    }
