@@ -64,6 +64,7 @@ _CREATION_LOCK = 0x5317_ACC7
 SERVER = "server"
 """Key in a connection's info for the start time of its server."""
 
+_ONE = sa.select(*SHOWN).where(t.actions.c.id == sa.bindparam("of_action"))
 _VERSION: sa.ColumnElement[str] = sa.literal_column(f"actions.{description.VERSION}").label("version")
 
 
@@ -158,7 +159,7 @@ class SqlActions:
 
     def get(self, action: ActionId) -> ActionRecord | None:
         """Return the action."""
-        row = self._connection.execute(sa.select(*SHOWN).where(t.actions.c.id == action)).one_or_none()
+        row = self._connection.execute(_ONE, {"of_action": action}).one_or_none()
         return action_record(row) if row else None
 
     def matching(

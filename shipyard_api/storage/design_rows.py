@@ -4,7 +4,7 @@ Each function works in the caller's transaction.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -18,6 +18,11 @@ HIGHEST = 2**31 - 1
 
 _rows = t.revision_documents.c
 _EXISTS = sa.select(t.revisions.c.id).where(t.revisions.c.id == sa.bindparam("number"))
+_OF_REVISION = _rows.revision == sa.bindparam("number")
+_CONTENTS = sa.select(_rows.collection, _rows.hash).where(_OF_REVISION)
+_DOCUMENTS = sa.select(_rows.schema, _rows.layer, _rows.name, _rows.collection, _rows.hash, _rows.since).where(
+    _OF_REVISION
+)
 _COLUMNS = ("revision", "schema", "layer", "name", "collection", "position", "hash", "since")
 
 
@@ -49,16 +54,32 @@ def require(connection: sa.Connection, revision: Revision, *, lowest: int = 0) -
         raise UnknownRevision(revision)
 
 
-def records(connection: sa.Connection, page: "sa.Select[Any]") -> Sequence[RevisionRecord]:
-    """Return the revisions of a query with their tags, in order."""
+def _tagged(page: "sa.Select[Any]") -> "sa.Select[Any]":
     found, tags = page.subquery(), t.revision_tags.c
-    query = (
+    return (
         sa.select(found.c.id, found.c.created_at, tags.tag, tags.data)
         .select_from(found.outerjoin(t.revision_tags, tags.revision == found.c.id))
         .order_by(found.c.id, tags.tag)
     )
+
+
+_ONE = _tagged(sa.select(t.revisions).where(t.revisions.c.id == sa.bindparam("number")))
+
+
+def record(connection: sa.Connection, revision: Revision) -> RevisionRecord:
+    """Return a revision, which exists."""
+    (found,) = _records(connection.execute(_ONE, {"number": revision}))
+    return found
+
+
+def records(connection: sa.Connection, page: "sa.Select[Any]") -> Sequence[RevisionRecord]:
+    """Return the revisions of a query with their tags, in order."""
+    return _records(connection.execute(_tagged(page)))
+
+
+def _records(rows: Iterable[Any]) -> Sequence[RevisionRecord]:
     each: dict[int, tuple[Any, dict[str, JsonObject]]] = {}
-    for revision, created_at, tag, data in connection.execute(query):
+    for revision, created_at, tag, data in rows:
         _, carried = each.setdefault(revision, (created_at, {}))
         if tag is not None:
             carried[tag] = data
@@ -67,14 +88,13 @@ def records(connection: sa.Connection, page: "sa.Select[Any]") -> Sequence[Revis
 
 def documents(connection: sa.Connection, revision: Revision) -> dict[Identity, DocumentRow]:
     """Return the documents of a revision."""
-    query = sa.select(_rows.schema, _rows.layer, _rows.name, _rows.collection, _rows.hash, _rows.since)
-    found = connection.execute(query.where(_rows.revision == revision))
+    found = connection.execute(_DOCUMENTS, {"number": revision})
     return {(schema, layer, name): DocumentRow(*rest) for schema, layer, name, *rest in found}
 
 
 def contents(connection: sa.Connection, revision: Revision) -> dict[Collection, frozenset[str]]:
     """Return the content hashes of each collection of a revision."""
-    found = connection.execute(sa.select(_rows.collection, _rows.hash).where(_rows.revision == revision))
+    found = connection.execute(_CONTENTS, {"number": revision})
     each: defaultdict[Collection, set[str]] = defaultdict(set)
     for collection, content in found:
         each[Collection(collection)].add(content)

@@ -117,8 +117,7 @@ class SqlDesigns:
         """Return one revision; raises UnknownRevision, also for 0."""
         with self._transaction() as connection:
             rows.require(connection, revision, lowest=1)
-            (record,) = rows.records(connection, sa.select(t.revisions).where(t.revisions.c.id == revision))
-        return record
+            return rows.record(connection, revision)
 
     def documents(self, revision: Revision, collection: Collection | None = None) -> tuple[StoredDocument, ...]:
         """Return the documents as they were written; raises UnknownRevision and SecretsLocked."""

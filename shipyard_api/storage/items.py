@@ -34,30 +34,39 @@ _RUNS = 32  # of one action, queued or at work
 _items = t.work_items
 _OPEN = _items.c.ended_at.is_(None)
 
-# Statements of every item are built once. This one sets the columns that are given with it.
+# Statements of every item are built once: to build one takes longer than to execute it.
+_OF_STEP = (_items.c.action_id == sa.bindparam("of_action"), _items.c.step_id == sa.bindparam("of_step"))
+# It sets the columns that are given with it.
 _FENCED = (
     _items.update()
     .where(
-        _items.c.action_id == sa.bindparam("of_action"),
-        _items.c.step_id == sa.bindparam("of_step"),
+        *_OF_STEP,
         _items.c.id == sa.bindparam("of_item"),
         _items.c.epoch == sa.bindparam("of_epoch"),
         t.actions.c.id == _items.c.action_id,
     )
     .returning(_items.c.stop, _items.c.broken, t.actions.c.state.label("action_state"))
 )
+_ANY_OPEN = sa.select(sa.exists().where(*_OF_STEP, _OPEN))
+_GATHER = (
+    _items.update()
+    .where(
+        *_OF_STEP,
+        _items.c.id.in_(
+            sa.select(_items.c.id)
+            .where(*_OF_STEP, _items.c.ended_at.is_not(None), ~_items.c.gathered)
+            .order_by(_items.c.ended_at, _items.c.position)
+            .limit(sa.bindparam("most"))
+        ),
+    )
+    .values(gathered=True)
+    .returning(_items.c.id, _items.c.state, _items.c.detail, _items.c.memory, _items.c.ended_at, _items.c.position)
+)
 _FOLLOWING = sa.select(sa.func.min(_items.c.wake_at)).where(
     _items.c.action_id == sa.bindparam("of_action"), _OPEN, _items.c.wake_at.is_not(None)
 )
-_OTHERS = (
-    sa.select(
-        sa.exists().where(
-            _items.c.action_id == sa.bindparam("of_action"), _items.c.step_id == sa.bindparam("of_step"), _OPEN
-        )
-    )
-    .select_from(t.actions)
-    .where(t.actions.c.id == sa.bindparam("of_action"))
-    .with_for_update(read=True)
+_ANY_OPEN_LOCKED = (
+    _ANY_OPEN.select_from(t.actions).where(t.actions.c.id == sa.bindparam("of_action")).with_for_update(read=True)
 )
 
 
@@ -88,22 +97,9 @@ class SqlItems:
 
     def gather(self, claim: Claim, *, limit: int = 500) -> tuple[tuple[EndedItem, ...], bool]:
         """Return ended items once. The claim has locked the action's row, which the end of an item locks too."""
-        own = self._of_step(claim)
-        ended = (
-            sa.select(_items.c.id)
-            .where(*own, _items.c.ended_at.is_not(None), ~_items.c.gathered)
-            .order_by(_items.c.ended_at, _items.c.position)
-            .limit(limit)
-        )
-        rows = self._connection.execute(
-            _items.update()
-            .where(*own, _items.c.id.in_(ended))
-            .values(gathered=True)
-            .returning(
-                _items.c.id, _items.c.state, _items.c.detail, _items.c.memory, _items.c.ended_at, _items.c.position
-            )
-        ).all()
-        any_open = self._connection.execute(sa.select(sa.exists().where(*own, _OPEN))).scalar_one()
+        own = {"of_action": claim.action, "of_step": claim.step}
+        rows = self._connection.execute(_GATHER, {**own, "most": limit}).all()
+        any_open = self._connection.execute(_ANY_OPEN, own).scalar_one()
         in_order = sorted(rows, key=lambda row: (row.ended_at, row.position))
         return tuple(
             EndedItem(ItemId(row.id), ItemState(row.state), row.detail, row.memory) for row in in_order
@@ -135,7 +131,8 @@ class SqlItems:
         )
         if stopped.rowcount:
             self._queue_runs(claim.action, stopped.rowcount, None)
-        return bool(self._connection.execute(sa.select(sa.exists().where(*self._of_step(claim), _OPEN))).scalar_one())
+        own = {"of_action": claim.action, "of_step": claim.step}
+        return bool(self._connection.execute(_ANY_OPEN, own).scalar_one())
 
     def start_run(self, action: ActionId, versions: Mapping[StepId, int], *, holder: str, now: datetime) -> None:
         """Release what an earlier delivery of this run held, and queue more runs if more items are due."""
@@ -144,8 +141,8 @@ class SqlItems:
             .where(_items.c.action_id == action, _items.c.holder == holder, _OPEN)
             .values(holder=None, wake_at=now)
         )
-        due = sa.select(sa.literal(1)).where(*self._due(action, now), _known(versions)).limit(_RUNS).subquery()
-        count = self._connection.execute(sa.select(sa.func.count()).select_from(due)).scalar_one()
+        values = {"of_action": action, "now": now}
+        count = self._connection.execute(_count_due(tuple(versions.items())), values).scalar_one()
         if count > 1:
             self._queue_runs(action, count - 1, None)
 
@@ -259,7 +256,9 @@ class SqlItems:
         self._fenced(claim, {**ended, **({} if claim.state is None else {"memory": claim.state})})
         journal.record(self._connection, self._line(claim, now), facts)
         # With this lock, a turn that gathers either sees this item or is waited for; then it gets another wake-up.
-        more = self._connection.execute(_OTHERS, {"of_action": claim.action, "of_step": claim.step}).scalar_one()
+        more = self._connection.execute(
+            _ANY_OPEN_LOCKED, {"of_action": claim.action, "of_step": claim.step}
+        ).scalar_one()
         queue(self._connection, self._wakeup.gather(claim.action, now + _GATHER_PAUSE if more else now))
 
     def succeeded(self, action: ActionId) -> Mapping[StepId, Sequence[ItemId]]:
@@ -311,9 +310,6 @@ class SqlItems:
     def _of_step(self, claim: Claim) -> tuple[sa.ColumnElement[bool], ...]:
         return _items.c.action_id == claim.action, _items.c.step_id == claim.step
 
-    def _due(self, action: ActionId, now: datetime) -> tuple[sa.ColumnElement[bool], ...]:
-        return _items.c.action_id == action, _OPEN, _items.c.wake_at <= now
-
     def _fenced(self, claim: ItemClaim, values: Mapping[str, Any], statement: sa.Executable = _FENCED) -> sa.Row[Any]:
         """Write to the item's row, or raise Fenced."""
         own = {"of_action": claim.action, "of_step": claim.step, "of_item": claim.item, "of_epoch": claim.epoch}
@@ -329,17 +325,23 @@ class SqlItems:
         queue(self._connection, self._wakeup.runs(action, min(count, _RUNS), _RUNS, at))
 
 
+Versions = tuple[tuple[StepId, int], ...]
+
+
+# A worker knows the same versions of steps all its life.
 @lru_cache(maxsize=16)
-def _claim(versions: tuple[tuple[StepId, int], ...]) -> sa.Executable:
-    """Return the statement of a claim. A worker knows the same versions of steps all its life."""
+def _count_due(versions: Versions) -> sa.Select[int]:
+    """Return the statement that counts the due items, up to the number of runs."""
+    due = sa.select(sa.literal(1)).where(*_due(versions)).limit(_RUNS).subquery()
+    return sa.select(sa.func.count()).select_from(due)
+
+
+@lru_cache(maxsize=16)
+def _claim(versions: Versions) -> sa.Executable:
+    """Return the statement that claims a due item."""
     due = (
         sa.select(_items.c.step_id, _items.c.id)
-        .where(
-            _items.c.action_id == sa.bindparam("of_action"),
-            _OPEN,
-            _items.c.wake_at <= sa.bindparam("now"),
-            _known(dict(versions)),
-        )
+        .where(*_due(versions))
         .order_by(_items.c.wake_at, _items.c.position)
         .limit(1)
         .with_for_update(skip_locked=True)
@@ -376,8 +378,13 @@ def _claim(versions: tuple[tuple[StepId, int], ...]) -> sa.Executable:
     )
 
 
-def _known(versions: Mapping[StepId, int]) -> sa.ColumnElement[bool]:
-    """Match the items of these steps whose state has at most the version of their step."""
+def _due(versions: Versions) -> tuple[sa.ColumnElement[bool], ...]:
+    """Match the due items of these steps whose state has at most the version of their step."""
     version = sa.func.coalesce(_items.c.memory["v"].as_integer(), 1)
-    known = [sa.and_(_items.c.step_id == step, version <= newest) for step, newest in versions.items()]
-    return sa.or_(sa.false(), *known)
+    known = [sa.and_(_items.c.step_id == step, version <= newest) for step, newest in versions]
+    return (
+        _items.c.action_id == sa.bindparam("of_action"),
+        _OPEN,
+        _items.c.wake_at <= sa.bindparam("now"),
+        sa.or_(sa.false(), *known),
+    )
