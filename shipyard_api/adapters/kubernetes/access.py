@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 import yaml
-from lightkube.config.client_adapter import ConnectionParams
+from lightkube.config.client_adapter import user_auth, verify_cluster
 from lightkube.config.kubeconfig import KubeConfig, SingleConfig
 from lightkube.config.models import Cluster, User
 from lightkube.core.exceptions import ConfigError
@@ -53,17 +53,29 @@ def connection(access: Access, timeout: httpx2.Timeout) -> Connection:
     """
     config, where = _config(access)
     _check(config, where)
-    params = ConnectionParams(timeout=timeout, trust_env=False)
+    user = config.user or User()
     client, fault = None, ""
     try:
-        client = httpx2.Client(**params.httpx_params(config), headers={"accept-encoding": "identity"})
+        client = httpx2.Client(
+            base_url=config.cluster.server,
+            auth=user_auth(user),
+            verify=_authorities(config, user),
+            timeout=timeout,
+            trust_env=False,
+            headers={"accept-encoding": "identity"},
+        )
     except (ConfigError, OSError, ValueError, TypeError) as error:
         fault = _said(error)
     if client is None:
         # Outside the except block: the error would keep the files to which lightkube writes keys.
         raise ValueError(f"{where}: its certificates or credentials cannot be used: {fault}")
-    user = config.user or User()
     return Connection(client, config.cluster.server.rstrip("/"), tuple(filter(None, (user.token, user.password))))
+
+
+def _authorities(config: SingleConfig, user: User) -> ssl.SSLContext:
+    if urlsplit(config.cluster.server).scheme == "http":
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody: reading the well-known authorities takes longer
+    return verify_cluster(config.cluster, user, config.abs_file, trust_env=False)
 
 
 def _config(access: Access) -> tuple[SingleConfig, str]:
