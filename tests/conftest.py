@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shipyard_api import request_context
+from tests import forked
 from tests.databases import Databases, Run, empty
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Let what serves the run end."""
+    forked.end()
     if run := config.stash.get(_run, None):
         run.end()
 

@@ -10,8 +10,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,8 +19,8 @@ from typing import Any
 import requests
 
 from shipyard_api import bootstrap
-from shipyard_api.child_processes import die_with_parent
 from shipyard_api.settings import load, share_directory
+from tests.forked import Program
 
 DESIGN = "application/x-yaml"
 
@@ -59,7 +57,7 @@ class Stand:
     times: Mapping[str, str] = field(default_factory=lambda: SHORT)
     settings: Mapping[str, str] = field(default_factory=dict)
     worker_settings: Mapping[str, str] = field(default_factory=dict)
-    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    processes: dict[str, Program] = field(default_factory=dict)
 
     def __enter__(self) -> Stand:
         """Start everything but the worker: a test says when, and how many."""
@@ -89,12 +87,13 @@ class Stand:
     def _start_simulator(self, design_token: str) -> str:
         ready = self.directory / "simulator.ready"
         command = [
-            *("-m", f"shipyard_simulators.{self.provisioner}", "--port", "0", "--scenario", str(self.scenario)),
+            *("--port", "0", "--scenario", str(self.scenario)),
             *("--time-scale", str(self.scale), "--ready-file", str(ready), "--die-with-parent"),
             *("--log-file", str(self.directory / "simulator.jsonl")),
             *(("--site", str(self.machines)) if self.machines else ()),
         ]
-        self._spawn("simulator", command, {"SIMULATOR_DESIGN_TOKEN": design_token})
+        environment = {"SIMULATOR_DESIGN_TOKEN": design_token}
+        self._spawn("simulator", f"shipyard_simulators.{self.provisioner}", command, environment)
         deadline = time.monotonic() + 30
         while not ready.is_file():
             assert self.processes["simulator"].poll() is None, self.log("simulator")
@@ -106,9 +105,10 @@ class Stand:
         """Start the API, or a worker under any other name."""
         if name == "api":
             configuration = share_directory() / "etc" / "gunicorn.conf.py"
-            self._spawn(name, ["-m", "gunicorn", "-c", str(configuration), "shipyard_api.asgi:app"], self._service())
+            words = ["-c", str(configuration), "shipyard_api.asgi:app"]
+            self._spawn(name, "gunicorn", words, self._service(), self.listener)
         else:
-            self._spawn(name, ["-m", "shipyard_api.worker"], {**self._service(), **self.worker_settings})
+            self._spawn(name, "shipyard_api.worker", [], {**self._service(), **self.worker_settings})
 
     def tend(self) -> None:
         """Start workers again that have ended, as a supervisor does: one that loses its database ends itself."""
@@ -189,25 +189,22 @@ class Stand:
                 return found
             marker = {"marker": page["next"]}
 
-    def _spawn(self, name: str, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+    def _spawn(
+        self,
+        name: str,
+        module: str,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        listener: socket.socket | None = None,
+    ) -> None:
+        # Whatever a killed program leaves goes with the directory of the test.
+        environment = {**os.environ, "TMPDIR": str(self.directory), **environment}
         with (self.directory / f"{name}.log").open("ab") as log:
-            self.processes[name] = subprocess.Popen(
-                [sys.executable, *arguments],
-                # Whatever a killed program leaves goes with the directory of the test.
-                env={**os.environ, "TMPDIR": str(self.directory), **environment},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=(self.listener.fileno(),) if hasattr(self, "listener") else (),
-                start_new_session=True,
-                # A test run that is killed must not leave servers behind.
-                preexec_fn=die_with_parent,
-            )
+            self.processes[name] = Program(module, arguments, environment, log.fileno(), listener)
 
     def _service(self) -> dict[str, str]:
         return {
             "DATABASE_URL": self.database_url,
-            "SHIPYARD_BIND": f"fd://{self.listener.fileno()}",
             "SHIPYARD_API_WORKERS": "1",
             "SHIPYARD_ENGINE_TIME_SCALE": str(self.scale),
             **self._provisioner(),

@@ -3,8 +3,6 @@
 import json
 import os
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
+from tests.forked import Program
 
 # Seconds until a test gives up; a machine under load takes most of a minute to start the service.
 WAIT, START = 60.0, 180.0
@@ -96,13 +95,11 @@ def gunicorn(url: str, token: str, *, path: str = "", **environment: str) -> Ite
             "SHIPYARD_DRYDOCK_DESIGN_URL": "http://127.0.0.1:9/{revision}",
             "SHIPYARD_API_WRITES_PER_MINUTE": "0",
             "SHIPYARD_API_WORKERS": "1",
-            "SHIPYARD_BIND": f"unix:{path}" if path else f"fd://{listening.fileno()}",
+            "SHIPYARD_BIND": f"unix:{path}",
             **environment,
         }
-        command = [sys.executable, "-m", "gunicorn", "-c", str(ROOT / "etc" / "gunicorn.conf.py")]
-        process = subprocess.Popen(
-            [*command, "--chdir", str(ROOT), "shipyard_api.asgi:app"], env=environ, pass_fds=[listening.fileno()]
-        )
+        words = ["-c", str(ROOT / "etc" / "gunicorn.conf.py"), "--chdir", str(ROOT), "shipyard_api.asgi:app"]
+        process = Program("gunicorn", words, environ, 1, None if path else listening)
     server = Server(port, token, path, process.terminate)
     try:
         _await(process, server)
@@ -112,7 +109,7 @@ def gunicorn(url: str, token: str, *, path: str = "", **environment: str) -> Ite
         process.wait(WAIT)
 
 
-def _await(process: "subprocess.Popen[bytes]", server: Server) -> None:
+def _await(process: Program, server: Server) -> None:
     deadline = time.monotonic() + START
     while time.monotonic() < deadline and process.poll() is None:
         try:

@@ -1,0 +1,102 @@
+"""Programs of Shipyard in processes that are forked from one that has imported their modules.
+
+To import them takes a program longer than most tests take with it. They run as ``python -m`` runs them, in a session
+and with an environment of their own; tests/acceptance starts the commands themselves, too.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from multiprocessing import forkserver
+from multiprocessing.reduction import DupFd
+from typing import Any
+
+from shipyard_api.child_processes import die_with_parent
+
+_forks = multiprocessing.get_context("forkserver")
+_forks.set_forkserver_preload(["tests.preloaded"])
+
+
+def end() -> None:
+    """End the process that forks, so that what its children took is counted as the test run's."""
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
+
+
+class Program:
+    """A running program, with what we use of ``subprocess.Popen``; it ends with the test process at the latest.
+
+    ``output``: the file descriptor that gets its output. A ``listener`` is what the API serves on.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        output: int,
+        listener: socket.socket | None = None,
+    ) -> None:
+        files = (_Passed(output), _Passed(listener.fileno()) if listener else None)
+        self._process = _forks.Process(target=_run, args=(module, arguments, dict(environment), *files), daemon=True)
+        self._process.start()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    def poll(self) -> int | None:
+        """Return the exit code, minus the number of the signal that ended it; None while it runs."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float) -> int:
+        """Wait until it has ended, and return its exit code."""
+        self._process.join(timeout)
+        code = self._process.exitcode
+        if code is None:
+            raise subprocess.TimeoutExpired(str(self.pid), timeout)
+        return code
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+
+class _Passed:
+    """A file descriptor on its way to a process that is being started; there, the number of its duplicate."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _received, (DupFd(self._number),)
+
+
+def _received(passed: Any) -> int:
+    number: int = passed.detach()
+    return number
+
+
+def _run(
+    module: str, arguments: Sequence[str], environment: Mapping[str, str], output: int, listener: int | None
+) -> None:
+    os.setsid()
+    die_with_parent()
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.environ.clear()
+    os.environ.update(environment)
+    if listener is not None:
+        os.environ["SHIPYARD_BIND"] = f"fd://{listener}"
+    sys.argv = [module, *arguments]
+    sys.modules.pop(module, None)
+    runpy.run_module(module, run_name="__main__", alter_sys=True)

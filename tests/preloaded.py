@@ -1,0 +1,22 @@
+"""What API and worker import before they work, but for their metrics: those read their directory when imported."""
+
+import pkgutil
+import sys
+from importlib import import_module
+
+import shipyard_api.api
+
+for module in pkgutil.walk_packages(shipyard_api.api.__path__, "shipyard_api.api."):
+    import_module(module.name)
+for name in (
+    "gunicorn.app.wsgiapp",
+    "gunicorn.workers.gasgi",
+    "jsonschema_rs",
+    "procrastinate",
+    "psycopg_pool",
+    "requests",
+    "shipyard_api.adapters.oslo_policy.policy",
+    "shipyard_api.worker",
+):
+    import_module(name)
+assert "prometheus_client" not in sys.modules
