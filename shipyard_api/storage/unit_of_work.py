@@ -1,10 +1,15 @@
 """Transactions: one connection for all tables, committed or rolled back as a whole."""
 
+import math
+import select
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
+import psycopg2
 import sqlalchemy as sa
 
 from shipyard_api.ports.state.errors import StoreUnavailable
@@ -30,6 +35,10 @@ from shipyard_api.storage.webhooks import SqlWebhooks
 from shipyard_api.storage.write_limits import SqlWriteLimits
 
 T = TypeVar("T")
+
+_SOUND_SECONDS = 1.0
+_USED = "used"
+"""Key in a connection's info for the time of its last use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +135,7 @@ def connect_readers(url: str, *, pool_size: int = 5) -> sa.Engine:
 
     Connections are not tested before use; ``SqlStore.read`` retries on a dead one.
     """
-    readers = connect(url, pool_size=pool_size, isolation_level="AUTOCOMMIT", pool_pre_ping=False)
+    readers = connect(url, pool_size=pool_size, isolation_level="AUTOCOMMIT", tested=False)
     sa.event.listen(readers, "connect", _learn_server)
     return readers
 
@@ -138,10 +147,11 @@ def _learn_server(connection: Any, record: Any) -> None:
         record.info[SERVER] = cursor.fetchone()[0]
 
 
-def connect(url: str, *, pool_size: int = 5, pool_pre_ping: bool = True, **options: Any) -> sa.Engine:
+def connect(url: str, *, pool_size: int = 5, tested: bool = True, **options: Any) -> sa.Engine:
     """Return an engine for a Postgres URL as libpq documents it (``postgresql://…``).
 
-    Does not connect yet. Raises StoreUnavailable for an invalid URL.
+    ``tested``: a connection that the server closed, or that was idle for a second and is silent, is replaced before it
+    is used again. Does not connect yet. Raises StoreUnavailable for an invalid URL.
     """
     check_address(url)
     engine = sa.create_engine(
@@ -149,13 +159,39 @@ def connect(url: str, *, pool_size: int = 5, pool_pre_ping: bool = True, **optio
         pool_size=pool_size,
         max_overflow=pool_size,
         pool_timeout=10,
-        pool_pre_ping=pool_pre_ping,
         **options,
     )
 
     sa.event.listen(engine, "do_connect", lambda *_: open_connection(url))
     sa.event.listen(engine, "connect", _keep_alive)
+    if tested:
+        sa.event.listen(engine, "checkin", _note_use)
+        sa.event.listen(engine, "checkout", partial(_test_idle, engine.dialect))
     return engine
+
+
+def _note_use(_connection: Any, record: Any) -> None:
+    record.info[_USED] = time.monotonic()
+
+
+def _test_idle(dialect: sa.Dialect, connection: Any, record: Any, _: Any) -> None:
+    """Let the pool replace all connections if this one is dead.
+
+    SQLAlchemy's own test asks the server before every transaction, which costs a busy worker a round trip for each. A
+    server that hung up is noticed without asking: then there is something to read.
+    """
+    try:
+        idle = time.monotonic() - record.info.get(_USED, math.inf)
+        if idle > _SOUND_SECONDS or _has_input(connection):
+            dialect.do_ping(connection)
+    except psycopg2.Error as error:
+        raise sa.exc.InvalidatePoolError from error
+
+
+def _has_input(connection: Any) -> bool:
+    poll = select.poll()  # select() knows no descriptors above 1,023
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _keep_alive(connection: Any, _record: Any) -> None:
