@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-from shipyard_api import access, bootstrap, design_stores, remote_nodes, webhooks
+from shipyard_api import access, design_stores, programs, remote_nodes, webhooks
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.domain.policy import ANYONE, SUGGESTED_ROLES
 from shipyard_api.ports.state.errors import UnsuitableDatabase
@@ -142,7 +142,7 @@ def config() -> None:
 def check() -> None:
     """Load the settings as the service does, and report every fault, and the clocks of the database and of peers."""
     settings = load(os.environ)
-    from shipyard_api import monitoring  # no other command needs it
+    from shipyard_api import bootstrap, monitoring  # no other command needs them
 
     made = bootstrap.parts(settings)
     access.identities(settings, made.store)
@@ -165,7 +165,7 @@ def _moment(moment: datetime | None) -> str:
 
 
 def _tokens(settings: Settings) -> ApiTokens:
-    tokens = bootstrap.tokens(settings)
+    tokens = programs.tokens(settings)
     check_database(settings.database.url)
     return tokens
 
@@ -178,4 +178,4 @@ def _database() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(bootstrap.run_program(lambda: main(prog_name="shipyard")))
+    sys.exit(programs.run_program(lambda: main(prog_name="shipyard")))

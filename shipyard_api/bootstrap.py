@@ -5,9 +5,8 @@ What only one program needs is imported by its function: a worker starts sooner,
 
 import os
 import socket
-import sys
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -34,14 +33,12 @@ from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.domain.site_design import DesignRules, VersionRule
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision, UnreadableDesign
 from shipyard_api.ports.provisioner import Marker, Provisioner
-from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 from shipyard_api.settings import DesignStoreKind, Settings, SettingsError, Severity, share_directory
 from shipyard_api.storage.addresses import SERVER_KEEPALIVES, conninfo
 from shipyard_api.storage.clock import DatabaseClock
@@ -85,7 +82,6 @@ from shipyard_api.usecases.nodes.list import ListNodes
 from shipyard_api.usecases.nodes.statuses import SiteStatuses
 from shipyard_api.usecases.software.results import ReadTaskResults
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
-from shipyard_api.usecases.tokens.manage import ApiTokens, TokenFault
 from shipyard_api.usecases.tokens.tickets import EventTickets
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.turn import Engine
@@ -115,24 +111,6 @@ class Parts:
     provisioner: Provisioner
     cluster: "KubernetesCluster | None"
     access: RemoteAccess | None
-
-
-def run_program(program: Callable[[], int | None]) -> int:
-    """Run a program and return its exit code. Faults that an operator can fix are one line each; bugs keep a traceback.
-
-    2: invalid settings, or a database that this release cannot work with. 1: unreachable database, refused request.
-    """
-    try:
-        return program() or 0
-    except SettingsError as error:
-        sys.stderr.write("".join(f"Error: {fault}\n" for fault in error.faults))
-        return 2
-    except UnsuitableDatabase as error:
-        sys.stderr.write(f"Error: {error}\n")
-        return 2
-    except (ShipyardError, TokenFault, StoreUnavailable, OSError) as error:
-        sys.stderr.write(f"Error: {error}\n")
-        return 1
 
 
 def parts(settings: Settings) -> Parts:
@@ -194,13 +172,6 @@ def version_rule(settings: Settings, demand: Severity) -> VersionRule:
     levels = {Severity.INFO: Level.INFO, Severity.WARNING: Level.WARNING, Severity.ERROR: Level.ERROR}
     info = settings.document_info
     return VersionRule(levels.get(demand), info.deployment_version_schema, info.deployment_version_name)
-
-
-def tokens(settings: Settings) -> ApiTokens:
-    """Return the API tokens; needs only the database."""
-    if not settings.database.url:
-        raise SettingsError(["DATABASE_URL is not set"])
-    return ApiTokens(SqlStore(connect(settings.database.url, pool_size=1), ProcrastinateWakeup()))
 
 
 def api(settings: Settings) -> "Mount":

@@ -22,7 +22,7 @@ from pathlib import Path
 import click
 
 import shipyard_simulators
-from shipyard_api import bootstrap
+from shipyard_api import programs
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.child_processes import Stack, wait_until_it_answers
 from shipyard_api.settings import DEFAULT_FILE, as_variables, load, share_directory
@@ -304,7 +304,7 @@ def _database(directory: Path, options: StackOptions) -> Iterator[tuple[str, Cal
 
 def _tokens(url: str, kept: Path | None) -> tuple[str, str]:
     """Return an admin token, kept between runs, and a token for the simulator to fetch designs with."""
-    tokens = bootstrap.tokens(load({"SHIPYARD_CONFIG": os.devnull, "DATABASE_URL": url}))
+    tokens = programs.tokens(load({"SHIPYARD_CONFIG": os.devnull, "DATABASE_URL": url}))
     for former in tokens.all():
         if former.name == _SIMULATOR and former.revoked_at is None:
             tokens.revoke(former.id)
@@ -431,4 +431,4 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(bootstrap.run_program(lambda: main(prog_name="shipyard")))
+    sys.exit(programs.run_program(lambda: main(prog_name="shipyard")))

@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 import click
 
-from shipyard_api import bootstrap, logs, monitoring
+from shipyard_api import bootstrap, logs, monitoring, programs
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.settings import SettingsError, load
 
@@ -47,4 +47,4 @@ def _probe(options: WorkerOptions) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(bootstrap.run_program(lambda: main(prog_name="shipyard worker")))
+    sys.exit(programs.run_program(lambda: main(prog_name="shipyard worker")))

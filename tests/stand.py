@@ -18,7 +18,7 @@ from typing import Any
 
 import requests
 
-from shipyard_api import bootstrap
+from shipyard_api import programs
 from shipyard_api.settings import load, share_directory
 from tests.forked import Program
 
@@ -75,7 +75,7 @@ class Stand:
             self.listener.close()
 
     def _begin(self) -> None:
-        tokens = bootstrap.tokens(load({"DATABASE_URL": self.database_url}))
+        tokens = programs.tokens(load({"DATABASE_URL": self.database_url}))
         _, self.token = tokens.create("tester", "admin")
         _, design_token = tokens.create("simulator", "peer")
         self.simulator = self._start_simulator(design_token)

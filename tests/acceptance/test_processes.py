@@ -19,7 +19,7 @@ import psycopg2
 import pytest
 import requests
 
-from shipyard_api import bootstrap
+from shipyard_api import programs
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.child_processes import die_with_parent
 from shipyard_api.domain.actions import ActionId
@@ -39,7 +39,7 @@ READY = {"api": "API is ready", "worker-1": "worker is ready", "worker-2": "work
 def test_two_deploy_site_at_once_are_one_action_that_two_workers_share(tmp_path: Path, database_url: str) -> None:
     """Drydock fetches the designs with a token of ours as password, and a webhook is told everything."""
     hooks = tmp_path / "webhooks.yaml"
-    _, secret = bootstrap.tokens(load({"DATABASE_URL": database_url})).create("drydock", "viewer")
+    _, secret = programs.tokens(load({"DATABASE_URL": database_url})).create("drydock", "viewer")
     with (
         running() as hook,
         Stand(tmp_path, database_url, scale=0.01, worker_settings={"SHIPYARD_WEBHOOKS_FILE": str(hooks)}) as stand,

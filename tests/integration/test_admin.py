@@ -16,11 +16,11 @@ from typing import Any
 import psycopg2
 import pytest
 
-from shipyard_api import bootstrap, monitoring
+from shipyard_api import bootstrap, monitoring, programs
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.admin import main
-from shipyard_api.bootstrap import run_program
 from shipyard_api.ports.state.errors import UnsuitableDatabase
+from shipyard_api.programs import run_program
 from shipyard_api.settings import load
 from shipyard_api.storage import migrations, schema
 from tests.conftest import ROOT
@@ -325,7 +325,7 @@ def test_a_token_is_made_listed_without_its_secret_and_revoked(admin: Admin, dat
 
 
 def test_the_list_of_tokens_tells_their_state_roles_and_last_use(admin: Admin, database_url: str) -> None:
-    tokens = bootstrap.tokens(load({"SHIPYARD_CONFIG": os.devnull, "DATABASE_URL": database_url}))
+    tokens = programs.tokens(load({"SHIPYARD_CONFIG": os.devnull, "DATABASE_URL": database_url}))
     _, secret = tokens.create("busy", "admin", "peer")
     tokens.authenticate(secret)
     tokens.create("over", "viewer", lifetime=timedelta(seconds=-1))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api import bootstrap
+from shipyard_api import bootstrap, programs
 from shipyard_api.adapters.identity.options import IdentityKind, IdentityOptions, Seconds
 from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
@@ -345,7 +345,7 @@ def policy_of(url: str, tmp_path: Any) -> Callable[[str], Place]:
         file.write_text(text)
         made = settings(url)
         app = bootstrap.api(replace(made, policy=replace(made.policy, file=str(file))))
-        tokens = ApiTokens(bootstrap.tokens(made).store)
+        tokens = ApiTokens(programs.tokens(made).store)
         return Place(app, lambda role: tokens.create(role, role)[1], {}, "")
 
     return make
