@@ -40,10 +40,11 @@ def pytest_configure_node(node: Any) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Search for no garbage while tests are collected, and never among the tests, which stay until the end."""
+    """Search for no garbage while tests are collected, later seldom, and never among the tests, which stay."""
     gc.disable()
     collected = yield
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
     gc.enable()
     return collected
 

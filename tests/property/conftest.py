@@ -19,7 +19,7 @@ set_hypothesis_home_dir(HERE.parents[1] / ".build" / "hypothesis")
 
 settings.register_profile(
     "house",
-    max_examples=int(EXAMPLES or "60"),
+    max_examples=int(EXAMPLES or "40"),
     derandomize=not EXAMPLES,
     deadline=None,
     database=None,
