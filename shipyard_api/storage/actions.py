@@ -235,17 +235,24 @@ class SqlActions:
             )
         return found
 
-    def described(self, action: ActionId, kinds: Collection[str]) -> DescribedAction | None:
-        """Return the action with everything that its representation shows."""
-        row = description.DESCRIBED_ACTION.one(self._connection, action, list(kinds))
+    def described(
+        self, action: ActionId, kinds: Collection[str], known: str = ""
+    ) -> tuple[str, DescribedAction | None] | None:
+        """Return the action with everything that its representation shows, unless its version is known."""
+        server = f"{self._connection.info.get(SERVER, '')} "
+        of_server = known.removeprefix(server) if known.startswith(server) else ""
+        row = description.DESCRIBED_ACTION.one(self._connection, action, list(kinds), of_server)
         if row is None:
             return None
-        return DescribedAction(
-            f"{self._connection.info.get(SERVER, '')} {row.version}",
-            description.action(row.action),
-            description.steps(action, row.steps),
-            description.commands(action, row.commands),
-            description.entries(row.entries),
+        version = server + row.version
+        if row.shown is None:
+            return version, None
+        own, steps, commands, entries = row.shown
+        return version, DescribedAction(
+            description.action(own),
+            description.steps(action, steps),
+            description.commands(action, commands),
+            description.entries(entries),
         )
 
     def groups(

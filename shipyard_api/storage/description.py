@@ -1,4 +1,4 @@
-"""One action with everything that is shown of it, in one statement.
+"""One action with everything that is shown of it, in one statement; what is shown is not read if it is known.
 
 Rows come as JSON arrays, so the statement returns the same types whatever a migration does to columns: Postgres refuses
 a prepared statement whose types have changed.
@@ -29,22 +29,24 @@ VERSION_OF_ACTION = Prepared(
 
 DESCRIBED_ACTION = Prepared(
     "described_action",
-    ("text", "text[]"),
+    ("text", "text[]", "text"),
     f"""
-    SELECT {_VERSION} AS version,
+    SELECT version, CASE WHEN version <> $3 THEN json_build_array(
         json_build_array(id, name, parameters, user_name, context_marker, revision, allow_intermediate_commits, state,
-            created_at, started_at, ended_at, epoch, waiting_for) AS action,
+            created_at, started_at, ended_at, epoch, waiting_for),
         (SELECT json_agg(json_build_array(s.id, s.position, s.state, s.started_at, s.ended_at, s.detail)
                 ORDER BY s.position)
-            FROM steps s WHERE s.action_id = $1) AS steps,
+            FROM steps s WHERE s.action_id = $1),
         (SELECT json_agg(json_build_array(c.id, c.command, c.user_name, c.at) ORDER BY c.id)
-            FROM command_audit c WHERE c.action_id = $1) AS commands,
+            FROM command_audit c WHERE c.action_id = $1),
         (SELECT json_agg(json_build_array(j.id, j.epoch, j.step_id, j.at, j.worker, j.kind, j.facts) ORDER BY j.id)
-            FROM journal j WHERE j.action_id = $1 AND j.kind = ANY ($2)) AS entries
-    FROM actions WHERE id = $1
+            FROM journal j WHERE j.action_id = $1 AND j.kind = ANY ($2))
+    ) END AS shown
+    FROM actions, LATERAL (SELECT {_VERSION} AS version OFFSET 0) AS found  -- without OFFSET it would be found twice
+    WHERE id = $1
     """,  # noqa: S608  # constant
 )
-"""Parameters: the id of the action, and the kinds of the journal entries."""
+"""Parameters: the id of the action, the kinds of the journal entries, and the version that is known."""
 
 
 def action(row: Sequence[Any]) -> ActionRecord:

@@ -82,7 +82,7 @@ def journal(world: World, kind: str) -> list[JournalEntry]:
 
 def audit(world: World) -> list[tuple[str, str]]:
     with world.store().begin() as tx:
-        described = tx.actions.described(world.action, ())
+        _, described = tx.actions.described(world.action, ()) or ("", None)
     assert described is not None
     return [(one.command, one.user) for one in described.commands]
 

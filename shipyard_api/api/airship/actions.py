@@ -153,20 +153,17 @@ class Action:
         try:
             if req.get_header("If-None-Match") and holds(req, resp, verbosity, self._describe.version(action_id)):
                 return
-            version, resp.data = self._rendered.current(
-                ActionId(action_id),
-                ("one", verbosity),
-                lambda: self._describe.version(action_id),
-                lambda: self._read(action_id, verbosity),
+            version, resp.data = self._rendered.one(
+                ActionId(action_id), ("one", verbosity), partial(self._read, action_id, verbosity)
             )
         except ActionNotFound:
             raise UnknownAction(action_id) from None
         holds(req, resp, verbosity, version)
         resp.content_type = falcon.MEDIA_JSON
 
-    def _read(self, action_id: str, verbosity: int) -> tuple[str, dict[str, Any]]:
-        found = self._describe.one(action_id, verbosity)
-        return found.version, self._entity(found, verbosity)
+    def _read(self, action_id: str, verbosity: int, known: str) -> tuple[str, dict[str, Any] | None]:
+        version, found = self._describe.one(action_id, verbosity, known)
+        return version, self._entity(found, verbosity) if found else None
 
     def _entity(self, found: DescribedAction, verbosity: int) -> dict[str, Any]:
         action = found.action

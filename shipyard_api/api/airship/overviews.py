@@ -1,6 +1,7 @@
 """An action at a glance, and where its nodes stand: what a live view needs. Shipyard v1.0 has no such resources."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import falcon
@@ -29,19 +30,15 @@ class ActionOverview:
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
         """Answer with the action at a glance; its nodes are letters, in the order of the action's node places."""
-
-        def version() -> str:
-            return self._describe.version(action_id)
-
-        if req.get_header("If-None-Match") and holds(req, resp, "overview", version()):
+        if req.get_header("If-None-Match") and holds(req, resp, "overview", self._describe.version(action_id)):
             return
-        found, resp.data = self._rendered.current(
-            ActionId(action_id), ("overview", 0), version, lambda: self._read(action_id)
-        )
+        found, resp.data = self._rendered.one(ActionId(action_id), ("overview", 0), partial(self._read, action_id))
         holds(req, resp, "overview", found)
         resp.content_type = falcon.MEDIA_JSON
 
-    def _read(self, action_id: str) -> tuple[str, dict[str, Any]]:
+    def _read(self, action_id: str, known: str) -> tuple[str, dict[str, Any] | None]:
+        if known and known == self._describe.version(action_id):
+            return known, None
         found = self._overview(action_id)
         return found.version, _entity(found)
 

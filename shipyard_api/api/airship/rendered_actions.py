@@ -33,36 +33,25 @@ class RenderedActions:
         self._rendering = threading.Lock()
         self._known: OrderedDict[Key, tuple[str, bytes]] = OrderedDict()
 
-    def one(self, version: Version, view: tuple[str, int], render: Callable[[], object]) -> bytes:
-        """Return an action in a view, which is a name and a verbosity; rendered if it is not known in this version.
-
-        What ``render`` reads must be read after the version: then it may be newer than the version says, and is
-        rendered once more at the next request, but never older.
-        """
-        (found,) = self._find([version], view)
-        if found is None:
-            found = _encoded(render())
-            self._keep([(version, found)], view)
-        return found
-
-    def current(
-        self,
-        action: ActionId,
-        view: tuple[str, int],
-        version: Callable[[], str],
-        read: Callable[[], tuple[str, object]],
+    def one(
+        self, action: ActionId, view: tuple[str, int], read: Callable[[str], tuple[str, object | None]]
     ) -> tuple[str, bytes]:
-        """Return an action in a view with its version. ``read`` returns its version and its entity, as of one moment.
+        """Return an action in a view, which is a name and a verbosity, with its version.
 
-        The version alone is cheaper, so it is asked for first if the view of the action is known.
+        ``read`` is given the version that is known, or an empty text. It returns the version that it finds, and the
+        entity as of the same moment; None if it finds the known version.
         """
+        key = (action, *view)
         with self._lock:
-            is_known = (action, *view) in self._known
-        if is_known:
-            found = version()
-            return found, self.one((action, found), view, lambda: read()[1])
-        found, entity = read()
-        return found, self.one((action, found), view, lambda: entity)
+            known = self._known.get(key)
+            if known is not None:
+                self._known.move_to_end(key)
+        found, entity = read(known[0] if known else "")
+        if known is not None and entity is None:
+            return known
+        body = _encoded(entity)
+        self._keep([((action, found), body)], view)
+        return found, body
 
     def many(
         self,

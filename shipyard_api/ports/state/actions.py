@@ -95,12 +95,8 @@ class CommandRecord:
 
 @dataclass(frozen=True, slots=True)
 class DescribedAction:
-    """An action with its steps, its command audit and entries of its journal, all in order, as of one moment.
+    """An action with its steps, its command audit and entries of its journal, all in order, as of one moment."""
 
-    ``version`` is the one that ``Actions.version`` returned at that moment.
-    """
-
-    version: str
     action: ActionRecord
     steps: Sequence[StepRecord]
     commands: Sequence[CommandRecord]
@@ -205,8 +201,13 @@ class Actions(Protocol):
     def steps(self, actions: Collection[ActionId]) -> Mapping[ActionId, Sequence[StepRecord]]:
         """Return the steps of these actions, in order."""
 
-    def described(self, action: ActionId, kinds: Collection[str]) -> DescribedAction | None:
-        """Return the action with its steps, its command audit and its journal entries of these kinds."""
+    def described(
+        self, action: ActionId, kinds: Collection[str], known: str = ""
+    ) -> tuple[str, DescribedAction | None] | None:
+        """Return the version of the action and, unless that is the known one, what is shown of it; None for no action.
+
+        That has the journal entries of these kinds. Both are as of one moment.
+        """
 
     def groups(
         self, action: ActionId, *, status: Collection[str], group: Collection[str], after: int, limit: int

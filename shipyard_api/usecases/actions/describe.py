@@ -67,10 +67,13 @@ class DescribeAction:
             raise ActionNotFound(action)
         return found
 
-    def one(self, action: str, verbosity: int) -> DescribedAction:
-        """Return an action with the journal entries that its validations, teardowns and notes need."""
+    def one(self, action: str, verbosity: int, known: str) -> tuple[str, DescribedAction | None]:
+        """Return the version of an action and, unless that is the known one, the action.
+
+        It has the journal entries that its validations, teardowns and notes need.
+        """
         wanted = {FindingReported.kind, *teardown_progress.KINDS, *kinds(verbosity)}
-        found = self.store.read(lambda tx: tx.actions.described(ActionId(action), wanted))
+        found = self.store.read(lambda tx: tx.actions.described(ActionId(action), wanted, known))
         if found is None:
             raise ActionNotFound(action)
         return found

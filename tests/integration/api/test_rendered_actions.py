@@ -416,11 +416,13 @@ def test_it_holds_no_more_than_it_may_and_forgets_what_was_not_asked_for() -> No
     asked: list[str] = []
 
     def ask(name: str) -> None:
-        def render() -> str:
+        def read(known: str) -> tuple[str, str | None]:
+            if known:
+                return known, None
             asked.append(name)
-            return name * 998
+            return "1", name * 998
 
-        memory.one((ActionId(name), "1"), ("one", 1), render)
+        memory.one(ActionId(name), ("one", 1), read)
 
     for name in "abcde":
         ask(name)
@@ -435,7 +437,7 @@ def test_it_holds_no_more_than_it_may_and_forgets_what_was_not_asked_for() -> No
 def test_another_version_takes_the_place_of_the_old_one() -> None:
     memory = RenderedActions(most=10_000)
     for version in range(1000):
-        memory.one((ActionId("a"), str(version)), ("one", 1), lambda: "x" * 1000)
+        memory.one(ActionId("a"), ("one", 1), lambda _, version=version: (str(version), "x" * 1000))
 
     assert memory._held < 2000
     assert len(memory._known) == 1
@@ -444,7 +446,8 @@ def test_another_version_takes_the_place_of_the_old_one() -> None:
 def test_what_is_larger_than_all_of_it_is_answered_all_the_same() -> None:
     memory = RenderedActions(most=100)
 
-    assert memory.one((ActionId("a"), "1"), ("one", 1), lambda: "x" * 1000) == b'"' + b"x" * 1000 + b'"'
+    found = memory.one(ActionId("a"), ("one", 1), lambda _: ("1", "x" * 1000))
+    assert found == ("1", b'"' + b"x" * 1000 + b'"')
     assert memory._held == 0
 
 
@@ -480,8 +483,11 @@ def test_only_what_is_missing_is_rendered_and_what_is_gone_is_left_out() -> None
 
 def test_views_are_kept_apart() -> None:
     memory = RenderedActions()
-    version = (ActionId("a"), "1")
+    views = [("one", 0), ("one", 1), ("listed", 1)]
 
-    assert memory.one(version, ("one", 0), lambda: 0) == b"0"
-    assert memory.one(version, ("one", 1), lambda: 1) == b"1"
-    assert memory.one(version, ("listed", 1), lambda: 2) == b"2"
+    assert [memory.one(ActionId("a"), view, lambda _, at=at: ("1", at))[1] for at, view in enumerate(views)] == [
+        b"0",
+        b"1",
+        b"2",
+    ]
+    assert [memory.one(ActionId("a"), view, lambda known: (known, None))[1] for view in views] == [b"0", b"1", b"2"]

@@ -45,7 +45,9 @@ def test_what_was_created_reads_back(store: SqlStore) -> None:
             ("a", 1, None),
             ("b", 2, None),
         ]
-        described = tx.actions.described(new.id, ())
+        version, described = tx.actions.described(new.id, ()) or ("", None)
+        assert tx.actions.described(new.id, (), version) == (version, None)
+        assert tx.actions.version(new.id) == version
     assert described is not None
     (audit,) = described.commands
     assert (made.state, made.epoch, made.started_at, made.user) == (RunState.QUEUED, 0, None, "ann")
