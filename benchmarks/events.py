@@ -27,6 +27,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import sqlalchemy as sa
 from http_load import Load, play
@@ -111,14 +112,14 @@ class Listeners:
         begun = done = 0
         while not last or done < self.number:
             for key, _ in watched.select(0.05):
-                stream = key.fileobj
-                assert isinstance(stream, socket.socket)
-                body, now = bodies[stream], time.monotonic()
+                ready = key.fileobj
+                assert isinstance(ready, socket.socket)
+                body, now = bodies[ready], time.monotonic()
                 if not body.has_begun:
                     begun += 1
                     if begun == self.number:
                         heard.put(found)
-                for one in body.events(stream.recv(1 << 18)):
+                for one in body.events(ready.recv(1 << 18)):
                     found.arrived.setdefault(one, []).append(now)
                     done += one == last
             if not last and not until.empty():
@@ -168,7 +169,8 @@ def measure(engine: sa.Engine, port: int, master: int, token: str, number: int) 
         committed = _commit(engine)
         time.sleep(1)
         used = cpu_seconds(master) - used
-        load = multiprocessing.Process(target=_report, args=(bystander, results := multiprocessing.Queue()))
+        results: multiprocessing.Queue[Any] = multiprocessing.Queue()
+        load = multiprocessing.Process(target=_report, args=(bystander, results))
         load.start()
         time.sleep(0.5)
         committed |= _commit(engine)

@@ -152,7 +152,7 @@ def shipyard(directory: Path, on: Sequence[Host]) -> tuple[float, float]:
 def parallel_ssh(directory: Path, on: Sequence[Host], environment: Path) -> float:
     """Return the seconds that parallel-ssh takes."""
     given = [[one.address for one in on], on[0].port, getpass.getuser(), str(directory / "key"), AT_ONCE]
-    command = [environment / "bin" / "python", "-c", PARALLEL_SSH, json.dumps(given)]
+    command = [str(environment / "bin" / "python"), "-c", PARALLEL_SSH, json.dumps(given)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -162,10 +162,10 @@ def ansible(directory: Path, on: Sequence[Host], environment: Path) -> float:
     options = f"-o UserKnownHostsFile={directory}/known_hosts"
     inventory.write_text("".join(f"{one.name} ansible_host={one.address} ansible_port={one.port}\n" for one in on))
     command = [
-        environment / "bin" / "ansible",
+        str(environment / "bin" / "ansible"),
         "all",
         "-i",
-        inventory,
+        str(inventory),
         "-m",
         "command",
         "-a",
@@ -194,7 +194,7 @@ OTHERS = {"parallel-ssh": ("parallel-ssh==2.16.0", parallel_ssh), "ansible": ("a
 def installed(requirement: str, environment: Path) -> str:
     """Install something into an environment of its own; return why that is not possible, or nothing."""
     pip = [
-        environment / "bin" / "python",
+        str(environment / "bin" / "python"),
         "-m",
         "pip",
         "install",

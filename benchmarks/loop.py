@@ -43,6 +43,7 @@ from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName
+from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.documents import BufferMode
 from shipyard_api.domain.drift.sightings import SeenMachine
 from shipyard_api.domain.findings import Finding
@@ -106,7 +107,7 @@ class Site:
 
     def bound(self) -> float:
         """Return the length of the critical path, in seconds."""
-        graph = nx.DiGraph()
+        graph: nx.DiGraph[str] = nx.DiGraph()
         graph.add_nodes_from(group.name for group in self.groups)
         graph.add_edges_from((parent, group.name) for group in self.groups for parent in group.parents)
         ends: dict[str, float] = {}
@@ -168,6 +169,9 @@ class Table:
     def select_nodes(self, design: str, groups: Sequence[tuple[Selector, ...]]) -> tuple[frozenset[NodeName], ...]:
         return tuple(frozenset().union(*(selector.node_names for selector in selectors)) for selectors in groups)
 
+    def supported_steps(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:
+        return {}
+
     def submit(self, marker: Marker, work: Work) -> JobId:
         job = JobId(marker)
         self.began[job] = self.clock.now()
@@ -176,7 +180,8 @@ class Table:
         return job
 
     def find(self, marker: Marker, work: Work, *, intended_at: datetime, known: Collection[JobId] = ()) -> JobId | None:
-        return JobId(marker) if marker in self.began else None
+        job = JobId(marker)
+        return job if job in self.began else None
 
     def report(self, job: JobId, work: Work) -> JobReport:
         return self.reports({job: work})[job]

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, ViewportSize, sync_playwright
 from served import ROOT, gunicorn
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
@@ -53,7 +53,7 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
-WINDOW = {"width": 1440, "height": 900}
+WINDOW: ViewportSize = {"width": 1440, "height": 900}
 STRATEGY = {
     "groups": [
         {
@@ -255,7 +255,9 @@ def _frames(page: Page, move: Callable[[Page, float], None]) -> Frames:
 
 
 def _cells(page: Page) -> dict[str, float]:
-    return dict(page.locator(".cell-inner canvas").bounding_box() or {})
+    box = page.locator(".cell-inner canvas").bounding_box()
+    assert box is not None
+    return {"x": box["x"], "y": box["y"], "width": box["width"], "height": box["height"]}
 
 
 def _hover(page: Page, left: float) -> None:
@@ -355,7 +357,9 @@ def _busy(page: Page, seconds: float) -> tuple[float, float]:
 
 def _processor_seconds() -> float:
     """Return what all processes below this one that are a Chromium have used so far."""
-    ticks, children, names = {}, {}, {}
+    ticks: dict[int, int] = {}
+    children: dict[int, list[int]] = {}
+    names: dict[int, bytes] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:

@@ -16,6 +16,7 @@ import resource
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from time import process_time
 from typing import Any, TypeVar
 
@@ -170,15 +171,15 @@ def shapes() -> None:
         ("the same chain, written backwards", chain[::-1]),
     ):
         watch = Stopwatch()
-        wrong = watch.run("check", lambda entries=entries: check_groups({"groups": entries}))
+        wrong = watch.run("check", partial(check_groups, {"groups": entries}))
         strategy = parse_strategy({"groups": entries})
         members = {group.name: frozenset({NodeName(f"n{group.name}")}) for group in strategy.groups}
-        moves = watch.run("roll out", lambda s=strategy, m=members: run(Rollout(s, m)))
+        moves = watch.run("roll out", partial(run, Rollout(strategy, members)))
         failed = Rollout(strategy, members)
         first = failed.next_move()
         assert first is not None
         failed.start(first)
-        watch.run("fail all", lambda r=failed, m=first: r.finish(m, Outcome(timed_out=True)))
+        watch.run("fail all", partial(failed.finish, first, Outcome(timed_out=True)))
         assert not wrong
         assert moves == 2 * len(entries)
         assert failed.verdict() is Verdict.FAILED

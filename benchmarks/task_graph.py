@@ -140,7 +140,7 @@ def faults(title: str, entries: list[dict[str, Any]]) -> Iterator[str]:
 def main(files: list[str]) -> int:
     import networkx  # noqa: F401  # its import, a third of a second, belongs to no plan
 
-    found = []
+    found: list[str] = []
     for name in files:
         data = json.loads(Path(name).read_text("utf-8"))
         found += faults(Path(name).name, data["tasks"] if isinstance(data, dict) else data)
