@@ -1,4 +1,4 @@
-"""What stock schemathesis cannot do: read a YAML stream of documents, described as an array; write node sets."""
+"""What stock schemathesis cannot do: read a YAML stream as an array, write node sets, know what counts as absent."""
 
 from typing import Any
 
@@ -15,6 +15,12 @@ schemathesis.openapi.format("node-set", NODE_SETS)
 def read(_context: Any, response: Any) -> Any:
     """Read a stream as an array; dates stay text, as in JSON."""
     return list(yaml.load_all(response.content, Loader=_Loader))  # a SafeLoader
+
+
+@schemathesis.hook
+def filter_query(_context: Any, query: Any) -> bool:
+    """Send no empty parameters: they count as absent, whatever their description says of values."""
+    return "" not in dict(query or {}).values()
 
 
 class _Loader(yaml.SafeLoader):
