@@ -244,16 +244,7 @@ class SqlActions:
         row = description.DESCRIBED_ACTION.one(self._connection, action, list(kinds), of_server)
         if row is None:
             return None
-        version = server + row.version
-        if row.shown is None:
-            return version, None
-        own, steps, commands, entries = row.shown
-        return version, DescribedAction(
-            description.action(own),
-            description.steps(action, steps),
-            description.commands(action, commands),
-            description.entries(entries),
-        )
+        return server + row.version, description.described(action, row.shown) if row.shown else None
 
     def groups(
         self, action: ActionId, *, status: Collection[str], group: Collection[str], after: int, limit: int

@@ -13,7 +13,7 @@ from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.facts.codec import decode
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.waiting import WaitingFor
-from shipyard_api.ports.state.actions import ActionRecord, CommandRecord, StepRecord
+from shipyard_api.ports.state.actions import ActionRecord, CommandRecord, DescribedAction, StepRecord
 from shipyard_api.storage.prepared import Prepared
 
 # The last transaction that wrote the action's row. Every change that readers of lists see also writes that row.
@@ -49,8 +49,13 @@ DESCRIBED_ACTION = Prepared(
 """Parameters: the id of the action, the kinds of the journal entries, and the version that is known."""
 
 
-def action(row: Sequence[Any]) -> ActionRecord:
-    """Return the action of a described action."""
+def described(action: ActionId, shown: Sequence[Any]) -> DescribedAction:
+    """Return a described action."""
+    own, steps, commands, entries = shown
+    return DescribedAction(_action(own), _steps(action, steps), _commands(action, commands), _entries(entries))
+
+
+def _action(row: Sequence[Any]) -> ActionRecord:
     own, name, parameters, user, marker, revision, allow, state, created, started, ended, epoch, waiting = row
     return ActionRecord(
         ActionId(own),
@@ -69,8 +74,7 @@ def action(row: Sequence[Any]) -> ActionRecord:
     )
 
 
-def steps(action: ActionId, rows: Sequence[Any] | None) -> Sequence[StepRecord]:
-    """Return the steps of a described action."""
+def _steps(action: ActionId, rows: Sequence[Any] | None) -> Sequence[StepRecord]:
     return [
         StepRecord(
             action, StepId(step), position, StepState(state) if state else None, _moment(begun), _moment(ended), detail
@@ -79,15 +83,13 @@ def steps(action: ActionId, rows: Sequence[Any] | None) -> Sequence[StepRecord]:
     ]
 
 
-def commands(action: ActionId, rows: Sequence[Any] | None) -> Sequence[CommandRecord]:
-    """Return the command audit of a described action."""
+def _commands(action: ActionId, rows: Sequence[Any] | None) -> Sequence[CommandRecord]:
     return [
         CommandRecord(own, action, command, user, datetime.fromisoformat(at)) for own, command, user, at in rows or ()
     ]
 
 
-def entries(rows: Sequence[Any] | None) -> Sequence[JournalEntry]:
-    """Return the journal entries of a described action."""
+def _entries(rows: Sequence[Any] | None) -> Sequence[JournalEntry]:
     return [
         JournalEntry(
             own, epoch, StepId(step) if step else None, datetime.fromisoformat(at), worker, decode(kind, facts)
