@@ -1,5 +1,6 @@
 """What stock schemathesis cannot do: read a YAML stream as an array, write node sets, know what counts as absent."""
 
+import re
 from typing import Any
 
 import schemathesis
@@ -7,6 +8,7 @@ import yaml
 from hypothesis import strategies
 from schemathesis.core.media_types import YAML_MEDIA_TYPES
 
+PLAIN_NAME = re.compile(r"[a-z0-9.-]{1,9}")
 NODE_SETS = strategies.from_regex(r"[a-z0-9.-]{1,9}(,[a-z]{1,3}\[[1-4]-[5-9](/2)?(,2)?\])?", fullmatch=True)
 schemathesis.openapi.format("node-set", NODE_SETS)
 
@@ -19,8 +21,11 @@ def read(_context: Any, response: Any) -> Any:
 
 @schemathesis.hook
 def filter_query(_context: Any, query: Any) -> bool:
-    """Send no empty parameters: they count as absent, whatever their description says of values."""
-    return "" not in dict(query or {}).values()
+    """Send no empty parameters, which count as absent, and no strange names of nodes: an unknown one finds nothing."""
+    given = dict(query or {})
+    nodes = given.get("node", [])
+    names = [str(name) for name in (nodes if isinstance(nodes, list) else [nodes])]
+    return "" not in given.values() and all("[" in name or PLAIN_NAME.fullmatch(name) for name in names)
 
 
 class _Loader(yaml.SafeLoader):
