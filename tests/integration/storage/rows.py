@@ -13,7 +13,9 @@ JOBS = sa.table(
 )
 TABLES = [*reversed(metadata.sorted_tables), JOBS]
 _EMPTY = ";".join(f"DELETE FROM {table.name}" for table in TABLES)
-_COUNTS = " UNION ALL ".join(f"SELECT '{table.name}', count(*) FROM {table.name}" for table in TABLES)
+# The clock is measured now and then, whoever asks for the time.
+_COUNTED = [table.name for table in TABLES if table.name != "clock_anchors"]
+_COUNTS = " UNION ALL ".join(f"SELECT '{name}', count(*) FROM {name}" for name in _COUNTED)
 
 
 def empty(engine: sa.Engine) -> None:
@@ -23,7 +25,7 @@ def empty(engine: sa.Engine) -> None:
 
 
 def counts(engine: sa.Engine) -> dict[str, int]:
-    """The number of rows in each table."""
+    """The number of rows in each table, without the measures of the clock."""
     with engine.connect() as connection:
         return {row[0]: row[1] for row in connection.exec_driver_sql(_COUNTS)}
 
