@@ -3,6 +3,7 @@
 import socket
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import psycopg2
 import pytest
@@ -10,6 +11,7 @@ import sqlalchemy as sa
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.ports.state.errors import StoreUnavailable
+from shipyard_api.storage import unit_of_work
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 
@@ -76,6 +78,22 @@ def test_a_connection_that_died_between_two_transactions_is_replaced(database_ur
 
     assert ask(store) == 0
     store.dispose()
+
+
+@pytest.mark.parametrize(("idle", "asked"), [(0.0, 0), (1.5, 1)], ids=["a busy connection", "an idle one"])
+def test_only_an_idle_connection_costs_a_question(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, idle: float, asked: int
+) -> None:
+    engine = connect(database_url, pool_size=1)
+    questions: list[object] = []
+    monkeypatch.setattr(engine.dialect, "do_ping", questions.append)
+    clock = iter([0.0, 0.0, idle, idle])  # taken, returned, taken, returned
+    monkeypatch.setattr(unit_of_work, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    for _ in range(2):
+        with engine.connect() as connection:
+            assert connection.execute(sa.text("SELECT 1")).scalar_one() == 1
+    assert len(questions) == asked
+    engine.dispose()
 
 
 def test_a_connection_that_dies_within_a_transaction_is_an_outage(database_url: str) -> None:
