@@ -21,9 +21,10 @@ from sqlalchemy.dialects.postgresql import insert
 
 from shipyard_api.domain.actions import ENDED, ActionId, RunState
 from shipyard_api.ports.state.errors import StoreUnavailable
-from shipyard_api.ports.wakeup import Statement, Wakeup
+from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.outages import outages
+from shipyard_api.storage.wakeups import queue
 
 LOG = logging.getLogger(__name__)
 
@@ -125,23 +126,20 @@ class DatabaseClock:
     def _subtract(self, connection: sa.Connection, offset: timedelta, step: timedelta) -> None:
         """Let the queue, which knows only the database's clock, wake everything when it is due."""
         self._set(connection, offset + step)
-        self._execute(connection, self._wakeup.shift(step))
+        queue(connection, self._wakeup.shift(step))
         # What was queued for a time that the step has skipped came too early, and did nothing.
         actions, items = t.actions.c, t.work_items.c
         waiting = sa.select(actions.id, actions.wake_at).where(actions.state.in_(_MOVING), actions.wake_at.is_not(None))
         for action in connection.execute(waiting).all():
-            self._execute(connection, self._wakeup.statement(ActionId(action.id), action.wake_at))
+            queue(connection, self._wakeup.statement(ActionId(action.id), action.wake_at))
         open_items = (items.ended_at.is_(None), items.wake_at.is_not(None))
         due = sa.select(items.action_id, sa.func.min(items.wake_at).label("at")).where(*open_items)
         for action in connection.execute(due.group_by(items.action_id)).all():
-            self._execute(connection, self._wakeup.next_run(ActionId(action.action_id), action.at))
+            queue(connection, self._wakeup.next_run(ActionId(action.action_id), action.at))
 
     def _set(self, connection: sa.Connection, ahead: timedelta) -> None:
         upsert = insert(t.site_clock).values(id=1, ahead=ahead)
         connection.execute(upsert.on_conflict_do_update(index_elements=["id"], set_={"ahead": ahead}))
-
-    def _execute(self, connection: sa.Connection, statement: Statement) -> None:
-        connection.execute(sa.text(statement.sql), dict(statement.parameters))
 
 
 def _is_busy(connection: sa.Connection) -> bool:
