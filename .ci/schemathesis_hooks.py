@@ -9,7 +9,7 @@ from hypothesis import strategies
 from schemathesis.core.media_types import YAML_MEDIA_TYPES
 
 PLAIN_NAME = re.compile(r"[a-z0-9.-]{1,9}")
-NODE_SETS = strategies.from_regex(r"[a-z0-9.-]{1,9}(,[a-z]{1,3}\[[1-4]-[5-9](/2)?(,2)?\])?", fullmatch=True)
+NODE_SETS = strategies.from_regex(PLAIN_NAME.pattern + r"(,[a-z]{1,3}\[[1-4]-[5-9](/2)?(,2)?\])?", fullmatch=True)
 schemathesis.openapi.format("node-set", NODE_SETS)
 
 

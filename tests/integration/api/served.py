@@ -95,7 +95,7 @@ def gunicorn(url: str, token: str, *, path: str = "", **environment: str) -> Ite
             "SHIPYARD_DRYDOCK_DESIGN_URL": "http://127.0.0.1:9/{revision}",
             "SHIPYARD_API_WRITES_PER_MINUTE": "0",
             "SHIPYARD_API_WORKERS": "1",
-            "SHIPYARD_BIND": f"unix:{path}",
+            **({"SHIPYARD_BIND": f"unix:{path}"} if path else {}),
             **environment,
         }
         words = ["-c", str(ROOT / "etc" / "gunicorn.conf.py"), "--chdir", str(ROOT), "shipyard_api.asgi:app"]
