@@ -39,7 +39,7 @@ loglevel = "warning"
 # Each process keeps its metrics in files here, and /metrics of any of them sums up all. Set before prometheus_client
 # is imported, and always new: files of an earlier start would count again.
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = own_directory()
-# Requests leave few cycles: to look for garbage at every 700th new object took a tenth of their time.
+# Requests leave few cycles, so garbage is searched for at every 50,000th new object instead of every 700th.
 gc.set_threshold(50_000, 20, 20)
 
 
@@ -52,7 +52,7 @@ def post_worker_init(worker: Any) -> None:
     """Bound the connections of this process; the first one logs that the API is ready."""
     from shipyard_api.adapters.gunicorn.connection import use_bounded_connections
 
-    gc.freeze()  # what was imported is no garbage
+    gc.freeze()  # imported modules stay; they need no search
     use_bounded_connections(worker, head_seconds=float(os.environ.get("SHIPYARD_API_HEAD_SECONDS", "10")))
     if worker.age == 1:  # its number among all that were ever started
         addresses = [str(listener) for listener in worker.sockets]

@@ -1,4 +1,4 @@
-"""One action with everything that is shown of it, in one statement; what is shown is not read if it is known.
+"""One action with its steps, commands and journal entries, in one statement, unless its version is the known one.
 
 Rows come as JSON arrays, so the statement returns the same types whatever a migration does to columns: Postgres refuses
 a prepared statement whose types have changed.

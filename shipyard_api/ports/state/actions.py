@@ -204,7 +204,7 @@ class Actions(Protocol):
     def described(
         self, action: ActionId, kinds: Collection[str], known: str = ""
     ) -> tuple[str, DescribedAction | None] | None:
-        """Return the version of the action and, unless that is the known one, what is shown of it; None for no action.
+        """Return the version of the action and, unless that is the known one, the action; None if it is missing.
 
         That has the journal entries of these kinds. Both are as of one moment.
         """
