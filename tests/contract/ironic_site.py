@@ -111,6 +111,10 @@ class RealIronicSite(IronicSite):
         """Ask Ironic itself, past the adapter."""
         return real_ironic.call(method, path, body)
 
+    def hangs(self, name: str) -> bool:
+        """Return whether the node is being cleaned: before that, there are transitions to start."""
+        return self.call("GET", f"/v1/nodes/{name}?fields=provision_state")["provision_state"] == "cleaning"
+
     def _remove(self, name: str) -> None:
         """Remove a node as soon as Ironic lets go of it."""
         deadline = time.monotonic() + 3 * PATIENCE

@@ -103,11 +103,22 @@ class Site:
         """Do the work and return how it ended."""
         return self.watch(self.provisioner.submit(marker or Marker(str(uuid.uuid4())), work), work)
 
-    def watch(self, job: JobId, work: Work, *, seconds: float = PATIENCE) -> JobReport:
-        """Return the last report when the job has ended or the time is over."""
+    def hangs(self, _name: str) -> bool:
+        """Return whether a machine whose preparation is to hang has got that far."""
+        return True
+
+    def watch(
+        self,
+        job: JobId,
+        work: Work,
+        *,
+        seconds: float = PATIENCE,
+        until: Callable[[JobReport], bool] = lambda _: False,
+    ) -> JobReport:
+        """Return the report when the job has ended, the report is the wanted one, or the time is over."""
         deadline = time.monotonic() + seconds
         while (report := self.provisioner.report(job, work)).state not in (JobState.ENDED, JobState.LOST):
-            if time.monotonic() > deadline:
+            if until(report) or time.monotonic() > deadline:
                 break
             time.sleep(0.02)
         return report

@@ -118,7 +118,7 @@ def test_a_deployment_that_finds_no_address_is_tried_until_the_caller_has_enough
     site = start_maas(**ready("n1", "n2"), nodes={"n1": {"deploy": "refuse", "times": 3}, "n2": {"deploy": "refuse"}})
     work = site.work(DEPLOY, "n1", "n2")
     job = site.provisioner.submit(marker(), work)
-    report = site.watch(job, work, seconds=0.7)
+    report = site.watch(job, work, until=lambda one: bool(one.succeeded) and "answered 503" in one.message)
     assert (report.state, report.succeeded, report.failed) == (JobState.RUNNING, names("n1"), frozenset())
     assert "answered 503" in report.message
 
@@ -196,7 +196,7 @@ def test_a_deployment_that_is_stopped_is_not_begun_again(start_maas: StartMaas) 
     site = start_maas(**ready("n1", "n2"), nodes={"n1": {"deploy": "never"}, "n2": {"deploy": "ok"}})
     work = site.work(DEPLOY, "n1", "n2")
     job = site.provisioner.submit(marker(), work)
-    assert site.watch(job, work, seconds=0.5).succeeded == names("n2")
+    site.watch(job, work, until=lambda report: report.succeeded == names("n2"))
     site.provisioner.abort(job, work)
     report = site.watch(job, work)
     assert (report.state, report.succeeded, report.failed) == (JobState.ENDED, names("n2"), names("n1"))

@@ -299,11 +299,11 @@ def test_work_is_stopped_or_that_is_refused(start_site: StartSite) -> None:
     site = start_site(Plot(fates={"n2": Fate.HANGS_PREPARE}))
     work = site.work(Operation.PREPARE_NODES, "n1", "n2")
     job = site.provisioner.submit(marker(), work)
-    site.watch(job, work, seconds=0.5)
     if not site.provisioner.capabilities.aborts:
         with pytest.raises(Refused):
             site.provisioner.abort(job, work)
         return
+    site.watch(job, work, until=lambda report: report.succeeded == names("n1") and site.hangs("n2"))
     for _ in range(2):
         site.provisioner.abort(job, work)
     report = site.watch(job, work)
