@@ -34,6 +34,8 @@ from tests.peer import Answer, Peer
 
 ETCD: Etcd = EtcdGateway()
 HEALTHY, UNHEALTHY, SLOW, DEAD = MemberState
+PATIENT = 20.0  # seconds, where an answer comes; nothing takes that long
+HASTY = 1.0  # where none comes
 
 
 @pytest.fixture(params=SITES)
@@ -230,7 +232,7 @@ def simulated() -> Iterator[etcd_simulator.EtcdSimulator]:
         yield simulator
 
 
-def plain(simulator: etcd_simulator.EtcdSimulator, *, timeout: float = 1.0) -> EtcdAccess:
+def plain(simulator: etcd_simulator.EtcdSimulator, *, timeout: float = PATIENT) -> EtcdAccess:
     return EtcdAccess("e", simulator.endpoints, request_timeout=timeout)
 
 
@@ -258,7 +260,7 @@ def test_a_member_started_just_now_lets_no_other_go(simulated: etcd_simulator.Et
 def test_a_slow_member_is_slow_only_for_those_in_haste(simulated: etcd_simulator.EtcdSimulator) -> None:
     simulated.put("m1", Simulated.SLOW)
     assert states(ETCD.look(plain(simulated, timeout=0.2)))["m1"] is SLOW
-    assert states(ETCD.look(plain(simulated, timeout=2.0)))["m1"] is HEALTHY
+    assert states(ETCD.look(plain(simulated)))["m1"] is HEALTHY
 
 
 def test_members_of_another_cluster_end_the_look(simulated: etcd_simulator.EtcdSimulator) -> None:
@@ -275,7 +277,7 @@ def test_an_outdated_list_is_replaced_by_that_of_the_member_who_knows_most(
     header = {"cluster_id": str(CLUSTER_ID), "member_id": "9"}
     peer.on("POST /v3/cluster/member/list", Answer(200, {"header": header, "members": [m1, m2, removed]}))
 
-    cluster = ETCD.look(EtcdAccess("e", (peer.url,), request_timeout=1.0))
+    cluster = ETCD.look(EtcdAccess("e", (peer.url,), request_timeout=PATIENT))
 
     assert states(cluster) == dict.fromkeys(NAMES, HEALTHY)
 
@@ -318,7 +320,8 @@ def alone(peer: Peer, status: Answer, health_answer: Answer) -> EtcdCluster:
     peer.on("POST /v3/maintenance/status", status)
     peer.on("POST /v3/maintenance/alarm", Answer(200, {}))
     peer.on("GET /health", health_answer)
-    return ETCD.look(EtcdAccess("e", (peer.url,), request_timeout=1.0))
+    hangs = status.hang or health_answer.hang
+    return ETCD.look(EtcdAccess("e", (peer.url,), request_timeout=HASTY if hangs else PATIENT))
 
 
 @pytest.mark.parametrize("wrong", WRONG_LISTS.values(), ids=WRONG_LISTS)
@@ -326,7 +329,7 @@ def test_an_endpoint_that_is_no_etcd_is_named_and_another_one_suffices(peer: Pee
     for prefix in ("v3", "v3beta"):
         peer.on(f"POST /{prefix}/cluster/member/list", wrong)
     with pytest.raises(NotEtcd) as caught:
-        ETCD.look(EtcdAccess("e", (peer.url,), request_timeout=1.0))
+        ETCD.look(EtcdAccess("e", (peer.url,), request_timeout=PATIENT))
     assert urlsplit(peer.url).netloc in str(caught.value)
 
 
@@ -382,8 +385,9 @@ def test_a_removal_that_fails_has_the_kind_of_its_failure(
 ) -> None:
     peer.on("POST /v3/cluster/member/remove", answer)
     member = EtcdMember(MemberId("7"), "m1", HEALTHY, client_urls=(peer.url,))
+    access = EtcdAccess("e", (), request_timeout=HASTY if answer.hang else PATIENT)
     with pytest.raises(expected) as caught:
-        ETCD.remove(EtcdAccess("e", (), request_timeout=0.5), EtcdCluster("e", (member,)), MemberId("8"), ())
+        ETCD.remove(access, EtcdCluster("e", (member,)), MemberId("8"), ())
     assert [one.json for one in peer.requests] == [{"ID": "8"}]
     assert type(caught.value) in (expected, *expected.__subclasses__())
 
@@ -392,7 +396,7 @@ def test_a_removal_goes_to_the_next_member_only_if_it_never_left_us(peer: Peer) 
     peer.on("POST /v3/cluster/member/remove", Answer(200, {}))
     first = EtcdMember(MemberId("1"), "m1", HEALTHY, client_urls=("http://127.0.0.1:9",))
     second = EtcdMember(MemberId("2"), "m2", HEALTHY, client_urls=(peer.url,))
-    access = EtcdAccess("e", (), request_timeout=0.5)
+    access = EtcdAccess("e", (), request_timeout=PATIENT)
 
     assert ETCD.remove(access, EtcdCluster("e", (first, second)), MemberId("3"), ()) is MemberRemoval.REMOVED
     with pytest.raises(Unavailable) as caught:

@@ -160,7 +160,7 @@ def test_with_no_time_keystone_is_asked_each_time(keystone: Keystone) -> None:
 
 
 def test_a_token_that_ends_is_not_good_because_it_was_known(keystone: Keystone) -> None:
-    known, token = identities(keystone), keystone.give("ann", "admin", seconds=0.6)
+    known, token = identities(keystone), keystone.give("ann", "admin", seconds=1.5)
     assert known.of(request(token)).user == "ann"
 
     while True:
