@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 API = "/api/v1.0"
+PATIENT = 20.0  # seconds; no answer that comes takes that long
 
 
 @dataclass
@@ -45,6 +46,11 @@ class Answer:
         if isinstance(self.body, bytes):
             return self.body
         return (self.body if isinstance(self.body, str) else json.dumps(self.body)).encode()
+
+
+def seconds_for(*answers: Answer) -> float:
+    """Return how long to wait for these answers: only one that never comes is given up soon."""
+    return 1.0 if any(answer.hang for answer in answers) else PATIENT
 
 
 class Peer(ThreadingHTTPServer):

@@ -21,7 +21,7 @@ from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_simulators.kubernetes import simulator as kubernetes_simulator
 from shipyard_simulators.scenario import parse_scenario
 from tests.contract.cluster_sites import PAGE, READY, SITES, Site, condition
-from tests.peer import Answer, Peer, running
+from tests.peer import PATIENT, Answer, Peer, running
 
 NOT_YET = condition("Ready", "False", "KubeletNotReady", "container runtime network not ready")
 SILENT = condition("Ready", "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
@@ -139,10 +139,8 @@ def test_a_cluster_that_fails_at_times_is_asked_again_and_else_the_failure_has_i
     scenario = parse_scenario(yaml.safe_dump({"service": [{"method": "GET", "path": "/nodes", **fault}]}))
     with kubernetes_simulator.running(scenario) as simulator:
         if outcome:
-            assert type(ask(simulator.url, read_timeout=0.5 if fault.get("action") == "hang" else 20.0)) in (
-                outcome,
-                *outcome.__subclasses__(),
-            )
+            patience = 0.5 if fault.get("action") == "hang" else PATIENT
+            assert type(ask(simulator.url, read_timeout=patience)) in (outcome, *outcome.__subclasses__())
             return
         simulator.join("n1")
         client = KubernetesClient(Address(simulator.url), first_pause=0.0)

@@ -30,12 +30,10 @@ from shipyard_simulators.etcd import simulator as etcd_simulator
 from shipyard_simulators.etcd.cluster import CLUSTER_ID
 from shipyard_simulators.etcd.cluster import MemberState as Simulated
 from tests.contract.etcd_sites import NAMES, SITES, Site, accepts_writes
-from tests.peer import Answer, Peer
+from tests.peer import PATIENT, Answer, Peer, seconds_for
 
 ETCD: Etcd = EtcdGateway()
 HEALTHY, UNHEALTHY, SLOW, DEAD = MemberState
-PATIENT = 20.0  # seconds, where an answer comes; nothing takes that long
-HASTY = 1.0  # where none comes
 
 
 @pytest.fixture(params=SITES)
@@ -320,8 +318,7 @@ def alone(peer: Peer, status: Answer, health_answer: Answer) -> EtcdCluster:
     peer.on("POST /v3/maintenance/status", status)
     peer.on("POST /v3/maintenance/alarm", Answer(200, {}))
     peer.on("GET /health", health_answer)
-    hangs = status.hang or health_answer.hang
-    return ETCD.look(EtcdAccess("e", (peer.url,), request_timeout=HASTY if hangs else PATIENT))
+    return ETCD.look(EtcdAccess("e", (peer.url,), request_timeout=seconds_for(status, health_answer)))
 
 
 @pytest.mark.parametrize("wrong", WRONG_LISTS.values(), ids=WRONG_LISTS)
@@ -385,7 +382,7 @@ def test_a_removal_that_fails_has_the_kind_of_its_failure(
 ) -> None:
     peer.on("POST /v3/cluster/member/remove", answer)
     member = EtcdMember(MemberId("7"), "m1", HEALTHY, client_urls=(peer.url,))
-    access = EtcdAccess("e", (), request_timeout=HASTY if answer.hang else PATIENT)
+    access = EtcdAccess("e", (), request_timeout=seconds_for(answer))
     with pytest.raises(expected) as caught:
         ETCD.remove(access, EtcdCluster("e", (member,)), MemberId("8"), ())
     assert [one.json for one in peer.requests] == [{"ID": "8"}]

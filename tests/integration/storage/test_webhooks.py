@@ -17,7 +17,7 @@ from shipyard_api.setting_types import Secret
 from shipyard_api.storage.unit_of_work import SqlStore
 from shipyard_api.usecases.webhooks.deliver import DeliverEvents
 from tests.integration.storage.test_following import write
-from tests.peer import Answer, Peer, running
+from tests.peer import Answer, Peer, running, seconds_for
 
 SECRET, PATH = "a-secret-of-some-length-for-hooks", "/hooks/unguessable"
 OK = Answer(204)
@@ -104,7 +104,7 @@ def test_a_failed_delivery_is_repeated_after_a_pause_and_nothing_is_lost(
     if not bad:
         target.peer.on(f"POST {PATH}")
     target.happen("a", "b", "c")
-    target.worker("w1", seconds=1.0 if any(answer.hang for answer in bad) else 10.0)()
+    target.worker("w1", seconds=seconds_for(*bad))()
     before = target.arrived
     target.worker("w1")()  # in vain: the pause is not over
     during = target.arrived
