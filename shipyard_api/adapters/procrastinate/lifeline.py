@@ -91,7 +91,7 @@ class Lifeline(JobManager):
         self._worker: int | None = None
         # Set once this worker can be told from a dead one.
         self.registered = asyncio.Event()
-        # Heartbeats of other workers, and when each was first seen here: a clock that is set kills nobody.
+        # Heartbeats of other workers, and when each was first seen here: a clock that is set ends no worker.
         self._heartbeats: dict[int, tuple[str, float]] = {}
         # On the monotonic clock: when the latest heartbeat was written; None before the first.
         self.beat_at: float | None = None

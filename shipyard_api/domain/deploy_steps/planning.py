@@ -78,7 +78,7 @@ def _plan(
         return PlannedNodes(nodes, () if errors(made.findings) else requested, made.steps, made.findings)
     faults = list(trait_faults(named, traits))
     if templates:
-        message = f"{named}: the provisioner does not know the nodes, so nobody can say whether they have these steps."
+        message = f"{named}: the provisioner does not know the nodes, so it is unknown whether they have these steps."
         faults.append(warning("DeployStepsNotChecked", message))
     return PlannedNodes(nodes, () if errors(faults) else requested, (), tuple(faults))
 

@@ -206,7 +206,7 @@ class Actions(Protocol):
     ) -> tuple[str, DescribedAction | None] | None:
         """Return the version of the action and, unless that is the known one, the action; None if it is missing.
 
-        That has the journal entries of these kinds. Both are as of one moment.
+        The action comes with its journal entries of these kinds. Both are as of one moment.
         """
 
     def groups(

@@ -72,7 +72,7 @@ class ClearLabels(Part[LabelsReport | EtcdReport]):
         stored = request.more["lease"]
         lease = renewed_at((stored[0], datetime.fromisoformat(stored[1])) if stored else None, look.node, request.at)
         is_dead = state_of(look.node.ready, lease[1], request.at) is Kubelet.DEAD
-        # Nobody confirms the end of pods on a dead kubelet.
+        # A dead kubelet confirms the end of no pod.
         pods = [one for one in look.pods if not (is_dead and one.leaves_at and one.leaves_at <= look.server_time)]
         left = unsettled(look.node.name, labels, pods, look.daemon_sets)
         return LabelsReport(
