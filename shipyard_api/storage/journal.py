@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from shipyard_api.domain.facts.codec import encode
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.gathered import Gathered
 from shipyard_api.storage.projections import (
     groups,
     holds,
@@ -30,38 +31,34 @@ _PROJECTIONS = (
     task_results.project,
     holds.project,
 )
-_INSERT = t.journal.insert()
+_INSERT = t.journal.insert().inline()
 
 
 def record(connection: sa.Connection, line: Line, facts: Sequence[Fact]) -> None:
     """Write facts to the journal, in their order, and bring the projections up to date."""
-    project(connection, line, facts)
-    write(connection, [(line, fact) for fact in facts])
+    writes = Gathered(connection)
+    project(writes, line, facts)
+    write(writes, [(line, fact) for fact in facts])
+    writes.send()
 
 
-def project(connection: sa.Connection, line: Line, facts: Sequence[Fact]) -> None:
+def project(writes: Gathered, line: Line, facts: Sequence[Fact]) -> None:
     """Bring the projections up to date."""
     for fact in facts:
         for projection in _PROJECTIONS:
-            projection(connection, line, fact)
+            projection(writes, line, fact)
 
 
-def write(connection: sa.Connection, entries: Sequence[tuple[Line, Fact]]) -> None:
+def write(writes: Gathered, entries: Sequence[tuple[Line, Fact]]) -> None:
     """Write facts to the journal, in their order."""
-    if not entries:
-        return
-    connection.execute(
-        _INSERT,
-        [
-            {
-                "action_id": line.action,
-                "epoch": line.epoch,
-                "step_id": line.step,
-                "kind": fact.kind,
-                "at": line.at,
-                "worker": line.worker,
-                "facts": dict(encode(fact)),
-            }
-            for line, fact in entries
-        ],
-    )
+    for line, fact in entries:
+        row = {
+            "action_id": line.action,
+            "epoch": line.epoch,
+            "step_id": line.step,
+            "kind": fact.kind,
+            "at": line.at,
+            "worker": line.worker,
+            "facts": dict(encode(fact)),
+        }
+        writes.add(_INSERT, row)

@@ -22,14 +22,15 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.errors import Fenced
 from shipyard_api.ports.state.turns import Claim, Intent, Unfinished
-from shipyard_api.ports.wakeup import Wakeup
+from shipyard_api.ports.wakeup import Statement, Wakeup
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.gathered import Gathered
 from shipyard_api.storage.hold_rows import guard
 from shipyard_api.storage.intents import intent_from, intent_json
 from shipyard_api.storage.items import SqlItems
 from shipyard_api.storage.projections.line import Line
-from shipyard_api.storage.wakeups import queue
+from shipyard_api.storage.wakeups import text
 
 # A wake-up may arrive this much early, since the queue and the worker read different clocks; sooner is not for us.
 _EARLY = timedelta(seconds=2)
@@ -100,15 +101,17 @@ class SqlTurns:
         self._planned: tuple[ActionId, int] | None = None
         self._of_step: tuple[Claim, dict[str, Any]] | None = None
         self._lines: list[tuple[Line, Fact]] = []
+        self._writes = Gathered(connection)
 
     def flush(self) -> None:
         """Write what was gathered: a transaction that ends one move and begins the next writes the step's row once."""
         if self._of_step is not None:
             claim, values = self._of_step
             self._of_step = None
-            self._connection.execute(_STEP, {"of_action": claim.action, "of_step": claim.step, **values})
+            self._writes.add(_STEP, {"of_action": claim.action, "of_step": claim.step, **values})
         lines, self._lines = self._lines, []
-        journal.write(self._connection, lines)
+        journal.write(self._writes, lines)
+        self._writes.send()
 
     def claim(self, action: ActionId, *, now: datetime, worker: str) -> Claim | None:
         """Begin a turn. The row lock makes concurrent claims wait for each other; each gets an epoch of its own."""
@@ -220,7 +223,12 @@ class SqlTurns:
 
     def wait(self, claim: Claim, waiting: WaitingFor) -> Claim:
         """Write what the action waits for while a request is on its way."""
-        self._fenced(claim, **_waiting_for(waiting))
+        if self._planned == (claim.action, claim.epoch):
+            # This transaction has the row's lock, so no later turn can have begun.
+            own = {"of_action": claim.action, "of_epoch": claim.epoch}
+            self._writes.add(_FENCED, {**own, **_waiting_for(waiting)})
+        else:
+            self._fenced(claim, **_waiting_for(waiting))
         self._journal_wait(claim, waiting)
         return replace(claim, waiting=waiting)
 
@@ -292,15 +300,18 @@ class SqlTurns:
 
     def remind(self, action: ActionId) -> None:
         """Queue a turn unless one is queued or runs."""
-        queue(self._connection, self._wakeup.reminder(action))
+        self._queue(self._wakeup.reminder(action))
 
     def wake(self, action: ActionId, at: datetime | None) -> None:
         """Queue a turn."""
-        queue(self._connection, self._wakeup.statement(action, at))
+        self._queue(self._wakeup.statement(action, at))
 
     def interrupt(self, action: ActionId) -> None:
         """Queue a turn that does not wait for the one that runs, and fences it."""
-        queue(self._connection, self._wakeup.urgent(action))
+        self._queue(self._wakeup.urgent(action))
+
+    def _queue(self, statement: Statement) -> None:
+        self._writes.add(text(statement.sql), statement.parameters)
 
     def _plan(self, claim: Claim, at: datetime) -> None:
         """Say that the turn is at work, so that the sweeper does not take the action for a lost one.
@@ -333,7 +344,7 @@ class SqlTurns:
 
     def _journal(self, claim: Claim, at: datetime, *facts: Fact) -> None:
         line = Line(claim.action, claim.epoch, claim.step, at, claim.worker)
-        journal.project(self._connection, line, facts)
+        journal.project(self._writes, line, facts)
         self._lines += [(line, fact) for fact in facts]
 
 

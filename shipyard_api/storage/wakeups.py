@@ -6,10 +6,10 @@ import sqlalchemy as sa
 
 from shipyard_api.ports.wakeup import Statement
 
-_text = lru_cache(maxsize=64)(sa.text)
+text = lru_cache(maxsize=64)(sa.text)
 """A wake-up has one of a few texts; each is parsed once."""
 
 
 def queue(connection: sa.Connection, statement: Statement) -> None:
     """Execute a statement that queues wake-ups."""
-    connection.execute(_text(statement.sql), dict(statement.parameters))
+    connection.execute(text(statement.sql), dict(statement.parameters))

@@ -6,29 +6,31 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
 from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.gathered import Gathered, insert_rows
 from shipyard_api.storage.projections.line import Line
 
 _groups = t.deployment_groups
+_INSERT = insert_rows(_groups, "action_id", "position", "name", "critical", "depends_on", "status")
 _CHANGE = _groups.update().where(
     _groups.c.action_id == sa.bindparam("of_action"), _groups.c.name == sa.bindparam("of_group")
 )
 
 
-def project(connection: sa.Connection, line: Line, fact: Fact) -> None:
+def project(writes: Gathered, line: Line, fact: Fact) -> None:
     """Bring the groups up to date."""
     match fact:
         case MembersKnown():
-            _insert(connection, line, fact)
+            _insert(writes, line, fact)
         case GroupChanged():
             values = {
                 "status": fact.status.value,
                 "reason": fact.reason.value if fact.reason else None,
                 "detail": fact.detail,
             }
-            connection.execute(_CHANGE, {"of_action": line.action, "of_group": fact.group, **values})
+            writes.add(_CHANGE, {"of_action": line.action, "of_group": fact.group, **values})
 
 
-def _insert(connection: sa.Connection, line: Line, fact: MembersKnown) -> None:
+def _insert(writes: Gathered, line: Line, fact: MembersKnown) -> None:
     rows = [
         {
             "action_id": line.action,
@@ -40,5 +42,4 @@ def _insert(connection: sa.Connection, line: Line, fact: MembersKnown) -> None:
         }
         for index, (group, _) in enumerate(fact.membership)
     ]
-    if rows:
-        connection.execute(t.deployment_groups.insert(), rows)
+    writes.add(_INSERT, {"rows": rows})

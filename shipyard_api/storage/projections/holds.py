@@ -8,6 +8,7 @@ from shipyard_api.domain.holds import SHIPYARD, HoldKind
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.holds import NewHold
 from shipyard_api.storage import hold_rows
+from shipyard_api.storage.gathered import Gathered
 from shipyard_api.storage.projections.line import Line
 
 # The latest outcomes of a node in actions that submitted it, since such a hold on it was last released.
@@ -30,12 +31,14 @@ _IN_A_ROW = sa.text("""
 """)
 
 
-def project(connection: sa.Connection, line: Line, fact: Fact) -> None:
+def project(writes: Gathered, line: Line, fact: Fact) -> None:
     """Hold the nodes that have failed often enough. The turn has locked the row of its action."""
     match fact:
         case NodesFailed():
             kind = HoldKind.FAILED
             values = {"nodes": list(fact.nodes), "failures": fact.hold_after, "kind": kind.value}
+            writes.send()
+            connection = writes.connection
             nodes = list(connection.execute(_IN_A_ROW, values).scalars())
             if nodes:
                 hold_rows.lock(connection)

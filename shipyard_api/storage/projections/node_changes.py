@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import sqlalchemy as sa
-
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import LateResult
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesKept
@@ -12,6 +10,7 @@ from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.ports.provisioner import Operation
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.gathered import Gathered
 from shipyard_api.storage.projections.line import Line
 
 # The phase of an operation on nodes, and the status of the nodes that it succeeds on.
@@ -22,25 +21,25 @@ _REACHED: Mapping[str, tuple[Phase, NodeStatus]] = {
     Operation.SERVICE_NODES.value: (Phase.DEPLOY, NodeStatus.SUCCESS),
 }
 
-_INSERT = t.node_changes.insert()
+_INSERT = t.node_changes.insert().inline()
 
 
-def project(connection: sa.Connection, line: Line, fact: Fact) -> None:
+def project(writes: Gathered, line: Line, fact: Fact) -> None:
     """Add what happened to nodes."""
     match fact:
         case NodesChanged():
             row = _row(line, fact.status, fact.nodes, [fact.reasons.get(node, "") for node in fact.nodes])
             row |= {"group_name": fact.group, "phase": fact.phase.value, "reason": fact.reason}
-            connection.execute(_INSERT, [row])
+            writes.add(_INSERT, row)
         case NodesKept():
             row = _row(line, NodeStatus.SUCCESS, fact.nodes, [fact.detail] * len(fact.nodes))
-            connection.execute(_INSERT, [row])
+            writes.add(_INSERT, row)
         case LateResult() if fact.operation in _REACHED:
             phase, reached = _REACHED[fact.operation]
             for status, nodes in ((reached, fact.succeeded), (NodeStatus.FAILURE, fact.failed)):
                 if nodes:
                     row = _row(line, status, nodes, [fact.message] * len(nodes))
-                    connection.execute(_INSERT, [row | {"phase": phase.value, "late": True}])
+                    writes.add(_INSERT, row | {"phase": phase.value, "late": True})
 
 
 def _row(line: Line, status: NodeStatus, nodes: Sequence[NodeName], details: Sequence[str]) -> dict[str, Any]:

@@ -1,5 +1,8 @@
 """``action_nodes``: the nodes of an action, each with its status."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 
@@ -8,6 +11,7 @@ from shipyard_api.domain.facts.groups import MembersKnown
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesKept
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.gathered import Gathered, insert_rows
 from shipyard_api.storage.projections.line import Line
 
 _changed = (
@@ -18,6 +22,7 @@ _changed = (
     .table_valued("name", "detail")
     .render_derived(name="changed")
 )
+_INSERT = insert_rows(t.action_nodes, "action_id", "name", "status", "groups", "updated_at", "known_at")
 _CHANGE = (
     t.action_nodes.update()
     .where(t.action_nodes.c.action_id == sa.bindparam("of_action"), t.action_nodes.c.name == _changed.c.name)
@@ -25,52 +30,43 @@ _CHANGE = (
 )
 
 
-def project(connection: sa.Connection, line: Line, fact: Fact) -> None:
+def project(writes: Gathered, line: Line, fact: Fact) -> None:
     """Bring the nodes up to date."""
     match fact:
         case MembersKnown():
-            _insert(connection, line, fact)
+            _insert(writes, line, fact)
         case NodesChanged():
-            _change(connection, line, fact)
+            _change(writes, line, fact)
         case NodesKept():
-            nodes = t.action_nodes
-            connection.execute(
-                nodes.update()
-                .where(nodes.c.action_id == line.action, nodes.c.name.in_(fact.nodes))
-                .values(status=NodeStatus.SUCCESS.value, detail=fact.detail, updated_at=line.at)
-            )
+            details = [fact.detail] * len(fact.nodes)
+            writes.add(_CHANGE, {**_changes(line, fact.nodes, details), "status": NodeStatus.SUCCESS.value})
 
 
-def _insert(connection: sa.Connection, line: Line, fact: MembersKnown) -> None:
+def _insert(writes: Gathered, line: Line, fact: MembersKnown) -> None:
     holders: dict[NodeName, list[str]] = {}
     for group, members in fact.membership:
         for node in members:
             holders.setdefault(node, []).append(group.name)
+    at = line.at.isoformat()
     rows = [
         {
             "action_id": line.action,
             "name": node,
             "status": NodeStatus.NOT_STARTED.value,
             "groups": held,
-            "updated_at": line.at,
-            "known_at": line.at,
+            "updated_at": at,
+            "known_at": at,
         }
         for node, held in sorted(holders.items())
     ]
-    if rows:
-        connection.execute(t.action_nodes.insert(), rows)
+    writes.add(_INSERT, {"rows": rows})
 
 
-def _change(connection: sa.Connection, line: Line, fact: NodesChanged) -> None:
-    connection.execute(
-        _CHANGE,
-        {
-            "of_action": line.action,
-            "names": list(fact.nodes),
-            "details": [fact.reasons.get(node, "") for node in fact.nodes],
-            "status": fact.status.value,
-            "reason": fact.reason,
-            "group_name": fact.group,
-            "updated_at": line.at,
-        },
-    )
+def _change(writes: Gathered, line: Line, fact: NodesChanged) -> None:
+    details = [fact.reasons.get(node, "") for node in fact.nodes]
+    values = {"status": fact.status.value, "reason": fact.reason, "group_name": fact.group}
+    writes.add(_CHANGE, {**_changes(line, fact.nodes, details), **values})
+
+
+def _changes(line: Line, nodes: Sequence[NodeName], details: list[str]) -> dict[str, Any]:
+    return {"of_action": line.action, "names": list(nodes), "details": details, "updated_at": line.at}

@@ -9,6 +9,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.groups import PhaseStatus
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.gathered import Gathered
 from shipyard_api.storage.projections.line import Line
 
 _phases = t.group_phases
@@ -27,18 +28,18 @@ _END = _END.on_conflict_do_update(
 )
 
 
-def project(connection: sa.Connection, line: Line, fact: Fact) -> None:
+def project(writes: Gathered, line: Line, fact: Fact) -> None:
     """Bring the phases up to date."""
     match fact:
         case PhaseStarted():
             started = {"status": PhaseStatus.RUNNING.value, "job": fact.job, "nodes": list(fact.nodes)}
-            connection.execute(_START, {**_row(line, fact), **started})
+            writes.add(_START, {**_row(line, fact), **started})
         case PhaseRunning():
             own = {"of_action": line.action, "of_group": fact.group, "of_phase": fact.phase.value}
-            connection.execute(_RUNNING, {**own, "of_batch": fact.batch, "running_at": line.at})
+            writes.add(_RUNNING, {**own, "of_batch": fact.batch, "running_at": line.at})
         case PhaseEnded():
             ended = {"status": fact.status.value, "message": fact.message, "ended_at": line.at}
-            connection.execute(_END, {**_row(line, fact), "job": "", "nodes": [], **ended})
+            writes.add(_END, {**_row(line, fact), "job": "", "nodes": [], **ended})
 
 
 def _row(line: Line, fact: PhaseStarted | PhaseEnded) -> dict[str, Any]:

@@ -1,29 +1,30 @@
 """``stragglers``: jobs that Shipyard no longer waits for, until they end."""
 
-import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.gathered import Gathered
 from shipyard_api.storage.projections.line import Line
 
+_ADD = insert(t.stragglers).on_conflict_do_nothing()
 
-def project(connection: sa.Connection, line: Line, fact: Fact) -> None:
+
+def project(writes: Gathered, line: Line, fact: Fact) -> None:
     """Add the job that was left behind; a second time changes nothing."""
     match fact:
         case WorkLeftBehind():
-            connection.execute(
-                insert(t.stragglers)
-                .values(
-                    action_id=line.action,
-                    job=fact.job,
-                    operation=fact.operation,
-                    design=fact.design,
-                    nodes=None if fact.nodes is None else list(fact.nodes),
-                    why=fact.why,
-                    since=line.at,
-                    look_at=line.at,
-                )
-                .on_conflict_do_nothing()
+            writes.add(
+                _ADD,
+                {
+                    "action_id": line.action,
+                    "job": fact.job,
+                    "operation": fact.operation,
+                    "design": fact.design,
+                    "nodes": None if fact.nodes is None else list(fact.nodes),
+                    "why": fact.why,
+                    "since": line.at,
+                    "look_at": line.at,
+                },
             )
