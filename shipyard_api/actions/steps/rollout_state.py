@@ -1,7 +1,7 @@
 """The state of the baremetal nodes step, and its stored form."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -41,6 +41,7 @@ _LETTERS = {
     NodeStatus.FAILURE: "f",
 }
 _OF_LETTER = {letter: status for status, letter in _LETTERS.items()}
+_PIECE = 256  # nodes whose statuses are compared at once
 
 
 @dataclass(slots=True)
@@ -140,7 +141,11 @@ class RolloutState:
             watched = [_load_watch(one) for one in stored["rollout"]["running"]]
             state.watches = dict(watched)
             state.rollout = _load(
-                fixed.membership, state.inputs.configuration.mode, stored["rollout"], [move for move, _ in watched]
+                fixed.membership,
+                state.inputs.configuration.mode,
+                stored["rollout"],
+                fixed.statuses.of(stored["rollout"]["nodes"]),
+                [move for move, _ in watched],
             )
         return state
 
@@ -213,6 +218,32 @@ class _Fixed:
     inputs: SiteInputs
     membership: Membership | None
     acceptance: Acceptance | None
+    statuses: "_Statuses"
+
+
+class _Statuses:
+    """Reads the statuses of all nodes. It starts from those that it read last, because a turn changes few."""
+
+    def __init__(self, nodes: Mapping[NodeName, NodeStatus]) -> None:
+        """``nodes``: all of them, in order of name."""
+        self._names = tuple(nodes)
+        self._last: tuple[str, dict[NodeName, NodeStatus]] = ("", dict(nodes))
+
+    def of(self, stored: str | Mapping[str, Sequence[NodeName]]) -> Mapping[NodeName, NodeStatus]:
+        """Return the statuses that are stored as a letter a node, or as the names of each status."""
+        if not isinstance(stored, str):
+            found = {name: NodeStatus(status) for status, names in stored.items() for name in names}
+            return {name: found.get(name, NodeStatus.NOT_STARTED) for name in self._names}
+        if len(stored) != len(self._names):
+            raise ValueError(f"{len(stored)} statuses for {len(self._names)} nodes")
+        known, nodes = self._last
+        nodes = dict(nodes)
+        for start in range(0, len(self._names), _PIECE):
+            piece = slice(start, start + _PIECE)
+            if stored[piece] != known[piece]:
+                nodes.update(zip(self._names[piece], map(_OF_LETTER.__getitem__, stored[piece]), strict=True))
+        self._last = stored, nodes
+        return nodes
 
 
 def _fixed_text(inputs: SiteInputs, rollout: Rollout | None, acceptance: Acceptance | None) -> str:
@@ -226,7 +257,8 @@ def _fixed(text: str) -> _Fixed:
     stored = json.loads(text)
     inputs, members = SiteInputs.from_json(stored["inputs"]), stored["members"]
     tasks = Acceptance.from_json(stored["acceptance"]) if "acceptance" in stored else None
-    return _Fixed(inputs, None if members is None else Membership(inputs.strategy, members), tasks)
+    membership = None if members is None else Membership(inputs.strategy, members)
+    return _Fixed(inputs, membership, tasks, _Statuses(membership.nodes if membership else {}))
 
 
 def _dump(rollout: Rollout) -> dict[str, Any]:
@@ -243,11 +275,17 @@ def _dump(rollout: Rollout) -> dict[str, Any]:
     }
 
 
-def _load(membership: Membership, mode: Mode, stored: Mapping[str, Any], running: list[Move]) -> Rollout:
+def _load(
+    membership: Membership,
+    mode: Mode,
+    stored: Mapping[str, Any],
+    nodes: Mapping[NodeName, NodeStatus],
+    running: list[Move],
+) -> Rollout:
     return Rollout.resumed(
         membership,
         mode,
-        nodes=_statuses(membership, stored["nodes"]),
+        nodes=nodes,
         groups={GroupName(name): GroupStatus(status) for name, status in stored["groups"].items()},
         reasons={GroupName(name): Reason(reason) for name, reason in stored["reasons"].items()},
         running=running,
@@ -257,9 +295,3 @@ def _load(membership: Membership, mode: Mode, stored: Mapping[str, Any], running
         },
         in_queue=_nodes(stored.get("in_queue", ())),
     )
-
-
-def _statuses(membership: Membership, stored: str | Mapping[str, list[NodeName]]) -> dict[NodeName, NodeStatus]:
-    if isinstance(stored, str):
-        return dict(zip(membership.nodes, map(_OF_LETTER.__getitem__, stored), strict=True))
-    return {name: NodeStatus(status) for status, names in stored.items() for name in names}

@@ -54,9 +54,14 @@ class Rollout:
         batches: Mapping[GroupName, Mapping[Phase, int]] | None = None,
         in_queue: Iterable[NodeName] = (),
     ) -> "Rollout":
-        """Return a rollout from its stored state; names that are not given have not started."""
+        """Return a rollout from its stored state; names that are not given have not started.
+
+        ``nodes``: if they are all nodes, then in order of name.
+        """
         rollout = cls.__new__(cls)
         rollout._set_up(membership, mode)
+        if len(nodes) == len(rollout.nodes):
+            rollout.nodes, nodes = dict(nodes), {}  # many times faster than an update
         rollout.restore(
             nodes=nodes, groups=groups, reasons=reasons, running=running, batches=batches, in_queue=in_queue
         )

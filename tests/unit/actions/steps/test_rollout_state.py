@@ -87,9 +87,39 @@ def test_two_states_that_were_loaded_from_one_text_share_nothing_that_changes() 
     stored = begun(TWO_GROUPS).to_json()
     one, other = RolloutState.from_json(stored), RolloutState.from_json(stored)
     submit(one, "j")
+    poll(one, at(10), ended("j", "n1", "n2"))
+    assert one.to_json()["rollout"]["nodes"] == "pfn"
+    assert other.to_json() == stored
     assert other.rollout is not None
     assert other.rollout.running == []
     assert isinstance(STEP.decide(other, T0), Act)
+
+
+MANY = {"a": " ".join(f"n{number:03}" for number in range(600)), "b": "other"}
+
+
+@pytest.mark.parametrize(
+    "letters",
+    [
+        pytest.param("s" * 600 + "n", id="all but the last"),
+        pytest.param("n" * 255 + "ps" + "n" * 344, id="two in the middle"),
+        pytest.param("n" * 600 + "f", id="the last"),
+        pytest.param("n" * 601, id="none"),
+    ],
+)
+def test_statuses_are_read_as_they_are_stored_whatever_was_read_before(letters: str) -> None:
+    stored = begun(MANY).to_json()
+    for before in ("f" * 601, "n" * 601, letters):
+        RolloutState.from_json({**stored, "rollout": {**stored["rollout"], "nodes": before}})
+        loaded = RolloutState.from_json({**stored, "rollout": {**stored["rollout"], "nodes": letters}})
+        assert loaded.to_json()["rollout"]["nodes"] == letters
+
+
+@pytest.mark.parametrize("letters", ["nn", "nnnn", ""])
+def test_statuses_of_another_number_of_nodes_are_not_read(letters: str) -> None:
+    stored = begun(TWO_GROUPS).to_json()
+    with pytest.raises(ValueError, match="3 nodes"):
+        RolloutState.from_json({**stored, "rollout": {**stored["rollout"], "nodes": letters}})
 
 
 def test_inputs_and_members_are_one_text_that_is_kept() -> None:
