@@ -580,7 +580,7 @@ REFUSED = {
     "tags by id": ("POST", "nodes/n1/tags", [1], 400, "Tags are a list of names."),
     "tags of an unknown node": ("POST", "nodes/n9/tags", ["mysql"], 404, "NodeCollection not found: n9"),
     "tags of a node are in the node": ("GET", "nodes/n1/tags", ..., 405, "takes DELETE, POST."),
-    "an unknown role assigned": ("POST", "clusters/1/assignment", [{"id": 1, "roles": ["zz"]}], 404, "not found: 1"),
+    "a node of no number": ("POST", "clusters/1/assignment", [{"id": 10**9, "roles": ["zz"]}], 404, "not found: 1000"),
     "a role of another name": ("POST", "clusters/1/assignment", [{"id": "n1", "roles": ["zz"]}], 400, "Roles zz do"),
     "roles that are a text": ("POST", "clusters/1/assignment", [{"id": "n1", "roles": "zz"}], 400, "a list of names"),
     "no node named": ("POST", "clusters/1/assignment", [{"roles": []}], 400, "its number or its name"),
