@@ -9,6 +9,9 @@ from shipyard_api.ports.state.store import Store
 from shipyard_api.settings import Settings, SettingsError
 from shipyard_api.usecases.tokens.manage import ApiTokens
 
+POLICY_SECONDS = 0.1
+"""How long a change of the policy file may go unnoticed."""
+
 
 def identities(settings: Settings, store: Store) -> Identities:
     """Return the identity service, without connecting yet. Raises SettingsError."""
@@ -32,6 +35,6 @@ def policy(settings: Settings) -> Policy:
     from shipyard_api.adapters.oslo_policy.policy import OsloPolicy
 
     try:
-        return OsloPolicy(settings.policy.named, usual=USUAL_FILE)
+        return OsloPolicy(settings.policy.named, usual=USUAL_FILE, seconds=POLICY_SECONDS)
     except ValueError as error:
         raise SettingsError([f"[policy] file: {error}"]) from error

@@ -1,7 +1,9 @@
 """What every request has: an id and a context marker."""
 
+import os
 import re
 import uuid
+from collections.abc import Iterator
 from urllib.parse import unquote_to_bytes
 
 import falcon
@@ -27,12 +29,15 @@ _UUID = re.compile(r"(urn:uuid:)?\{?[0-9A-Fa-f-]+\}?")
 class RequestContextMiddleware:
     """Middleware; runs before routing and before authentication (contract: shipyard-rest, chapter 1)."""
 
+    def __init__(self) -> None:
+        self._ids = _random_ids()
+
     async def process_request(self, req: falcon.asgi.Request, _resp: falcon.Response) -> None:
         """Give the request its id and its marker.
 
         Log lines and requests to peers carry marker and user of the request from here on.
         """
-        req.context.request_id = str(uuid.uuid4())
+        req.context.request_id = next(self._ids)
         req.context.marker = _uuid(req.get_header("X-Context-Marker")) or req.context.request_id
         asked = {"request": req.context.request_id, "method": req.method, "path": req.path[:_LONGEST]}
         request_context.begin(RequestContext(req.context.marker, fields=asked))
@@ -68,6 +73,14 @@ def created_action(req: falcon.Request) -> ActionId | None:
     """Return the new action that the request was answered with."""
     found: ActionId | None = getattr(req.context, "created_action", None)
     return found
+
+
+def _random_ids() -> Iterator[str]:
+    """Yield random UUIDs. Each draw of random bytes lets another thread have the interpreter, so they are few."""
+    while True:
+        drawn = os.urandom(16 * 256)
+        for start in range(0, len(drawn), 16):
+            yield str(uuid.UUID(bytes=drawn[start : start + 16], version=4))
 
 
 def _uuid(written: str | None) -> str | None:

@@ -3,6 +3,7 @@
 import itertools
 import logging
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
@@ -150,6 +151,23 @@ def test_a_change_of_the_file_counts_from_the_next_request_on(file: Path) -> Non
     assert policy.allows(LIST, who("admin"))
 
     written(file, "")
+    assert not policy.allows(LIST, who("operator"))
+
+
+def test_a_change_of_the_file_may_wait_for_the_time_between_two_looks(file: Path) -> None:
+    now = 5.0
+    policy = OsloPolicy(written(file, f'"{LIST}": "!"'), seconds=2.0, monotonic=lambda: now)
+    written(file, f'"{LIST}": "@"')
+
+    now = 6.9
+    assert not policy.allows(LIST, who("admin"))
+    now = 7.0
+    assert policy.allows(LIST, who("admin"))
+
+    written(file, "")
+    now = 8.9
+    assert policy.allows(LIST, who("operator"))
+    now = 9.0
     assert not policy.allows(LIST, who("operator"))
 
 
@@ -315,6 +333,7 @@ def test_the_service_watches_for_the_usual_file(file: Path, monkeypatch: pytest.
     assert policy.allows(LIST, who("viewer"))
 
     written(file, f'"{LIST}": "!"')
+    time.sleep(access.POLICY_SECONDS)
 
     assert not policy.allows(LIST, who("viewer"))
     with pytest.raises(SettingsError, match="No such file"):

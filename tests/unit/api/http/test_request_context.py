@@ -1,6 +1,7 @@
 """What a request is about becomes fields of its log lines, as far as the path names it."""
 
 import asyncio
+import uuid
 
 from falcon.testing import create_asgi_req
 
@@ -25,3 +26,18 @@ def test_the_log_lines_of_a_request_name_action_step_and_node() -> None:
         "path": "/a",
     }
     assert "hold_id" not in found
+
+
+def test_every_request_has_another_random_id() -> None:
+    async def ids() -> list[str]:
+        middleware, found = RequestContextMiddleware(), []
+        for _ in range(600):
+            req = create_asgi_req(path="/a")
+            await middleware.process_request(req, None)  # type: ignore[arg-type]  # not used
+            found.append(req.context.request_id)
+        return found
+
+    found = asyncio.run(ids())
+
+    assert len(set(found)) == 600
+    assert {(uuid.UUID(one).version, str(uuid.UUID(one)) == one) for one in found} == {(4, True)}
