@@ -81,7 +81,7 @@ class Rollout:
     def _index(self, batches: Mapping[GroupName, Mapping[Phase, int]]) -> None:
         """Rebuild the indexes from the statuses: dependencies, nodes in flight, nodes that could be sent."""
         self._waiting = {
-            name: sum(self.groups[parent] is not GroupStatus.SUCCESS for parent in group.depends_on)
+            name: len([parent for parent in group.depends_on if self.groups[parent] is not GroupStatus.SUCCESS])
             for name, group in self._groups.items()
             if self.groups[name] is GroupStatus.NOT_STARTED
         }
