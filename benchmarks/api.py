@@ -141,7 +141,7 @@ def main() -> int:
     parser.add_argument("--baseline", type=Path, metavar="CHECKOUT", help="Compare with this checkout, over WSGI.")
     options = parser.parse_args()
     is_quick = options.quick
-    seconds, rounds, number = (1.0, 1, 5_000) if is_quick else (2.5, 3, 50_000)
+    seconds, rounds, number = (1.0, 1, 5_000) if is_quick else (2.5, 5, 50_000)
     missed = []
     # What was started is stopped, also when somebody has enough of waiting.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
