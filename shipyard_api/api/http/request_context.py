@@ -3,7 +3,6 @@
 import os
 import re
 import uuid
-from collections.abc import Iterator
 from urllib.parse import unquote_to_bytes
 
 import falcon
@@ -30,14 +29,14 @@ class RequestContextMiddleware:
     """Middleware; runs before routing and before authentication (contract: shipyard-rest, chapter 1)."""
 
     def __init__(self) -> None:
-        self._ids = _random_ids()
+        self._drawn: list[bytes] = []
 
     async def process_request(self, req: falcon.asgi.Request, _resp: falcon.Response) -> None:
         """Give the request its id and its marker.
 
         Log lines and requests to peers carry marker and user of the request from here on.
         """
-        req.context.request_id = next(self._ids)
+        req.context.request_id = _random_id(self._drawn)
         req.context.marker = _uuid(req.get_header("X-Context-Marker")) or req.context.request_id
         asked = {"request": req.context.request_id, "method": req.method, "path": req.path[:_LONGEST]}
         request_context.begin(RequestContext(req.context.marker, fields=asked))
@@ -75,12 +74,18 @@ def created_action(req: falcon.Request) -> ActionId | None:
     return found
 
 
-def _random_ids() -> Iterator[str]:
-    """Yield random UUIDs. Each draw of random bytes lets another thread have the interpreter, so they are few."""
-    while True:
-        drawn = os.urandom(16 * 256)
-        for start in range(0, len(drawn), 16):
-            yield str(uuid.UUID(bytes=drawn[start : start + 16], version=4))
+def _random_id(drawn: list[bytes]) -> str:
+    """Return a random UUID, from random bytes in ``drawn``, which threads may share.
+
+    Each draw lets another thread have the interpreter, so they are few.
+    """
+    try:
+        one = drawn.pop()
+    except IndexError:
+        many = os.urandom(16 * 256)
+        one, *others = (many[at : at + 16] for at in range(0, len(many), 16))
+        drawn.extend(others)
+    return str(uuid.UUID(bytes=one, version=4))
 
 
 def _uuid(written: str | None) -> str | None:

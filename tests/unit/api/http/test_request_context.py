@@ -2,6 +2,7 @@
 
 import asyncio
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 from falcon.testing import create_asgi_req
 
@@ -28,16 +29,19 @@ def test_the_log_lines_of_a_request_name_action_step_and_node() -> None:
     assert "hold_id" not in found
 
 
-def test_every_request_has_another_random_id() -> None:
+def test_every_request_has_another_random_id_in_any_number_of_threads() -> None:
+    middleware = RequestContextMiddleware()
+
     async def ids() -> list[str]:
-        middleware, found = RequestContextMiddleware(), []
+        found = []
         for _ in range(600):
             req = create_asgi_req(path="/a")
             await middleware.process_request(req, None)  # type: ignore[arg-type]  # not used
             found.append(req.context.request_id)
         return found
 
-    found = asyncio.run(ids())
+    with ThreadPoolExecutor(4) as threads:
+        found = [one for part in threads.map(lambda _: asyncio.run(ids()), range(4)) for one in part]
 
-    assert len(set(found)) == 600
+    assert len(set(found)) == 2400
     assert {(uuid.UUID(one).version, str(uuid.UUID(one)) == one) for one in found} == {(4, True)}
