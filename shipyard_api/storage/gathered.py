@@ -1,4 +1,4 @@
-"""Writes whose result nobody reads, sent together: a round trip costs as much as most of these statements."""
+"""Writes without a result, sent together: a round trip costs as much as most of these statements."""
 
 from collections.abc import Callable, Mapping
 from contextlib import closing

@@ -22,7 +22,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.errors import Fenced
 from shipyard_api.ports.state.turns import Claim, Intent, Unfinished
-from shipyard_api.ports.wakeup import Statement, Wakeup
+from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.gathered import Gathered
@@ -30,7 +30,7 @@ from shipyard_api.storage.hold_rows import guard
 from shipyard_api.storage.intents import intent_from, intent_json
 from shipyard_api.storage.items import SqlItems
 from shipyard_api.storage.projections.line import Line
-from shipyard_api.storage.wakeups import text
+from shipyard_api.storage.wakeups import gather
 
 # A wake-up may arrive this much early, since the queue and the worker read different clocks; sooner is not for us.
 _EARLY = timedelta(seconds=2)
@@ -224,9 +224,7 @@ class SqlTurns:
     def wait(self, claim: Claim, waiting: WaitingFor) -> Claim:
         """Write what the action waits for while a request is on its way."""
         if self._planned == (claim.action, claim.epoch):
-            # This transaction has the row's lock, so no later turn can have begun.
-            own = {"of_action": claim.action, "of_epoch": claim.epoch}
-            self._writes.add(_FENCED, {**own, **_waiting_for(waiting)})
+            self._writes.add(_FENCED, {**_row_of(claim), **_waiting_for(waiting)})
         else:
             self._fenced(claim, **_waiting_for(waiting))
         self._journal_wait(claim, waiting)
@@ -300,18 +298,15 @@ class SqlTurns:
 
     def remind(self, action: ActionId) -> None:
         """Queue a turn unless one is queued or runs."""
-        self._queue(self._wakeup.reminder(action))
+        gather(self._writes, self._wakeup.reminder(action))
 
     def wake(self, action: ActionId, at: datetime | None) -> None:
         """Queue a turn."""
-        self._queue(self._wakeup.statement(action, at))
+        gather(self._writes, self._wakeup.statement(action, at))
 
     def interrupt(self, action: ActionId) -> None:
         """Queue a turn that does not wait for the one that runs, and fences it."""
-        self._queue(self._wakeup.urgent(action))
-
-    def _queue(self, statement: Statement) -> None:
-        self._writes.add(text(statement.sql), statement.parameters)
+        gather(self._writes, self._wakeup.urgent(action))
 
     def _plan(self, claim: Claim, at: datetime) -> None:
         """Say that the turn is at work, so that the sweeper does not take the action for a lost one.
@@ -324,8 +319,7 @@ class SqlTurns:
 
     def _fenced(self, claim: Claim, **values: Any) -> sa.Row[Any]:
         """Write to the action's row, or raise Fenced: every other write of the turn follows this one."""
-        own = {"of_action": claim.action, "of_epoch": claim.epoch}
-        row = self._connection.execute(_FENCED, {**own, **values}).one_or_none()
+        row = self._connection.execute(_FENCED, {**_row_of(claim), **values}).one_or_none()
         if row is None:
             raise Fenced(f"{claim.action}: turn {claim.epoch} is over")
         return row
@@ -346,6 +340,10 @@ class SqlTurns:
         line = Line(claim.action, claim.epoch, claim.step, at, claim.worker)
         journal.project(self._writes, line, facts)
         self._lines += [(line, fact) for fact in facts]
+
+
+def _row_of(claim: Claim) -> dict[str, Any]:
+    return {"of_action": claim.action, "of_epoch": claim.epoch}
 
 
 def _step_of(claim: Claim) -> tuple[ActionId, StepId | None]:

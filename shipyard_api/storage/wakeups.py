@@ -5,11 +5,17 @@ from functools import lru_cache
 import sqlalchemy as sa
 
 from shipyard_api.ports.wakeup import Statement
+from shipyard_api.storage.gathered import Gathered
 
-text = lru_cache(maxsize=64)(sa.text)
+_text = lru_cache(maxsize=64)(sa.text)
 """A wake-up has one of a few texts; each is parsed once."""
 
 
 def queue(connection: sa.Connection, statement: Statement) -> None:
     """Execute a statement that queues wake-ups."""
-    connection.execute(text(statement.sql), dict(statement.parameters))
+    connection.execute(_text(statement.sql), dict(statement.parameters))
+
+
+def gather(writes: Gathered, statement: Statement) -> None:
+    """Add such a statement to other writes."""
+    writes.add(_text(statement.sql), statement.parameters)

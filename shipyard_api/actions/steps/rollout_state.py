@@ -211,16 +211,6 @@ def _load_watch(stored: Mapping[str, Any]) -> tuple[Move, Watch]:
     return move, Watch(Job.from_json(stored["job"]), joining, _nodes(stored["done"]), accepting)
 
 
-@dataclass(frozen=True, slots=True)
-class _Fixed:
-    """What does not change while the step runs. ``membership`` is None until the members are known."""
-
-    inputs: SiteInputs
-    membership: Membership | None
-    acceptance: Acceptance | None
-    statuses: "_Statuses"
-
-
 class _Statuses:
     """Reads the statuses of all nodes. It starts from those that it read last, because a turn changes few."""
 
@@ -246,6 +236,16 @@ class _Statuses:
                 nodes.update(zip(self._names[piece], map(_OF_LETTER.__getitem__, stored[piece]), strict=True))
         self._last = stored, nodes
         return nodes
+
+
+@dataclass(frozen=True, slots=True)
+class _Fixed:
+    """What does not change while the step runs. ``membership`` is None until the members are known."""
+
+    inputs: SiteInputs
+    membership: Membership | None
+    acceptance: Acceptance | None
+    statuses: _Statuses
 
 
 def _fixed_text(inputs: SiteInputs, rollout: Rollout | None, acceptance: Acceptance | None) -> str:

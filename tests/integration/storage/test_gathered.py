@@ -20,7 +20,7 @@ rows = sa.Table(
     sa.Column("names", ARRAY(sa.Text)),
     sa.Column("body", sa.JSON(none_as_null=True)),
     sa.Column("at", sa.DateTime(timezone=True)),
-    sa.Column("told", sa.Text, server_default="nothing"),
+    sa.Column("note", sa.Text, server_default="nothing"),
 )
 INSERT = rows.insert().inline()
 SEVERAL = insert_rows(rows, "id", "text", "names", "body", "at")
@@ -67,9 +67,9 @@ def test_nothing_is_written_before_it_is_sent_and_nothing_twice(connection: sa.C
     assert len(stored(connection)) == 1
 
 
-def test_the_order_is_kept_and_an_update_sets_what_is_given(connection: sa.Connection) -> None:
+def test_the_order_is_kept_and_an_update_sets_the_given_columns(connection: sa.Connection) -> None:
     writes = Gathered(connection)
-    writes.add(INSERT, {"id": 1, "text": "first", "told": "yes"})
+    writes.add(INSERT, {"id": 1, "text": "first", "note": "yes"})
     writes.add(CHANGE, {"of_row": 1, "text": "second"})
     writes.add(CHANGE, {"of_row": 1, "text": None, "names": ["n"]})
     writes.add(sa.text("UPDATE gathered SET body = :body WHERE id = :row"), {"body": "[]", "row": 1})
