@@ -44,7 +44,8 @@ def item_worlds(database_url: str) -> Iterator[Worlds]:
         return made[-1]
 
     yield make
-    made[-1].close()
+    for world in made[-1:]:
+        world.close()
 
 
 @pytest.fixture(params=[7, pytest.param(1, marks=pytest.mark.crash)], ids=["some", "every"])

@@ -38,7 +38,8 @@ def worlds(database_url: str) -> Iterator[Worlds]:
         return made[-1]
 
     yield make
-    made[-1].close()
+    for world in made[-1:]:
+        world.close()
 
 
 @pytest.fixture(params=[11, pytest.param(1, marks=pytest.mark.crash)], ids=["some", "every"])

@@ -39,7 +39,8 @@ def worlds(database_url: str) -> Iterator[Worlds]:
         return made[-1]
 
     yield make
-    made[-1].close()
+    for world in made[-1:]:
+        world.close()
 
 
 def budget(name: str, *, allowed: int, expected: int = 3) -> Budget:
