@@ -1,7 +1,7 @@
 """Parse the parameters of actions (contract: shipyard-actions, chapter 3)."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents.paths import pointer
 from shipyard_api.domain.errors import InvalidParameters
-from shipyard_api.domain.findings import Finding, error, warning
+from shipyard_api.domain.findings import Finding, Level, error, warning
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.targets import parse_targets
 from shipyard_api.domain.teardown import limits
@@ -30,10 +30,11 @@ _SOFTWARE = frozenset({NODES, TASKS, SKIP, START, END})
 _PARALLEL = 1_000
 
 _SITE = frozenset({CONTINUE_ON_FAIL, ALLOW_INTERMEDIATE_COMMITS, FORCE})
+"""They lift checks and narrow nothing: scripts of upstream may send them with any action."""
 KNOWN: Mapping[ActionName, frozenset[str]] = {
     ActionName.DEPLOY_SITE: _SITE,
     ActionName.UPDATE_SITE: _SITE,
-    ActionName.UPDATE_SOFTWARE: frozenset({CONTINUE_ON_FAIL, ALLOW_INTERMEDIATE_COMMITS, *_SOFTWARE}),
+    ActionName.UPDATE_SOFTWARE: frozenset({*_SITE, *_SOFTWARE}),
     ActionName.REDEPLOY_SERVER: frozenset(
         {
             CONTINUE_ON_FAIL,
@@ -51,9 +52,13 @@ KNOWN: Mapping[ActionName, frozenset[str]] = {
     ActionName.SERVICE_SERVER: frozenset(
         {CONTINUE_ON_FAIL, FORCE, TEMPLATE, TARGET_NODES, "drain-timeout", "grace-period", limits.ON_BLOCKED}
     ),
-    ActionName.TEST_SITE: frozenset({RELEASE}),
+    ActionName.TEST_SITE: frozenset({FORCE, RELEASE}),
 }
 """The known parameters by action. Others are stored and shown, and have no effect."""
+
+MISPLACED = "MisplacedParameter"
+"""The finding for a parameter of another action, or a misspelled one: ignored, it would let the action do too much."""
+_MISSPELLED = 0.8  # "target_node" is target_nodes, "targets" is a word of its own
 
 
 class TargetRevision(Enum):
@@ -225,9 +230,9 @@ def _software(name: ActionName, given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _release(given: Mapping[str, Any]) -> str | None:
     release = given.get(RELEASE)
-    if release is not None and not isinstance(release, str):
+    if RELEASE in given and (not isinstance(release, str) or not release):
         raise _refused(RELEASE, f"it is the name of a release, not {_shown(release)}")
-    return release or None
+    return release
 
 
 def _template(given: Mapping[str, Any]) -> str:
@@ -238,17 +243,41 @@ def _template(given: Mapping[str, Any]) -> str:
 
 
 def _unknown(name: ActionName, key: str, known: frozenset[str]) -> Finding:
-    likely = difflib.get_close_matches(key.lower().replace("_", "-"), {one.replace("_", "-") for one in known}, 1)
-    value = next((one for one in sorted(known) if likely and one.replace("_", "-") == likely[0]), None)
-    elsewhere = sorted(other.value for other, keys in KNOWN.items() if key in keys)
+    plain = {_plain(one): one for one in sorted(known)}
+    likely = difflib.get_close_matches(_plain(key), plain, 1)
     message = f"The parameter {_shown(key)} means nothing to {name.value}."
-    if value:
-        message += f" Did you mean {value}?"
-    elif elsewhere:
+    meant = _meant(key)
+    elsewhere = sorted(other.value for other, keys in KNOWN.items() if meant in keys)
+    if likely and (meant is None or meant in known):
+        message += f" Did you mean {plain[likely[0]]}?"
+    elif meant == key:
         message += f" It belongs to {', '.join(elsewhere)}."
+    elif meant:
+        message += f" Did you mean {meant} of {', '.join(elsewhere)}?"
     else:
         message += f" {name.value} knows {', '.join(sorted(known))}."
-    return warning("UnknownParameter", message, path=pointer(["parameters", key]))
+    narrows = meant is not None and meant not in _SITE
+    return warning(MISPLACED if narrows else "UnknownParameter", message, path=pointer(["parameters", key]))
+
+
+def misplaced(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings for parameters that would have narrowed an action, as the errors that refuse it."""
+    return tuple(
+        replace(one, level=Level.ERROR, message=f"{one.message} With {FORCE}=true the action ignores it.")
+        for one in findings
+        if one.name == MISPLACED
+    )
+
+
+def _meant(key: str) -> str | None:
+    """Return the parameter of any action that this is, or is a misspelling of."""
+    every = {_plain(one): one for keys in KNOWN.values() for one in sorted(keys)}
+    close = difflib.get_close_matches(_plain(key), every, 1, _MISSPELLED)
+    return every[close[0]] if close else None
+
+
+def _plain(key: str) -> str:
+    return key.lower().replace("_", "-")
 
 
 def _refused(key: str, why: str) -> InvalidParameters:

@@ -25,12 +25,14 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import (
     ALLOW_INTERMEDIATE_COMMITS,
+    MISPLACED,
     MODE,
     PRESERVE_LOCAL_STORAGE,
     TARGET_NODES,
     Parameters,
     RedeployMode,
     TargetRevision,
+    misplaced,
     parse_parameters,
 )
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
@@ -264,16 +266,19 @@ class CheckAction:
             return CheckedRequest(request=request, parameter_findings=invalid.findings, refusal=invalid)
         except InvalidTargets as invalid:
             return CheckedRequest(request=request, refusal=invalid)
-        strict = None
+        refused: InvalidParameters | None = None
         if warnings and request.strict:
             warnings = tuple(replace(warning, level=Level.ERROR) for warning in warnings)
-            strict = InvalidParameters(warnings)
+            refused = InvalidParameters(warnings)
+        elif not parameters.force and (wrong := misplaced(warnings)):
+            warnings = (*wrong, *(one for one in warnings if one.name != MISPLACED))
+            refused = InvalidParameters(wrong)
         return CheckedRequest(
             request=request,
             parameters=parameters,
             parameter_findings=warnings,
             allow_intermediate_commits=request.allow_intermediate_commits,
-            refusal=strict,
+            refusal=refused,
         )
 
     def _intermediate_commits(self, heads: Heads, committed: Revision) -> Sequence[Revision]:

@@ -33,6 +33,10 @@ def ended(site: Site, url: str, action: str) -> str:
     return str(site.viewer.get(f"/actions/{action}").json["dag_status"])
 
 
+def nodes_of(name: str) -> dict[str, Any]:
+    return {"target_nodes": "n1"} if name in TARGETED else {}
+
+
 @pytest.mark.parametrize("name", ["update_site", "update_software", "test_site"])
 def test_an_action_is_queued_on_the_committed_revision(site: Site, name: str) -> None:
     revision = site.commit(*small_design())
@@ -49,7 +53,7 @@ def test_an_action_is_queued_on_the_committed_revision(site: Site, name: str) ->
 def test_without_a_committed_revision_only_the_test_of_a_site_is_taken(
     site: Site, engine: sa.Engine, name: str
 ) -> None:
-    refused = ask(site, name, {"target_nodes": "n1"})
+    refused = ask(site, name, nodes_of(name))
     assert (refused.status, refused.json["message"]) == (falcon.HTTP_400, "No committed configdocs")
     assert refused.json["reason"] == "Unable to locate a committed revision in Deckhand"
     assert rows(engine, t.actions) == []
@@ -123,7 +127,7 @@ def test_without_a_configuration_nothing_but_a_test_is_taken(site: Site, name: s
     site.admin.load("design", layering_policy())
     site.admin.commit(force="true")
 
-    answer = ask(site, name, {"target_nodes": "n1"})
+    answer = ask(site, name, nodes_of(name))
 
     assert (answer.status, answer.json["message"]) == (falcon.HTTP_400, "Document validation failed")
     assert [one["name"] for one in messages(answer)] == ["DocumentNotFoundError"]
@@ -211,9 +215,9 @@ def test_servers_that_the_design_does_not_have_are_named(site: Site, name: str) 
 def test_a_parameter_that_means_nothing_is_kept_and_told(site: Site) -> None:
     site.commit(*small_design())
 
-    answer = ask(site, "deploy_site", {"continue_on_fail": "true", "release": "x"})
+    answer = ask(site, "deploy_site", {"continue_on_fail": "true", "colour": "x"})
 
-    assert answer.json["parameters"] == {"continue_on_fail": "true", "release": "x"}
+    assert answer.json["parameters"] == {"continue_on_fail": "true", "colour": "x"}
     told = [(one["name"], one["level"], one["error"]) for one in answer.json["warnings"]]
     assert told == [("UnknownParameter", "Warning", False)] * 2
     (listed,) = site.viewer.get("/actions").json
@@ -222,6 +226,23 @@ def test_a_parameter_that_means_nothing_is_kept_and_told(site: Site) -> None:
     assert texts[0].endswith("Did you mean continue-on-fail?")
     described = site.viewer.get(f"/actions/{answer.json['id']}").json
     assert described["notes"] == listed["notes"]
+
+
+@pytest.mark.parametrize("value", ["n1", "", []], ids=repr)
+def test_a_parameter_of_another_action_refuses_unless_it_is_forced(
+    site: Site, engine: sa.Engine, value: object
+) -> None:
+    site.commit(*small_design())
+    before = counts(engine)
+
+    answer = ask(site, "deploy_site", {"target_nodes": value})
+
+    assert (answer.status, answer.json["message"]) == (falcon.HTTP_400, "Invalid parameters")
+    assert [(one["name"], one["level"]) for one in messages(answer)] == [("MisplacedParameter", "Error")]
+    assert counts(engine) == before
+    forced = ask(site, "deploy_site", {"target_nodes": value, "force": "true"})
+    assert forced.status == falcon.HTTP_201
+    assert [(one["name"], one["level"]) for one in forced.json["warnings"]] == [("MisplacedParameter", "Warning")]
 
 
 def test_asked_to_be_strict_it_refuses_and_changes_nothing(site: Site, engine: sa.Engine) -> None:

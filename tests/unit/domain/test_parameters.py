@@ -8,7 +8,7 @@ import yaml
 from shipyard_api.domain.actions import LISTED, ActionName
 from shipyard_api.domain.errors import InvalidParameters, InvalidTargets
 from shipyard_api.domain.findings import Level
-from shipyard_api.domain.parameters import KNOWN, Parameters, TargetRevision, parse_parameters
+from shipyard_api.domain.parameters import KNOWN, Parameters, TargetRevision, misplaced, parse_parameters
 from tests.conftest import ROOT
 
 DEPLOY, UPDATE, SOFTWARE = ActionName.DEPLOY_SITE, ActionName.UPDATE_SITE, ActionName.UPDATE_SOFTWARE
@@ -135,9 +135,9 @@ def test_a_service_needs_a_template_and_may_name_its_nodes() -> None:
 
 def test_the_tests_of_a_site_may_be_those_of_one_release() -> None:
     assert meaning(TEST, release="mariadb").release == "mariadb"
-    assert meaning(TEST, release="").release is None
-    with pytest.raises(InvalidParameters, match="it is the name of a release, not 5"):
-        parse_parameters(TEST, {"release": 5})
+    for wrong in (5, "", None):
+        with pytest.raises(InvalidParameters, match="it is the name of a release, not "):
+            parse_parameters(TEST, {"release": wrong})
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_the_tests_of_a_site_may_be_those_of_one_release() -> None:
         pytest.param(
             UPDATE, "target_nodes", "It belongs to redeploy_server, relabel_nodes, service_server.", id="of others"
         ),
-        pytest.param(TEST, "colour", "test_site knows release.", id="nothing like it"),
+        pytest.param(TEST, "colour", "test_site knows force, release.", id="nothing like it"),
     ],
 )
 def test_a_parameter_that_means_nothing_is_told_with_what_may_have_been_meant(
@@ -161,8 +161,33 @@ def test_a_parameter_that_means_nothing_is_told_with_what_may_have_been_meant(
 
     _, (warning,) = parse_parameters(name, {key: "x", **nodes})
 
-    assert warning.name == "UnknownParameter"
+    assert warning.name in ("UnknownParameter", "MisplacedParameter")
     assert warning.message == f"The parameter {key!r} means nothing to {name.value}. {hint}"
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "refused"),
+    [
+        pytest.param(DEPLOY, "target_nodes", True, id="of another action"),
+        pytest.param(DEPLOY, "target_node", True, id="misspelled, of another action"),
+        pytest.param(DEPLOY, "NODES", True, id="in capitals, of another action"),
+        pytest.param(TEST, "on-blocked", True, id="a limit of another action"),
+        pytest.param(REDEPLOY, "preserve_local_storage", True, id="misspelled, of this action"),
+        pytest.param(REDEPLOY, "allow-intermediate-commits", False, id="lifts a check, of another action"),
+        pytest.param(TEST, "continue-on-fail", False, id="lifts a check, as scripts send it"),
+        pytest.param(DEPLOY, "continue_on_fail", False, id="lifts a check, misspelled"),
+        pytest.param(DEPLOY, "colour", False, id="of no action"),
+    ],
+)
+def test_only_what_would_have_narrowed_an_action_refuses_it(name: ActionName, key: str, refused: bool) -> None:
+    nodes = {"target_nodes": "n1"} if "target_nodes" in KNOWN[name] else {}
+
+    _, warnings = parse_parameters(name, {key: "x", **nodes})
+
+    assert [warning.level for warning in warnings] == [Level.WARNING]
+    errors = misplaced(warnings)
+    assert bool(errors) is refused
+    assert all(one.level is Level.ERROR and "With force=true the action ignores it." in one.message for one in errors)
 
 
 def test_a_key_is_told_as_a_pointer_and_in_few_letters() -> None:
