@@ -59,7 +59,8 @@ class Ticks(Checkpoints):
 
 @dataclass
 class RedeployWorld(SimulatedWorld):
-    """Three servers that are deployed and run pods; each has an etcd member. A machine that is deployed joins.
+    """Three servers that are deployed and run pods; each has an etcd member. A machine that is deployed joins, and so
+    does its member.
 
     ``connected``: whether Kubernetes is configured, as far as new actions know.
     """
@@ -181,6 +182,7 @@ class RedeployWorld(SimulatedWorld):
         deployed = [one for one in self.peer.ended() if one.phase == "deploy" and one.ok]
         for one in deployed[self._joined :]:
             self.apiserver.join(one.node)
+            self.members.put(one.node)
         self._joined = len(deployed)
 
 

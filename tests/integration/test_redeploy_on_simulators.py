@@ -58,6 +58,24 @@ def test_a_server_is_taken_down_in_order_and_joins_again(world: RedeployWorld) -
     assert world.peer.erased() == [*erased, "n1"]
 
 
+@pytest.mark.parametrize("at_a_time", [1, 2])
+@each_peer
+def test_several_servers_are_redeployed_one_batch_after_another(world: RedeployWorld, at_a_time: int) -> None:
+    earlier = len(world.peer.destroyed())
+    world.create(REDEPLOY, target_nodes="n3,n1,n2", max_parallel_nodes=at_a_time)
+    world.run(world.worker())
+
+    assert world.state() is RunState.SUCCESS, world.told()
+    assert sorted(one.node for one in world.peer.destroyed()[earlier:]) == ["n1", "n2", "n3"]
+    batches = [["n3"], ["n1"], ["n2"]] if at_a_time == 1 else [["n1", "n3"], ["n2"]]
+    order = [one.split() for one in world.story() if one.startswith(("destroy ", "ready "))]
+    for batch in batches:
+        size = len(batch)
+        assert sorted(order[:size]) == [["destroy", node] for node in batch]
+        assert sorted(order[size : 2 * size]) == [["ready", node] for node in batch]
+        order = order[2 * size :]
+
+
 @each_peer
 def test_local_storage_is_preserved_or_the_action_is_refused_before_anything(world: RedeployWorld) -> None:
     erased = world.peer.erased()

@@ -10,6 +10,7 @@ from shipyard_api.storage.gathered import Gathered, insert_rows
 from shipyard_api.storage.projections.line import Line
 
 _groups = t.deployment_groups
+_KNOWN = sa.select(_groups.c.name).where(_groups.c.action_id == sa.bindparam("of_action"))
 _INSERT = insert_rows(_groups, "action_id", "position", "name", "critical", "depends_on", "status")
 _CHANGE = _groups.update().where(
     _groups.c.action_id == sa.bindparam("of_action"), _groups.c.name == sa.bindparam("of_group")
@@ -31,15 +32,19 @@ def project(writes: Gathered, line: Line, fact: Fact) -> None:
 
 
 def _insert(writes: Gathered, line: Line, fact: MembersKnown) -> None:
+    """Add the groups that are new, after those that the action has: each batch of servers comes with its own."""
+    writes.send()
+    known = set(writes.connection.execute(_KNOWN, {"of_action": line.action}).scalars())
+    new = [group for group, _ in fact.membership if group.name not in known]
     rows = [
         {
             "action_id": line.action,
-            "position": index,
+            "position": position,
             "name": group.name,
             "critical": group.critical,
             "depends_on": list(group.depends_on),
             "status": GroupStatus.NOT_STARTED.value,
         }
-        for index, (group, _) in enumerate(fact.membership)
+        for position, group in enumerate(new, start=len(known))
     ]
     writes.add(_INSERT, {"rows": rows})
