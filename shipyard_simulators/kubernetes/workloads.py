@@ -115,7 +115,8 @@ class Workloads:
             self._cluster.stop_kubelet(subject, moment)
             return
         pod = next((each for each in self._pods() if each["metadata"]["uid"] == subject), None)
-        if pod is None or not self._has_kubelet(pod):
+        # Controllers delete pods whether a kubelet confirms their end or not.
+        if pod is None or not (what == "move" or self._has_kubelet(pod)):
             return
         if what == "start":
             self._cluster.put(PODS, _running(pod, moment))

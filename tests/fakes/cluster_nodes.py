@@ -13,8 +13,9 @@ from typing import TypeVar
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.kubelet import Ready
-from shipyard_api.domain.teardown.labels import DECOMMISSION_KEY
-from shipyard_api.domain.teardown.pods import Budget, DaemonSet, Pod, PodUid
+from shipyard_api.domain.teardown.label_requirements import NodeFit, Operator, Requirement
+from shipyard_api.domain.teardown.labels import DECOMMISSION_KEY, DECOMMISSION_VALUE
+from shipyard_api.domain.teardown.pods import Budget, Controller, DaemonSet, Pod, PodUid
 from shipyard_api.ports.cluster_nodes import (
     ClusterNode,
     Eviction,
@@ -28,6 +29,9 @@ from shipyard_api.ports.errors import PeerError, Unavailable
 T = TypeVar("T")
 
 LEAVES_IN = timedelta(seconds=4)
+STOPPER = DaemonSet(
+    "kube-system", "kubelet-stopper", NodeFit((Requirement(DECOMMISSION_KEY, Operator.IN, (DECOMMISSION_VALUE,)),))
+)
 
 
 @dataclass
@@ -89,7 +93,8 @@ class FakeClusterNodes:
         lost = self._call("look")
         self._settle()
         node = self._node(name)
-        look = node and NodeLook(node, tuple(self.pods[name]), tuple(self.budgets), tuple(self.daemon_sets), self.now())
+        daemon_sets = (*self.daemon_sets, *([STOPPER] if self.stops_kubelets else []))
+        look = node and NodeLook(node, tuple(self.pods[name]), tuple(self.budgets), daemon_sets, self.now())
         return self._answer(look, lost)
 
     def cordon(self, node: ClusterNode, *, label: str = "") -> None:
@@ -113,7 +118,8 @@ class FakeClusterNodes:
     def delete_pods(self, pods: Sequence[Pod], *, grace: int) -> None:
         lost = self._call("delete_pods")
         for pod in pods:
-            if self._leaves(pod):
+            gone = self._end(pod) if not grace else self._leaves(pod)
+            if gone:
                 self.log.append(("delete", str(pod)))
         self._answer(None, lost)
 
@@ -135,7 +141,7 @@ class FakeClusterNodes:
             self._change(node.name, labels={**held.labels, **labels})
             self.log.append(("label", node.name))
             if DECOMMISSION_KEY in labels and self.stops_kubelets:
-                self.kill(node.name)
+                self._stop(node.name)
         return self._answer(changed, lost)
 
     def kubelet_stopper(self, name: NodeName) -> KubeletStopper | None:
@@ -181,6 +187,20 @@ class FakeClusterNodes:
 
     def _change(self, name: NodeName, **values: object) -> None:
         self.nodes[name] = replace(self.nodes[name], version=str(next(self._versions)), **values)  # type: ignore[arg-type]
+
+    def _stop(self, name: NodeName) -> None:
+        """Let the stopper's pod run on the node, and stop its kubelet: nothing confirms the pod's end any more."""
+        uid = PodUid(f"uid-stopper-{name}-{next(self._versions)}")
+        owner = Controller("DaemonSet", STOPPER.name)
+        if not any(one.controller == owner for one in self.pods[name]):
+            self.pods[name].append(Pod(STOPPER.namespace, f"{STOPPER.name}-{name}", uid, controller=owner))
+        self.kill(name)
+
+    def _end(self, pod: Pod) -> bool:
+        """Let a pod be gone at once, as a deletion without grace does; return False if it was gone."""
+        before = sum(map(len, self.pods.values()))
+        self.pods = {name: [one for one in pods if one.uid != pod.uid] for name, pods in self.pods.items()}
+        return sum(map(len, self.pods.values())) < before
 
     def _settle(self) -> None:
         for name, pods in self.pods.items():

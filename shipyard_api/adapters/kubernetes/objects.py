@@ -8,7 +8,6 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.kubelet import Ready
 from shipyard_api.domain.teardown.label_requirements import NodeFit, NodeTerm, Operator, Requirement
-from shipyard_api.domain.teardown.labels import DECOMMISSION_KEY, DECOMMISSION_VALUE
 from shipyard_api.domain.teardown.pods import Budget, Controller, DaemonSet, Pod, PodPhase, PodUid
 from shipyard_api.ports.cluster_nodes import ClusterNode, KubeletStopper
 
@@ -16,7 +15,6 @@ POLICY_V1 = "policy/v1"
 POLICY_V1BETA1 = "policy/v1beta1"  # the only one before 1.21
 
 _MIRROR = "kubernetes.io/config.mirror"
-_STOPPER = Requirement(DECOMMISSION_KEY, Operator.IN, (DECOMMISSION_VALUE,))
 
 
 def cluster_node(node: JsonObject, lease: JsonObject | None) -> ClusterNode:
@@ -97,7 +95,7 @@ def daemon_set(found: JsonObject) -> DaemonSet:
 def kubelet_stopper(daemon_sets: Iterable[DaemonSet], pods: Iterable[Pod]) -> KubeletStopper | None:
     """Return the first DaemonSet whose node selector waits for the label, with the phase of its pod among ``pods``."""
     for found in sorted(daemon_sets, key=lambda one: (one.namespace, one.name)):
-        if _STOPPER in found.wants.selector:
+        if found.stops_kubelets:
             own = Controller("DaemonSet", found.name)
             phases = (one.phase.value for one in pods if (one.namespace, one.controller) == (found.namespace, own))
             return KubeletStopper(found.namespace, found.name, next(phases, ""))

@@ -6,7 +6,8 @@ from datetime import datetime
 from enum import Enum
 from typing import NewType
 
-from shipyard_api.domain.teardown.label_requirements import NodeFit, Requirement, all_hold
+from shipyard_api.domain.teardown.label_requirements import NodeFit, Operator, Requirement, all_hold
+from shipyard_api.domain.teardown.labels import DECOMMISSION_KEY, DECOMMISSION_VALUE
 
 PodUid = NewType("PodUid", str)
 """Identity of one pod; a new pod with the same name has another."""
@@ -21,6 +22,8 @@ class PodPhase(Enum):
     FAILED = "Failed"
     UNKNOWN = "Unknown"
 
+
+_STOPPER = Requirement(DECOMMISSION_KEY, Operator.IN, (DECOMMISSION_VALUE,))
 
 FINISHED = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
 
@@ -104,3 +107,8 @@ class DaemonSet:
     namespace: str
     name: str
     wants: NodeFit
+
+    @property
+    def stops_kubelets(self) -> bool:
+        """Whether it waits for the label that Shipyard sets to stop a kubelet: its pods are Shipyard's own."""
+        return _STOPPER in self.wants.selector

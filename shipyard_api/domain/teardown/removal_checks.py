@@ -7,7 +7,7 @@ from shipyard_api.domain.teardown.drain_plan import IGNORED, DrainPlan, PlannedP
 from shipyard_api.domain.teardown.kubelet import Kubelet
 from shipyard_api.domain.teardown.label_requirements import NodeFit
 from shipyard_api.domain.teardown.labels import in_the_way
-from shipyard_api.domain.teardown.pods import DaemonSet, Pod
+from shipyard_api.domain.teardown.pods import Controller, DaemonSet, Pod
 
 _NAMED = 10
 
@@ -45,8 +45,10 @@ def unsettled(
     """Return the pods that have yet to go after labels were cleared (contract: promenade, 4.2).
 
     Those are pods being deleted, and pods of DaemonSets that do not want the node any more: their controller takes a
-    moment to begin. The node has settled when two looks, 10 s apart, return none.
+    moment to begin. The node has settled when two looks, 10 s apart, return none. Shipyard's own pods are never among
+    them (``own_pods``): once the kubelet has stopped, nothing confirms their end.
     """
+    own = own_pods(pods, daemon_sets)
     wants: dict[tuple[str, str], NodeFit] = {(one.namespace, one.name): one.wants for one in daemon_sets}
 
     def is_unwanted(pod: Pod) -> bool:
@@ -55,7 +57,13 @@ def unsettled(
         fit = wants.get((pod.namespace, pod.controller.name))
         return fit is not None and not fit.fits(node, labels)
 
-    return tuple(pod for pod in pods if pod.leaves_at is not None or is_unwanted(pod))
+    return tuple(pod for pod in pods if pod not in own and (pod.leaves_at is not None or is_unwanted(pod)))
+
+
+def own_pods(pods: Collection[Pod], daemon_sets: Collection[DaemonSet]) -> tuple[Pod, ...]:
+    """Return the pods that an earlier shutdown of the kubelet started: nobody but Shipyard removes them."""
+    own = {(one.namespace, Controller("DaemonSet", one.name)) for one in daemon_sets if one.stops_kubelets}
+    return tuple(pod for pod in pods if (pod.namespace, pod.controller) in own)
 
 
 def _listed(names: Collection[str]) -> str:

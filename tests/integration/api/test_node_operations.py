@@ -100,6 +100,18 @@ def test_a_node_is_decommissioned_and_removed(world: ClusterWorld) -> None:
     assert [(one["command"], one["user"]) for one in action["command_audit"]] == [("invoke", "ann")]
 
 
+def test_a_decommission_and_its_parts_can_be_repeated_although_our_own_pod_is_left(world: ClusterWorld) -> None:
+    revision = world.commit()
+
+    first = world.call("n1", "decommission", reference(revision))
+    assert [one.name for one in world.programs.cluster.pods[N1]] == ["kubelet-stopper-n1"]
+    answers = [world.call("n1", "decommission", reference(revision)), world.call("n1", "clear-labels")]
+
+    assert [one.json["reason"] for one in (first, *answers)] == ["Success"] * 3
+    assert world.programs.cluster.changes("delete") == ["kube-system/kubelet-stopper-n1"] * 2
+    assert world.programs.cluster.pods[N1] == []
+
+
 FAILURES: dict[str, tuple[str, Callable[[ClusterWorld], None], dict[str, str], str, str, str]] = {
     "drain": ("drain", blocked, SHORT, "500", "DrainNodeError", "default/db (Running, ReplicaSet web)"),
     "labels": ("clear-labels", others_dead, {"timeout": "60"}, "500", "ClearLabelsError", "no quorum"),

@@ -10,9 +10,9 @@ from shipyard_api.actions.steps.teardown.state import NodeState, waiting
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.teardown import LabelsCleared
 from shipyard_api.domain.teardown.kubelet import Kubelet, state_of
-from shipyard_api.domain.teardown.labels import to_clear
+from shipyard_api.domain.teardown.labels import DECOMMISSION_KEY, to_clear
 from shipyard_api.domain.teardown.order import Operation
-from shipyard_api.domain.teardown.removal_checks import unsettled
+from shipyard_api.domain.teardown.removal_checks import own_pods, unsettled
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.workflow.step import Act, Folded, Look
@@ -74,6 +74,10 @@ class ClearLabels(Part[LabelsReport | EtcdReport]):
         is_dead = state_of(look.node.ready, lease[1], request.at) is Kubelet.DEAD
         # A dead kubelet confirms the end of no pod.
         pods = [one for one in look.pods if not (is_dead and one.leaves_at and one.leaves_at <= look.server_time)]
+        own = own_pods(look.pods, look.daemon_sets)
+        if own and DECOMMISSION_KEY not in labels:
+            # Their kubelet may have stopped, and then nothing else ends them.
+            self.nodes.delete_pods(own, grace=0)
         left = unsettled(look.node.name, labels, pods, look.daemon_sets)
         return LabelsReport(
             is_known=True, labels=to_clear(labels), pods=tuple(map(str, left)), lease=lease[0], cleared=cleared
