@@ -74,7 +74,24 @@ class ActionForecasts:
             found = self._forecast.started(action_id, question)
         else:
             found = self._forecast.running(action_id, question)
-        resp.media = {**_entity(found), "seconds_left": _seconds(found.forecast.seconds)}
+        entity = {**_entity(found), "seconds_left": _seconds(found.forecast.seconds), "not_known": found.not_known}
+        resp.media = _without_guesses(entity) if found.not_known else entity
+
+
+def _without_guesses(entity: dict[str, Any]) -> dict[str, Any]:
+    """Return a forecast of what cannot be foreseen: what has happened is certain, and the rest is null."""
+
+    def certain(estimate: dict[str, float]) -> dict[str, float] | None:
+        return estimate if estimate["low"] == estimate["high"] else None
+
+    groups = [
+        {**group, "success": certain(group["success"]), "starts": None, "seconds": None, "phases": []}
+        for group in entity["groups"]
+    ]
+    # A success so far says nothing of what is still to come; a failed critical group is the end.
+    failed = entity["success"]["high"] == 0.0
+    unknown = {"success": entity["success"] if failed else None, "nodes_lost": None, "seconds_left": None}
+    return {**entity, **unknown, "groups": groups, "relax": None}
 
 
 def _question(body: Mapping[str, Any]) -> Question:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
 from shipyard_api.cli.output.shapes import JsonObject, object_at, objects_at, parse_object, required
-from shipyard_api.cli.output.wording import clock
+from shipyard_api.cli.output.wording import clock, printable
 
 _BAR = 10
 _SOURCES = {
@@ -28,17 +28,26 @@ def forecast(text: str) -> Printout:
 
 def parts(found: JsonObject) -> Sequence[TextTable | str | Printout]:
     """Return a forecast: its totals, the criterion to relax, and its groups."""
-    left = object_at(found, "seconds_left")
+    is_rest = "seconds_left" in found
+    seconds = object_at(found, "seconds_left" if is_rest else "seconds")
     groups = objects_at(found, "groups")
-    lost = float(required(object_at(found, "nodes_lost"), "mean"))
+    lost = object_at(found, "nodes_lost")
+    success = object_at(found, "success")
+    # The cause stands once: with the chance, or with the time if the chance is known.
+    unknown = f"not known: {printable(found.get('not_known') or 'the server does not say why')}"
+    time_unknown = unknown if success else "not known"
     about = [
-        ("Success:", _interval(object_at(found, "success"))),
-        ("Nodes Lost:", f"{lost:.1f} on average"),
-        ("Time Left:" if left else "Duration:", _spread(left or object_at(found, "seconds"))),
+        ("Success:", _interval(success) if success else unknown),
+        ("Nodes Lost:", f"{float(required(lost, 'mean')):.1f} on average" if lost else "not known"),
+        ("Time Left:" if is_rest else "Duration:", _spread(seconds) if seconds else time_unknown),
         ("Assumed:", _assumed(found)),
-        ("Relax:", _relax(object_at(found, "relax"))),
-        ("Simulated:", f"{int(required(found, 'runs')):,} runs, seed {required(found, 'seed')}"),
     ]
+    # Nothing was simulated of what cannot be foreseen.
+    if seconds:
+        about += [
+            ("Relax:", _relax(object_at(found, "relax"))),
+            ("Simulated:", f"{int(required(found, 'runs')):,} runs, seed {required(found, 'seed')}"),
+        ]
     rows = [_row(group) for group in sorted(groups, key=_start)]
     headers = ("Group", "Critical", "Nodes", "Chance", "Success (95 %)", "Starts", "Lasts", "Prepare", "Deploy")
     return [fields(about), table(rows, headers, gap=2)]
@@ -51,14 +60,14 @@ def _start(group: JsonObject) -> float:
 
 def _row(group: JsonObject) -> tuple[object, ...]:
     success = object_at(group, "success")
-    chance = float(required(success, "probability"))
+    chance = float(required(success, "probability")) if success else 0.0
     phases = {one.get("phase"): one for one in objects_at(group, "phases")}
     return (
         required(group, "name"),
         "yes" if group.get("critical") else "no",
         required(group, "nodes"),
-        "■" * _filled(chance) + "·" * (_BAR - _filled(chance)),
-        _interval(success),
+        "■" * _filled(chance) + "·" * (_BAR - _filled(chance)) if success else "-",
+        _interval(success) if success else "not known",
         _median(object_at(group, "starts"), "+"),
         _median(object_at(group, "seconds")),
         *(_median(object_at(phases.get(phase, {}), "seconds")) for phase in ("prepare", "deploy")),

@@ -28,6 +28,9 @@ class Beta:
         return self.failed / (self.failed + self.succeeded)
 
 
+# A phase may last this many times as long as the longest of the sample before its end is unknown.
+_OVERTIME = 1.5
+
 PRIOR = Beta(0.2, 9.8)
 """Before anything is measured: 2 % of the nodes fail a phase, and the first ten nodes weigh as much as that guess.
 
@@ -54,11 +57,19 @@ class PhaseAssumption:
     def duration(self, dice: Dice, passed: float = 0.0) -> float:
         """Return a duration of the sample, in seconds, for a phase that has already lasted ``passed`` seconds.
 
-        A phase that has lasted longer than any of the sample is expected to last a tenth longer.
+        A phase that has lasted longer than any of the sample is expected to end when it has outlasted it.
         """
         first = bisect_right(self.seconds, passed)
         longer = len(self.seconds) - first
-        return self.seconds[first + int(dice.random() * longer)] if longer else passed * 1.1
+        return self.seconds[first + int(dice.random() * longer)] if longer else max(passed, self._longest)
+
+    def outlasted(self, passed: float) -> bool:
+        """Return whether a phase has lasted so much longer than the sample that the sample says nothing of its end."""
+        return passed > self._longest
+
+    @property
+    def _longest(self) -> float:
+        return _OVERTIME * self.seconds[-1]
 
 
 Assumptions = Mapping[Phase, PhaseAssumption]

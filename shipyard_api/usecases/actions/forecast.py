@@ -47,6 +47,10 @@ _NODE_RUNS = 20_000_000
 FEW_NODE_RUNS = 2_000_000
 _MEMBERSHIPS = 100_000
 
+# A phase that so many polls have not seen at work is queued, or its provisioner is silent.
+_POLLS = 2
+_OVER = (GroupStatus.SUCCESS.value, GroupStatus.FAILED.value)
+
 
 class Source(Enum):
     """Where the failure probabilities come from."""
@@ -72,13 +76,17 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ActionForecast:
-    """A forecast and what it rests on. ``history``: what was measured, used or not."""
+    """A forecast and what it rests on. ``history``: what was measured, used or not.
+
+    ``not_known``: what a running action waits for if its end cannot be foreseen; then its open groups say nothing.
+    """
 
     forecast: Forecast
     seed: int
     source: Source
     assumptions: Assumptions
     history: Mapping[Phase, PhaseHistory]
+    not_known: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +140,12 @@ class ForecastAction:
     def running(self, action: str, question: Question) -> ActionForecast:
         """Return the forecast of an action from its current state; raises NotFound and NothingToForecast."""
         known = self._known(action)
-        progress = _progress(known.groups, known.nodes, self.clock.now()) if known.nodes else known.kept
+        now = self.clock.now()
+        progress = _progress(known.groups, known.nodes, now) if known.nodes else known.kept
         foreseen = self._foresee(known.inputs, known.inputs.strategy, self._of(known), progress, question)
-        return _certain(foreseen, known.record.state) if known.record.ended_at else foreseen
+        if known.record.ended_at:
+            return _certain(foreseen, known.record.state)
+        return replace(foreseen, not_known=_not_known(known, progress, foreseen.assumptions, now))
 
     def started(self, action: str, question: Question) -> ActionForecast:
         """Return the forecast of an action as its start would have given it, with the history before it.
@@ -234,6 +245,24 @@ def _progress(groups: Sequence[GroupRecord], nodes: Sequence[NodeRecord], now: d
             if phase.ended_at is None
         },
     )
+
+
+def _not_known(known: _Known, progress: Progress, assumptions: Assumptions, now: datetime) -> str:
+    """Return what an action waits for if earlier phases say nothing of the wait's end, else an empty text."""
+    configuration = known.inputs.configuration
+    polls = {Phase.PREPARE: configuration.prepare_nodes.interval, Phase.DEPLOY: configuration.deploy_nodes.interval}
+    running = [phase for group in known.groups for phase in group.phases if phase.ended_at is None]
+    # The first polls would have seen it at work.
+    queued = any(
+        phase.running_at is None and (now - phase.submitted_at).total_seconds() > _POLLS * polls[Phase(phase.phase)]
+        for phase in running
+    )
+    late = any(assumptions[move.phase].outlasted(passed) for move, passed in progress.running.items())
+    over = bool(known.groups) and all(group.status in _OVER for group in known.groups)
+    if not (queued or late or over or known.record.state is RunState.PAUSED):
+        return ""
+    waiting = known.record.waiting_for
+    return f"waits for {waiting.who}: {waiting.what}" if waiting else "waits for a worker"
 
 
 def _certain(foreseen: ActionForecast, state: RunState) -> ActionForecast:

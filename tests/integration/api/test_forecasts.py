@@ -1,6 +1,7 @@
 """Forecasts: of an action, of a retry, and of an action that runs, from what is given or from the site's history."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import falcon
@@ -10,6 +11,7 @@ from falcon.testing import Result
 
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
 from shipyard_api.domain.facts.nodes import NodesChanged
+from shipyard_api.domain.facts.phases import PhaseStarted
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -106,6 +108,47 @@ def test_a_running_action_is_foreseen_from_its_state(site: Site) -> None:
     assert found.status == falcon.HTTP_200, found.text
     assert (begins["success"]["probability"] > 0.5, begins["seconds_left"]["p50"] > 0) == (True, True)
     assert found.json["success"]["probability"] == 0.0
+    record(site.store, action, [GroupChanged(last.name, GroupStatus.FAILED, Reason.DEPENDENCY, "")])
+    over = site.viewer.get(f"/actions/{action}/forecast").json  # the groups have ended, and the action has not
+    assert (over["not_known"], over["success"]["probability"]) == ("waits for a worker", 0.0)
+
+
+LONG_AGO = datetime.now(UTC) - timedelta(hours=9)
+AT_WORK = {"submitted_at": LONG_AGO, "running_at": LONG_AGO}
+
+
+@pytest.mark.parametrize(
+    ("phase", "paused", "is_known"),
+    [
+        pytest.param({}, False, True, id="a phase that has just begun"),
+        pytest.param({}, True, False, id="a paused action"),
+        pytest.param({"submitted_at": datetime.now(UTC) - timedelta(minutes=5)}, False, False, id="a queued phase"),
+        pytest.param(AT_WORK, False, False, id="a phase that lasts longer than any"),
+    ],
+)
+def test_what_waits_without_an_end_in_sight_is_not_guessed(
+    site: Site, engine: sa.Engine, phase: dict[str, Any], paused: bool, is_known: bool
+) -> None:
+    site.commit(*five_groups_design())
+    action = site.create_action()
+    (first,) = strategy(group("ntp-node", critical=True)).groups
+    nodes = (NodeName("ntp01"),)
+    started = [
+        MembersKnown(1, 1, ((first, frozenset(nodes)),)),
+        GroupChanged(first.name, GroupStatus.PREPARING),
+        PhaseStarted(first.name, Phase.PREPARE, nodes, "job"),
+    ]
+    record(site.store, action, started)
+    if phase:
+        with engine.begin() as connection:
+            connection.execute(tables.group_phases.update().values(**phase))
+    if paused:
+        assert site.admin.post(f"/actions/{action}/control/pause").status == falcon.HTTP_202
+
+    found = site.viewer.get(f"/actions/{action}/forecast").json
+
+    guesses = [found["success"], found["seconds_left"], found["nodes_lost"], found["groups"][0]["success"]]
+    assert (bool(found["not_known"]), [one is None for one in guesses]) == (not is_known, [not is_known] * 4)
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,19 @@ def test_of_a_running_action_the_time_left_is_shown(api, run):
     assert ["Relax:", "no", "single", "criterion", "helps"] in words_of(text)
 
 
+def test_what_cannot_be_foreseen_is_not_known(api, run):
+    unknown = dict.fromkeys(("success", "nodes_lost", "seconds_left"))
+    unknown |= {"not_known": "waits for Drydock: a queued job"}
+    groups = [{**FORECAST["groups"][0], "success": None, "starts": None, "seconds": None, "phases": []}]
+    answer = {name: value for name, value in FORECAST.items() if name != "seconds"} | unknown | {"groups": groups}
+    api.replies[f"GET /actions/{ID}/forecast"] = Reply(200, answer)
+    text = run("forecast", ID).stdout
+    assert ["Success:", *["not", "known:", "waits", "for", "Drydock:", "a", "queued", "job"]] in words_of(text)
+    assert ["Time", "Left:", "not", "known"] in words_of(text)
+    assert ["compute", "yes", "60", "-", "not", "known", "-", "-", "-", "-"] in words_of(text)
+    assert "Simulated:" not in text
+
+
 USUAL = {"name": "deploy_site", "parameters": {}, "version": "committed"}
 REQUESTS = {
     "nothing more": (["deploy_site"], USUAL),
