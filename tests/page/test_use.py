@@ -92,6 +92,21 @@ def test_a_new_action_shows_what_it_will_touch_before_it_can_be_started(stack: S
     assert len(stack.ask("GET", "actions")) == before
 
 
+def test_what_if_moves_the_criteria_that_a_group_has(stack: Stack, open_page: Any) -> None:
+    page = open_page(f"?action={stack.action}&view=forecast")
+    rows = page.locator(".sliders tbody tr")
+    expect(rows.filter(has_text="control-nodes").locator("output")).to_have_text(
+        ["at least 90 %", "at least 3 nodes", "at most 1 node failed"]
+    )
+    expect(rows.filter(has_text="monitoring-nodes")).to_contain_text("none: it always succeeds")
+    slider = page.get_by_label("control-nodes: most failed nodes")
+    with page.expect_request("**/forecasts") as sent:
+        slider.fill("3")
+    moved = {"percent_successful_nodes": 90, "minimum_successful_nodes": 3, "maximum_failed_nodes": 3}
+    assert sent.value.post_data_json == {"name": "deploy_site", "criteria": {"control-nodes": moved}}
+    expect(page.locator(".what-if")).to_contain_text("A new deploy_site succeeds with")
+
+
 def test_a_hold_is_placed_and_released(stack: Stack, open_page: Any) -> None:
     page = open_page("?node=mon01")
     drawer = page.get_by_role("complementary")

@@ -116,7 +116,7 @@ function Card({ group, at: corner, isSelected, isOn, chance }) {
     <span class="name"><span class="glyph" aria-hidden="true">${state.glyph}</span><b>${group.name}</b>
       ${group.critical && html`<span class="badge">critical</span>`}</span>
     <span class="needs">${success} of ${total}, needs ${group.needs}${isOpen && chance !== undefined
-      ? html` <span class="chance" title="The chance that it meets its criteria, by forecast">· ${percent(chance)}</span>` : ""}</span>
+      ? html` <span class="chance" title="The chance that it meets its criteria, from where it is now">· ${percent(chance)}</span>` : ""}</span>
     <span class="state">${group.reason === "dependency" ? "dependency failed" : state.word}</span>
     <span class="bar" aria-hidden="true">
       <i class="fill-s" style=${{ width: `${(100 * success) / Math.max(1, total)}%` }}></i>

@@ -16,11 +16,11 @@ export function PlanView({ overview }) {
   const plan = planned(found.value);
   const none = found.value || found.error ? "–" : "…";
   return html`<section class="panel" aria-labelledby="plan-title"><h2 id="plan-title">Plan and reality</h2>
-    ${plan.source && html`<p class="muted">Times and chances: the forecast at the start, ${plan.source}.</p>`}
+    ${plan.source && html`<p class="muted">Times and chances are those before this action began, ${plan.source}; what is left of it is above.</p>`}
     ${groups.length === 0 && html`<p class="muted">The groups are not known yet.</p>`}
     ${groups.length > 0 && html`<div class="scroll"><table class="beside">
       <thead><tr><th rowspan="2">Group</th><th colspan="6" scope="colgroup">Plan</th><th colspan="6" scope="colgroup">Reality</th></tr>
-      <tr><th class="number first">#</th><th class="number">nodes</th><th class="number">needs</th><th class="number">chance</th>
+      <tr><th class="number first">#</th><th class="number">nodes</th><th class="number">needs</th><th class="number">chance at the start</th>
         <th class="number">begins at</th><th class="number">takes</th>
         <th class="number first">#</th><th class="number">deployed</th><th class="number">failed</th><th class="number">began at</th><th class="number">took</th><th>state</th></tr></thead>
       <tbody>${groups.map((group, place) => {

@@ -23,7 +23,7 @@ export function Summary({ overview, forecast, children }) {
       <${Verdict} overview=${overview} />
       <${Waiting} action=${action} now=${now} />
       <${Time} overview=${overview} forecast=${forecast} now=${now} />
-      <${Nodes} nodes=${overview.nodes} lost=${ended(action) ? null : forecast?.nodes_lost.mean ?? null} />
+      <${Nodes} nodes=${overview.nodes} lost=${ended(action) ? null : forecast?.nodes_lost?.mean ?? null} />
     </div>
   </section>`;
 }
@@ -77,15 +77,16 @@ function Time({ overview, forecast, now }) {
   const began = at(action.started_at || action.created_at);
   const spent = ((action.ended_at ? at(action.ended_at) : now) - began) / 1000;
   if (action.ended_at) return html`<${Fact} name="Took" value=${clock(spent)}><p class="muted">${overview.groups.length ? `${count(overview.groups.length, "group")}` : ""}</p><//>`;
-  const left = forecast?.seconds_left ?? null;
-  const chance = forecast?.success;
-  const p50 = typeof left === "number" ? left : left?.p50;
-  if (p50 === undefined || p50 === null) {
-    return html`<${Fact} name="Running for" value=${clock(spent)}><p class="muted">no forecast yet</p><//>`;
+  const runs = `running for ${clock(spent)}`;
+  if (!forecast) return html`<${Fact} name="Running for" value=${clock(spent)}><p class="muted">no forecast yet</p><//>`;
+  const { seconds_left: left, success: chance } = forecast;
+  if (!left) {
+    return html`<${Fact} name="Time left, by forecast" value="not known">
+      <p class="muted clamp" title=${forecast.not_known}>${forecast.not_known} · ${runs}</p><//>`;
   }
-  return html`<${Fact} name="Time left, by forecast" value=${`about ${rough(p50)}`}>
-    <p class="muted">${left?.p10 !== undefined ? `${rough(left.p10)} to ${rough(left.p90)} · ` : ""}running for ${clock(spent)}</p>
-    ${chance && html`<p class="muted">succeeds with ${percent(chance.probability)}</p>`}<//>`;
+  return html`<${Fact} name="Time left, by forecast" value=${`about ${rough(left.p50)}`}>
+    <p class="muted">${rough(left.p10)} to ${rough(left.p90)} for the rest of its groups · ${runs}</p>
+    <p class="muted" title="From where it is now: the chance that every critical group meets its criteria">this action succeeds with ${percent(chance.probability)}</p><//>`;
 }
 
 const BAR = ["s", "d", "p", "i", "q", "f", "n"];
