@@ -97,7 +97,7 @@ def test_the_demo_needs_no_tool_and_the_tests_add_them(checkout: Checkout) -> No
     tools = checkout.log()
     assert {"mypy", "playwright", "pytest", "schemathesis"} <= set(tools)
     assert not {"venv", "checkout", *product} & set(tools) - {"networkx"}  # which has a pin for each Python
-    for command in ("demo", "test", "bench"):
+    for command in ("demo", "test", "docs"):
         assert (checkout.dev(command).stderr, checkout.log()) == ("", [])
 
 
