@@ -270,7 +270,8 @@ class MaasSite(Site):
 
     def jobs(self, operation: Operation) -> list[JobId]:
         told = f"Shipyard {operation.value} at "
-        found = ((text, name) for name, text in self.client.tags().items() if text.startswith(told))
+        tags = {name: text for name, text in self.client.tags().items() if not name.endswith("-begun")}
+        found = ((text, name) for name, text in tags.items() if text.startswith(told))
         return [JobId(name.removeprefix("shipyard-")) for _, name in sorted(found)]
 
     def past(self, name: str) -> list[str | None]:

@@ -73,19 +73,12 @@ class Judge:
         return any(one.ok for one in self._ends[phase, node])
 
     def _twice(self) -> list[str]:
-        """No node twice in a phase; also not after its job was forgotten, which counts as lost.
-
-        One exception, named in MAAS's adapter: the mark of a job follows the operation, so that a worker that died, or
-        a request that broke, between the two costs one more attempt at a machine whose commissioning failed meanwhile.
-        """
-        found = []
-        for (phase, node), starts in self._starts.items():
-            for before, after in pairwise(starts):
-                failed = any(not one.ok and before.at <= one.at <= after.at for one in self._ends[phase, node])
-                unmarked = self.plan.peer == "maas" and phase == "prepare" and not self.plan.calm
-                if not (failed and unmarked):
-                    found.append(f"{node}: {phase} was begun twice, at {before.at:%H:%M:%S} and {after.at:%H:%M:%S}")
-        return found
+        """No node twice in a phase; also not after its job was forgotten, which counts as lost."""
+        return [
+            f"{node}: {phase} was begun twice, at {before.at:%H:%M:%S} and {after.at:%H:%M:%S}"
+            for (phase, node), starts in self._starts.items()
+            for before, after in pairwise(starts)
+        ]
 
     def _deployed_unprepared(self) -> list[str]:
         return [

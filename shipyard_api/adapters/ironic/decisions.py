@@ -229,6 +229,8 @@ def _destroy(node: Node, job: Job) -> Decision:
         return Failed(why)
     if node.state in {"clean failed", "adopt failed"}:
         return Failed(f"{error_of(node)}; the disks may hold data")
+    if node.state == "service failed" and node.maintenance and node.fault == _SERVICE_FAILURE:
+        return Do(Verb.END_MAINTENANCE)  # Ironic set it, and a node in maintenance could not be deployed again
     if why := _in_maintenance(node):
         return Failed(why)
     if node.state in _CAN_BE_UNDEPLOYED:

@@ -16,6 +16,7 @@ SYSTEM = "MAAS"
 LARGEST_LISTING = 256 * 1024 * 1024  # bytes: a machine is some 30 KB, and there is no paging
 LONGEST_QUERY = 6000  # characters; proxies reject longer request lines
 MOST_LISTINGS = 3  # requests for one listing of named machines; beyond that, listing all machines is cheaper
+MOST_EVENTS = 200  # of one machine in one answer
 LONGEST_DETAIL = 400  # characters of MAAS's text in an error
 Fields = Sequence[tuple[str, str]]
 
@@ -125,6 +126,16 @@ class MaasClient:
         query = [("hostname", hostname), ("level", "WARNING"), ("limit", str(limit))]
         return _expected(self._read("events/?op=query", query)).objects("events")
 
+    def newest_event(self) -> int:
+        """Return the id of the region's newest event that is no debug message, 0 before the first."""
+        newest = _expected(self._read("events/?op=query", [("limit", "1")])).objects("events")
+        return max((_event_id(one) for one in newest), default=0)
+
+    def events_after(self, hostname: str, event: int) -> list[JsonObject]:
+        """Return the first events of a machine after this one that are no debug messages."""
+        query = [("hostname", hostname), ("after", str(event)), ("limit", str(MOST_EVENTS))]
+        return _expected(self._read("events/?op=query", query)).objects("events")
+
     # Tags.
 
     def tags(self) -> dict[str, str]:
@@ -206,6 +217,13 @@ def _fault(answer: Response, marker: str) -> PeerError:
     if answer.status >= 500 or answer.status == 408:
         return Unavailable(SYSTEM, answer.operation, detail, marker=marker)
     return Refused(SYSTEM, answer.operation, detail, marker=marker, whole_site=refuses_us(answer.status))
+
+
+def _event_id(event: JsonObject) -> int:
+    number = event.get("id")
+    if not isinstance(number, int):
+        raise Unavailable(SYSTEM, "events", "an event lacks a valid id")
+    return number
 
 
 def _reason(answer: Response) -> str:

@@ -3,6 +3,7 @@
 Contract maas, chapter 11, as three tables. Nothing is stored elsewhere: the same state always gives the same decision.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
@@ -63,6 +64,21 @@ class Verb(Enum):
     ABORT = "aborted"
     POWER_OFF = "powered off"
     DELETE = "removed from MAAS"
+
+
+# The operations that must not be repeated, each with parts of the types of the events that it leaves.
+TRACES: Mapping[Verb, tuple[str, ...]] = {
+    Verb.COMMISSION: ("commission",),
+    Verb.RUN_SCRIPTS: ("commission",),
+    Verb.DEPLOY: ("deploy",),
+    Verb.RELEASE: ("release", "releasing", "eras"),
+    Verb.ERASE: ("release", "releasing", "eras"),
+}
+
+
+def arrived(verb: Verb, events: Iterable[str]) -> bool:
+    """Return whether types of events of a machine show that MAAS carried out the operation."""
+    return any(trace in event.lower() for event in events for trace in TRACES[verb])
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,25 +17,31 @@ PREFIX = "shipyard-"
 MOST_UNERASED = 50  # nodes named in the record of a job
 _STOPPED = "-stopped"
 _SCRIPTS = "-scripts"
+_BEGUN = "-begun"
 
 _TAG_TEXT = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _RECORD = re.compile(
-    r"Shipyard (?P<operation>\w+) at (?P<at>\S+Z), work (?P<work>[0-9a-f]{16})(; nothing erased on: (?P<unerased>.*))?"
+    r"Shipyard (?P<operation>\w+) at (?P<at>\S+Z), work (?P<work>[0-9a-f]{16})"
+    r"(; after event (?P<newest>\d{1,18}))?(; nothing erased on: (?P<unerased>.*))?"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The comment of a job's tag: the fingerprint of its work, when it was submitted, the nodes it could not erase."""
+    """The comment of a job's tag: the fingerprint of its work, when it was submitted, the nodes it could not erase.
+
+    ``newest``: MAAS's newest event before the job began anything (None: not recorded).
+    """
 
     work: str
     at: datetime
     unerased: str = ""
+    newest: int | None = None
 
 
 def job_tag(job: str) -> str:
     """Return the tag of a job, which marks the machines that it has claimed."""
-    kept = _TAG_TEXT.fullmatch(job) and not job.endswith((_STOPPED, _SCRIPTS))
+    kept = _TAG_TEXT.fullmatch(job) and not job.endswith((_STOPPED, _SCRIPTS, _BEGUN))
     return PREFIX + (job if kept else hashlib.sha256(job.encode()).hexdigest()[:40])
 
 
@@ -49,12 +55,19 @@ def scripts_tag(job: str) -> str:
     return job_tag(job) + _SCRIPTS
 
 
-def record_text(work: Work, at: datetime, unerased: Sequence[str] = ()) -> str:
+def begun_tag(job: str) -> str:
+    """Return the tag that a job sets on a machine before the operation, so that none is sent twice."""
+    return job_tag(job) + _BEGUN
+
+
+def record_text(work: Work, at: datetime, unerased: Sequence[str] = (), *, newest: int | None = None) -> str:
     """Return the comment of the job's tag, as text that ``read_record`` parses."""
     named = ", ".join(unerased[:MOST_UNERASED])
     more = f" and {len(unerased) - MOST_UNERASED} more" if len(unerased) > MOST_UNERASED else ""
     note = f"; nothing erased on: {named}{more}" if unerased else ""
-    return f"Shipyard {work.operation.value} at {at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}, work {fingerprint(work)}{note}"
+    event = "" if newest is None else f"; after event {newest}"
+    when = f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return f"Shipyard {work.operation.value} at {when}, work {fingerprint(work)}{event}{note}"
 
 
 def read_record(comment: str) -> Record | None:
@@ -66,7 +79,7 @@ def read_record(comment: str) -> Record | None:
         at = datetime.fromisoformat(found["at"])
     except ValueError:
         return None
-    return Record(found["work"], at, found["unerased"] or "")
+    return Record(found["work"], at, found["unerased"] or "", int(found["newest"]) if found["newest"] else None)
 
 
 def fingerprint(work: Work) -> str:
@@ -78,7 +91,7 @@ def fingerprint(work: Work) -> str:
 
 def stale_tags(tags: Mapping[str, str], *, before: datetime, spared: JobId) -> list[str]:
     """Return the tags of jobs that were submitted or aborted before a time, oldest first."""
-    kept = {job_tag(spared), stop_tag(spared), scripts_tag(spared)}
+    kept = {job_tag(spared), stop_tag(spared), scripts_tag(spared), begun_tag(spared)}
     records = ((name, read_record(comment)) for name, comment in tags.items() if name.startswith(PREFIX))
     old = [(record.at, name) for name, record in records if record and record.at < before and name not in kept]
     return [name for _, name in sorted(old)]

@@ -49,8 +49,9 @@ class MaasProvisioner:
 
     **A job is a tag,** because MAAS has no jobs: ``shipyard-MARKER``, created before anything else. ``find`` looks for
     it, and its comment identifies the work. A machine with the tag is claimed by the job, so its failure is the job's
-    own, not an earlier one. A second tag, ``…-stopped``, marks an aborted job; ``…-scripts`` is on machines whose
-    commissioning scripts the job has started. Tags, not annotations or the agent
+    own, not an earlier one. ``…-begun`` is set before an operation that must not be repeated, and MAAS's events since
+    the submission show whether the operation arrived. ``…-stopped`` marks an aborted job; ``…-scripts`` is on machines
+    whose commissioning scripts the job has started. Tags, not annotations or the agent
     name: those need an owner and vanish with a release, and a machine in commissioning or destroy has no owner.
 
     **Tags stay when a job has ended,** because a worker that crashed before it stored the outcome reports it again.
@@ -129,10 +130,14 @@ class MaasProvisioner:
             raise Refused(SYSTEM, work.operation.value, why, marker=marker)
         tags = self._client.tags()
         recorded = job_tags.job_tag(job) in tags
-        one_pass = self._pass(job, work, stopped=job_tags.stop_tag(job) in tags) if work.nodes else None
+        record = self._record(tags, job)
+        newest = record.newest if record else None
+        if work.nodes and not recorded:
+            newest = self._client.newest_event()
+        one_pass = self._pass(job, work, tags, newest) if work.nodes else None
         observed = one_pass.observe(self._list(work)) if one_pass else {}
         if not recorded:
-            comment = job_tags.record_text(work, self._now(), self._unerased(work, observed))
+            comment = job_tags.record_text(work, self._now(), self._unerased(work, observed), newest=newest)
             if any(deploy_steps.form_of(steps, deploy_steps.SCRIPTS) for steps in work.steps.values()):
                 self._client.create_tag(job_tags.scripts_tag(job), comment, marker=marker)
             self._client.create_tag(job_tags.job_tag(job), comment, marker=marker)
@@ -163,9 +168,9 @@ class MaasProvisioner:
         tags = self._client.tags()
         records = {job: self._record(tags, job) for job in jobs}
         passes = {
-            job: self._pass(job, work, stopped=job_tags.stop_tag(job) in tags)
+            job: self._pass(job, work, tags, record.newest)
             for job, work in jobs.items()
-            if work.nodes is not None and records[job] is not None
+            if work.nodes is not None and (record := records[job]) is not None
         }
         machines = self._list(*(jobs[job] for job in passes)) if passes else []
 
@@ -191,12 +196,14 @@ class MaasProvisioner:
         self._client.create_tag(job_tags.stop_tag(job), job_tags.record_text(work, self._now()), marker=job)
         if work.nodes is None:
             return
-        one_pass = self._pass(job, work, stopped=False)
+        one_pass = self._pass(job, work, {}, None)
         if failures := one_pass.stop(one_pass.observe(self._list(work))):
             raise failures[0]
 
-    def _pass(self, job: JobId, work: Work, *, stopped: bool) -> ReconcilePass:
-        return ReconcilePass(self._client, self._options, self._user(), job, work, stopped)
+    def _pass(self, job: JobId, work: Work, tags: Mapping[str, str], newest: int | None) -> ReconcilePass:
+        stopped, marks = job_tags.stop_tag(job) in tags, job_tags.begun_tag(job) in tags
+        comment = "" if marks else job_tags.record_text(work, self._now(), newest=newest)
+        return ReconcilePass(self._client, self._options, self._user(), job, work, stopped, newest, comment)
 
     def _user(self) -> str:
         """Return the user of the API key. Asked once: a key belongs to one user for life."""

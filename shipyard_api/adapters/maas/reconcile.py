@@ -1,8 +1,9 @@
 """One reconcile pass over the machines of a job.
 
 MAAS has no jobs. Each pass reads the machines, decides for each one (``decisions``), starts operations, and tags the
-machines that the job has claimed. The tag follows the operation: a crash between the two costs one more attempt. The
-other order would blame the job for a machine's earlier failure.
+machines that the job has claimed. That tag follows the operation: the other order would blame the job for a machine's
+earlier failure. Another tag comes before the operation. If a machine has that one only, its events show whether the
+operation arrived and ended while no worker was there; so a crash between the two never repeats an operation.
 """
 
 import random
@@ -23,6 +24,7 @@ from .client import MaasClient
 from .decisions import (
     ABORTABLE,
     RUNS_SCRIPTS,
+    TRACES,
     WAIT,
     Decision,
     History,
@@ -30,11 +32,12 @@ from .decisions import (
     Machine,
     Owner,
     Verb,
+    arrived,
     decide,
     decide_missing,
     fail,
 )
-from .job_tags import job_tag, scripts_tag
+from .job_tags import begun_tag, job_tag, scripts_tag
 from .translate import MachineOptions, by_hostname, hostname, read_machine, request
 
 # Age in seconds up to which a listing may start operations: longer than the slowest listing takes to arrive, shorter
@@ -64,6 +67,9 @@ Observations = Mapping[NodeName, Observation]
 class ReconcilePass:
     """A pass over the machines of one job, as the MAAS user ``user``. ``stopped``: it starts no operation.
 
+    ``newest``: MAAS's newest event before the job began anything (None: a job of an earlier version, which marks no
+    machine beforehand). ``comment``: of the tag of begun machines, if MAAS does not have that tag yet.
+
     Create it just before listing the machines. It starts nothing on a listing that is too old: a worker that was
     frozen meanwhile would release a machine that has been deployed again since.
     """
@@ -74,6 +80,8 @@ class ReconcilePass:
     job: JobId
     work: Work
     stopped: bool = False
+    newest: int | None = None
+    comment: str = ""
     started: float = field(default_factory=time.monotonic)
 
     def observe(self, found: Iterable[JsonObject]) -> dict[NodeName, Observation]:
@@ -93,12 +101,13 @@ class ReconcilePass:
 
     def advance(self, observed: Observations) -> dict[NodeName, Observation]:
         """Start the operations decided on, tag the claimed machines, and return the nodes afterwards."""
-        after = dict(observed)
-        due = [(node, one) for node, one in observed.items() if one.decision.kind is Kind.START]
+        after = {**observed, **self._ended_unseen(observed)}
+        due = [(node, one) for node, one in after.items() if one.decision.kind is Kind.START]
         random.shuffle(due)  # machines that fail repeatedly must not starve the others
         may_release = self._may_release(due)
         for node, one in due[self.options.starts :]:
             after[node] = replace(one, decision=WAIT)
+        self._mark_begun([one.machine for _, one in due[: self.options.starts] if one.decision.verb in TRACES])
         after |= self._each(due[: self.options.starts], may_release)
         self._tag(after.values())
         return after
@@ -126,6 +135,40 @@ class ReconcilePass:
         ]
         with self._pool() as pool:
             return [error for error in pool.map(propagated(abort), running) if error is not None]
+
+    def _ended_unseen(self, observed: Observations) -> dict[NodeName, Observation]:
+        """Return the machines whose operation was begun and is due again, but must not be sent again."""
+        tag = begun_tag(self.job)
+        begun = [
+            (node, one)
+            for node, one in observed.items()
+            if one.decision.kind is Kind.START
+            and one.decision.verb in TRACES
+            and one.machine
+            and tag in one.machine.tags
+        ]
+        if not begun or self.newest is None:
+            return {}
+        with self._pool() as pool:
+            return dict(pool.map(propagated(self._after_begin), begun))
+
+    def _after_begin(self, item: tuple[NodeName, Observation]) -> tuple[NodeName, Observation]:
+        node, one = item
+        machine, verb = one.machine, one.decision.verb
+        if machine is None or verb is None or self.newest is None:
+            raise ValueError("only a begun operation leaves events")
+        try:
+            events = self.client.events_after(machine.hostname, self.newest)
+        except PeerError as error:
+            return node, replace(one, decision=WAIT, error=str(error))
+        if not arrived(verb, (str(event.get("type")) for event in events)):
+            return node, one
+        if verb is Verb.RUN_SCRIPTS:
+            return node, replace(one, decision=WAIT, ran_scripts=True)
+        again = self._decide(machine, claimed=True)
+        if again.verb is verb:
+            again = fail(f"it was {verb.value} by this job and is {machine.label} again")
+        return node, replace(one, decision=again, claimed=again.kind is not Kind.START)
 
     def _each(self, due: list[tuple[NodeName, Observation]], may_release: bool) -> dict[NodeName, Observation]:
         def start(item: tuple[NodeName, Observation]) -> tuple[NodeName, Observation]:
@@ -186,19 +229,22 @@ class ReconcilePass:
         self.client.operate(machine.system_id, operation, fields, marker=self.job)
 
     def _observe_machine(self, machine: Machine) -> Observation:
-        owner = self._owner(machine)
-        history = History(
-            claimed=job_tag(self.job) in machine.tags,
-            stopped=self.stopped,
-            wants_scripts=deploy_steps.form_of(self._steps(machine), deploy_steps.SCRIPTS) is not None,
-            started_scripts=scripts_tag(self.job) in machine.tags,
-        )
-        decision = decide(machine, owner, history, self.work.operation, self.options.rules, self.work.wipe)
-        untouchable = owner is Owner.OTHER or machine.locked
+        decision = self._decide(machine, claimed=job_tag(self.job) in machine.tags)
+        untouchable = self._owner(machine) is Owner.OTHER or machine.locked
         # Until its scripts have run, a machine is not claimed: Ready is then no deployment that was undone.
         before = self.work.operation is Operation.DEPLOY_NODES and machine.status in RUNS_SCRIPTS
         claimed = decision.kind in (Kind.DONE, Kind.WAIT) and not untouchable and not before
         return Observation(decision, machine, claimed)
+
+    def _decide(self, machine: Machine, *, claimed: bool) -> Decision:
+        history = History(
+            claimed=claimed,
+            stopped=self.stopped,
+            wants_scripts=deploy_steps.form_of(self._steps(machine), deploy_steps.SCRIPTS) is not None,
+            started_scripts=scripts_tag(self.job) in machine.tags,
+        )
+        owner = self._owner(machine)
+        return decide(machine, owner, history, self.work.operation, self.options.rules, self.work.wipe)
 
     def _steps(self, machine: Machine) -> Sequence[DeployStep]:
         """Return what the templates of a machine ask for."""
@@ -226,6 +272,13 @@ class ReconcilePass:
         new = [one.system_id for one in machines if one and tag not in one.tags]
         if new and not self.stopped:
             self.client.tag_machines(tag, new, marker=self.job)
+
+    def _mark_begun(self, machines: Sequence[Machine | None]) -> None:
+        if self.newest is None or not machines:
+            return
+        if self.comment:
+            self.client.create_tag(begun_tag(self.job), self.comment, marker=self.job)
+        self._tag_machines(begun_tag(self.job), machines)
 
     def _pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(max_workers=self.options.threads, thread_name_prefix="maas")

@@ -13,6 +13,7 @@ from shipyard_api.adapters.maas.decisions import (
     Rules,
     Status,
     Verb,
+    arrived,
     decide,
     decide_missing,
     holds_nothing_to_release,
@@ -213,3 +214,21 @@ def test_what_cannot_be_erased_is_what_a_destroy_would_not_release(status: Statu
     passive = status in {Status.NEW, Status.COMMISSIONING, Status.FAILED_COMMISSIONING, Status.READY}
     assert holds_nothing_to_release(unowned, Owner.NOBODY) == (passive or status is Status.FAILED_TESTING)
     assert holds_nothing_to_release(unowned, Owner.US) == passive
+
+
+@pytest.mark.parametrize(
+    ("verb", "event"),
+    [
+        (Verb.COMMISSION, "Commissioning"),
+        (Verb.COMMISSION, "User starting node commissioning"),
+        (Verb.RUN_SCRIPTS, "Failed commissioning"),
+        (Verb.DEPLOY, "User starting deployment"),
+        (Verb.RELEASE, "User releasing node"),
+        (Verb.RELEASE, "Disk erasing"),
+        (Verb.ERASE, "User erasing disk"),
+    ],
+)
+def test_an_event_of_its_kind_shows_that_an_operation_arrived(verb: Verb, event: str) -> None:
+    assert arrived(verb, ["Power cycling", event])
+    assert not arrived(verb, ["Power cycling", "Node changed status", "Testing"])
+    assert not arrived(verb, [])

@@ -57,7 +57,8 @@ class Maas:
         peer.on("GET /events/", Answer(200, {"events": []}))
         peer.on("GET /maas/", Answer(200, b"false"))
         peer.on("POST /tags/", Answer(200, {}))
-        for tag in (TAG, STOPPED):
+        peer.on("GET /events/", Answer(200, {"events": [{"id": 7}]}))
+        for tag in (TAG, STOPPED, job_tags.begun_tag(JOB)):
             peer.on(f"POST /tags/{tag}/", Answer(200, {"added": 1, "removed": 0}))
         self.tags({})
 
@@ -109,10 +110,11 @@ def provisioner(
 # Submitting
 
 
-def test_a_job_is_recorded_before_anything_starts_and_machines_are_tagged_after(maas: Maas) -> None:
+def test_a_job_is_recorded_and_machines_are_marked_before_anything_starts_and_claimed_after(maas: Maas) -> None:
     maas.has([machine("n1", Status.NEW), machine("n2", Status.READY)])
     assert provisioner(maas).submit(Marker(JOB), work(PREPARE, "n1", "n2", "n3")) == JOB
-    assert maas.changes == ["tags", "n1 commission", "tags/TAG update_nodes"]
+    begun = ["tags", "tags/TAG-begun update_nodes"]
+    assert maas.changes == ["tags", *begun, "n1 commission", "tags/TAG update_nodes"]
     assert maas.form(0)["name"] == TAG
     assert job_tags.read_record(maas.form(0)["comment"])
     sent = maas.peer.requests[-1].body.decode()

@@ -130,6 +130,9 @@ def test_a_record_is_read_as_it_was_written() -> None:
     mine = work(Operation.DESTROY_NODES, "n1", "n2")
     record = job_tags.read_record(job_tags.record_text(mine, NOW, ["n1", "n2"]))
     assert record == job_tags.Record(job_tags.fingerprint(mine), NOW, "n1, n2")
+    after = job_tags.read_record(job_tags.record_text(mine, NOW, ["n1"], newest=7))
+    assert after is not None
+    assert (after.newest, after.unerased) == (7, "n1")
     plain = job_tags.read_record(job_tags.record_text(mine, NOW + timedelta(microseconds=5)))
     assert plain == job_tags.Record(job_tags.fingerprint(mine), NOW)
 
