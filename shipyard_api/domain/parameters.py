@@ -81,7 +81,8 @@ class Parameters:
     """The parsed parameters of one action; parameters unknown to the action keep their defaults.
 
     ``allows_intermediate_commits`` is None when it was not sent. ``targets`` is empty for an action on the whole site.
-    ``release``: the only release to test; None for all. ``max_parallel_nodes``: targets that are redeployed at a time.
+    ``target_revision``: None for an action without this parameter. ``release``: the only release to test; None for
+    all. ``max_parallel_nodes``: targets that are redeployed at a time.
     ``template``: the deploy template whose steps a service runs.
     ``limits``: the time limits of a teardown as they were written; None: those of the design. ``software``: what a run
     of the task graph is limited to, as in the inputs of the action.
@@ -92,7 +93,7 @@ class Parameters:
     force: bool = False
     targets: tuple[NodeName, ...] = ()
     preserves_local_storage: bool = False
-    target_revision: TargetRevision = TargetRevision.SUCCESSFUL_SITE_ACTION
+    target_revision: TargetRevision | None = None
     mode: RedeployMode = RedeployMode.REPLACE
     release: str | None = None
     template: str = ""
@@ -120,7 +121,7 @@ def parse_parameters(name: ActionName, written: Mapping[str, Any]) -> tuple[Para
         force=_strict(given, FORCE),
         targets=_targets(given) if _has_targets(name, known, given) else (),
         preserves_local_storage=_strict(given, PRESERVE_LOCAL_STORAGE),
-        target_revision=_target_revision(given),
+        target_revision=_target_revision(given) if TARGET_REVISION in known else None,
         mode=_mode(given),
         release=_release(given),
         template=_template(given) if TEMPLATE in known else "",

@@ -121,6 +121,7 @@ def _two_versions(req: falcon.Request) -> tuple[Version, Version]:
         return Version.COMMITTED, Version.BUFFER
     if len(given) != 2:
         raise WrongNumberOfVersions
+    given = [written.replace("-", "_") for written in given]
     if given[0] == given[1]:
         raise SameVersion
     for written in given:

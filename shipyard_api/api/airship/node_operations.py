@@ -108,8 +108,10 @@ class EtcdHealthStatuses:
     @threaded_peer
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with the health of each etcd cluster of a design."""
+        # No reference has a blank: it is a "+" that the query has unescaped, as in deckhand+http.
+        reference = (single(req, "design_ref") or "").replace(" ", "+")
         try:
-            found = self._health(single(req, "design_ref"))
+            found = self._health(reference)
         except OperationRefused as refusal:
             _answer(req, resp, refusal.end)
             return

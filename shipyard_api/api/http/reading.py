@@ -137,12 +137,12 @@ def text(req: falcon.Request, name: str) -> tuple[str, ...]:
 
 
 def one_of(req: falcon.Request, name: str, kind: type[E], default: E, refuse: Callable[[str], Invalid]) -> E:
-    """Return a parameter that is one of the words of an enum, whatever its case."""
+    """Return a parameter that is one of the words of an enum; neither case nor hyphens for underscores matter."""
     written = single(req, name)
     if written is None:
         return default
     try:
-        return kind(written.lower())
+        return kind(written.lower().replace("-", "_"))
     except ValueError:
         raise refuse(written) from None
 

@@ -20,11 +20,20 @@ from shipyard_api.cli.global_options import GlobalOptions, KeystoneOptions
 from shipyard_api.cli.output import answers, fleet_tables
 from shipyard_api.cli.output.fleet_tables import NO_ACCESS, NOT_YET
 from shipyard_api.cli.output.printing import print_output
-from shipyard_api.cli.output.shapes import JsonObject, as_object, as_objects, counts_at, objects_at, parse_json
+from shipyard_api.cli.output.shapes import (
+    JsonObject,
+    as_object,
+    as_objects,
+    counts_at,
+    object_at,
+    objects_at,
+    parse_json,
+)
 from shipyard_api.cli.output.wording import printable
 
 _MOVING = ("queued", "running", "paused")
 _BESIDE = "test_site"  # runs beside other actions
+_DEPLOYING = ("deploy_site", "update_site")
 _REDRAW_EVERY = 1.0  # seconds
 
 Row = JsonObject
@@ -217,11 +226,18 @@ def _row(options: GlobalOptions, site: FleetSite, timeout: float) -> Row:
     action = next((one for one in newest if one.get("name") != _BESIDE), newest[0])
     report = api.read(f"actions/{action.get('id')}/report")
     reported, totals = as_object(report.get("action"), "action"), as_object(report.get("totals"), "totals")
+    nodes = counts_at(totals, "nodes")
+    if not nodes.get("total"):
+        # relabel_nodes and others deploy nothing: the numbers are those of the newest action that did.
+        names = (("name", name) for name in _DEPLOYING)
+        earlier = actions(*names, ("limit", "1"))
+        found = api.read(f"actions/{earlier[0].get('id')}/report") if earlier else {}
+        nodes = counts_at(object_at(found, "totals"), "nodes")
     return {
         **row,
         "action": {key: reported.get(key) for key in ("id", "name", "action_lifecycle")},
         "verdict": report.get("verdict"),
-        "nodes": counts_at(totals, "nodes"),
+        "nodes": nodes,
         "waiting_for": reported.get("waiting_for"),
     }
 

@@ -59,7 +59,7 @@ def plan(
     """Show what the action NAME, such as deploy_site, would do now, without starting it.
 
     Groups are listed in the order in which they start if every node succeeds. If the server would refuse the action,
-    the plan contains the refusal, and the exit code is still 0.
+    the plan contains the refusal, and the exit code is 1.
     """
     for_an_action = parameters or version or allow_intermediate_commits or strict
     if bool(name) == bool(retry):
@@ -76,11 +76,16 @@ def plan(
         query += [("allow-intermediate-commits", str(allow_intermediate_commits))]
         query += [("strict", "true")] if strict else []
 
+    answers: list[Answer] = []
+
     def request(api: "Api") -> Answer:
-        found = api.post("plans", query, json=body)
-        return _with_forecast(api, found, query, body) if with_forecast and found.status == HTTPStatus.OK else found
+        answers.append(api.post("plans", query, json=body))
+        planned = with_forecast and answers[0].status == HTTPStatus.OK
+        return _with_forecast(api, answers[0], query, body) if planned else answers[0]
 
     show(options, request, expected=200, cli=plan_tables.plan)
+    if parse_object(answers[0].text).get("refused"):
+        raise SystemExit(1)
 
 
 def _with_forecast(api: "Api", plan: Answer, query: Query, body: Mapping[str, object]) -> Answer:

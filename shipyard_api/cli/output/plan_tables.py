@@ -27,7 +27,7 @@ _SUMMARY_GAP = 3  # blanks between columns; no contract sets them
 def plan(text: str) -> Printout:
     """Return a plan: its subject, a refusal, groups, steps and findings."""
     found = parse_object(text)
-    subject = f"action/{found['retry']}, again" if found.get("retry") else found.get("version")
+    subject = f"action/{found['retry']}, again" if found.get("retry") else str(found.get("version")).replace("_", "-")
     totals, refused = counts_at(found, "totals"), object_at(found, "refused")
     about = [
         ("Plan:", found.get("name")),
@@ -45,7 +45,8 @@ def plan(text: str) -> Printout:
     parts.append(table([(number, step) for number, step in enumerate(list_at(found, "steps"), 1)], ("Index", "Step")))
     parts += stage(found)
     parts += drains(objects_at(found, "drains"))
-    lines = message_lines([*objects_at(refused, "messages"), *objects_at(found, "findings")])
+    reasons = objects_at(refused, "messages")
+    lines = message_lines([*reasons, *(one for one in objects_at(found, "findings") if one not in reasons)])
     if lines:
         parts.append("\n".join(lines))
     return sections(*parts)

@@ -107,8 +107,9 @@ def unified(changes: Iterable[DocumentChange], write: Callable[[Mapping[str, Any
     for one in changes:
         document = one.document
         label = f"{one.collection}/{document.schema}/{document.layer or '-'}/{document.name}"
-        old = [] if one.before is None else write(_parts(one.before)).splitlines()
-        new = [] if one.after is None else write(_parts(one.after)).splitlines()
+        before, after = _parts(one.before), _parts(one.after)
+        old = [] if one.before is None else write(_arranged(before, after)).splitlines()
+        new = [] if one.after is None else write(after).splitlines()
         lines = difflib.unified_diff(
             old,
             new,
@@ -124,7 +125,25 @@ def _by_place(documents: Documents) -> Mapping[tuple[Collection, str, str, str],
     return {(collection, *document.identity): document for collection, document in documents}
 
 
-def _parts(document: Document) -> dict[str, Any]:
+def _arranged(old: Any, new: Any) -> Any:
+    """Return the earlier value with its keys in the order of the later one: an order of keys is no change.
+
+    A key that is no longer there follows the key that it followed.
+    """
+    if isinstance(old, dict) and isinstance(new, dict):
+        places, rank, after = {key: place for place, key in enumerate(new)}, {}, (-1, 0)
+        for key in old:
+            after = (places[key], 0) if key in places else (after[0], after[1] + 1)
+            rank[key] = after
+        return {key: _arranged(old[key], new.get(key)) for key in sorted(old, key=rank.__getitem__)}
+    if isinstance(old, list) and isinstance(new, list):
+        return [_arranged(value, new[place] if place < len(new) else None) for place, value in enumerate(old)]
+    return old
+
+
+def _parts(document: Document | None) -> dict[str, Any]:
+    if document is None:
+        return {}
     return {"schema": document.schema, "metadata": document.metadata, "data": document.data}
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from shipyard_api.domain.actions import CHECKS, DEPLOYING, ActionName, DocumentChecks
 from shipyard_api.domain.deployment_configuration import PhaseLimits
-from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.errors import (
     IntermediateCommits,
     InvalidDesign,
@@ -54,6 +54,11 @@ from shipyard_api.usecases.deploy_templates.plan import NO_STEPS, PlanDeployStep
 
 # The check only needs to know whether there are any; the log names this many.
 _COMMITS_READ = 100
+VERSIONS = {
+    TargetRevision.COMMITTED: Version.COMMITTED,
+    TargetRevision.SUCCESSFUL_SITE_ACTION: Version.SUCCESSFUL_SITE_ACTION,
+    TargetRevision.LAST_SITE_ACTION: Version.LAST_SITE_ACTION,
+}
 DRAIN_INTERVAL = 10
 """Seconds between two looks at the pods of a group that a service drains."""
 
@@ -73,9 +78,9 @@ class CheckedRequest:
     Checks stop at the first refusal, so later fields keep their defaults. ``revision`` is also None where no documents
     are committed, ``parameters`` where they are invalid, and ``design`` where the action needs none.
     ``parameter_findings``: unknown or invalid parameters, and a touched share that is too large.
-    ``intermediate_commits``: commits without a site action. ``limits``: those of a teardown, for an action on single
-    servers. ``labels``: to set in Kubernetes, by node, where the provisioner does not do it.
-    ``steps``: the deploy steps of the nodes, once ``with_steps`` has planned them.
+    ``version``: the one that ``target-revision`` names. ``intermediate_commits``: commits without a site action.
+    ``limits``: those of a teardown, for an action on single servers. ``labels``: to set in Kubernetes, by node, where
+    the provisioner does not do it. ``steps``: the deploy steps of the nodes, once ``with_steps`` has planned them.
     """
 
     request: ActionRequest
@@ -84,6 +89,7 @@ class CheckedRequest:
     revision: Revision | None = None
     allow_intermediate_commits: bool | None = None
     intermediate_commits: Sequence[Revision] = ()
+    version: Version | None = None
     design: DesignCheck | None = None
     limits: TeardownLimits | None = None
     labels: Mapping[NodeName, Mapping[str, str]] | None = None
@@ -152,14 +158,14 @@ class CheckAction:
         if commits and not allowed:
             return checked.refused(IntermediateCommits(commits))
         target: Revision | None = revision
-        if request.name is ActionName.REDEPLOY_SERVER:
-            target = _revision_of(parameters.target_revision, heads)
-            checked = replace(checked, revision=target or revision)
+        if parameters.target_revision:
+            target = _revision_of(parameters.target_revision, heads, revision)
+            checked = replace(checked, revision=target or revision, version=VERSIONS[parameters.target_revision])
         design = self.design(request.name, target or revision)
         checked = replace(checked, design=design)
         if design.inputs is None or (checked.design_errors and not parameters.continues_on_fail):
             return checked.refused(InvalidDesign(design.findings))
-        if target is None:
+        if target is None and parameters.target_revision:
             return checked.refused(NoTargetRevision(parameters.target_revision.value))
         if request.name is ActionName.UPDATE_SOFTWARE and parameters.software:
             return replace(checked, refusal=self.check_software(revision, parameters.software))
@@ -407,10 +413,10 @@ def _nothing_to_service() -> Finding:
     return error("NothingToService", message, path=f"/parameters/{TARGET_NODES}")
 
 
-def _revision_of(target: TargetRevision, heads: Heads) -> Revision | None:
+def _revision_of(target: TargetRevision, heads: Heads, committed: Revision) -> Revision | None:
     match target:
         case TargetRevision.COMMITTED:
-            return committed_revision(heads)
+            return committed
         case TargetRevision.LAST_SITE_ACTION:
             return heads.with_any(*SITE_ACTIONS)
         case TargetRevision.SUCCESSFUL_SITE_ACTION:

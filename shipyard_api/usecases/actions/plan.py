@@ -51,6 +51,7 @@ from shipyard_api.workflow.definition import Definition
 class Plan:
     """What an action would do, and what blocks it now.
 
+    ``version`` and ``revision`` are those that the action works from: ``target-revision`` may name older ones.
     A retry has ``retried`` instead of ``version``, and uses the inputs of that action. ``revision`` is None if no
     documents are committed. ``findings`` cover only the part of the design that the action uses. If the design cannot
     be read or the action deploys nothing, ``mode`` is None and there are no groups. ``kept``: nodes that a retry does
@@ -105,8 +106,8 @@ class PlanAction:
         software = self._software(request.name, revision or checked.revision, groups, written)
         return Plan(
             name=request.name,
-            version=version,
-            revision=revision,
+            version=version if checked.version in (None, Version.COMMITTED) else checked.version,
+            revision=checked.revision or revision,
             refusal=checked.refusal,
             findings=(*design.findings, *checked.parameter_findings, *checked.steps.findings),
             steps=self._steps(request.name, _inputs(checked, design.inputs, software)),

@@ -277,7 +277,7 @@ def test_the_base_does_not_depend_on_the_order(site: Site) -> None:
     for pair in (
         ["committed", "successful_site_action"],
         ["last_site_action", "committed"],
-        ["last_site_action", "successful_site_action"],
+        ["last-site-action", "successful-site-action"],
     ):
         for versions in (pair, pair[::-1]):
             entries = site.viewer.get("/configdocs", versions=versions).json

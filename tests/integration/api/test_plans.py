@@ -16,6 +16,7 @@ from falcon.testing import Result
 
 from shipyard_api.api.http.threads import USUAL_THREADS, use_threads
 from shipyard_api.domain.actions import ActionId, RunState
+from shipyard_api.domain.documents import Revision, RevisionTag
 from shipyard_api.domain.facts.groups import MembersKnown
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesKept
@@ -339,6 +340,20 @@ def test_a_server_that_is_deployed_again_is_a_group_of_its_own(site: Site) -> No
     (only,) = found["groups"]
     assert (only["name"], only["critical"], only["nodes"]) == ("target-group", True, ["n2"])
     assert not only["can_succeed"]  # there is no n9
+
+
+def test_a_server_is_planned_from_the_revision_that_the_action_uses(site: Site) -> None:
+    first = site.commit(*small_design())
+    site.designs.tag(Revision(first), RevisionTag.SITE_ACTION_SUCCESS.value, {})
+    second = site.commit(node_document("n3"), collection="more")
+
+    def of(**parameters: str) -> tuple[str, int]:
+        body = {"name": "redeploy_server", "parameters": {"target_nodes": "n1", **parameters}}
+        found = planned(site, body)
+        return found["version"], found["revision"]
+
+    assert of() == ("successful_site_action", first)
+    assert of(**{"target-revision": "committed"}) == ("committed", second)
 
 
 def test_servers_that_are_deployed_again_together_and_their_retry(site: Site) -> None:

@@ -8,7 +8,8 @@ import { count, few, percent, plain, rough } from "./words.js";
 export function PlanSummary({ plan, body }) {
   const { totals, refused } = plan;
   const { value: forecast } = useRead(() => post(`${V1}/forecasts`, body).catch(() => null), [JSON.stringify(body)]);
-  const findings = plan.findings.filter((one) => one.error || one.level === "Warning");
+  const reasons = new Set((refused?.messages || []).map((one) => one.message));
+  const findings = plan.findings.filter((one) => (one.error || one.level === "Warning") && !reasons.has(one.message));
   return html`<div class="plan">
     ${refused && html`<div class="fault" role="alert"><p><b>It would be refused:</b> ${refused.title}. ${refused.reason}</p>
       ${refused.messages?.length > 0 && html`<ul>${refused.messages.slice(0, 8).map((one) => html`<li key=${one.message}>${one.message}</li>`)}</ul>`}</div>`}

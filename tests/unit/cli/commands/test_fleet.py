@@ -94,6 +94,18 @@ def test_each_site_is_a_line_whatever_becomes_of_the_others(api, other, closed, 
     assert {request.headers["x-auth-token"] for request in api.requests} == {"secret-of-the-fleet"}
 
 
+def test_the_nodes_are_those_of_the_newest_deployment(api, run, written):
+    relabel = {**ACTION, "name": "relabel_nodes", "id": "01RELABEL", "action_lifecycle": "Complete"}
+    api.replies = site_of() | {
+        "GET /actions": [Reply(200, []), Reply(200, [relabel]), Reply(200, [ACTION])],
+        "GET /actions/01RELABEL/report": Reply(200, {"action": relabel, "verdict": "success", "totals": {"nodes": {}}}),
+    }
+    result = run("fleet", "--file", written(berlin=api.url), "-o", "json", FLEET_TOKEN="x")
+    (row,) = json.loads(result.stdout)
+    assert (row["action"]["name"], row["nodes"]["success"]) == ("relabel_nodes", 3)
+    assert ("name", "deploy_site") in [pair for request in api.requests for pair in request.query]
+
+
 def test_a_site_that_hangs_has_only_its_time(silent, run, written):
     result = run("fleet", "--file", written(dark=silent), "--timeout", "0.2", "--output=json", FLEET_TOKEN="x")
     (row,) = json.loads(result.stdout)

@@ -111,14 +111,17 @@ def test_what_is_asked(api, run, words, body, query):
 
 def test_what_an_action_would_be_refused_with_is_part_of_its_plan(api, run):
     message = {"level": "Error", "message": "the group is empty", "error": True}
+    findings = [message, *PLAN["findings"]]
     refused = {"title": "No", "reason": "because", "code": "400 Bad Request", "messages": [message]}
-    api.replies["POST /plans"] = Reply(200, PLAN | {"refused": refused, "mode": None, "groups": [], "steps": []})
+    api.replies["POST /plans"] = Reply(
+        200, PLAN | {"refused": refused, "mode": None, "groups": [], "steps": [], "findings": findings}
+    )
     result = run("plan", "deploy_site")
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     text = lines(result.stdout).split("\n")
     assert "Refused:         No: because" in text
     assert "At Once:         nothing is deployed" in text
-    assert text[-3:] == ["- Error: the group is empty", "- Info: all is well", ""]
+    assert text[-4:] == ["", "- Error: the group is empty", "- Info: all is well", ""]
 
 
 def test_a_group_that_cannot_succeed_or_never_begins_is_told(api, run):

@@ -1,5 +1,6 @@
 """How two states of a design differ, document by document and value by value."""
 
+import json
 from typing import Any
 
 import pytest
@@ -20,6 +21,10 @@ from tests.designs import in_layer, stored
 
 def held(*entries: dict[str, Any], collection: str = "design") -> list[tuple[Collection, Document]]:
     return [(one.collection, one.document) for one in stored(*entries, collection=collection)]
+
+
+def json_text(parts: Any) -> str:
+    return json.dumps(parts, indent=2)
 
 
 def text(parts: Any) -> str:
@@ -155,6 +160,19 @@ def test_differences_are_shown_as_unified_text() -> None:
     assert "-  x: 1" in lines
     assert "+  x: 2" in lines
     assert shown.endswith("\n")
+
+
+def test_the_order_of_keys_is_no_difference_in_the_unified_text() -> None:
+    old = {"gone": 0, "a": 1, "b": {"x": 1, "y": [{"p": 1, "q": 2}]}, "left": 3}
+    new = {"b": {"y": [{"q": 2, "p": 1}], "x": 5}, "a": 1}
+    before, after = in_layer("site", "one", old), in_layer("site", "one", new)
+
+    lines = unified(compare_documents(held(before), held(after)), json_text).splitlines()
+
+    changed = [line for line in lines[2:] if line[0] in "+-"]
+    assert changed == ['-    "gone": 0,', '-      "x": 1', '+      "x": 5', '-    "left": 3,']
+    swapped = {name: old[name] for name in reversed(old)}
+    assert unified(compare_documents(held(before), held(in_layer("site", "one", swapped))), json_text) == ""
 
 
 def test_what_came_and_went_is_shown_whole() -> None:
