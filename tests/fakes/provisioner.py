@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from enum import Enum
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
-from shipyard_api.domain.drift.sightings import SeenMachine
+from shipyard_api.domain.drift.sightings import MachineState, SeenMachine
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
@@ -59,7 +59,8 @@ class FakeProvisioner:
     ``fates``: nodes that do not succeed. ``site_failures``: operations on the whole site that fail, with the message.
     ``early``: nodes that are told as done while their job runs. ``running_reports``: how often a job is reported as
     queued, then running, before it has ended. ``findings``: what ``validate_design`` returns. ``readable``: whether the
-    design can be read. ``supported``: the deploy steps of every node. ``empty``: it knows no machine
+    design can be read. ``supported``: the deploy steps of every node; ``deployed``: those shown as such.
+    ``empty``: it knows no machine
     any more. ``failing``: raised by the next calls, first in first out, by name of the method.
     ``submissions`` is everything accepted, in order; of the jobs in ``mute`` nothing is told. ``finished`` are jobs
     whose end was reported, or the outcome of every node that was asked about.
@@ -72,6 +73,7 @@ class FakeProvisioner:
     findings: tuple[Finding, ...] = ()
     readable: bool = True
     empty: bool = False
+    deployed: frozenset[NodeName] = frozenset()
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     early: frozenset[NodeName] = frozenset()
     supported: SupportedSteps = SupportedSteps((), system="Fake")  # noqa: RUF009  # immutable
@@ -132,7 +134,9 @@ class FakeProvisioner:
 
     def conditions(self) -> Sequence[SeenMachine]:
         self._call("conditions")
-        return [] if self.empty else [SeenMachine(name, "Ready", "off") for name in sorted(self._inventory.nodes)]
+        states = dict.fromkeys(self.deployed, MachineState.DEPLOYED)
+        names = () if self.empty else sorted(self._inventory.nodes)
+        return [SeenMachine(name, "Ready", "off", states.get(name, MachineState.UNKNOWN)) for name in names]
 
     def supported_steps(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:
         self._call("supported_steps")

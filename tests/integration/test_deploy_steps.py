@@ -11,6 +11,7 @@ import pytest
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.deploy_steps.templates import DeployStep
 from shipyard_api.domain.errors import InvalidDesign
+from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import errors
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SiteInputs
@@ -18,6 +19,7 @@ from shipyard_api.ports.errors import Unavailable
 from shipyard_api.ports.provisioner import Operation
 from shipyard_api.ports.state.deploy_templates import TemplateId
 from shipyard_api.usecases.actions.control import ControlAction
+from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
@@ -90,6 +92,27 @@ def test_a_step_that_the_provisioner_lacks_is_reported_by_the_commit_and_refuses
     assert [one.message for one in committed] == [message]
     assert isinstance(checked.refusal, InvalidDesign)
     assert [one.message for one in checked.refusal.findings] == [message]
+
+
+def test_templates_of_deployed_nodes_are_planned_as_what_they_are(worlds: Worlds) -> None:
+    """A deployed node is not deployed again: plan and report say so, and what would apply the templates."""
+    world = worlds(traits=TRAITS)
+    world.run(world.worker())
+    world.provisioner.deployed = frozenset({NodeName("n0"), NodeName("n2")})
+    message = "n0, n2: already deployed, so there is nothing to do; CUSTOM_MIRROR would need redeploy_server."
+    check = world.check()
+
+    checked = check.with_steps(check(REQUEST))
+
+    assert checked.refusal is None
+    assert [one.message for one in checked.steps.findings] == [message]
+    assert [one.nodes for one in checked.steps.applied] == [("n4",)]
+    assert checked.steps.requested.keys() == {"n0", "n2", "n4"}
+    create = CreateAction(world.store(), check, world.definitions(Checkpoints()), lambda: "2" * 26, 1.0)
+    action = create(replace(REQUEST, parameters={"force": True}), ANN).action.id
+    with world.store().begin() as tx:
+        facts = [entry.fact for entry in tx.journal.entries(action, (FindingReported.kind,))]
+    assert [fact.finding.message for fact in facts if isinstance(fact, FindingReported)] == [message]
 
 
 def test_the_provisioner_is_asked_only_if_a_template_is_for_a_node_of_the_action(worlds: Worlds) -> None:

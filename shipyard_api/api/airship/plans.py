@@ -85,6 +85,7 @@ def _entity(plan: Plan) -> dict[str, Any]:
             "sent": sum(len(planned.sends) for planned in plan.groups),
         },
         "kept": list(plan.kept),
+        "left_alone": list(plan.left_alone),
         "held": [hold_entity(hold) for hold in plan.held],
         "drains": [_drain(node, drain) for node, drain in plan.drains.items()],
         "deploy_steps": [planned_entity(planned) for planned in plan.deploy_steps],

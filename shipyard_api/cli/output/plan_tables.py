@@ -1,6 +1,6 @@
 """The plan of an action as tables. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from shipyard_api.cli.output import forecast_tables
 from shipyard_api.cli.output.drain_tables import drains
@@ -28,19 +28,23 @@ def plan(text: str) -> Printout:
     """Return a plan: its subject, a refusal, groups, steps and findings."""
     found = parse_object(text)
     subject = f"action/{found['retry']}, again" if found.get("retry") else str(found.get("version")).replace("_", "-")
+    left_alone = list_at(found, "left_alone")
     totals, refused = counts_at(found, "totals"), object_at(found, "refused")
     about = [
         ("Plan:", found.get("name")),
         ("Of:", subject),
         ("Revision:", found.get("revision")),
         ("Groups:", "{}, {} critical".format(*(required(totals, name) for name in ("groups", "critical_groups")))),
-        ("Nodes:", "{}: {} sent, {} kept".format(*(required(totals, name) for name in ("nodes", "sent", "kept")))),
+        ("Nodes:", _nodes(totals, left_alone)),
         *(("Held:", f"node/{hold.get('node')}: {held(hold)}") for hold in objects_at(found, "held")),
         ("At Once:", _mode(object_at(found, "mode"))),
         ("Refused:", f"{refused.get('title')}: {refused.get('reason')}" if refused else "no"),
     ]
     groups = as_objects(required(found, "groups"), "groups")
-    parts: list[TextTable | str | Printout] = [fields(about), tree(groups, objects_at(found, "deploy_steps"))]
+    parts: list[TextTable | str | Printout] = [
+        fields(about),
+        tree(groups, objects_at(found, "deploy_steps"), left_alone),
+    ]
     parts += forecast_tables.parts(object_at(found, "forecast")) if found.get("forecast") else []
     parts.append(table([(number, step) for number, step in enumerate(list_at(found, "steps"), 1)], ("Index", "Step")))
     parts += stage(found)
@@ -63,6 +67,11 @@ def summary(text: str) -> Printout:
     rows = [row[:-1] for row in shown.rows]
     lines = message_lines(objects_at(found, "findings"))
     return sections(about, table(rows, headers, gap=_SUMMARY_GAP), *(["\n".join(lines)] if lines else []))
+
+
+def _nodes(totals: Mapping[str, int], left_alone: Sequence[object]) -> str:
+    text = "{}: {} sent, {} kept".format(*(required(totals, name) for name in ("nodes", "sent", "kept")))
+    return f"{text}; nothing to do on {len(left_alone)}, already deployed" if left_alone else text
 
 
 def _groups(found: Sequence[JsonObject]) -> TextTable:

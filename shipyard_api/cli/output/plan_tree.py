@@ -1,7 +1,7 @@
 """The groups of a plan as a tree: groups in order, their nodes, and the deploy steps of these. Pure."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from shipyard_api.cli.output.node_names import listed
 from shipyard_api.cli.output.shapes import JsonObject, list_at, object_at, objects_at, required
@@ -20,16 +20,19 @@ def needs(group: JsonObject) -> str:
     return criteria if required(group, "can_succeed") else f"{criteria} (impossible)".lstrip()
 
 
-def tree(groups: Sequence[JsonObject], steps: Sequence[JsonObject]) -> str:
-    """Return the tree; nodes that are alike share a line. ``steps``: the deploy steps of a plan, with their nodes.
+def tree(groups: Sequence[JsonObject], steps: Sequence[JsonObject], left_alone: Sequence[object] = ()) -> str:
+    """Return the tree; nodes that are alike share a line. ``steps``: the deploy steps of a plan, with their nodes;
+    ``left_alone``: nodes that are already deployed.
 
     Below nodes that the group sends are their deploy steps, and the acceptance tasks that they must pass then.
     """
     steps_of = {node: one for one in steps for node in list_at(one, "nodes")}
-    return "\n".join(line for group in groups for line in _group(group, steps_of)) or "Groups: none"
+    return (
+        "\n".join(line for group in groups for line in _group(group, steps_of, frozenset(left_alone))) or "Groups: none"
+    )
 
 
-def _group(group: JsonObject, steps_of: dict[object, JsonObject]) -> Iterable[str]:
+def _group(group: JsonObject, steps_of: dict[object, JsonObject], left_alone: Collection[object]) -> Iterable[str]:
     nodes, sends = list_at(group, "nodes"), frozenset(list_at(group, "sends"))
     order = group.get("order")
     parents = list_at(group, "depends_on")
@@ -37,12 +40,14 @@ def _group(group: JsonObject, steps_of: dict[object, JsonObject]) -> Iterable[st
     about += ["(critical)"] if group.get("critical") else []
     about += [f"after {', '.join(map(str, parents))}"] if parents else []
     yield f"{' '.join(about)}: {', '.join(filter(None, (_count(nodes), needs(group))))}"
-    alike: dict[tuple[bool, int], list[object]] = {}
+    alike: dict[tuple[bool, bool, int], list[object]] = {}
     for node in nodes:
-        alike.setdefault((node in sends, id(steps_of.get(node))), []).append(node)
-    for place, ((sent, _), found) in enumerate(alike.items(), 1):
+        alike.setdefault((node in sends, node in left_alone, id(steps_of.get(node))), []).append(node)
+    for place, ((sent, idle, _), found) in enumerate(alike.items(), 1):
         last = place == len(alike)
-        yield f"{'`--' if last else '|--'} {listed(found)}{'' if sent else ' (not sent by this group)'}"
+        remark = " (already deployed: nothing to do)" if idle else ""
+        remark = remark if sent else " (not sent by this group)"
+        yield f"{'`--' if last else '|--'} {listed(found)}{remark}"
         lines = [*_steps(steps_of.get(found[0], {})), *_accept(group)] if sent else []
         for number, line in enumerate(lines, 1):
             yield f"{'   ' if last else '|  '} {'`--' if number == len(lines) else '|--'} {line}"

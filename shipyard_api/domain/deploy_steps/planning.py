@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shipyard_api.domain.deploy_steps.merge import PlannedStep, plan_node, requested_steps, service_steps, trait_faults
@@ -106,6 +106,30 @@ def plan_service(
 def running(steps: Sequence[TemplateStep]) -> tuple[PlannedStep, ...]:
     """Return the steps of a service as a plan shows them: nothing else runs."""
     return tuple(PlannedStep(one.interface, one.step, one.args, one.priority, name) for name, one in steps)
+
+
+def without(planned: Sequence[PlannedNodes], left_alone: Collection[NodeName]) -> tuple[PlannedNodes, ...]:
+    """Return the steps of the nodes that are not left alone."""
+    rest = (replace(one, nodes=tuple(node for node in one.nodes if node not in left_alone)) for one in planned)
+    return tuple(one for one in rest if one.nodes)
+
+
+def unused_templates(
+    planned: Sequence[PlannedNodes], left_alone: Collection[NodeName], *, services: bool
+) -> tuple[Finding, ...]:
+    """Return a warning for nodes that have templates and are not deployed again; ``services``: whether they could run
+    the steps as a service.
+    """
+    action = "redeploy_server or service_server" if services else "redeploy_server"
+    found = []
+    for one in planned:
+        nodes = [node for node in one.nodes if node in left_alone]
+        if not nodes or not one.requested:
+            continue
+        names = ", ".join(dict.fromkeys(name for name, _ in one.requested))
+        message = f"{_named(nodes)}: already deployed, so there is nothing to do; {names} would need {action}."
+        found.append(warning("TemplatesNotApplied", message))
+    return tuple(found)
 
 
 def _named(nodes: Sequence[NodeName]) -> str:

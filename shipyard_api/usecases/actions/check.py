@@ -223,6 +223,7 @@ class CheckAction:
             return checked.refused(InvalidDesign(faults))
         # Of the whole design: which nodes the groups hold, the provisioner says when the action runs.
         plan = self.plan_steps(inputs.revision, inputs.targets or None)
+        plan = plan if inputs.targets else self.plan_steps.left_alone(plan)
         return self._planned(checked, inputs, plan, InvalidDesign(plan.findings))
 
     def _planned(

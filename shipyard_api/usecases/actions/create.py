@@ -130,7 +130,7 @@ class CreateAction:
             facts=(
                 *first_notes(definition, inputs, checked.parameter_findings),
                 *(Noted("Tag check", found.message) for found in self._tag_findings(checked, inputs)),
-                *map(FindingReported, checked.design_errors),
+                *map(FindingReported, (*checked.design_errors, *checked.steps.findings)),
             ),
         )
 

@@ -57,6 +57,7 @@ class Plan:
     be read or the action deploys nothing, ``mode`` is None and there are no groups. ``kept``: nodes that a retry does
     not touch, in order of name. ``held``: the active holds on nodes that it would touch. ``drains``: the drain plan of
     each server to redeploy, or why it has none. ``deploy_steps``: those of the nodes that have deploy templates.
+    ``left_alone``: nodes that the provisioner shows as deployed, so that there is nothing to do.
     ``software``: None for an action without a software stage, and for a site without a task graph.
     """
 
@@ -73,12 +74,13 @@ class Plan:
     held: Sequence[Hold] = ()
     drains: Mapping[NodeName, NodeDrainPlan | str] = field(default_factory=dict)
     deploy_steps: Sequence[PlannedNodes] = ()
+    left_alone: Sequence[NodeName] = ()
     software: SoftwarePlan | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanAction:
-    """The use case; changes nothing. Only drain plans and deploy templates ask peers beside the document store."""
+    """The use case; changes nothing. Peers are asked for drain plans, deploy steps and deployed nodes."""
 
     store: Store
     check: CheckAction
@@ -115,7 +117,8 @@ class PlanAction:
             groups=groups,
             held=self._holds(checked),
             drains=self._drains(checked, groups),
-            deploy_steps=checked.steps.nodes,
+            deploy_steps=checked.steps.applied,
+            left_alone=sorted(self._left_alone(checked, groups)),
             software=software,
         )
 
@@ -163,6 +166,21 @@ class PlanAction:
         except Conflict as conflict:
             return checked.refused(conflict)
         return checked
+
+    def _left_alone(self, checked: CheckedRequest, groups: Sequence[PlannedGroup]) -> Collection[NodeName]:
+        """Return the deployed nodes of an action on the whole site; none if the provisioner cannot tell.
+
+        It is asked only if an action has deployed a node of the site.
+        """
+        if checked.request.name not in DEPLOYING or (checked.parameters and checked.parameters.targets):
+            return ()
+        members = {node for planned in groups for node in planned.members}
+        if not self.store.read(lambda tx: tx.nodes.deployed(members)):
+            return members & (checked.steps.deployed or frozenset())
+        try:
+            return self.check.plan_steps.deployed(members)
+        except PeerError:
+            return ()
 
     def _frozen_steps(self, name: ActionName, inputs: SiteInputs) -> StepPlan:
         if name is ActionName.SERVICE_SERVER:

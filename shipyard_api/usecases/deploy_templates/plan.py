@@ -1,7 +1,7 @@
 """Plan the deploy steps of nodes: traits of the design, our templates, the provisioner's steps (product, section 8)."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shipyard_api.domain.deploy_steps.documents import read_node_traits
 from shipyard_api.domain.deploy_steps.merge import merged
@@ -13,10 +13,13 @@ from shipyard_api.domain.deploy_steps.planning import (
     plan_service,
     requested_of,
     shared_steps,
+    unused_templates,
+    without,
 )
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.drift.sightings import MachineState
 from shipyard_api.domain.errors import NodeNotInProvisioner
 from shipyard_api.domain.findings import Finding, error, errors
 from shipyard_api.domain.nodes import NodeName
@@ -28,10 +31,20 @@ from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 
 @dataclass(frozen=True, slots=True)
 class StepPlan:
-    """The deploy steps of the nodes that have templates; with an error among the findings, deploy none of them."""
+    """The deploy steps of the nodes that have templates; with an error among the findings, deploy none of them.
+
+    ``deployed``: the nodes that the provisioner shows as deployed, None if it was not asked. A deployment of the site
+    leaves them alone.
+    """
 
     nodes: Sequence[PlannedNodes] = ()
     findings: Sequence[Finding] = ()
+    deployed: frozenset[NodeName] | None = None
+
+    @property
+    def applied(self) -> Sequence[PlannedNodes]:
+        """The steps that run: those of the nodes that are not left alone."""
+        return without(self.nodes, self.deployed) if self.deployed else self.nodes
 
     @property
     def requested(self) -> RequestedSteps:
@@ -72,6 +85,21 @@ class PlanDeploySteps:
         templates = self.store.read(lambda tx: tx.deploy_templates.of_traits(names))
         nodes = plan_nodes(traits, templates, self._supported(nodes_with_templates(traits, templates)))
         return StepPlan(nodes, (*findings, *(finding for one in nodes for finding in one.findings)))
+
+    def left_alone(self, plan: StepPlan) -> StepPlan:
+        """Return the plan of a deployment of the site with the nodes that it leaves alone. Raises ports.errors."""
+        if not plan.nodes or errors(plan.findings):
+            return plan
+        deployed = self.deployed([node for one in plan.nodes for node in one.nodes])
+        services = not self.provisioner.capabilities.limits.no_service
+        unused = unused_templates(plan.nodes, deployed, services=services)
+        return replace(plan, findings=(*plan.findings, *unused), deployed=deployed)
+
+    def deployed(self, nodes: Collection[NodeName]) -> frozenset[NodeName]:
+        """Return those of the nodes that the provisioner shows as deployed. Raises ports.errors."""
+        machines = self.provisioner.conditions() if nodes else ()
+        names = {one.name.lower() for one in machines if one.state is MachineState.DEPLOYED}
+        return frozenset(node for node in nodes if node.lower() in names)
 
     def service(self, template: str, nodes: Collection[NodeName]) -> StepPlan:
         """Return the steps of a template on these deployed nodes.

@@ -552,7 +552,7 @@ def test_a_plan_changes_nothing(site: Site, engine: sa.Engine, failed: str) -> N
         planned(site, body)
 
     assert counts(engine) == before
-    assert len(site.drydock.requests) == asked
+    assert {request.method for request in site.drydock.requests[asked:]} <= {"GET"}
 
 
 @pytest.mark.parametrize(

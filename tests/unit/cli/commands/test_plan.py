@@ -124,6 +124,13 @@ def test_what_an_action_would_be_refused_with_is_part_of_its_plan(api, run):
     assert text[-4:] == ["", "- Error: the group is empty", "- Info: all is well", ""]
 
 
+def test_nodes_that_are_already_deployed_are_shown_as_such(api, run):
+    api.replies["POST /plans"] = Reply(200, PLAN | {"left_alone": ["c1"]})
+    text = lines(run("plan", "update_site").stdout)
+    assert "Nodes:           12: 12 sent, 0 kept; nothing to do on 1, already deployed" in text
+    assert "|-- c1 (already deployed: nothing to do)\n`-- c2\n" in text
+
+
 def test_a_group_that_cannot_succeed_or_never_begins_is_told(api, run):
     groups = [
         group("a", None, ["n1"], criteria={"minimum_successful_nodes": 2}, can_succeed=False),
