@@ -15,6 +15,8 @@ try:
         logs.configure(_settings.log.level, _settings.log.audit_file)
     except OSError as error:
         raise SettingsError([f"[log] audit_file: {error}"]) from error
+    # A request changes threads some ten times. Beside a thread that plans or forecasts, it waits this long each time.
+    sys.setswitchinterval(0.0002)
     use_threads(int(os.environ.get("SHIPYARD_API_THREADS", str(USUAL_THREADS))))
     app = CallerLimits(
         Observation(bootstrap.api(_settings)),

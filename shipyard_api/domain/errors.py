@@ -49,8 +49,8 @@ class Forbidden(ShipyardError):
 
 
 @dataclass(eq=False)
-class TooManyRequests(ShipyardError):
-    """The caller writes more often than allowed; ``pause``: after how many seconds it may write again."""
+class AskLater(ShipyardError):
+    """Base: refused for now; ``pause``: after how many seconds to ask again."""
 
     pause: float
 
@@ -58,6 +58,10 @@ class TooManyRequests(ShipyardError):
     def seconds(self) -> int:
         """The pause as a whole number of at least 1."""
         return max(1, math.ceil(self.pause))
+
+
+class TooManyRequests(AskLater):
+    """The caller writes more often than allowed."""
 
 
 # Actions.

@@ -36,7 +36,7 @@ class SqlWriteLimits:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
-    def take(self, caller: str, *, interval: float, burst: int) -> float | None:
+    def take(self, caller: str, *, interval: float, burst: float) -> float | None:
         """Count one write, by the clock of the database."""
         values = {"caller": caller, "interval": interval, "ahead": interval * (burst - 1)}
         row = self._connection.execute(_TAKE, values).one_or_none()

@@ -32,6 +32,7 @@ from shipyard_api.api.airship import (
     versions,
     workflows,
 )
+from shipyard_api.api.airship.costly_work import CostlyWork
 from shipyard_api.api.airship.parameters import Verbosity
 from shipyard_api.api.airship.rendered_actions import RenderedActions
 from shipyard_api.api.http import health
@@ -120,7 +121,7 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
     """Return every address with its resource."""
     v1 = "/api/v1.0"
     describe, read = own.describe_action, own.read_configdocs
-    rendered = RenderedActions()
+    rendered, costly = RenderedActions(), CostlyWork()
     return {
         "/versions": versions.Versions(),
         "/health": health.Readiness(own.check_schema, own.find_left_alone, own.clock_skew),
@@ -148,13 +149,13 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
         f"{v1}/actions/{{action_id}}/tasks": tasks.Tasks(own.task_results),
         f"{v1}/actions/{{action_id}}/tasks/{{task}}/nodes/{{node_name}}/output": tasks.TaskOutput(own.task_results),
         f"{v1}/actions/{{action_id}}/limits": limits.Limits(own.action_limits, own.json_bytes),
-        f"{v1}/actions/{{action_id}}/forecast": forecasts.ActionForecasts(own.forecast_action),
+        f"{v1}/actions/{{action_id}}/forecast": forecasts.ActionForecasts(own.forecast_action, costly),
         f"{v1}/actions/{{action_id}}/report": reports.Report(own.report_action),
         f"{v1}/actions/{{action_id}}/overview": overviews.ActionOverview(describe, own.overview_action, rendered),
         f"{v1}/actions/{{action_id}}/node-places": overviews.ActionNodePlaces(own.overview_action),
         f"{v1}/caller": callers.Caller(),
-        f"{v1}/plans": plans.Plans(own.plan_action, own.schemas, own.json_bytes),
-        f"{v1}/forecasts": forecasts.Forecasts(own.forecast_action, own.schemas, own.json_bytes),
+        f"{v1}/plans": plans.Plans(own.plan_action, own.schemas, own.json_bytes, costly),
+        f"{v1}/forecasts": forecasts.Forecasts(own.forecast_action, own.schemas, own.json_bytes, costly),
         f"{v1}/notedetails/{{note_id}}": notes.NoteDetails(own.read_notes),
         f"{v1}/workflows": workflows.Workflows(own.list_actions),
         f"{v1}/workflows/{{workflow_id}}": workflows.Workflow(describe, own.list_actions),

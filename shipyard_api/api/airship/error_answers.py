@@ -13,7 +13,7 @@ from shipyard_api.api.airship.statuses import details, error_status, plain
 from shipyard_api.api.airship.texts import text_of
 from shipyard_api.api.http.dialect import App
 from shipyard_api.api.http.errors import BodyEncoded
-from shipyard_api.domain.errors import ShipyardError, TooManyRequests, Unauthenticated
+from shipyard_api.domain.errors import AskLater, ShipyardError, Unauthenticated
 from shipyard_api.ports.documents import SecretsLocked
 from shipyard_api.ports.errors import Busy, PeerError, Purpose, Refused, Unavailable
 from shipyard_api.ports.identity import PolicyBroken
@@ -68,7 +68,7 @@ async def _ours(req: falcon.Request, resp: falcon.Response, error: ShipyardError
     row, text = text_of(error)
     if isinstance(error, DetailsUnavailable):
         LOG.error("details of a note unavailable", extra={"trouble": str(error.__cause__)})
-    if isinstance(error, TooManyRequests):
+    if isinstance(error, AskLater):
         resp.set_header("Retry-After", str(error.seconds))
     if isinstance(error, BodyEncoded):
         resp.set_header("Accept-Encoding", "identity")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shipyard_api.api.http.errors import BodyIncomplete, BodyTooLarge, InvalidFormat
-from shipyard_api.domain.errors import Invalid, NotFound, ShipyardError
+from shipyard_api.domain.errors import AskLater, Invalid, NotFound, ShipyardError
 from shipyard_api.domain.findings import Finding
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.usecases.nodes.statuses import StatusKind
@@ -186,6 +186,17 @@ class BrokenDesign(ShipyardError):
     """The documents of a version cannot be rendered; `messageList` says why."""
 
     findings: Sequence[Finding]
+
+
+# Plans and forecasts.
+
+
+class TooMuchWork(AskLater):
+    """The caller has used its share of processor time, or waits for several answers."""
+
+
+class ServiceBusy(AskLater):
+    """All callers together have used the processor time for plans and forecasts."""
 
 
 # Peers.

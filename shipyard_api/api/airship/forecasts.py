@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 import falcon
 import falcon.asgi
 
+from shipyard_api.api.airship.costly_work import CostlyWork
 from shipyard_api.api.airship.errors import InvalidPlan
 from shipyard_api.api.airship.parameters import action_name
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
-from shipyard_api.api.http.threads import answer_in_design_thread, threaded_design
+from shipyard_api.api.http.write_limit import NO_WRITE
 from shipyard_api.domain.documents import Version
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.rollout.assumptions import Beta, PhaseAssumption
@@ -30,16 +31,19 @@ class Forecasts:
     """``/forecasts``: how what POST /actions, or a retry, would do is likely to go."""
 
     policy: ClassVar[Policy] = {"POST": _RULE}
+    write_cost: ClassVar[float] = NO_WRITE
 
-    def __init__(self, forecast: ForecastAction, schemas: Schemas, limit: int) -> None:
+    def __init__(self, forecast: ForecastAction, schemas: Schemas, limit: int, costly: CostlyWork) -> None:
         self._forecast = forecast
+        self._costly = costly
         self._schemas = schemas
         self._limit = limit
 
     async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response) -> None:
         """Answer with the forecast; nothing is stored."""
+        self._costly.admit(req)
         body = await read_json_body(req, self._limit)
-        await answer_in_design_thread(resp, partial(self._post, req, resp, body))
+        await self._costly.answer(req, resp, partial(self._post, req, resp, body))
 
     def _post(self, req: falcon.Request, resp: falcon.Response, sent: bytes) -> None:
         body = parse_checked(req.path, sent, self._schemas, "forecast_v1")
@@ -63,12 +67,15 @@ class ActionForecasts:
 
     policy: ClassVar[Policy] = {"GET": _RULE}
 
-    def __init__(self, forecast: ForecastAction) -> None:
+    def __init__(self, forecast: ForecastAction, costly: CostlyWork) -> None:
         self._forecast = forecast
+        self._costly = costly
 
-    @threaded_design
-    def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
+    async def on_get(self, req: falcon.asgi.Request, resp: falcon.Response, action_id: str) -> None:
         """Answer with the forecast of the rest of the action, or of all of it as it was when it started."""
+        await self._costly.answer(req, resp, partial(self._get, req, resp, action_id))
+
+    def _get(self, req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
         question = Question(node_runs=FEW_NODE_RUNS)
         if boolean(req, "from-start", default=False):
             found = self._forecast.started(action_id, question)

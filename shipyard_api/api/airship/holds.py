@@ -13,6 +13,7 @@ from shipyard_api.api.airship.times import since, zulu
 from shipyard_api.api.http.authentication import Policy, may
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
 from shipyard_api.api.http.threads import answer_in_thread, threaded
+from shipyard_api.api.http.write_limit import SMALL_WRITE
 from shipyard_api.domain.holds import Hold as HoldRecord
 from shipyard_api.domain.holds import HoldKind
 from shipyard_api.ports.schemas import Schemas
@@ -46,6 +47,7 @@ class Hold:
         "GET": "workflow_orchestrator:list_holds",
         "DELETE": "workflow_orchestrator:release_hold",
     }
+    write_cost: ClassVar[float] = SMALL_WRITE
 
     def __init__(self, holds: NodeHolds) -> None:
         self._holds = holds
@@ -65,6 +67,7 @@ class NewHolds:
     """``/nodes/{node_name}/holds``: a new hold on a node."""
 
     policy: ClassVar[Policy] = {"POST": "workflow_orchestrator:place_hold"}
+    write_cost: ClassVar[float] = SMALL_WRITE
 
     def __init__(self, holds: NodeHolds, schemas: Schemas, limit: int) -> None:
         self._holds = holds

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import falcon
 import falcon.asgi
 
+from shipyard_api.api.airship.costly_work import CostlyWork
 from shipyard_api.api.airship.deploy_steps import planned_entity
 from shipyard_api.api.airship.drain_plans import drain_plan_entity
 from shipyard_api.api.airship.errors import InvalidPlan
@@ -15,7 +16,7 @@ from shipyard_api.api.airship.statuses import details, messages
 from shipyard_api.api.airship.texts import text_of
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
-from shipyard_api.api.http.threads import answer_in_peer_thread
+from shipyard_api.api.http.write_limit import NO_WRITE
 from shipyard_api.domain.documents import Version
 from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.domain.nodes import NodeName
@@ -32,16 +33,19 @@ class Plans:
     """``/plans``: what POST /actions, or a retry, would do now."""
 
     policy: ClassVar[Policy] = {"POST": "workflow_orchestrator:create_plan"}
+    write_cost: ClassVar[float] = NO_WRITE
 
-    def __init__(self, plan: PlanAction, schemas: Schemas, limit: int) -> None:
+    def __init__(self, plan: PlanAction, schemas: Schemas, limit: int, costly: CostlyWork) -> None:
         self._plan = plan
+        self._costly = costly
         self._schemas = schemas
         self._limit = limit
 
     async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response) -> None:
         """Answer with the plan; nothing is stored, and what would be refused is part of it."""
+        self._costly.admit(req)
         body = await read_json_body(req, self._limit)
-        await answer_in_peer_thread(resp, partial(self._post, req, resp, body))
+        await self._costly.answer(req, resp, partial(self._post, req, resp, body))
 
     def _post(self, req: falcon.Request, resp: falcon.Response, sent: bytes) -> None:
         body = parse_checked(req.path, sent, self._schemas, "plan_v1")

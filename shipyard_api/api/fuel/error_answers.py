@@ -139,7 +139,7 @@ async def _ours(req: falcon.Request, resp: falcon.Response, error: ShipyardError
     row = ROWS[type(error)]
     if isinstance(error, domain.Unauthenticated):
         resp.set_header("WWW-Authenticate", req.context.challenge)
-    if isinstance(error, domain.TooManyRequests):
+    if isinstance(error, domain.AskLater):
         resp.set_header("Retry-After", str(error.seconds))
     if isinstance(error, http.BodyEncoded):
         resp.set_header("Accept-Encoding", "identity")

@@ -11,6 +11,7 @@ from shipyard_api.api.fuel.faults import Fault
 from shipyard_api.api.fuel.graphs import READ
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.threads import answer_in_thread, threaded
+from shipyard_api.api.http.write_limit import SMALL_WRITE
 from shipyard_api.domain.policy import SOFTWARE_PREFIX
 from shipyard_api.domain.task_graph.layers import Label, OwnerKind
 from shipyard_api.domain.task_graph.tasks import Domain
@@ -25,6 +26,7 @@ class Labels:
     """All roles or tags of a release or cluster."""
 
     policy: ClassVar[Policy] = {"GET": READ, "POST": WRITE}
+    write_cost: ClassVar[float] = SMALL_WRITE
 
     def __init__(self, labels: ManageLabels, kind: OwnerKind, domain: Domain, limit: int) -> None:
         """``limit``: the largest body, in bytes."""
@@ -66,6 +68,7 @@ class OneLabel:
     """One role or tag that the release or cluster itself declares."""
 
     policy: ClassVar[Policy] = {"GET": READ, "PUT": WRITE, "DELETE": WRITE}
+    write_cost: ClassVar[float] = SMALL_WRITE
 
     def __init__(self, labels: ManageLabels, kind: OwnerKind, domain: Domain, limit: int) -> None:
         """``limit``: the largest body, in bytes."""

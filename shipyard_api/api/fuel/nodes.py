@@ -11,6 +11,7 @@ from shipyard_api.api.fuel.graphs import READ
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import single
 from shipyard_api.api.http.threads import answer_in_thread, threaded_design
+from shipyard_api.api.http.write_limit import SMALL_WRITE
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.policy import SOFTWARE_PREFIX
 from shipyard_api.domain.task_graph.layers import SITE, OwnerKind
@@ -61,6 +62,7 @@ class NodeTags:
     """The tags of a node."""
 
     policy: ClassVar[Policy] = {"POST": ASSIGN, "DELETE": ASSIGN}
+    write_cost: ClassVar[float] = SMALL_WRITE
 
     def __init__(self, nodes: SoftwareNodes, limit: int) -> None:
         """``limit``: the largest body, in bytes."""
@@ -93,6 +95,7 @@ class Assignment:
     """The roles of nodes. ``assigns`` False: they lose all roles and tags."""
 
     policy: ClassVar[Policy] = {"POST": ASSIGN}
+    write_cost: ClassVar[float] = SMALL_WRITE
 
     def __init__(self, nodes: SoftwareNodes, limit: int, *, assigns: bool) -> None:
         """``limit``: the largest body, in bytes."""

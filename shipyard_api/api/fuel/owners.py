@@ -13,6 +13,7 @@ from shipyard_api.api.fuel.graphs import READ, WRITE
 from shipyard_api.api.fuel.unserved import NO_CLUSTERS
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.threads import answer_in_thread, threaded
+from shipyard_api.api.http.write_limit import SMALL_WRITE
 from shipyard_api.domain.task_graph.layers import Cluster, OwnerKind, Release
 from shipyard_api.usecases.software.graphs import ManageGraphs, WrittenRelease
 
@@ -24,6 +25,7 @@ class Releases:
     """All releases."""
 
     policy: ClassVar[Policy] = {"GET": READ, "POST": WRITE}
+    write_cost: ClassVar[float] = SMALL_WRITE
 
     def __init__(self, graphs: ManageGraphs, limit: int) -> None:
         """``limit``: the largest body, in bytes."""
@@ -51,6 +53,7 @@ class OneRelease:
     """One release."""
 
     policy: ClassVar[Policy] = {"GET": READ, "PUT": WRITE}
+    write_cost: ClassVar[float] = SMALL_WRITE
 
     def __init__(self, graphs: ManageGraphs, limit: int) -> None:
         """``limit``: the largest body, in bytes."""
@@ -77,6 +80,7 @@ class Clusters:
     """All clusters: the site."""
 
     policy: ClassVar[Policy] = {"GET": READ, "POST": WRITE}
+    write_cost: ClassVar[float] = SMALL_WRITE
 
     def __init__(self, graphs: ManageGraphs) -> None:
         self._graphs = graphs
@@ -96,6 +100,7 @@ class OneCluster:
     """One cluster."""
 
     policy: ClassVar[Policy] = {"GET": READ, "PUT": WRITE}
+    write_cost: ClassVar[float] = SMALL_WRITE
 
     def __init__(self, graphs: ManageGraphs, limit: int) -> None:
         """``limit``: the largest body, in bytes."""
@@ -126,6 +131,7 @@ class Attributes:
     """The settings of a cluster, which conditions of tasks read as ``settings:``."""
 
     policy: ClassVar[Policy] = {"GET": READ, "PUT": WRITE}
+    write_cost: ClassVar[float] = SMALL_WRITE
 
     def __init__(self, graphs: ManageGraphs, limit: int) -> None:
         """``limit``: the largest body, in bytes."""

@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 USUAL_THREADS = 8
 _PEER_THREADS = 4
+# More would take the interpreter from the event loop more often; one alone could wait for a peer for a minute.
+_COSTLY_THREADS = 2
 _LARGE_BODY = 128 * 1024
 
 Responder = Callable[..., None]
@@ -36,6 +38,7 @@ class _Pool:
         self.bodies = ThreadPoolExecutor(1, thread_name_prefix="large-body")
         self.designs = ThreadPoolExecutor(2, thread_name_prefix="design")
         self.peers = ThreadPoolExecutor(_PEER_THREADS, thread_name_prefix="peer")
+        self.costly = ThreadPoolExecutor(_COSTLY_THREADS, thread_name_prefix="costly")
         self.events = ThreadPoolExecutor(1, thread_name_prefix="events")
 
 
@@ -46,6 +49,7 @@ def use_threads(number: int) -> None:
     """Set the size of the pool, before the first request; as many threads at most wait for peers."""
     _POOL.executor = ThreadPoolExecutor(number, thread_name_prefix="request")
     _POOL.peers = ThreadPoolExecutor(min(number, _PEER_THREADS), thread_name_prefix="peer")
+    _POOL.costly = ThreadPoolExecutor(min(number, _COSTLY_THREADS), thread_name_prefix="costly")
 
 
 async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -58,6 +62,11 @@ async def in_events_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwar
     return await _run(_POOL.events, partial(work, *args, **kwargs))
 
 
+def start_costly(work: Callable[[], None]) -> None:
+    """Run the work, which may take seconds of processor time and wait for a peer, when it is its turn."""
+    _POOL.costly.submit(work)
+
+
 async def parsed(parse: Callable[[bytes], T], body: bytes) -> T:
     """Return a body that is parsed in a thread; large ones one after another."""
     return await _run(_POOL.executor if len(body) < _LARGE_BODY else _POOL.bodies, partial(parse, body))
@@ -68,7 +77,7 @@ def threaded(responder: Responder) -> Callable[..., Coroutine[Any, Any, None]]:
 
     @wraps(responder)
     async def respond(resource: object, req: falcon.Request, resp: falcon.Response, **params: str) -> None:
-        await in_thread(_respond, partial(responder, resource, req, resp, **params), resp)
+        await in_thread(rendered, partial(responder, resource, req, resp, **params), resp)
 
     return respond
 
@@ -78,14 +87,9 @@ def threaded_design(responder: Responder) -> Callable[..., Coroutine[Any, Any, N
 
     @wraps(responder)
     async def respond(resource: object, req: falcon.Request, resp: falcon.Response, **params: str) -> None:
-        await _run(_POOL.designs, partial(_respond, partial(responder, resource, req, resp, **params), resp))
+        await _run(_POOL.designs, partial(rendered, partial(responder, resource, req, resp, **params), resp))
 
     return respond
-
-
-async def answer_in_design_thread(resp: falcon.Response, work: Callable[[], None]) -> None:
-    """Run the rest of a responder as ``answer_in_thread`` does; it may take seconds of processor time."""
-    await _run(_POOL.designs, partial(_respond, work, resp))
 
 
 def threaded_peer(responder: Responder) -> Callable[..., Coroutine[Any, Any, None]]:
@@ -93,7 +97,7 @@ def threaded_peer(responder: Responder) -> Callable[..., Coroutine[Any, Any, Non
 
     @wraps(responder)
     async def respond(resource: object, req: falcon.Request, resp: falcon.Response, **params: str) -> None:
-        await in_peer_thread(_respond, partial(responder, resource, req, resp, **params), resp)
+        await in_peer_thread(rendered, partial(responder, resource, req, resp, **params), resp)
 
     return respond
 
@@ -103,21 +107,17 @@ async def in_peer_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     return await _run(_POOL.peers, partial(work, *args, **kwargs))
 
 
-async def answer_in_peer_thread(resp: falcon.Response, work: Callable[[], None]) -> None:
-    """Run the rest of a responder as ``answer_in_thread`` does; it may wait for a peer."""
-    await in_peer_thread(_respond, work, resp)
-
-
 async def answer_in_thread(resp: falcon.Response, work: Callable[[], None]) -> None:
     """Run the rest of a responder in a thread, and render its JSON there."""
-    await in_thread(_respond, work, resp)
+    await in_thread(rendered, work, resp)
 
 
 async def _run(executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(executor, propagated(work))
 
 
-def _respond(work: Callable[[], None], resp: falcon.Response) -> None:
+def rendered(work: Callable[[], None], resp: falcon.Response) -> None:
+    """Run the rest of a responder in this thread, and render its JSON."""
     work()
     if resp.media is not None:
         resp.data = json.dumps(resp.media, ensure_ascii=False).encode()

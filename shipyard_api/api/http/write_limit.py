@@ -1,10 +1,20 @@
 """The limit on a caller's writes: applied after authorization and before the body is read."""
 
+from typing import Any
+
 import falcon
 
 from shipyard_api.api.http.methods import WRITES
 from shipyard_api.api.http.threads import in_thread
 from shipyard_api.usecases.callers.limit_writes import LimitWrites
+
+SMALL_WRITE = 0.05
+"""The ``write_cost`` of a resource that changes a row or two. Scripts call it once for each node or template."""
+NO_WRITE = 0.0
+"""The ``write_cost`` of a resource that changes nothing, whatever its method."""
+_USUAL = 1.0
+# A write of this many bytes costs as much as a usual one, however little it changes.
+_BYTES = 256 * 1024
 
 
 class WriteLimit:
@@ -14,8 +24,12 @@ class WriteLimit:
         self._limit = limit
 
     async def process_resource(
-        self, req: falcon.Request, _resp: falcon.Response, _resource: object, _params: object
+        self, req: falcon.Request, _resp: falcon.Response, resource: object, _params: Any
     ) -> None:
         """Count a write, or refuse it."""
-        if req.method in WRITES and (identity := getattr(req.context, "identity", None)) is not None:
-            await in_thread(self._limit, identity.key)
+        if req.method not in WRITES or (identity := getattr(req.context, "identity", None)) is None:
+            return
+        cost: float = getattr(resource, "write_cost", _USUAL)
+        if cost:
+            size = (req.content_length or 0) / _BYTES
+            await in_thread(self._limit, identity.key, min(_USUAL, cost + size))

@@ -97,7 +97,7 @@ async def _ours(req: falcon.Request, resp: falcon.Response, error: ShipyardError
         text = f"{'Deploy template invalid' if is_duplicate else f'Schema error for {checked}'}: {text}"
     if isinstance(error, domain.Forbidden):
         text += RULES.get(req.method, "")
-    if isinstance(error, domain.TooManyRequests):
+    if isinstance(error, domain.AskLater):
         resp.set_header("Retry-After", str(error.seconds))
     if isinstance(error, http.BodyEncoded):
         resp.set_header("Accept-Encoding", "identity")

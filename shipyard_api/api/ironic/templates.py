@@ -13,6 +13,7 @@ from shipyard_api.api.http import entity_tags
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.hidden_arguments import without_secrets
 from shipyard_api.api.http.threads import answer_in_thread, threaded
+from shipyard_api.api.http.write_limit import SMALL_WRITE
 from shipyard_api.api.ironic import patches, reading
 from shipyard_api.api.ironic.faults import Fault
 from shipyard_api.domain.policy import TEMPLATE_PREFIX
@@ -51,6 +52,7 @@ class Templates:
     """All templates."""
 
     policy: ClassVar[Policy] = RULES
+    write_cost: ClassVar[float] = SMALL_WRITE
 
     def __init__(self, templates: ManageTemplates, face: Face, limit: int) -> None:
         """``limit``: the largest body, in bytes."""
@@ -119,6 +121,7 @@ class Template:
     """One template, by its id or its name."""
 
     policy: ClassVar[Policy] = {method: rule for method, rule in RULES.items() if method != "POST"}
+    write_cost: ClassVar[float] = SMALL_WRITE
 
     def __init__(self, templates: ManageTemplates, limit: int) -> None:
         """``limit``: the largest body, in bytes."""

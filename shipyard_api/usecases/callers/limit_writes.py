@@ -10,6 +10,8 @@ from shipyard_api.ports.state.store import Store
 class LimitWrites:
     """The use case. A caller may write ``burst`` times at once, and ``per_minute`` times a minute in the long run.
 
+    A write that costs little is counted as a part of one.
+
     ``per_minute`` 0 means no limit.
     """
 
@@ -17,15 +19,16 @@ class LimitWrites:
     per_minute: int
     burst: int
 
-    def __call__(self, caller: str) -> None:
-        """Count one write of a caller, identified by its unique key; raises TooManyRequests without counting.
+    def __call__(self, caller: str, cost: float = 1.0) -> None:
+        """Count a write of a caller, identified by its unique key; raises TooManyRequests without counting.
 
+        ``cost``: above 0, at most 1.
         The write counts even if the request fails later.
         """
         if not self.per_minute:
             return
-        interval = 60 / self.per_minute
+        interval = 60 * cost / self.per_minute
         with self.store.begin() as tx:
-            pause = tx.write_limits.take(caller, interval=interval, burst=self.burst)
+            pause = tx.write_limits.take(caller, interval=interval, burst=self.burst / cost)
         if pause is not None:
             raise TooManyRequests(pause)

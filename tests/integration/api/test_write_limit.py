@@ -1,5 +1,6 @@
 """A caller who writes too often is told when to come back; nobody else notices."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,8 +19,11 @@ from tests.integration.api.wire import YAML, Caller, Site, messages, small_desig
 from tests.integration.storage.rows import empty
 from tests.peer import Peer
 
+CHANGES_NOTHING = ("/api/v1.0/plans", "/api/v1.0/forecasts")
 WRITES = [
-    pytest.param(method, path, id=f"{method} {path}") for method, path, _ in description.operations() if method != "GET"
+    pytest.param(method, path, id=f"{method} {path}")
+    for method, path, _ in description.operations()
+    if method != "GET" and path not in CHANGES_NOTHING
 ]
 
 
@@ -61,6 +65,29 @@ def test_reading_is_not_limited(site: Site) -> None:
 
     for _ in range(5):
         assert site.admin.get("/actions").status == falcon.HTTP_200
+
+
+def test_a_script_may_write_a_template_for_each_of_many_nodes(site: Site) -> None:
+    """Each changes one row, so 20 of them count as one load; a large one counts as more."""
+    step = {"interface": "bios", "step": "apply_configuration", "args": {}, "priority": 1}
+
+    def write(name: str, note: str = "") -> int:
+        body = json.dumps({"name": name, "steps": [step], "extra": {"note": note}})
+        sent = {"Content-Type": "application/json", "X-OpenStack-Ironic-API-Version": "1.55"}
+        return site.admin.client.simulate_post("/v1/deploy_templates", body=body, headers=sent).status_code
+
+    codes = [write(f"CUSTOM_T{number}") for number in range(42)]
+
+    assert codes[:36] == [201] * 36
+    assert codes[-1] == 429
+    assert write("CUSTOM_LARGE", "x" * 300_000) == 429
+
+
+def test_a_plan_is_no_write(site: Site) -> None:
+    exhaust(site.admin)
+
+    for path in CHANGES_NOTHING:
+        assert site.admin.ask("POST", path, body=b"{}", headers={"Content-Type": "application/json"}).status_code == 400
 
 
 def test_what_does_not_get_that_far_is_not_counted(site: Site, engine: sa.Engine) -> None:

@@ -1,0 +1,116 @@
+"""Plans and forecasts of one caller hold up nobody: they run one at a time, and what they use is bounded."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from shipyard_api.api.airship.costly_work import Bounds, CostlyWork
+from shipyard_api.api.airship.errors import ServiceBusy, TooMuchWork
+
+MANY = Bounds(pieces=100, burst=1000.0, share=1.0)
+
+
+class Time:
+    """A clock that only the test moves; work uses processor time by saying so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.used = 0.0
+
+    def use(self, seconds: float) -> Callable[[], None]:
+        def work() -> None:
+            self.used += seconds
+
+        return work
+
+    def gate(self, caller: Bounds = MANY, everyone: Bounds = MANY) -> CostlyWork:
+        return CostlyWork(caller, everyone, clock=lambda: self.now, processor=lambda: self.used)
+
+
+def test_callers_take_turns_and_have_one_piece_running_each() -> None:
+    gate, release, ran = Time().gate(), threading.Event(), list[str]()
+    running: set[str] = set()
+
+    def piece(caller: str, number: int) -> Callable[[], None]:
+        def work() -> None:
+            assert caller not in running
+            running.add(caller)
+            release.wait(10)
+            ran.append(f"{caller}{number}")
+            running.remove(caller)
+
+        return work
+
+    begun = [gate.start(caller, piece(caller, number)) for caller in "abc" for number in range(3)]
+    release.set()
+    for one in begun:
+        one.result(10)
+
+    for caller in "abc":
+        assert [one for one in ran if one[0] == caller] == [f"{caller}{number}" for number in range(3)]
+    assert {one[0] for one in ran[:3]} == {"a", "b", "c"} or ran.index("c0") < ran.index("a2")
+
+
+def test_a_caller_with_too_many_pieces_is_refused_and_others_are_not() -> None:
+    gate, release = Time().gate(Bounds(pieces=2, burst=10.0, share=0.5)), threading.Event()
+    begun = [gate.start("ann", lambda: bool(release.wait(10)) and None) for _ in range(2)]
+
+    with pytest.raises(TooMuchWork) as caught:
+        gate.start("ann", lambda: None)
+    assert caught.value.seconds == 1
+    gate.start("bob", lambda: None).result(10)
+    release.set()
+    for one in begun:
+        one.result(10)
+    gate.start("ann", lambda: None).result(10)
+
+
+@pytest.mark.parametrize(
+    ("caller", "everyone", "second", "refusal"),
+    [
+        pytest.param(Bounds(9, 10.0, 0.5), MANY, "ann", TooMuchWork, id="a caller"),
+        pytest.param(MANY, Bounds(9, 10.0, 0.5), "bob", ServiceBusy, id="all together"),
+    ],
+)
+def test_processor_time_that_was_used_grows_back(
+    caller: Bounds, everyone: Bounds, second: str, refusal: type[TooMuchWork | ServiceBusy]
+) -> None:
+    time = Time()
+    gate = time.gate(caller, everyone)
+    gate.start("ann", time.use(13.0)).result(10)
+
+    with pytest.raises(refusal) as caught:
+        gate.start(second, time.use(1.0))
+    assert caught.value.seconds == 6
+
+    time.now += 6.1
+    gate.start(second, time.use(1.0)).result(10)
+    assert time.used == 14.0
+
+
+def test_an_error_reaches_its_caller_and_stops_nothing() -> None:
+    gate = Time().gate()
+
+    def fail() -> None:
+        raise LookupError("no such action")
+
+    failed, later = gate.start("ann", fail), gate.start("ann", lambda: None)
+
+    with pytest.raises(LookupError):
+        failed.result(10)
+    later.result(10)
+
+
+def test_work_whose_caller_has_left_does_not_run() -> None:
+    gate, release, ran = Time().gate(), threading.Event(), list[str]()
+    first = gate.start("ann", lambda: bool(release.wait(10)) and None)
+    left = gate.start("ann", lambda: ran.append("left"))
+    last = gate.start("ann", lambda: ran.append("last"))
+
+    assert left.cancel()
+    release.set()
+    first.result(10)
+    last.result(10)
+
+    assert ran == ["last"]
