@@ -5,7 +5,7 @@ import difflib
 import click
 
 from shipyard_api.cli.commands.request import fail, path_segment, show
-from shipyard_api.cli.commands.syntax import check_action_id, examples, is_action_id
+from shipyard_api.cli.commands.syntax import check_action_id, examples, full_action_id, is_action_id
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import action_tables
@@ -30,12 +30,19 @@ class ControlVerbGroup(click.Group):
         word = args[0]
         if word in self.commands or word.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
+
+        def is_item(argument: str) -> bool:
+            return "/" in argument or is_action_id(argument)
+
         near = difflib.get_close_matches(word, self.commands)
         hint = f"Did you mean {' or '.join(near)}?" if near else f"`{ctx.command_path} --help` lists all."
         unknown = f"There is no command '{word}'. {hint}"
         # Scripts may match the contract's texts, which alone would not name the fault.
-        verb = "Invalid action.  Please enter pause, unpause, or stop."
-        raise click.UsageError(f"{verb}\n{unknown}" if args[1:] else f"{unknown}\nMissing argument '[TYPE]'.", ctx)
+        if not args[1:]:
+            raise click.UsageError(f"{unknown}\nMissing argument '[TYPE]'.", ctx)
+        is_verb = is_item(args[1]) or (bool(args[2:]) and is_item(args[2]))
+        verb = "Invalid action.  Please enter pause, unpause, or stop.\n" if is_verb else ""
+        raise click.UsageError(f"{verb}{unknown}", ctx)
 
 
 @click.group(
@@ -68,11 +75,12 @@ def _command(verb: str, words: str, *, checked: bool) -> click.Command:
     @click.pass_obj
     def command(options: GlobalOptions, /, type_: str | None, action_id: str | None) -> None:
         if type_ is not None and action_id is None and "/" in type_:
-            action_id = type_.partition("/")[2]
+            action_id = full_action_id(type_.partition("/")[2])
         elif type_ is not None and action_id is None and is_action_id(type_):
-            action_id = type_
+            action_id = full_action_id(type_)
         elif action_id is not None:
-            action_id = check_action_id(action_id) if checked else action_id.removeprefix("action/")
+            checks = check_action_id if checked else full_action_id
+            action_id = checks(action_id.removeprefix("action/"))
         if not type_ or not action_id:
             raise click.UsageError("A type and id must be entered.")
         action = action_id

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shipyard_api.cli.commands.request import path_segment, show
-from shipyard_api.cli.commands.syntax import ItemGroup, check_action_id, check_id, examples
+from shipyard_api.cli.commands.syntax import LATEST, ItemGroup, check_action_id, check_id, examples
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import action_tables, answers
 
@@ -42,10 +42,10 @@ class DescribeGroup(ItemGroup):
         f"shipyard -v 5 describe action/{_ID}",
     ),
 )
-@click.argument("action_id")
+@click.argument("action_id", metavar="[ACTION_ID]", default=LATEST)
 @click.pass_obj
 def action(options: GlobalOptions, /, action_id: str) -> None:
-    """Show the action ACTION_ID; action/ACTION_ID is the same."""
+    """Show the action ACTION_ID, or without it the newest one; action/ACTION_ID is the same."""
     path = f"actions/{check_action_id(action_id)}"
 
     show(options, lambda api: api.get(path), expected=200, cli=action_tables.action)

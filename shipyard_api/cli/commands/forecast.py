@@ -1,18 +1,16 @@
 """``shipyard forecast``: how an action is likely to go, or how a running one goes on."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 import click
 
 from shipyard_api.cli.commands.actions import check_action_name, complete_action_name, parse_parameters
 from shipyard_api.cli.commands.request import show
-from shipyard_api.cli.commands.syntax import check_action_id, examples
+from shipyard_api.cli.commands.syntax import check_action_id, examples, is_action_id
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import forecast_tables
 
 _CRITERIA = ("percent_successful_nodes", "minimum_successful_nodes", "maximum_failed_nodes")
-_ACTION = re.compile(r"(action/)?[0-9A-HJKMNP-TV-Z]{26}")
 
 
 @click.command(
@@ -71,7 +69,7 @@ def forecast(
         raise click.UsageError("Give the NAME of an action, the id of a running one, or --retry with the id of one.")
     question = _question(failures, criteria, runs, seed)
     for_an_action = bool(parameters or version or allow_intermediate_commits)
-    if name and _ACTION.fullmatch(name):
+    if name and (name.startswith("action/") or is_action_id(name)):
         if question or for_an_action:
             raise click.UsageError("The forecast of a running action takes no options but --from-start.")
         path = f"actions/{check_action_id(name)}/forecast"

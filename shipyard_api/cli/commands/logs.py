@@ -3,7 +3,7 @@
 import click
 
 from shipyard_api.cli.commands.request import path_segment, show
-from shipyard_api.cli.commands.syntax import ItemGroup, examples
+from shipyard_api.cli.commands.syntax import LATEST, ItemGroup, examples, full_action_id
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import answers
 
@@ -46,7 +46,7 @@ def logs() -> None:
     ),
 )
 @click.argument("step_id")
-@click.option("--action", "-a", "action_id", required=True, help="The action that the step belongs to. (required)")
+@click.option("--action", "-a", "action_id", default=LATEST, help="Its action. (default: the newest)")
 @click.option("--try", "-t", "attempt", metavar="NUMBER", help="The attempt; the first is 1. (default: the latest)")
 @click.pass_obj
 def step(options: GlobalOptions, /, step_id: str, action_id: str, attempt: str | None) -> None:
@@ -54,5 +54,7 @@ def step(options: GlobalOptions, /, step_id: str, action_id: str, attempt: str |
     query = [("try", attempt)] if attempt else []
     from shipyard_api.cli.commands.describe import as_text
 
-    path = f"actions/{path_segment(action_id.removeprefix('action/'))}/steps/{path_segment(step_id)}/logs"
+    path = (
+        f"actions/{path_segment(full_action_id(action_id.removeprefix('action/')))}/steps/{path_segment(step_id)}/logs"
+    )
     show(options, lambda api: as_text(api.get(path, query)), expected=200, cli=str, kind=answers.TEXT)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shipyard_api.cli.commands.request import path_segment, show
-from shipyard_api.cli.commands.syntax import check_action_id, examples
+from shipyard_api.cli.commands.syntax import LATEST, check_action_id, examples
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import answers, node_tables
 from shipyard_api.cli.output.shapes import JsonObject, as_object, objects_at, parse_object
@@ -138,12 +138,13 @@ def describe(options: GlobalOptions, /, name: str, before: str | None) -> None:
         "shipyard report 01ARZ3NDEKTSV4RRFFQ69G5FAV", "shipyard --output-format=raw report 01ARZ3NDEKTSV4RRFFQ69G5FAV"
     ),
 )
-@click.argument("action_id", metavar="ACTION")
+@click.argument("action_id", metavar="[ACTION]", default=LATEST)
 @click.pass_obj
 def report(options: GlobalOptions, /, action_id: str) -> None:
     """Report on an action, running or ended: its groups with their phases, and every failed node.
 
-    Failed nodes have a reason and a hint where to look. The output formats raw and format have all nodes.
+    Without ACTION it is the newest one. Failed nodes have a reason and a hint where to look. The output formats raw
+    and format have all nodes.
     """
     action = check_action_id(action_id)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from shipyard_api.cli.commands.request import fail, path_segment, show
-from shipyard_api.cli.commands.syntax import check_action_id, examples
+from shipyard_api.cli.commands.syntax import check_action_id, examples, newest_action
 from shipyard_api.cli.commands.watch import ANSWER_TIMEOUT, OUTAGE_LIMIT, REDRAW_EVERY, is_live, with_end
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
@@ -126,7 +126,7 @@ def watch(options: GlobalOptions, /, action_id: str | None, interval: float) -> 
     try:
         api = Api(options, timeout=ANSWER_TIMEOUT)
         with _viewer(sys.stdout) as view:
-            last = _follow(api, action or _newest(api), view, interval)
+            last = _follow(api, action or newest_action(api, _WITH_SOFTWARE), view, interval)
     except ApiError as error:
         fail(options, error)
     if not is_live(sys.stdout):
@@ -218,17 +218,6 @@ def _viewer(stream: TextIO) -> Iterator[Callable[[Progress, str], None]]:
             screen(lambda height: SoftwareView(progress, now, height, note))
 
         yield draw
-
-
-def _newest(api: "Api") -> str:
-    """Return the id of the newest action that can have a software stage."""
-    from shipyard_api.cli.client import json_content
-
-    query = [*(("name", name) for name in _WITH_SOFTWARE), ("order", "desc"), ("limit", "1")]
-    found = json_content(api.get("actions", query), expected=200)
-    if not found:
-        raise ApiError("Error: There is no action with a software stage yet.")
-    return str(found[0]["id"])
 
 
 def _of_node(api: "Api", node: str, task: str) -> str:

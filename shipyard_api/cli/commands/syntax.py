@@ -1,10 +1,24 @@
 """The syntax that commands share: ids, items as tables print them, and the examples below a help text."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
+from shipyard_api.cli.global_options import GlobalOptions
+
+if TYPE_CHECKING:
+    from shipyard_api.cli.client import Api, Query
+
 _ID_LENGTH = 26
+
+LATEST = "latest"
+"""Stands for the id of the newest action."""
+
+# The beginning of an action's id: ids are times first, so the shortest ones that tell anything have some characters.
+_BEGINNING = re.compile(r"0[0-9A-HJKMNP-TV-Z]{3,24}")
+_NAMED = 3  # ids that begin alike, in the refusal of an ambiguous one
 
 ItemArguments = Callable[..., Sequence[str]]
 """Turns the parts of an item behind its first word into the arguments of the command of that name."""
@@ -27,13 +41,64 @@ def check_id(value: str | None, *, kind: str = "action") -> str:
 
 
 def is_action_id(value: str) -> bool:
-    """Return whether a text has the form of an action's id."""
-    return len(value) == _ID_LENGTH and value.isascii() and value.isalnum()
+    """Return whether a text has the form of an action's id, also of a short one."""
+    return _is_short(value) or (len(value) == _ID_LENGTH and value.isascii() and value.isalnum())
 
 
 def check_action_id(value: str | None) -> str:
-    """Return the id of an action, also from the form ``action/ID`` that tables print. Errors as in ``check_id``."""
-    return check_id(value if value is None else value.removeprefix("action/"))
+    """Return the id of an action, also from the form ``action/ID`` that tables print. Errors as in ``check_id``.
+
+    ``latest`` and the beginning of an id are looked up at the server.
+    """
+    return check_id(value if value is None else full_action_id(value.removeprefix("action/")))
+
+
+def full_action_id(value: str) -> str:
+    """Return the id that a short one stands for, and any other text unchanged. A wrong short one is a usage error."""
+    options = click.get_current_context().find_object(GlobalOptions)
+    if not _is_short(value) or options is None:
+        return value
+    from shipyard_api.cli.client import Api
+    from shipyard_api.cli.commands.request import fail
+    from shipyard_api.cli.errors import ApiError
+
+    try:
+        api = Api(options)
+        if value == LATEST:
+            return newest_action(api)
+        found = [one for one in _action_ids(api) if one.startswith(value.upper())]
+    except ApiError as error:
+        fail(options, error)
+    if not found:
+        raise click.UsageError(f"Invalid ID. ID can only be 26 characters. No action's id begins with {value}.")
+    if len(found) > 1:
+        some = ", ".join(sorted(found)[-_NAMED:])
+        raise click.UsageError(f"{len(found)} actions have an id that begins with {value}: {some}. Give more of it.")
+    return found[0]
+
+
+def newest_action(api: "Api", names: Sequence[str] = ()) -> str:
+    """Return the id of the newest action, of those with one of the names if there are any. Raises ApiError."""
+    from shipyard_api.cli.errors import ApiError
+
+    found = _action_ids(api, [*(("name", name) for name in names), ("order", "desc"), ("limit", "1")])
+    if not found:
+        kind = f" {' or '.join(names)}" if names else ""
+        raise ApiError(f"Error: There is no action{kind} yet.")
+    # A server of upstream returns all of them.
+    return max(found)
+
+
+def _action_ids(api: "Api", query: "Query" = ()) -> list[str]:
+    from shipyard_api.cli.client import json_content
+    from shipyard_api.cli.output.shapes import as_objects, required
+
+    found = as_objects(json_content(api.get("actions", query), expected=200), "the body")
+    return [str(required(one, "id")) for one in found]
+
+
+def _is_short(value: str) -> bool:
+    return value == LATEST or bool(_BEGINNING.fullmatch(value.upper()))
 
 
 class ItemGroup(click.Group):

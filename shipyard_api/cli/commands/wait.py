@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shipyard_api.cli.commands.request import fail
-from shipyard_api.cli.commands.syntax import check_action_id, examples
+from shipyard_api.cli.commands.syntax import LATEST, check_action_id, examples
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
 
@@ -22,15 +22,19 @@ _ENDED = {"Complete": 0, "Failed": 1}
 @click.command(
     short_help="Wait until an action ends.",
     epilog=examples(
+        "shipyard wait",
         "shipyard wait 01ARZ3NDEKTSV4RRFFQ69G5FAV",
         "shipyard wait action/01ARZ3NDEKTSV4RRFFQ69G5FAV --timeout 3600",
     ),
 )
-@click.argument("action_id", metavar="ACTION")
+@click.argument("action_id", metavar="[ACTION]", default=LATEST)
 @click.option("--timeout", type=click.FloatRange(min=0), help="Seconds to wait at most. (default: no limit)")
 @click.pass_obj
 def wait(options: GlobalOptions, /, action_id: str, timeout: float | None) -> None:
-    """Wait until an action ends and print how. Exit code 0 if it succeeded, 1 if it failed or is not over in time."""
+    """Wait until an action, or without ACTION the newest one, ends and print how.
+
+    Exit code 0 if it succeeded, 1 if it failed or is not over in time.
+    """
     from shipyard_api.cli.client import Api
 
     action = check_action_id(action_id)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from shipyard_api.cli.commands.request import fail
-from shipyard_api.cli.commands.syntax import check_action_id, examples
+from shipyard_api.cli.commands.syntax import LATEST, check_action_id, examples
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output.shapes import JsonObject, objects_at
@@ -37,17 +37,18 @@ ShowSnapshot = Callable[[Snapshot, str], None]
 @click.command(
     short_help="Follow an action until it ends: groups, nodes, progress.",
     epilog=examples(
+        "shipyard watch",
         "shipyard watch 01ARZ3NDEKTSV4RRFFQ69G5FAV",
         "shipyard watch action/01ARZ3NDEKTSV4RRFFQ69G5FAV --interval=10",
     ),
 )
-@click.argument("action_id", metavar="ACTION")
+@click.argument("action_id", metavar="[ACTION]", default=LATEST)
 @click.option("--interval", type=click.FloatRange(min=0.1), default=2.0, show_default=True, help="Seconds.")
 @click.pass_obj
 def watch(options: GlobalOptions, /, action_id: str, interval: float) -> None:
     """Follow an action live: its steps, groups and nodes. Prints plain lines if stdout is not a terminal.
 
-    Ends with the action: exit code 0 if it succeeded, 1 if it failed.
+    Without ACTION it is the newest one. Ends with the action: exit code 0 if it succeeded, 1 if it failed.
     """
     from shipyard_api.cli.client import Api
 
