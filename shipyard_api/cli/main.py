@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from shipyard_api.cli.commands import (
+    action_parts,
     actions,
     completion,
     configdocs,
@@ -39,7 +40,7 @@ from shipyard_api.cli.commands import (
     workflows,
 )
 from shipyard_api.cli.commands.output_option import add_output_option
-from shipyard_api.cli.commands.syntax import examples
+from shipyard_api.cli.commands.syntax import ListGroup, examples
 from shipyard_api.cli.global_options import GlobalOptions, KeystoneOptions
 from shipyard_api.cli.output import answers
 
@@ -109,7 +110,7 @@ def _is_keystone(parameter: click.Parameter) -> bool:
 @click.group(
     name="shipyard",
     cls=ShipyardGroup,
-    context_settings={"help_option_names": ["--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
     epilog=examples(
         "shipyard create configdocs design --directory=site --replace",
         "shipyard commit configdocs",
@@ -209,9 +210,11 @@ def commit() -> None:
 
 
 @shipyard.group(
+    cls=ListGroup,
     short_help="List actions, workflows, nodes or holds, or print documents.",
     epilog=examples(
         "shipyard get actions",
+        "shipyard get node compute11",
         "shipyard get configdocs",
         "shipyard get site-statuses",
     ),
@@ -243,6 +246,9 @@ commit.add_command(configdocs.commit)
 get.add_command(configdocs.get)
 get.add_command(configdocs.get_rendered)
 get.add_command(actions.get)
+get.add_command(action_parts.get_groups)
+get.add_command(action_parts.get_steps)
+get.add_command(action_parts.events)
 get.add_command(workflows.get)
 get.add_command(nodes.get_nodes)
 get.add_command(nodes.get_statuses)
@@ -322,6 +328,9 @@ for command in (software.software, labels.cluster, labels.role, labels.tag):
     add_output_option(command)
 for command in (control.pause, control.unpause, control.stop, holds.hold, holds.release, limits.set_):
     add_output_option(command)
+
+# Below `get` it has the option -o already.
+logs.logs.add_command(action_parts.events, "action")
 
 
 def main() -> None:

@@ -256,6 +256,11 @@ def looks(session: Session, action: str, note: str) -> None:
     session.show("describe-notedetails", f"describe notedetails/{note}")
     session.show("logs-step", f"logs step drydock_build.prepare_site -a {action}")
     session.show("logs-step-item", f"logs step/{action}/drydock_build.prepare_site/1")
+    # Their lines are those of the steps, whose number the pace decides.
+    session.show("logs-action-unknown", f"logs action {note}")
+    session.show("get-events-unknown", f"get events {note}")
+    session.show("get-groups", f"get groups {action}")
+    session.show("get-steps", f"get steps {action}")
     session.show("get-workflows", "get workflows --since=2020-01-01")
     workflow = session.get("workflows?since=2020-01-01")[0]["workflow_id"]
     session.show("describe-workflow", f"describe workflow {workflow}")

@@ -1,7 +1,7 @@
 """Commands that start an action, and list actions."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,17 +10,26 @@ import click
 from click.shell_completion import CompletionItem
 
 from shipyard_api.cli.commands.request import show
-from shipyard_api.cli.commands.syntax import examples
+from shipyard_api.cli.commands.syntax import LATEST, check_action_id, examples
+from shipyard_api.cli.commands.watch import follow_to_the_end
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import action_tables
 from shipyard_api.cli.output.answers import Answer
-from shipyard_api.cli.output.shapes import parse_objects
+from shipyard_api.cli.output.shapes import parse_object, parse_objects, required
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api
 
 _PAGE = click.IntRange(1, 1000)
-_STATES = ("queued", "running", "paused", "success", "failed")
+# The words of the column Lifecycle, and those of the API.
+_STATES = {
+    "Pending": "queued",
+    "Processing": "running",
+    "Paused": "paused",
+    "Complete": "success",
+    "Failed": "failed",
+    **{state: state for state in ("queued", "running", "success")},
+}
 ACTION_NAMES = {
     "deploy_site": "Deploy the whole site: from documents to running servers.",
     "update_site": "Update a running site to the committed documents, software included.",
@@ -54,6 +63,7 @@ def complete_action_name(_: click.Context, __: click.Parameter, incomplete: str)
     help="Start it even if an earlier commit was never used.",
 )
 @click.option("--strict", is_flag=True, help="Refuse parameters that the action does not know.")
+@click.option("--watch", "-w", is_flag=True, help="Follow it until it ends, as `shipyard watch` does.")
 @click.pass_obj
 def create(
     options: GlobalOptions,
@@ -62,6 +72,7 @@ def create(
     parameters: tuple[str, ...],
     allow_intermediate_commits: bool,
     strict: bool,
+    watch: bool,
 ) -> None:
     """Start the action NAME, such as deploy_site, on the committed documents.
 
@@ -76,12 +87,27 @@ def create(
     if strict:
         query.append(("strict", "true"))
 
-    show(
-        options,
-        lambda api: api.post_once("actions", query, json=body),
-        expected=201,
-        cli=action_tables.created_action,
-    )
+    start(options, lambda api: api.post_once("actions", query, json=body), watch=watch)
+
+
+def start(options: GlobalOptions, request: Callable[["Api"], Answer], *, watch: bool) -> None:
+    """Make the request that creates an action and print its answer; then follow the action if asked to ``watch``."""
+    created: list[Answer] = []
+
+    def kept(api: "Api") -> Answer:
+        created.append(request(api))
+        return created[0]
+
+    show(options, kept, expected=201, cli=action_tables.created_action)
+    if watch:
+        follow_to_the_end(options, str(required(parse_object(created[0].text), "id")))
+
+
+def _joined(found: Sequence[Answer]) -> Answer:
+    """Return the answers to reads of one action each as the answer to a list; the first error if there is one."""
+    if failed := next((answer for answer in found if answer.status != 200), None):
+        return failed
+    return replace(found[0], text=json.dumps([parse_object(answer.text) for answer in found]))
 
 
 def check_action_name(name: str) -> str:
@@ -112,8 +138,10 @@ def parse_parameters(parameters: Sequence[str]) -> dict[str, str]:
         "shipyard get actions",
         "shipyard get actions --last 10",
         "shipyard get actions --state failed --since P7D -o wide",
+        "shipyard get action latest -w",
     ),
 )
+@click.argument("action_ids", metavar="[ACTION]...", nargs=-1)
 @click.option("--limit", type=_PAGE, help="At most this many, the oldest.")
 @click.option("--last", type=_PAGE, help="At most this many, the newest.")
 @click.option(
@@ -125,13 +153,17 @@ def parse_parameters(parameters: Sequence[str]) -> dict[str, str]:
     help="The order of the table; the last line is the newest, or the greatest.",
 )
 @click.option("--name", "names", type=click.Choice(tuple(ACTION_NAMES)), multiple=True, help="(repeatable)")
-@click.option("--state", "states", type=click.Choice(_STATES), multiple=True, help="(repeatable)")
+@click.option(
+    "--state", "states", type=click.Choice(tuple(_STATES), case_sensitive=False), multiple=True, help="(repeatable)"
+)
 @click.option("--user", "users", metavar="NAME", multiple=True, help="Only actions of this user. (repeatable)")
 @click.option("--since", metavar="TIME", help="Since a date or time, or so long ago: 2026-11-21, P7D, PT12H.")
+@click.option("--watch", "-w", is_flag=True, help="Follow one until it ends, without ACTION the newest.")
 @click.pass_obj
 def get(
     options: GlobalOptions,
     /,
+    action_ids: tuple[str, ...],
     limit: int | None,
     last: int | None,
     order: str,
@@ -139,16 +171,27 @@ def get(
     states: tuple[str, ...],
     users: tuple[str, ...],
     since: str | None,
+    watch: bool,
 ) -> None:
-    """List actions, the newest last."""
+    """List actions, the newest last; only those of the ids ACTION if there are any."""
     if limit and last:
         raise click.UsageError("Give either --limit or --last.")
-    query = [(key, one) for key, given in (("name", names), ("state", states), ("user", users)) for one in given]
+    if (action_ids or watch) and (limit or last or names or states or users or since):
+        raise click.UsageError("Filters do not go with the id of an action, nor with --watch.")
+    if watch:
+        follow_to_the_end(options, check_action_id((action_ids or (LATEST,))[-1]))
+        return
+    if action_ids:
+        paths = [f"actions/{check_action_id(one)}" for one in action_ids]
+    known = [_STATES[one] for one in states]
+    query = [(key, one) for key, given in (("name", names), ("state", known), ("user", users)) for one in given]
     query += [("since", since)] if since else []
     query += [("limit", str(limit or last))] if limit or last else []
     query += [("order", "desc")] if last else []
 
     def oldest_first(api: "Api") -> Answer:
+        if action_ids:
+            return _joined([api.get(path) for path in paths])
         answer = api.get("actions", query)
         if not last or answer.status != 200:
             return answer

@@ -4,11 +4,11 @@ import difflib
 
 import click
 
+from shipyard_api.cli.commands.actions import start
 from shipyard_api.cli.commands.request import fail, path_segment, show
 from shipyard_api.cli.commands.syntax import check_action_id, examples, full_action_id, is_action_id
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
-from shipyard_api.cli.output import action_tables
 from shipyard_api.cli.output.shapes import as_object
 
 _ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -113,8 +113,9 @@ for _verb in _SUMMARIES:
     is_flag=True,
     help="Start even if work on its nodes is still running, a newer action has overtaken it, or nodes are held.",
 )
+@click.option("--watch", "-w", is_flag=True, help="Follow it until it ends, as `shipyard watch` does.")
 @click.pass_obj
-def retry(options: GlobalOptions, /, action_id: str, force: bool) -> None:
+def retry(options: GlobalOptions, /, action_id: str, force: bool, watch: bool) -> None:
     """Start a new action that retries the failed action ACTION_ID: deployed nodes are kept, the others are retried.
 
     First prints how many nodes are kept, with --output-format raw or format on stderr.
@@ -140,9 +141,4 @@ def retry(options: GlobalOptions, /, action_id: str, force: bool) -> None:
         # the command here: a retry that was not announced must not succeed a moment later.
         if options.form == "cli" or error.temporary:
             fail(options, error)
-    show(
-        options,
-        lambda api: api.post_once(f"actions/{action}/control/retry", query, template=_CONTROL),
-        expected=201,
-        cli=action_tables.created_action,
-    )
+    start(options, lambda api: api.post_once(f"actions/{action}/control/retry", query, template=_CONTROL), watch=watch)

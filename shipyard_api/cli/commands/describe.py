@@ -9,7 +9,9 @@ import click
 from shipyard_api.cli.commands.request import path_segment, show
 from shipyard_api.cli.commands.syntax import LATEST, ItemGroup, check_action_id, check_id, examples
 from shipyard_api.cli.global_options import GlobalOptions
-from shipyard_api.cli.output import action_tables, answers
+from shipyard_api.cli.output import action_tables, answers, node_tables
+from shipyard_api.cli.output.printout import TextTable
+from shipyard_api.cli.output.shapes import parse_object
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api
@@ -47,8 +49,17 @@ class DescribeGroup(ItemGroup):
 def action(options: GlobalOptions, /, action_id: str) -> None:
     """Show the action ACTION_ID, or without it the newest one; action/ACTION_ID is the same."""
     path = f"actions/{check_action_id(action_id)}"
+    causes: list[TextTable] = []
 
-    show(options, lambda api: api.get(path), expected=200, cli=action_tables.action)
+    def with_causes(api: "Api") -> answers.Answer:
+        answer = api.get(path)
+        if options.form == "cli" and answer.status == 200 and parse_object(answer.text).get("dag_status") == "failed":
+            report = api.get(f"{path}/report")
+            # A server of upstream has no reports.
+            causes.extend(node_tables.causes(report.text) if report.status == 200 else [])
+        return answer
+
+    show(options, with_causes, expected=200, cli=lambda text: action_tables.action(text, causes))
 
 
 @click.command(

@@ -20,20 +20,22 @@ class LogsGroup(ItemGroup):
                 "step/action id/step id/try",
                 lambda action, step, attempt: [step, "--action", action, "--try", attempt],
             ),
-        ]
+        ],
+        "action": [("action/action id", lambda action: [action])],
     }
 
 
 @click.group(
     cls=LogsGroup,
-    short_help="Print the log of a step.",
+    short_help="Print the log of a step or of an action.",
     epilog=examples(
         f"shipyard logs step preflight -a {_ID}",
         f"shipyard logs step/{_ID}/preflight",
+        f"shipyard logs action/{_ID}",
     ),
 )
 def logs() -> None:
-    """Print the log of a step. step/ID/STEP, as tables print it, works too."""
+    """Print the log of a step, or of a whole action. step/ID/STEP and action/ID, as tables print them, work too."""
 
 
 @logs.command(

@@ -13,6 +13,7 @@ from shipyard_api.cli.commands.syntax import LATEST, check_action_id, examples
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import answers, node_tables
 from shipyard_api.cli.output.shapes import JsonObject, as_object, objects_at, parse_object
+from shipyard_api.cli.output.wording import NODE_STATUS_WORDS
 from shipyard_api.node_sets import is_node_set
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 _KINDS = ("nodes-provision-status", "machines-power-state")
 _NUMBER = click.IntRange(1)
 _ORDERS = {"name": "name", "status": "status", "group": "group", "updated": "updated_at"}
-_STATUSES = ("not_started", "prepared", "success", "failure")
+# The words of the table, and those of the API.
+_STATUSES = {word: status for status, word in NODE_STATUS_WORDS.items()} | {one: one for one in NODE_STATUS_WORDS}
 
 
 @click.command(
@@ -61,7 +63,7 @@ def get_statuses(options: GlobalOptions, /, kinds: tuple[str, ...]) -> None:
 @click.option(
     "--status",
     "statuses",
-    type=click.Choice(_STATUSES),
+    type=click.Choice(tuple(_STATUSES), case_sensitive=False),
     multiple=True,
     help="Only nodes with it. (repeatable)",
 )
@@ -97,7 +99,7 @@ def get_nodes(
     if names and not sets and (statuses or prefix):
         raise click.UsageError("--status and --name do not go with the NAME of a node.")
     paths = [] if sets else [f"nodes/{path_segment(name)}" for name in names]
-    query = [("status", status) for status in statuses] + ([("name", prefix)] if prefix else [])
+    query = [("status", _STATUSES[status]) for status in statuses] + ([("name", prefix)] if prefix else [])
     query += [("node", name) for name in sets]
 
     def chosen(api: "Api") -> answers.Answer:

@@ -135,3 +135,16 @@ class ItemGroup(click.Group):
             if form.count("/") == len(parts) and all(parts):
                 return [word, *arguments(*parts), *args[1:]]
         return None
+
+
+class ListGroup(click.Group):
+    """A group of lists that also takes the word for one of them, and items as tables print them: ``action/ID``."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Resolve the word for one thing to the list of such things, and an item to that list with its name."""
+        word, slash, name = args[0].partition("/")
+        if args[0] not in self.commands and f"{word}s" in self.commands:
+            args = [f"{word}s", *([name] if slash else []), *args[1:]]
+        return super().resolve_command(ctx, args)

@@ -50,9 +50,13 @@ def watch(options: GlobalOptions, /, action_id: str, interval: float) -> None:
 
     Without ACTION it is the newest one. Ends with the action: exit code 0 if it succeeded, 1 if it failed.
     """
+    follow_to_the_end(options, check_action_id(action_id), interval)
+
+
+def follow_to_the_end(options: GlobalOptions, action: str, interval: float = 2.0) -> None:
+    """Show the action on stdout until it ends; exit with 1 if it failed."""
     from shipyard_api.cli.client import Api
 
-    action = check_action_id(action_id)
     try:
         api = Api(options, timeout=ANSWER_TIMEOUT)
         with viewer(sys.stdout) as view:

@@ -4,6 +4,7 @@ Scripts read the column order and the prefixes ``action/`` and ``step/``. A miss
 other servers return fewer fields.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -23,6 +24,9 @@ from shipyard_api.cli.output.wording import teardown_texts, waiting_rows
 _NOTE_FIELDS = {"sub_type", "subject", "note_timestamp", "note_val", "note_id", "resolved_url_value"}
 
 
+# How notes write a stage (contract: shipyard-actions, 8.7): Stage.NOT_STARTED.
+_STAGE = re.compile(r"\bStage\.([A-Z_]+)")
+
 # For ``--sort``: the orders of a list of actions.
 ACTION_ORDERS = {
     "created": "id",
@@ -39,7 +43,8 @@ def actions(text: str, *, order: str = "created", wide: bool = False) -> Printou
 
 def created_action(text: str) -> Printout:
     """Return the same table for the action that ``create action`` created, and the server's warnings."""
-    found = parse_object(text)
+    # The answer to POST has no lifecycle in the contract, and an action begins as Pending.
+    found = {"action_lifecycle": "Pending", **parse_object(text)}
     printout = _actions_printout([found])
     warnings = [f"- Warning: {one.get('message')}" for one in objects_at(found, "warnings")]
     if not warnings:
@@ -86,8 +91,8 @@ def _tally(steps: Sequence[JsonObject]) -> str:
     return f"{good}/{bad}/{len(states) - good - bad}"
 
 
-def action(text: str) -> Printout:
-    """Return the sections of ``describe action``."""
+def action(text: str, causes: Sequence[TextTable] = ()) -> Printout:
+    """Return the sections of ``describe action``. ``causes``: tables that say why it failed."""
     found = parse_object(text)
     about = fields(
         [
@@ -104,7 +109,31 @@ def action(text: str) -> Printout:
         ]
     )
     footnotes = _Footnotes("Step")
-    steps = [
+    steps = _steps(found, footnotes)
+    commands = [
+        (item.get("command"), item.get("user"), item.get("datetime")) for item in objects_at(found, "command_audit")
+    ]
+    return sections(
+        about,
+        *causes,
+        table(steps, ("Steps", "Index", "State", "Footnotes")),
+        footnotes.part(),
+        table(commands, ("Commands", "User", "Datetime")),
+        _validations(objects_at(found, "validations")),
+        _notes_section("Action", list_at(found, "notes")),
+        end="\n",
+    )
+
+
+def steps(text: str) -> Printout:
+    """Return the steps of an action, as ``describe action`` shows them."""
+    footnotes = _Footnotes("Step")
+    rows = _steps(parse_object(text), footnotes)
+    return sections(table(rows, ("Steps", "Index", "State", "Footnotes")), footnotes.part())
+
+
+def _steps(found: JsonObject, footnotes: "_Footnotes") -> list[tuple[object, ...]]:
+    return [
         (
             f"step/{found.get('id')}/{step.get('id')}",
             step.get("index"),
@@ -113,18 +142,6 @@ def action(text: str) -> Printout:
         )
         for step in objects_at(found, "steps")
     ]
-    commands = [
-        (item.get("command"), item.get("user"), item.get("datetime")) for item in objects_at(found, "command_audit")
-    ]
-    return sections(
-        about,
-        table(steps, ("Steps", "Index", "State", "Footnotes")),
-        footnotes.part(),
-        table(commands, ("Commands", "User", "Datetime")),
-        _validations(objects_at(found, "validations")),
-        _notes_section("Action", list_at(found, "notes")),
-        end="\n",
-    )
 
 
 def limits(text: str) -> Printout:
@@ -212,7 +229,8 @@ def note_texts(notes: Iterable[Any]) -> list[str]:
         if not (isinstance(note, dict) and note.keys() >= _NOTE_FIELDS):
             texts.append(f"!!! Unparseable Note: {note}")
             continue
-        text = f"> {note['sub_type']}:{note['subject']}({note['note_timestamp']}): {note['note_val']}"
+        value = _STAGE.sub(lambda found: found[1].lower().replace("_", " "), str(note["note_val"]))
+        text = f"> {note['sub_type']}:{note['subject']}({note['note_timestamp']}): {value}"
         pointer = f"\n  - Info available with 'describe notedetails/{note['note_id']}'"
         texts.append(text + (pointer if note["resolved_url_value"] else ""))
     return texts

@@ -1,11 +1,11 @@
 """Tables of nodes. Those of the statuses follow the contract (shipyard-cli, 5.4) to the letter; the rest is ours."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
 from shipyard_api.cli.errors import ShapeError
 from shipyard_api.cli.output.hold_tables import held
-from shipyard_api.cli.output.printout import Printout, fields, sections, table
+from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
 from shipyard_api.cli.output.shapes import (
     JsonObject,
     as_objects,
@@ -16,7 +16,15 @@ from shipyard_api.cli.output.shapes import (
     parse_object,
     required,
 )
-from shipyard_api.cli.output.wording import clock, parse_time, reason_text, status_words, to_the_second, waiting_rows
+from shipyard_api.cli.output.wording import (
+    clock,
+    node_words,
+    parse_time,
+    reason_text,
+    status_words,
+    to_the_second,
+    waiting_rows,
+)
 
 _STATUSES = {
     "nodes_provision_status": ("Nodes Provision Status:", ("Hostname", "Status"), ("hostname", "status")),
@@ -111,11 +119,43 @@ def report(text: str) -> Printout:
         ("Lifecycle:", action.get("action_lifecycle")),
         ("Verdict:", found.get("verdict") or "not yet"),
         ("Took:", _duration(found)),
-        ("Groups:", _tally(counts_at(totals, "groups"))),
-        ("Nodes:", _tally(counts_at(totals, "nodes"))),
+        ("Groups:", _tally(counts_at(totals, "groups"), status_words)),
+        ("Nodes:", _tally(counts_at(totals, "nodes"), node_words)),
         *waiting_rows(action),
     ]
-    groups = [
+    findings = [(one.get("level"), one.get("name"), one.get("message")) for one in objects_at(found, "findings")]
+    steps = _failed_steps(found)
+    parts = [
+        fields(about),
+        *([table(steps, _STEP, gap=4)] if steps else []),
+        table(_groups(found), _GROUP, gap=4),
+        table(_failed_nodes(found), _NODE, gap=4),
+    ]
+    if findings:
+        parts.append(table(findings, ("Level", "Finding", "Message"), gap=4))
+    return sections(*parts)
+
+
+def groups(text: str) -> Printout:
+    """Return the groups of a report."""
+    return Printout([table(_groups(parse_object(text)), _GROUP, gap=4)])
+
+
+def causes(text: str) -> Sequence[TextTable]:
+    """Return the tables of a report that say why an action failed: its failed steps, groups and nodes."""
+    found = parse_object(text)
+    failed = [row for row in _groups(found) if row[2] == "failed"]
+    tables = ((_failed_steps(found), _STEP), (failed, _GROUP), (_failed_nodes(found), _NODE))
+    return [table(rows, headers, gap=4) for rows, headers in tables if rows]
+
+
+_STEP = ("Failed Step", "Why")
+_GROUP = ("Group", "Critical", "Status", "Success", "Prepare", "Deploy", "Why")
+_NODE = ("Failed Node", "Group", "Why", "Look At")
+
+
+def _groups(found: JsonObject) -> list[tuple[object, ...]]:
+    return [
         (
             one.get("name"),
             "yes" if one.get("critical") else "no",
@@ -126,31 +166,27 @@ def report(text: str) -> Printout:
         )
         for one in _objects(found, "groups")
     ]
-    failed = [
+
+
+def _failed_nodes(found: JsonObject) -> list[tuple[object, ...]]:
+    return [
         (f"node/{one.get('name')}", one.get("group") or "", _why(one), one.get("look_at") or "")
         for one in _objects(found, "nodes")
         if one.get("status") == "failure"
     ]
-    findings = [(one.get("level"), one.get("name"), one.get("message")) for one in objects_at(found, "findings")]
-    steps = [(one.get("id"), one.get("detail") or "") for one in objects_at(found, "failed_steps")]
-    parts = [
-        fields(about),
-        *([table(steps, ("Failed Step", "Why"), gap=4)] if steps else []),
-        table(groups, ("Group", "Critical", "Status", "Success", "Prepare", "Deploy", "Why"), gap=4),
-        table(failed, ("Failed Node", "Group", "Why", "Look At"), gap=4),
-    ]
-    if findings:
-        parts.append(table(findings, ("Level", "Finding", "Message"), gap=4))
-    return sections(*parts)
+
+
+def _failed_steps(found: JsonObject) -> list[tuple[object, ...]]:
+    return [(one.get("id"), one.get("detail") or "") for one in objects_at(found, "failed_steps")]
 
 
 def _status(node: JsonObject) -> str:
     """Return the status of a node in words, and whether it is held."""
-    return f"{status_words(node.get('status'))}{', held' if objects_at(node, 'holds') else ''}"
+    return f"{node_words(node.get('status'))}{', held' if objects_at(node, 'holds') else ''}"
 
 
-def _tally(counts: Mapping[str, int]) -> str:
-    parts = [f"{number} {status_words(status)}" for status, number in counts.items() if status != "total" and number]
+def _tally(counts: Mapping[str, int], words: Callable[[object], str]) -> str:
+    parts = [f"{number} {words(status)}" for status, number in counts.items() if status != "total" and number]
     return f"{counts.get('total')}" + (f": {', '.join(parts)}" if parts else "")
 
 
@@ -182,7 +218,7 @@ def _sent(phase: JsonObject) -> Sequence[object]:
 def _changed(change: JsonObject) -> Sequence[object]:
     late = " (late)" if change.get("late") else ""
     return (
-        f"{status_words(change.get('status'))}{late}",
+        f"{node_words(change.get('status'))}{late}",
         change.get("phase") or "",
         change.get("group") or "",
         "",

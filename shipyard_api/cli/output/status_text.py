@@ -3,7 +3,7 @@
 Scripts read the words of errors and the summary line.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from shipyard_api.cli.errors import UnreadableError
 from shipyard_api.cli.output.printout import Printout
@@ -31,11 +31,17 @@ def status_text(text: str, *, word: str) -> str:
         # A list of another shape must not hide the message and the reason.
         messages = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
         counts = [0, 0, 0, 0]
-        for message in messages:
-            counts[_level(message)] += 1
+        for one in messages:
+            counts[_level(one)] += 1
         summary = "####  Errors: {}, Warnings: {}, Infos: {}, Other: {}  ####".format(*counts)
-        lines += [*message_lines(messages), "", summary]
+        # A refusal of one sentence has it as its reason and as its only message; counts are those of the list.
+        lines += [*message_lines(one for one in messages if _says_more(one, (message, reason))), "", summary]
     return "\n".join(lines)
+
+
+def _says_more(message: JsonObject, said: Sequence[object]) -> bool:
+    plain = message.get("kind") != "ValidationMessage" and not message.get("source")
+    return not (plain and message.get("message") in said)
 
 
 def message_lines(messages: Iterable[JsonObject]) -> list[str]:

@@ -23,6 +23,11 @@ def status_words(status: object) -> str:
     return printable(str(status).replace("_", " "))
 
 
+def node_words(status: object) -> str:
+    """Return the status of a node as words: ``success`` becomes ``deployed``."""
+    return NODE_STATUS_WORDS.get(str(status)) or status_words(status)
+
+
 def reason_text(item: JsonObject) -> str:
     """Return why a group or node failed: the reason, and the detail if there is one."""
     reason, detail = status_words(item.get("reason") or "failed"), " ".join(str(item.get("detail") or "").split())

@@ -88,7 +88,7 @@ USAGE = {
         "Invalid ID. The date portion of the ID must conform to YYYY-MM-DDTHH:mm:ss.SSSSSS",
     ),
     "logs of nothing": ("logs nothing", "Invalid namespace item. Please utilize one of the following formats"),
-    "logs without action": ("logs step preflight", "Missing option '--action' / '-a'."),
+    "command of a reader's own": ("show nodes n1", "Error: There is no command 'show'. `shipyard --help` lists all.\n"),
     "word that is no command": ("nosuch", "Missing argument '[TYPE]'."),
     "word that is no verb": (
         f"nosuch action {ID}",

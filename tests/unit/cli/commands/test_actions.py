@@ -23,6 +23,14 @@ def test_create_action_sends_parameters_as_strings(api, run):
     assert "application/json" in request.headers["content-type"]
 
 
+def test_a_created_action_is_followed_if_that_is_asked_for(api, run):
+    api.replies["POST /actions"] = Reply(201, CREATED)
+    api.replies[f"GET /actions/{ID}"] = Reply(200, samples.action("Failed"))
+    api.replies |= {f"GET /actions/{ID}/{part}": Reply(200, {part: [], "next": None}) for part in ("groups", "nodes")}
+    result = run("create", "action", "deploy_site", "-w")
+    assert (result.exit_code, result.stdout.splitlines()[-1].split()[-3:]) == (1, ["action", "is", "Failed"])
+
+
 def test_strict_is_sent_only_if_it_is_asked_for(api, run):
     api.replies["POST /actions"] = Reply(201, CREATED)
     run("create", "action", "deploy_site")
@@ -58,7 +66,7 @@ LISTS = {
     "the oldest": ("--limit 2", [("limit", "2")], IDS),
     "by user": ("--sort user", [], [IDS[2], IDS[1], IDS[0]]),
     "filters": (
-        "--name deploy_site --state failed --state queued --user cy --since P7D",
+        "--name deploy_site --state Failed --state pending --user cy --since P7D",
         [("name", "deploy_site"), ("state", "failed"), ("state", "queued"), ("user", "cy"), ("since", "P7D")],
         IDS,
     ),

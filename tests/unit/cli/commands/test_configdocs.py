@@ -354,7 +354,6 @@ FAILURES = {
         ),
         "Error: Unable to commit configuration documents\n"
         "Reason: There are no documents in the buffer to commit\n"
-        "- Error: There are no documents in the buffer to commit\n"
         "\n"
         "####  Errors: 1, Warnings: 0, Infos: 0, Other: 0  ####\n",
     ),

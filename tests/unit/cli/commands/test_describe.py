@@ -22,6 +22,33 @@ def test_describe(api, run, words, path):
     assert ID in result.stdout
 
 
+def test_a_failed_action_says_why_in_words(api, run):
+    note = samples.NOTE | {"note_val": "Stage.NOT_STARTED: n2; Stage.FAILED: n1"}
+    report = {
+        "failed_steps": [{"id": "drydock_build.verify_site", "detail": "MAAS does not answer"}],
+        "groups": [],
+        "nodes": [{"name": "n1", "status": "failure", "group": "g", "reason": "deploy", "detail": "no root device"}],
+    }
+    api.replies[f"GET /actions/{ID}"] = Reply(200, samples.action("Failed", notes=[note]))
+    api.replies[f"GET /actions/{ID}/report"] = Reply(200, report)
+    found = lines(run("describe", "action", ID).stdout)
+    assert "drydock_build.verify_site    MAAS does not answer" in found
+    assert "node/n1        g        deploy: no root device" in found
+    assert any(line.endswith("not started: n2; failed: n1") for line in found)
+
+
+def test_the_log_of_an_action_is_that_of_its_steps_in_order_of_time(api, run):
+    step = {"notes": [], "state": "success"}
+    steps = [{**step, "id": one} for one in ("drydock_build", "drydock_build.verify_site", "tag")]
+    api.replies[f"GET /actions/{ID}"] = Reply(200, samples.action(steps=[*steps, {**step, "id": "x", "state": None}]))
+    api.replies[f"GET /actions/{ID}/steps/drydock_build.verify_site/logs"] = Reply(200, b"2026-11-21T02 b\n")
+    api.replies[f"GET /actions/{ID}/steps/tag/logs"] = Reply(200, b"2026-11-21T01 a\n2026-11-21T03 c\n")
+    for words in (["logs", f"action/{ID}"], ["logs", "action", ID], ["get", "events", ID]):
+        api.requests.clear()
+        assert run(*words).stdout == "2026-11-21T01 a\n2026-11-21T02 b\n2026-11-21T03 c\n"
+        assert len(api.requests) == 3
+
+
 V, NOTE = "01BTTMFVDKZFRJM80FGD7J1AKV", "01BTTMFVDKZFRJM80FGD7J1AKN"
 RUN = "deploy_site__2026-11-21T01:23:55.745506"
 VALIDATION = {"id": V, "action_id": ID, "validation_name": "some check", "details": "it failed"}

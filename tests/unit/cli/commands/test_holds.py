@@ -76,7 +76,7 @@ def test_held_nodes_are_marked(api, run):
     node = {"name": "n1", "status": "success", "action_id": ACTION, "holds": [HOLD, OPEN], "history": []}
     api.replies |= {"GET /nodes": Reply(200, {"nodes": [node], "next": None}), "GET /nodes/n1": Reply(200, node)}
 
-    assert "success, held" in run("get", "nodes").stdout
+    assert "deployed, held" in run("get", "nodes").stdout
     described = run("describe", "node", "n1").stdout.splitlines()
     assert [line.partition("Held:")[2].strip() for line in described if line.startswith("Held:")] == [
         f"hold/{ID} (hardware) by ann until 2026-11-22 01:23:55: new disk",

@@ -113,7 +113,7 @@ def test_get_nodes_is_a_line_for_each(api, run):
     assert lines(result.stdout) == (
         "Node              Status         Group              Action                               Updated"
         "                Why\n"
-        f"node/compute11    failure        compute-nodes-1    action/{ID}    2026-11-21 01:31:14"
+        f"node/compute11    failed         compute-nodes-1    action/{ID}    2026-11-21 01:31:14"
         "    prepare: power did not come on\n"
         f"node/n1           not started                       action/{ID}    2026-11-21 01:31:14\n"
     )
@@ -122,7 +122,7 @@ def test_get_nodes_is_a_line_for_each(api, run):
 
 def test_get_nodes_sends_its_filters(api, run):
     api.replies["GET /nodes"] = Reply(200, {"nodes": [], "next": None})
-    result = run("get", "nodes", "--status", "failure", "--status=prepared", "--name", "n1")
+    result = run("get", "nodes", "--status", "Failed", "--status=prepared", "--name", "n1")
     assert result.stdout.split("\n")[1].rstrip() == "None"
     assert api.requests[0].query == [
         ("status", "failure"),
@@ -204,7 +204,7 @@ def test_describe_node_tells_its_past_newest_first(api, run, words):
         text
         == f"""\
 Name:           compute11
-Status:         failure
+Status:         failed
 Group:          compute-nodes-1
 Action:         action/{ID}
 Updated:        2026-11-21 01:31:14
@@ -214,7 +214,7 @@ deploy_site action/{ID}, failed
 Time                   Event                                          Phase      Group              Job     Why
 2026-11-21 01:24:58    not started
 2026-11-21 01:25:01    sent, phase partial success, ended 01:31:15    prepare    compute-nodes-1    8b1f
-2026-11-21 01:31:14    failure                                        prepare    g                          prepare: off
+2026-11-21 01:31:14    failed                                         prepare    g                          prepare: off
 2026-11-21 01:40:00    prepared (late)                                prepare
 
 deploy_site action/{OLDER}, success
@@ -289,7 +289,7 @@ Lifecycle:        Failed
 Verdict:          failed
 Took:             7:19
 Groups:           2: 2 failed
-Nodes:            2: 1 success, 1 failure
+Nodes:            2: 1 deployed, 1 failed
 
 Group    Critical    Status    Success    Prepare    Deploy     Why
 a        yes         failed    1/2        6:14       running    deploy: 1 of 2 needed
@@ -321,8 +321,12 @@ def test_report_as_it_came(api, run):
     assert run("--output-format=raw", "report", ID).stdout == json.dumps(REPORT) + "\n"
 
 
+def test_groups_are_those_of_the_report(api, run):
+    api.replies[f"GET /actions/{ID}/report"] = Reply(200, REPORT)
+    assert run("get", "groups", ID).stdout.rstrip() in run("report", ID).stdout
+
+
 USAGE = {
-    "report of nothing": ("report", "Missing argument 'ACTION'."),
     "report of no action": ("report x", "Invalid ID. ID can only be 26 characters."),
     "nodes of an unknown status": ("get nodes --status=done", "Invalid value for '--status': 'done' is not one of"),
     "node without a name": ("describe node", "Missing argument 'NAME'."),

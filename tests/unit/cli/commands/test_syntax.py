@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.unit.cli import samples
+from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.samples import ID
 
 OTHER = "01BTTMFVDKZFRJM80FGD7J1AKV"
@@ -31,6 +33,54 @@ def test_an_item_is_taken_as_the_tables_print_it(api, run, line, request_):
     run(*line.split())
     sent = api.requests[0]
     assert f"{sent.method} {sent.path.removeprefix('/api/v1.0')}" == request_
+
+
+OLDER = "01M7XV7TAAMDHXJVA7WMC7P6AA"
+SHORT = {
+    f"describe action {ID[:9]}": f"GET /actions/{ID}",
+    f"describe action/{ID[:9].lower()}": f"GET /actions/{ID}",
+    f"describe step preflight -a {OLDER[:8]}": f"GET /actions/{OLDER}/steps/preflight",
+    f"stop {ID[:9]}": f"POST /actions/{ID}/control/stop",
+    "control stop action latest": f"POST /actions/{ID}/control/stop",
+    "pause action/latest": f"POST /actions/{ID}/control/pause",
+    "describe action": f"GET /actions/{ID}",
+    "report": f"GET /actions/{ID}/report",
+    "get groups": f"GET /actions/{ID}/report",
+    "get steps latest": f"GET /actions/{ID}",
+    "get action latest": f"GET /actions/{ID}",
+    "get action/latest": f"GET /actions/{ID}",
+    "logs step preflight": f"GET /actions/{ID}/steps/preflight/logs",
+    "forecast latest": f"GET /actions/{ID}/forecast",
+    "get action -w": f"GET /actions/{ID}",
+}
+
+
+@pytest.mark.parametrize(("line", "request_"), SHORT.items(), ids=SHORT.keys())
+def test_the_newest_action_and_the_beginning_of_an_id_need_no_whole_id(api, run, line, request_):
+    api.replies["GET /actions"] = Reply(200, [samples.action(id=OLDER), samples.action()])
+    run(*line.split())
+    asked, sent = api.requests[:2]
+    assert asked.path == "/api/v1.0/actions"
+    assert f"{sent.method} {sent.path.removeprefix('/api/v1.0')}" == request_
+
+
+@pytest.mark.parametrize(
+    ("short", "text"),
+    [
+        pytest.param(ID[:7], f"2 actions have an id that begins with {ID[:7]}: {OLDER}, {ID}.", id="of two"),
+        pytest.param("01ABC", "Invalid ID. ID can only be 26 characters. No action's id begins with 01ABC.", id="none"),
+    ],
+)
+def test_a_beginning_that_names_no_one_action_is_refused(api, run, short, text):
+    api.replies["GET /actions"] = Reply(200, [samples.action(), samples.action(id=OLDER)])
+    result = run("stop", short)
+    assert (result.exit_code, text in result.stderr, len(api.requests)) == (2, True, 1)
+
+
+def test_without_an_action_there_is_no_latest(api, run):
+    api.replies["GET /actions"] = Reply(200, [])
+    result = run("report")
+    assert (result.exit_code, result.stdout) == (1, "Error: There is no action yet.\n")
 
 
 REFUSED = {

@@ -41,12 +41,12 @@ def test_get_actions_of_none_says_none():
     assert lines(action_tables.actions("[]"))[1] == "None"
 
 
-def test_create_action_shows_one_row_without_lifecycle():
+def test_create_action_shows_one_row_with_the_lifecycle_that_the_answer_lacks():
     created = {"id": ID, "name": "deploy_site", "dag_execution_date": "2026-11-21T01:23:55.745506Z"}
     assert lines(action_tables.created_action(json.dumps(created)))[1].split() == [
         "deploy_site",
         f"action/{ID}",
-        "None",
+        "Pending",
         "2026-11-21T01:23:55.745506Z",
         "0/0/0",
     ]

@@ -1,0 +1,78 @@
+"""Commands that list the parts of an action: its groups, its steps, and what happened in it."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from shipyard_api.cli.commands.request import fail, path_segment, show
+from shipyard_api.cli.commands.syntax import LATEST, check_action_id, examples
+from shipyard_api.cli.errors import ApiError
+from shipyard_api.cli.global_options import GlobalOptions
+from shipyard_api.cli.output import action_tables, node_tables
+from shipyard_api.cli.output.shapes import objects_at
+from shipyard_api.cli.output.wording import printable_lines
+
+if TYPE_CHECKING:
+    from shipyard_api.cli.client import Api
+
+_BEGUN = ("running", "success", "failed")
+
+
+@click.command(
+    "groups",
+    short_help="List the deployment groups of an action.",
+    epilog=examples("shipyard get groups", "shipyard get groups 01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+)
+@click.argument("action_id", metavar="[ACTION]", default=LATEST)
+@click.pass_obj
+def get_groups(options: GlobalOptions, /, action_id: str) -> None:
+    """List the deployment groups of an action, without ACTION of the newest one, and why those that failed did."""
+    path = f"actions/{check_action_id(action_id)}/report"
+    show(options, lambda api: api.get(path), expected=200, cli=node_tables.groups)
+
+
+@click.command(
+    "steps",
+    short_help="List the steps of an action.",
+    epilog=examples("shipyard get steps", "shipyard get steps 01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+)
+@click.argument("action_id", metavar="[ACTION]", default=LATEST)
+@click.pass_obj
+def get_steps(options: GlobalOptions, /, action_id: str) -> None:
+    """List the steps of an action, without ACTION of the newest one."""
+    path = f"actions/{check_action_id(action_id)}"
+    show(options, lambda api: api.get(path), expected=200, cli=action_tables.steps)
+
+
+@click.command(
+    "events",
+    short_help="Print what happened in an action, in order of time.",
+    epilog=examples("shipyard get events", "shipyard logs action 01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+)
+@click.argument("action_id", metavar="[ACTION]", default=LATEST)
+@click.pass_obj
+def events(options: GlobalOptions, /, action_id: str) -> None:
+    """Print the logs of all steps of an action, without ACTION of the newest one, as one, in order of time."""
+    from shipyard_api.cli.client import Api
+
+    action = check_action_id(action_id)
+    try:
+        lines = _lines(Api(options), action)
+    except ApiError as error:
+        fail(options, error)
+    for line in lines:
+        click.echo(printable_lines(line))
+
+
+def _lines(api: "Api", action: str) -> list[str]:
+    """Return the log lines of all steps that have begun. Each begins with its time. Raises ApiError."""
+    found: list[str] = []
+    steps = objects_at(api.read(f"actions/{action}"), "steps")
+    names = [str(step.get("id")) for step in steps]
+    for step in steps:
+        # A step such as drydock_build stands for its own steps, and so does its log.
+        is_group = any(name.startswith(f"{step.get('id')}.") for name in names)
+        if step.get("state") in _BEGUN and not is_group:
+            answer = api.get(f"actions/{action}/steps/{path_segment(str(step.get('id')))}/logs")
+            found += [line for line in answer.text.splitlines() if line.strip()] if answer.status == 200 else []
+    return sorted(found, key=lambda line: line.split(" ", 1)[0])
