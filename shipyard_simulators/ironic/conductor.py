@@ -31,6 +31,8 @@ Operation = Generator[float, None, None]
 _LOCK_ATTEMPTS = 3
 _LOCK_PAUSE = 1.0
 _SLOW_FACTOR = 10
+_POWER_SYNC = 120.0  # nominal seconds between two looks at the power of all nodes
+_LAST_ERROR = "last error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,7 @@ class Conductor:
         if before in ("deploying", "wait call-back", "deploy hold"):
             forget_deployment(node)
         self.record(node, "ERROR", text)
+        self.begin(node, _forgetting(node), _LAST_ERROR)
 
     def record(self, node: Node, severity: str, text: str) -> None:
         """Add an entry to the node's history."""
@@ -235,6 +238,14 @@ class Conductor:
             del self._operations[key]
         elif pause < inf:
             heappush(self._due, (self.now + self._clock.scaled(pause), next(self._order), key, operation))
+
+
+def _forgetting(node: Node) -> Operation:
+    """Clear the last error at the next power sync, which leaves nodes in maintenance alone; the history keeps it."""
+    yield _POWER_SYNC
+    while node.values["maintenance"]:
+        yield _POWER_SYNC
+    node.values["last_error"] = None
 
 
 def forget_deployment(node: Node) -> None:

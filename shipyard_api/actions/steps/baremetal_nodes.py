@@ -4,13 +4,12 @@ Its state is the rollout: members, statuses, and the jobs that run. The provisio
 kept, so that a group means the same nodes from beginning to end. All running jobs are polled together.
 """
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from shipyard_api.actions.steps import job_watch, joining, node_waits, rollout_state
+from shipyard_api.actions.steps import job_watch, joining, node_waits, rollout_polls, rollout_state
 from shipyard_api.actions.steps.acceptance import ITEM, Acceptance, PlanAcceptance
 from shipyard_api.actions.steps.job_watch import Job, Submitted
 from shipyard_api.actions.steps.rollout_messages import (
@@ -29,7 +28,6 @@ from shipyard_api.actions.steps.software.software_stage import NoPlan
 from shipyard_api.actions.steps.software.task_item import SILENCE_SECONDS, Results, StartTask, TaskItem
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deploy_steps.planning import work_steps
-from shipyard_api.domain.drift.sightings import SeenMember
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import MembersKnown
@@ -45,12 +43,9 @@ from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.targets import TARGET_GROUP
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.cluster import Cluster
-from shipyard_api.ports.errors import PeerError, Refused
-from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Provisioner, Reports, Work
+from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Provisioner, Work
 from shipyard_api.ports.state.store import Store
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Look, Step, Trouble
-
-LOG = logging.getLogger(__name__)
 
 CRITICAL_FAILED = "One or more deployment groups marked as critical have failed"
 AFTER_REFUSAL = (
@@ -141,7 +136,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     def ask(self, question: Question) -> Members | Answers:
         """Select the members, or poll everything that runs. Raises only if no peer answers."""
         if isinstance(question, PollJobs):
-            return self._ask_peers(question)
+            return rollout_polls.answers(question, self.store, self.provisioner, self.cluster, self._tasks)
         groups = question.inputs.strategy.groups
         design = self.provisioner.design_reference(question.inputs.revision)
         selected = self.provisioner.select_nodes(design, [group.selectors for group in groups])
@@ -179,9 +174,10 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 return self._fold_submitted(state, move, job, now)
             case Trouble(), SelectMembers():
                 return self._fold_no_members(state, report, now)
-            case Trouble(), PollJobs(_, nodes, looks):
+            case Trouble(), PollJobs(_, nodes, looks, machines):
                 accepted = {look.work.marker: report for look in looks}
-                return self._fold_answers(state, Answers(report, report if nodes else None, accepted), now)
+                answers = Answers(report, report if nodes else None, accepted, {} if machines else None)
+                return self._fold_answers(state, answers, now)
             case Trouble(), SubmitMove(move):
                 return self._fold_not_submitted(state, move, report)
         raise AssertionError(f"{report} is no report on {asked}")
@@ -216,42 +212,6 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     def _design(self, state: RolloutState) -> str:
         return self.provisioner.design_reference(state.inputs.revision)
 
-    def _ask_peers(self, question: PollJobs) -> Answers:
-        reports: Reports | Trouble = {}
-        readiness: Mapping[NodeName, SeenMember] | Trouble | None = None
-        errors: list[PeerError] = []
-        try:
-            if question.jobs:
-                reports = job_watch.with_owners(self.store, self.provisioner.reports(question.jobs))
-        except PeerError as error:
-            reports = Trouble.of(error)
-            errors.append(error)
-        try:
-            if question.joining:
-                readiness = self._readiness(question.joining)
-        except PeerError as error:
-            readiness = Trouble.of(error)
-            errors.append(error)
-        accepted: dict[str, Results | Trouble] = {}
-        for look in question.accepting:
-            try:
-                accepted[look.work.marker] = self._tasks.ask(look)
-            except PeerError as error:
-                accepted[look.work.marker] = Trouble.of(error)
-                errors.append(error)
-        if errors and len(errors) == bool(question.jobs) + bool(question.joining) + len(question.accepting):
-            raise errors[0]
-        if isinstance(reports, Mapping):
-            errors += [one for one in reports.values() if isinstance(one, PeerError)]
-        for one in errors:
-            LOG.warning("peer in trouble", extra={"step": self.id, "trouble": str(one)})
-        return Answers(reports, readiness, accepted)
-
-    def _readiness(self, nodes: tuple[NodeName, ...]) -> Mapping[NodeName, SeenMember]:
-        if self.cluster is None:
-            raise Refused("Kubernetes", "readiness", "this worker is configured with no cluster ([kubernetes])")
-        return self.cluster.readiness(nodes)
-
     def _poll(self, state: RolloutState, rollout: Rollout, now: datetime) -> PollJobs:
         design = self._design(state)
         jobs = {}
@@ -264,7 +224,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 jobs[watch.job.id] = Work(self._operations[move.phase], design, unsettled, steps=steps)
             elif watch.joining and joining.first_poll(watch.joining, state.inputs.configuration) <= now:
                 nodes.extend(sorted(watch.joining.nodes))
-        return PollJobs(jobs, tuple(nodes), tuple(node_waits.looks(state)))
+        late = any(one <= now for one in rollout_state.job_deadlines(state))
+        return PollJobs(jobs, tuple(nodes), tuple(node_waits.looks(state)), late)
 
     def _fold_no_members(self, state: RolloutState, trouble: Trouble, now: datetime) -> Folded[RolloutState]:
         since = state.since or now
@@ -365,8 +326,10 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         report = watched.report
         waits = node_waits.waits(state, move)
         if watched.end is None:
-            if report is not None and report.state is JobState.RUNNING and rollout.mode.wants_progress:
-                certain = Outcome(frozenset() if waits else report.succeeded, reasons=report.reasons)
+            if report is not None and report.state is JobState.RUNNING:
+                # A failure is kept when it is first seen: peers forget reasons, and a stop must not replace one.
+                counts = rollout.mode.wants_progress and not waits
+                certain = Outcome(report.succeeded if counts else frozenset(), reasons=report.reasons)
                 facts.extend(progress(watch, rollout, move, certain, report.failed))
                 if not rollout.unsettled(move):
                     return [*facts, *finish(state.watches.pop(move), rollout, move, Outcome(), report.message)], None
@@ -374,10 +337,18 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         if watched.end is job_watch.End.QUEUE_TIMEOUT:
             return [*facts, *self._fold_never_begun(state, rollout, move, watched)], None
         timed_out = watched.end is job_watch.End.TIME_UP
+        if timed_out and answers.machines is None:
+            return facts, now  # the next poll also asks for the machines, which show the nodes that hang
         why = f"{watched.why}; job {job} may still be working" if timed_out else watched.why
         left = rollout.unsettled(move)
         succeeded = watched.succeeded.intersection(left)
-        reasons = {**(dict.fromkeys(left, why) if why else {}), **(report.reasons if report else {})}
+        labels = answers.labels(left)
+        reasons = dict.fromkeys(left, why) if why else {}
+        reasons |= {node: f"{self.provisioner.name} shows it as {label}; {why}" for node, label in labels.items()}
+        reasons |= report.reasons if report else {}
+        if labels:
+            why = f"{job_watch.shown_as(labels)}; {why}"
+            facts.append(Noted("Phase Timed Out", _timed_out(state, move, why)))
         outcome = Outcome(succeeded, timed_out, reasons, why)
         message = "; ".join(part for part in (why, report.message if report else "") if part)
         if timed_out:
@@ -405,9 +376,11 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             watch = state.watches[move]
             detail = why
             facts.extend(node_waits.left(state, move, why))
-            if watch.at_provisioner:
+            if watch.at_provisioner and not node_waits.waits(state, move):
+                facts.extend(progress(watch, rollout, move, Outcome(watch.job.succeeded), frozenset()))
+            if watch.at_provisioner and (left := rollout.unsettled(move)):
                 job = watch.job.id
-                facts.extend(self._left(state, move, job, rollout.unsettled(move), frozenset(), why))
+                facts.extend(self._left(state, move, job, left, frozenset(), why))
                 detail = f"{why}; job {job} may be at work"
             facts.append(PhaseEnded(move.group, move.phase, PhaseStatus.STOPPED, detail, move.batch))
         return (*facts, *rollout.stop(why), rollout.report())
@@ -436,6 +409,12 @@ def _failed(facts: tuple[Fact, ...]) -> tuple[NodeName, ...]:
     """Return the nodes whose deployment failed; those that a hold kept from it did not."""
     changes = [fact for fact in facts if isinstance(fact, NodesChanged)]
     return tuple(node for fact in changes if fact.status is NodeStatus.FAILURE and not fact.held for node in fact.nodes)
+
+
+def _timed_out(state: RolloutState, move: Move, why: str) -> str:
+    after = f"; then `shipyard retry {state.action}`" if state.action else ""
+    work = f"{move.phase.value} of group {move.group}"
+    return f"{work}: {why}. Next: `shipyard get site-statuses` until the job has ended{after}"
 
 
 def _known(state: RolloutState) -> Rollout:

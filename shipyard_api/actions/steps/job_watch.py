@@ -4,6 +4,7 @@ The time limit of the work begins when the provisioner starts it; waiting in its
 section 3; contract: drydock, chapter 12).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
@@ -16,6 +17,7 @@ from shipyard_api.workflow.step import Json, Trouble
 
 # A peer's clock may be this far behind ours: jobs that were recorded longer before an intent cannot be mistaken for it.
 _KNOWN_BEFORE = timedelta(days=1)
+_MOST_NAMED = 2  # nodes of one label; of more, only their number
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,17 @@ def limit(job: Job, limits: Limits) -> tuple[End, datetime, str]:
         return queue
     why = f"the provisioner has not answered for {limits.timeout:g} s; the job was in its queue{behind}"
     return min(queue, (End.TIME_UP, job.silent_since + work, why), key=lambda one: one[1])
+
+
+def shown_as(labels: Mapping[NodeName, str]) -> str:
+    """Return which nodes have which label, the rarest first: ``cmp01-2 Deploying, 3 Deployed``."""
+    by_label: dict[str, list[NodeName]] = {}
+    for node, label in sorted(labels.items()):
+        by_label.setdefault(label, []).append(node)
+    rarest = sorted(by_label.items(), key=lambda one: len(one[1]))
+    return ", ".join(
+        f"{', '.join(nodes) if len(nodes) <= _MOST_NAMED else len(nodes)} {label}" for label, nodes in rarest
+    )
 
 
 def described(job: Job) -> str:

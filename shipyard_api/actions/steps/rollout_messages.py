@@ -58,12 +58,14 @@ class SelectMembers:
 class PollJobs:
     """Ask for the state of these jobs, each about its unsettled nodes, and which nodes have joined the cluster.
 
-    ``accepting``: acceptance tasks that run.
+    ``accepting``: acceptance tasks that run. ``machines``: ask for the state of every machine too, because the time of
+    a job is up.
     """
 
     jobs: Mapping[JobId, Work]
     joining: tuple[NodeName, ...]
     accepting: tuple[LookAtTask, ...] = ()
+    machines: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +145,14 @@ class Members:
 class Answers:
     """What the peers reported; ``readiness`` is None where the cluster was not asked.
 
-    ``accepted``: how acceptance tasks stand, by the marker of each that was looked at.
+    ``accepted``: how acceptance tasks stand, by the marker of each that was looked at. ``machines``: the provisioner's
+    own labels of machines by lower-case name, None where they were not asked for.
     """
 
     reports: Reports | Trouble
     readiness: joining.Answer | None
     accepted: Mapping[str, Results | Trouble] = field(default_factory=dict)
+    machines: Mapping[str, str] | None = None
 
     def of(self, job: JobId) -> JobReport | Trouble:
         """Return the report on a job, or why there is none."""
@@ -156,6 +160,11 @@ class Answers:
             return self.reports
         report = self.reports[job]
         return Trouble.of(report) if isinstance(report, PeerError) else report
+
+    def labels(self, nodes: Collection[NodeName]) -> dict[NodeName, str]:
+        """Return the provisioner's labels of these nodes, of those that it showed."""
+        machines = self.machines or {}
+        return {node: machines[node.lower()] for node in nodes if machines.get(node.lower())}
 
     def usable(self) -> bool:
         """Return whether any peer answered what it was asked."""

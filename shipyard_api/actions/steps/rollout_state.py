@@ -175,16 +175,26 @@ def awaited(
             limit = configuration.join_wait + configuration.node_status.timeout
             deadlines.append(watch.joining.since + timedelta(seconds=limit))
             continue
-        phase = state.limits(move.phase)
-        limits = Limits(phase.interval, phase.timeout, configuration.queue_limit)
         work(move, described(watch.job))
-        deadlines.append(job_limit(watch.job, limits)[1])
+        deadlines.append(job_limit(watch.job, _limits(state, move))[1])
     if submitted is not None:
         work(submitted)
     who = provisioner if at_peer else "Kubernetes" if draining or joining else "the nodes"
     works = [*at_peer, *draining, *joining, *accepting]
     more = f" and {len(works) - MOST_WORKS} more" if len(works) > MOST_WORKS else ""
     return Awaited(who, f"{'; '.join(works[:MOST_WORKS])}{more}", deadline=min(deadlines, default=None))
+
+
+def job_deadlines(state: RolloutState) -> list[datetime]:
+    """Return when the time of each job is up that the provisioner works on."""
+    return [
+        job_limit(watch.job, _limits(state, move))[1] for move, watch in state.watches.items() if watch.at_provisioner
+    ]
+
+
+def _limits(state: RolloutState, move: Move) -> Limits:
+    phase = state.limits(move.phase)
+    return Limits(phase.interval, phase.timeout, state.inputs.configuration.queue_limit)
 
 
 def _nodes(names: Any) -> tuple[NodeName, ...]:

@@ -159,7 +159,8 @@ class DrydockProvisioner:
         if self._verify_after_prepare and work.operation is Operation.PREPARE_NODES and report.succeeded:
             report = self._verified(report)
         # Drydock counts a machine as destroyed although an attempt at erasing it failed: only messages below show it.
-        if report.state is JobState.ENDED and (not report.ok or work.operation is Operation.DESTROY_NODES):
+        ended = report.state is JobState.ENDED
+        if report.failed or (ended and (not report.ok or work.operation is Operation.DESTROY_NODES)):
             report = self._explained(report, work)
         if report.state is JobState.QUEUED:
             report = replace(report, ahead=self._task_ahead(job))

@@ -58,8 +58,6 @@ def read_report(job: JobId, work: Work, task: JsonObject) -> JobReport:
     good, bad = _names(result.get("successes")), _names(result.get("failures"))
     succeeded = (sent & good) - bad
     failed = sent - succeeded if ended else sent & bad
-    if unknown := sorted((good | bad) - sent):
-        notes.append(f"Drydock also reports nodes that were not sent: {', '.join(unknown)}")
     reasons: dict[NodeName, str] = {}
     for node in failed if ended else ():
         if node in good:

@@ -31,6 +31,7 @@ LARGEST_PAGE = 1000
 LONGEST_TEXT = 4000  # characters of one of Ironic's texts; patches.py shortens further
 
 _VERSION = "x-openstack-ironic-api-version"
+_HISTORY_SINCE = 78
 _UNKNOWN_OUTCOME = frozenset({408, 500, 502, 504})
 
 
@@ -136,6 +137,13 @@ class IronicClient:
         """Return these fields of one node, or None if none is visible to our user."""
         answer = self._send("GET", f"v1/nodes/{segment(node)}", params={"fields": ",".join(fields)})
         return None if answer.status == 404 else _expected(answer).object()
+
+    def history(self, node: str) -> list[JsonObject]:
+        """Return the entries of a node's history, oldest first; none from an Ironic that keeps no history."""
+        if self.version() < _HISTORY_SINCE:
+            return []
+        answer = self._send("GET", f"v1/nodes/{segment(node)}/history", params={"detail": "true"})
+        return [] if answer.status in (403, 404) else _expected(answer).objects("history")
 
     def patch(self, node: str, changes: Sequence[JsonObject]) -> Reply:
         """Change a node by a JSON Patch: all of it, or nothing."""

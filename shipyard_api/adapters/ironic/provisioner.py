@@ -212,6 +212,7 @@ class IronicProvisioner:
         undecided = [one for one in decisions if isinstance(one.decision, Do | Waiting)]
         if undecided and not any(one.node and one.node.marked(job) for one in decisions):
             return JobReport(job, JobState.LOST, ok=False, message=f"no node in Ironic has the mark of job {job}")
+        decisions = self._with_errors(decisions, ours)
         errors: list[str] = []
         decided = {one.name: one.decision for one in decisions}
         moving = [one for one in decisions if isinstance(one.decision, Do)]
@@ -224,6 +225,24 @@ class IronicProvisioner:
             elif answer is not None:
                 decided[one.name] = answer.decision
         return self._job_report(ours, decisions, decided, errors)
+
+    def _with_errors(self, decisions: Sequence[_NodeDecision], job: Job) -> list[_NodeDecision]:
+        """Return the decisions with the reasons that only the history of their nodes still has."""
+
+        def with_error(one: _NodeDecision) -> _NodeDecision:
+            if one.node is None:
+                return one
+            node = translate.with_error(one.node, self._client.history(one.node.uuid))
+            return _NodeDecision(one.name, node, decide(node, one.name, job))
+
+        lacking = [
+            one
+            for one in decisions
+            if one.node and isinstance(one.decision, Failed) and translate.lacks_error(one.node, one.decision.why)
+        ]
+        answers = self._each(with_error, lacking, span=self._span) if lacking else []
+        known = {answer.name: answer for answer in answers if isinstance(answer, _NodeDecision)}
+        return [known.get(one.name, one) for one in decisions]
 
     def abort(self, job: JobId, work: Work) -> None:
         """Stop the work: nodes in a waiting state are interrupted, others finish their transition and stay."""

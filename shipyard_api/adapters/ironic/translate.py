@@ -1,9 +1,11 @@
 """Translation of Ironic's nodes, and our marks on them; pure (contract ironic-provisioner, sections 3, 5, 9, 10)."""
 
+import math
 import re
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
@@ -294,6 +296,34 @@ def error_of(node: Node) -> str:
     """Return a node's state with the error that led there."""
     error = " ".join(node.last_error.split())
     return f"{node.name} is {node.state}: {error or 'Ironic gives no reason'}"
+
+
+def lacks_error(node: Node, why: str) -> bool:
+    """Return whether a node failed for a reason that Ironic shows no longer: its power sync clears it."""
+    return not node.last_error and error_of(node) in why
+
+
+def with_error(node: Node, history: Iterable[JsonObject]) -> Node:
+    """Return the node with the error of its history that is nearest to its last change of state, if there is any."""
+    errors = [one for one in history if one.get("severity") == "ERROR" and one.get("event")]
+    since = _moment(node.since)
+    if not errors:
+        return node
+
+    def distance(entry: JsonObject) -> float:
+        at = _moment(entry.get("created_at"))
+        return abs((at - since).total_seconds()) if at and since else math.inf
+
+    nearest = min(reversed(errors), key=distance)
+    return replace(node, last_error=str(nearest["event"]))
+
+
+def _moment(text: object) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def tried(mark: Mark, verb: str, since: str) -> Mark:

@@ -35,7 +35,7 @@ from .job_tags import Record
 from .reconcile import ERASES_ALWAYS, Observations, ReconcilePass, erases_always
 from .translate import MachineOptions
 
-MOST_EVENTS = 20  # failed nodes whose events are fetched at the end of a job
+MOST_EVENTS = 20  # failed nodes whose events are fetched for one report
 MOST_ERRORS = 3  # errors in the message of a running job
 MOST_DELETED = 20  # stale tags removed by one submission
 
@@ -264,7 +264,7 @@ class MaasProvisioner:
         running = any(one.decision.kind is Kind.WAIT for one in observed.values())
         succeeded = frozenset(node for node, one in observed.items() if one.decision.kind is Kind.DONE)
         failed = frozenset(node for node, one in observed.items() if one.decision.kind is Kind.FAIL)
-        events = {} if running else self._events(observed, sorted(failed)[:MOST_EVENTS])
+        events = self._events(observed, sorted(failed)[:MOST_EVENTS])
         reasons = {}
         for node in failed:
             machine, why = observed[node].machine, observed[node].decision.why

@@ -44,6 +44,17 @@ def test_an_outcome_comes_about(
     assert (node["maintenance"], node["fault"] == "clean failure") == (failed_cleaning, failed_cleaning)
 
 
+def test_the_next_power_sync_clears_the_last_error_and_the_history_keeps_it(start: StartIronic) -> None:
+    ironic = start("nodes: {n1: {deploy: fail, reason: it broke}}")
+    ironic.at("n1", "available")
+    ironic.run("n1", "active", "available", "deploy failed")
+
+    ironic.clock.until(lambda: ironic.node("n1")["last_error"] is None)
+
+    history = ironic.get("/v1/nodes/n1/history")["history"]
+    assert "it broke" in history[-1]["event"]
+
+
 @pytest.mark.parametrize(
     ("name", "verb", "after"),
     [

@@ -92,10 +92,14 @@ def poll(
     *reports: JobReport,
     errors: dict[str, PeerError] | None = None,
     readiness: Answer | None = None,
+    machines: dict[str, str] | None = None,
 ) -> Folded[RolloutState]:
-    """Fold the answers to the poll of everything that is under way."""
+    """Fold the answers to the poll of everything that is under way; machines are listed if the poll asks for them."""
     given = {one.job: one for one in reports} | {JobId(job): error for job, error in (errors or {}).items()}
-    return STEP.fold(state, question(state, now), Answers(given, readiness), now)
+    asked = question(state, now)
+    return STEP.fold(
+        state, asked, Answers(given, readiness, machines=(machines or {}) if asked.machines else None), now
+    )
 
 
 def queued(job: str) -> JobReport:

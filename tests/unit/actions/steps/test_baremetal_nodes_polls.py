@@ -8,6 +8,7 @@ import pytest
 
 from shipyard_api.actions.steps.rollout_messages import Answers, PollJobs, SubmitMove
 from shipyard_api.actions.steps.rollout_state import RolloutState
+from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged, RolloutEnded
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
@@ -269,11 +270,59 @@ def test_the_last_answer_is_named_when_the_time_is_up() -> None:
 # --- Progress while a job runs ----------------------------------------------------------------------------------------
 
 
-def test_without_a_mode_that_needs_it_early_outcomes_change_no_node() -> None:
+def test_without_a_mode_that_needs_it_only_early_failures_settle_nodes() -> None:
     state = preparing()
-    folded = poll(state, at(10), running("j", "n1", "n2"))
-    assert folded.facts == (PhaseRunning(A, Phase.PREPARE, 1),)
+    folded = poll(state, at(10), running("j", "n1", "n2", n2="no disk"))
+    failed = NodesChanged(A, Phase.PREPARE, NodeStatus.FAILURE, names("n2"), reasons={NodeName("n2"): "no disk"})
+    assert folded.facts == (PhaseRunning(A, Phase.PREPARE, 1), failed)
     assert [watch.done for watch in state.watches.values()] == [()]
+
+
+def test_a_reason_that_was_reported_once_is_kept_though_the_provisioner_forgets_it() -> None:
+    state = preparing()
+    poll(state, at(10), running("j", "", "n2", n2="no disk"))
+    folded = poll(state, at(40), ended("j", "n1", "n2"))
+    assert [fact.nodes for fact in of(folded.facts, NodesChanged) if isinstance(fact, NodesChanged)] == [names("n1")]
+
+
+def test_a_stop_replaces_neither_a_failure_nor_a_success_that_was_reported() -> None:
+    state = submit(begun({"a": "n1 n2 n3"}), "j").state
+    poll(state, at(10), running("j", "n1", "n2", n2="no disk"))
+    changes = [fact for fact in STEP.leave(state, "stopped") if isinstance(fact, NodesChanged)]
+    assert [(fact.status, fact.nodes) for fact in changes] == [
+        (NodeStatus.PREPARED, names("n1")),
+        (NodeStatus.FAILURE, names("n3")),
+    ]
+
+
+def test_at_the_limit_the_machines_show_which_node_hangs() -> None:
+    state = deploying({"a": "n1 n2 n3"})
+    poll(state, at(30), running("deploy-1"))
+    assert not question(state, at(429)).machines
+    assert question(state, at(430)).machines
+    shown = {"n1": "Deployed", "n2": "Deploying", "n3": "Deployed"}
+    folded = poll(state, at(430), running("deploy-1"), machines=shown)
+    (changed,) = [fact for fact in folded.facts if isinstance(fact, NodesChanged)]
+    limit = "limit 400 s since it started; job deploy-1 may still be working"
+    assert changed.reasons == {NodeName(node): f"Fake shows it as {label}; {limit}" for node, label in shown.items()}
+    (noted,) = [fact for fact in folded.facts if isinstance(fact, Noted)]
+    assert "deploy of group a: n2 Deploying, n1, n3 Deployed; " in noted.text
+    assert "Next: `shipyard get site-statuses`" in noted.text
+
+
+def test_a_limit_that_strikes_between_question_and_answer_is_judged_by_the_next_poll() -> None:
+    state = deploying({"a": "n1"})
+    poll(state, at(30), running("deploy-1"))
+    asked = question(state, at(429))
+    folded = STEP.fold(state, asked, Answers({JobId("deploy-1"): running("deploy-1")}, None), at(430))
+    assert (folded.facts, folded.wait_until) == ((), at(430))
+
+
+def test_machines_that_cannot_be_listed_keep_no_timeout_waiting() -> None:
+    state = deploying({"a": "n1"})
+    poll(state, at(30), running("deploy-1"))
+    folded = STEP.fold(state, question(state, at(430)), SILENCE, at(430))
+    assert [fact.reason for fact in folded.facts if isinstance(fact, NodesChanged)] == ["timeout"]
 
 
 @pytest.mark.parametrize("mode", [STREAM, Mode(max_nodes_in_flight=3)], ids=["as prepared", "bounded"])

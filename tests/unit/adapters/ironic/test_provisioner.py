@@ -478,3 +478,41 @@ def test_work_on_the_site_is_found_unless_it_is_known(port: IronicProvisioner) -
     assert port.find(MARKER, verify, intended_at=NOW) == job
     assert port.find(MARKER, verify, intended_at=NOW, known={job}) is None
     port.abort(job, verify)
+
+
+# Reasons
+
+HISTORY = [
+    {"created_at": "2026-03-02T09:00:00+00:00", "severity": "ERROR", "event": "the failure of last week"},
+    {"created_at": "2026-03-02T11:59:58+00:00", "severity": "INFO", "event": "deployment began"},
+    {"created_at": "2026-03-02T11:59:59+00:00", "severity": "ERROR", "event": "no disk"},
+    {"created_at": "2026-03-02T12:05:00.5", "severity": "ERROR", "event": "power sync failed"},
+]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (Answer(200, {"history": HISTORY}), "n1 is clean failed: no disk"),
+        (Answer(200, {"history": []}), "n1 is clean failed: Ironic gives no reason"),
+        (no(404), "n1 is clean failed: Ironic gives no reason"),
+        (no(500), "n1 is clean failed: Ironic gives no reason"),
+    ],
+)
+def test_a_reason_that_ironic_has_cleared_is_read_from_the_history(
+    ironic: Peer, start: Start, answer: Answer, reason: str
+) -> None:
+    failed = node(
+        "clean failed", mark={"tried": {"provide": "before"}}, provision_updated_at="2026-03-02T12:00:00+00:00"
+    )
+    ironic.on("GET /v1/nodes", listed(failed))
+    ironic.on("GET /v1/nodes/u1/history", answer)
+    assert start().report(JOB, work(PREPARE)).reasons == {N1: reason}
+    assert len(ironic.asked("GET /v1/nodes/u1/history")) <= 3
+
+
+def test_the_history_is_not_asked_for_where_ironic_gives_the_reason(ironic: Peer, start: Start) -> None:
+    failed = node("clean failed", mark={"tried": {"provide": "before"}}, last_error="no disk")
+    ironic.on("GET /v1/nodes", listed(failed))
+    assert start().report(JOB, work(PREPARE)).reasons == {N1: "n1 is clean failed: no disk"}
+    assert ironic.asked("GET /v1/nodes/u1/history") == []

@@ -1,0 +1,64 @@
+"""Polling the peers of a rollout: the jobs at the provisioner, the cluster, acceptance tasks, and late machines."""
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TypeVar
+
+from shipyard_api.actions.steps import job_watch
+from shipyard_api.actions.steps.rollout_messages import Answers, PollJobs
+from shipyard_api.actions.steps.software.task_item import Results, TaskItem
+from shipyard_api.domain.drift.sightings import SeenMember
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.cluster import Cluster
+from shipyard_api.ports.errors import PeerError, Refused
+from shipyard_api.ports.provisioner import Provisioner, Reports
+from shipyard_api.ports.state.store import Store
+from shipyard_api.workflow.step import Trouble
+
+LOG = logging.getLogger(__name__)
+
+_Answer = TypeVar("_Answer")
+
+
+def answers(
+    question: PollJobs, store: Store, provisioner: Provisioner, cluster: Cluster | None, tasks: TaskItem
+) -> Answers:
+    """Return what the peers answer; raises only if none does. Machines that cannot be listed have no label."""
+    errors: list[PeerError] = []
+
+    def asked(ask: Callable[[], _Answer]) -> _Answer | Trouble:
+        try:
+            return ask()
+        except PeerError as error:
+            errors.append(error)
+            return Trouble.of(error)
+
+    reports: Reports | Trouble = {}
+    readiness: Mapping[NodeName, SeenMember] | Trouble | None = None
+    if question.jobs:
+        reports = asked(lambda: job_watch.with_owners(store, provisioner.reports(question.jobs)))
+    if question.joining:
+        readiness = asked(lambda: _readiness(cluster, question.joining))
+    accepted: dict[str, Results | Trouble] = {}
+    for look in question.accepting:
+        accepted[look.work.marker] = asked(partial(tasks.ask, look))
+    machines = asked(lambda: _labels(provisioner)) if question.machines else None
+    questions = sum(map(bool, (question.jobs, question.joining, question.machines))) + len(question.accepting)
+    if errors and len(errors) == questions:
+        raise errors[0]
+    if isinstance(reports, Mapping):
+        errors += [one for one in reports.values() if isinstance(one, PeerError)]
+    for one in errors:
+        LOG.warning("peer in trouble", extra={"trouble": str(one)})
+    return Answers(reports, readiness, accepted, {} if isinstance(machines, Trouble) else machines)
+
+
+def _readiness(cluster: Cluster | None, nodes: tuple[NodeName, ...]) -> Mapping[NodeName, SeenMember]:
+    if cluster is None:
+        raise Refused("Kubernetes", "readiness", "this worker is configured with no cluster ([kubernetes])")
+    return cluster.readiness(nodes)
+
+
+def _labels(provisioner: Provisioner) -> Mapping[str, str]:
+    return {one.name.lower(): one.status for one in provisioner.conditions()}
