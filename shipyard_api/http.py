@@ -10,14 +10,15 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from urllib.parse import quote, urlsplit
 
 from shipyard_api.http_failures import describe_failure
-from shipyard_api.ports.errors import Busy, PeerError, Unavailable
+from shipyard_api.peer_restarts import EXPLANATION, PeerRestarts
+from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.scrubbing import Scrubber
 from shipyard_api.telemetry import NO_ANSWER, Kind, observed, of_status
 
@@ -43,7 +44,8 @@ Params = Mapping[str, str] | Sequence[tuple[str, str]]
 class Response:
     """A complete answer. ``headers`` has lower-case names; ``system`` and ``operation`` are for error texts.
 
-    ``scrubber`` removes secrets from its texts before they are shown.
+    ``scrubber`` removes secrets from its texts before they are shown. ``restarting``: it refuses what the peer granted
+    a moment ago (``peer_restarts``), which ``refusal`` takes for silence.
     """
 
     status: int
@@ -52,6 +54,7 @@ class Response:
     system: str = ""
     operation: str = ""
     scrubber: Scrubber = field(default_factory=Scrubber, repr=False, compare=False)
+    restarting: bool = field(default=False, compare=False)
 
     @property
     def ok(self) -> bool:
@@ -99,7 +102,8 @@ class Response:
 class RequestOptions(TypedDict, total=False):
     """Options of a request: ``json`` or ``body``, not both; ``marker`` is only for errors.
 
-    ``is_wanted``: asked every ``every`` seconds (4) of a wait for the answer; False ends it with Unavailable.
+    ``public``: it is answered to every caller, so its answer proves no rights. ``is_wanted``: asked every ``every``
+    seconds (4) of a wait for the answer; False ends it with Unavailable.
     """
 
     params: Params
@@ -107,6 +111,7 @@ class RequestOptions(TypedDict, total=False):
     body: bytes
     headers: Headers
     marker: str
+    public: bool
     is_wanted: Callable[[], bool]
     every: float
 
@@ -120,6 +125,7 @@ class HttpClient:
     redirects are not followed. ``first_pause``: seconds before a second attempt, doubled for each further one.
     ``scrubber`` learns the tokens that are sent; give it other secrets beforehand. ``tls``: trust and client
     certificate instead of ``verify``; certificates must be for ``server_name``, or the address without one.
+    ``restarts``: shared by clients of the same peer that have the same credentials.
     """
 
     def __init__(
@@ -139,6 +145,7 @@ class HttpClient:
         verify: bool | str = True,
         tls: "ssl.SSLContext | None" = None,
         server_name: str = "",
+        restarts: PeerRestarts | None = None,
     ) -> None:
         self.base_url = checked_base(base_url)
         self.system = system
@@ -151,6 +158,7 @@ class HttpClient:
         self._pauses = [first_pause * 2**attempt for attempt in range(read_attempts - 1)]
         self._verify = verify
         self._tls = (tls, server_name)
+        self._restarts = restarts or PeerRestarts()
         self._local = threading.local()
         self._sessions: weakref.WeakSet[requests.Session] = weakref.WeakSet()
         self._lock = threading.Lock()
@@ -229,7 +237,10 @@ class HttpClient:
             seen.outcome = NO_ANSWER
             answer = self._exchange(call)
             seen.outcome = of_status(answer.status)
-            return answer
+            if call.options.get("public"):
+                return answer
+            restarting = self._restarts.may_restart(answer.status, f"{call.method} {call.url}", right=call.method)
+            return replace(answer, restarting=restarting)
 
     def _exchange(self, call: "_Call") -> Response:
         from requests import RequestException
@@ -322,6 +333,17 @@ def segment(text: str) -> str:
 def refuses_us(status: int) -> bool:
     """Return whether a refusal is due to our credentials or our address, and not to the contents of the request."""
     return 300 <= status < 400 or status in _OF_EVERY_REQUEST
+
+
+def refusal(
+    answer: Response, detail: str, *, marker: str = "", code: int | None = None, said: str = ""
+) -> Refused | Unavailable:
+    """Return the error for an answer that rejects the request; from a peer that may be restarting it is none."""
+    system, operation = answer.system, answer.operation
+    if answer.restarting:
+        return Unavailable(system, operation, f"{detail}; {EXPLANATION}", marker=marker)
+    whole_site = refuses_us(answer.status)
+    return Refused(system, operation, detail, marker=marker, code=code, said=said, whole_site=whole_site)
 
 
 def busy(answer: Response) -> bool:

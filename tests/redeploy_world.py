@@ -24,6 +24,7 @@ from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
 from shipyard_api.domain.actions import ENDED, ActionName, RunState, StepId
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
+from shipyard_api.domain.teardown_progress import teardowns
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
@@ -119,6 +120,19 @@ class RedeployWorld(SimulatedWorld):
         headers = {"Content-Type": "application/merge-patch+json"}
         with urlopen(Request(f"{self.apiserver.url}/api/v1/nodes/{node}", body, headers, method="PATCH")):
             pass
+
+    def refuse_at_kubernetes(self, status: int | None) -> None:
+        """Let the API server answer every request with this status, as one that is starting does; None: no more."""
+        fault = {"method": "*", "path": "*", "action": "error", "status": status}
+        body = json.dumps([fault] if status else []).encode()
+        with urlopen(Request(f"{self.apiserver.url}/simulator/faults", body, method="POST")):
+            pass
+
+    def teardown_waits(self) -> Sequence[str]:
+        """Return what the nodes that are taken down wait for, as the API shows it."""
+        with self.store().begin() as tx:
+            at_work = teardowns(tx.journal.entries(self.action))
+        return [reason for one in at_work for reason in one.waits_for]
 
     def ticks(self, chosen: int, happens: Callable[[], None]) -> Ticks:
         """Return the checkpoints of a worker, at one of which something happens."""

@@ -281,7 +281,7 @@ class Attempts(Generic[C]):
         rows = self._rows(tx)
         if isinstance(outcome, PeerError):
             LOG.warning("peer in trouble", extra={**claim.log_fields, "trouble": str(outcome)})
-            if claim.intent is not None and self._keep_trying(claim.intent, outcome, now):
+            if claim.intent is not None and self._keep_trying(attempt.unit, claim.intent, outcome, now):
                 until = now + timedelta(seconds=self._pause_after(outcome))
                 awaited = attempt.unit.awaits(attempt.state, attempt.asked) or Awaited(outcome.system, "")
                 awaited = replace(awaited, last_answer=str(outcome), deadline=claim.intent.give_up_at)
@@ -332,8 +332,10 @@ class Attempts(Generic[C]):
                 rows.intend(attempt.claim, replace(intent, attempted_at=self._clock.now()))
             return holds, self._clock.monotonic()
 
-    def _keep_trying(self, intent: Intent, error: PeerError, now: datetime) -> bool:
+    def _keep_trying(self, unit: AnyUnit, intent: Intent, error: PeerError, now: datetime) -> bool:
         """Return whether an effect stays intended: its outcome is unknown, and there is time left to find out."""
+        if intent.repeatable and unit.judges_silence:
+            return False
         return not isinstance(error, Refused) and now < intent.give_up_at
 
     def _pause_after(self, error: PeerError) -> float:

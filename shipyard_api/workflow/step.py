@@ -133,9 +133,12 @@ class Unit(ABC, Generic[State, Question, Effect, Report]):
     """A durable state machine: what steps and work items have in common.
 
     ``version`` is the state version that this release writes; it reads that one and every earlier one.
+    ``judges_silence``: a repeatable effect without an answer is folded at once as ``Trouble``, so that the unit says
+    what it waits for, and decides again; otherwise the engine repeats it until its time is over.
     """
 
     version: ClassVar[int] = 1
+    judges_silence: ClassVar[bool] = False
 
     @abstractmethod
     def load_state(self, stored: Json) -> State:

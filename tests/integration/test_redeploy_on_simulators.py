@@ -131,6 +131,30 @@ def test_labels_of_the_design_are_set_by_drydock_or_in_kubernetes(world: Redeplo
             world.create(ActionName.RELABEL_NODES, target_nodes="n1")
 
 
+@pytest.mark.parametrize("world", ["drydock"], indirect=True)
+def test_an_api_server_that_restarts_in_a_drain_is_waited_for_and_is_shown(world: RedeployWorld) -> None:
+    """It answers 403 to everything while it loads its rights again."""
+    world.create(REDEPLOY, target_nodes="n1")
+    begun: list[float] = []
+    shown: list[str] = []
+
+    def restart() -> None:
+        if not begun and "cordoned n1" in world.story():
+            begun.append(world.clock.monotonic())
+            world.refuse_at_kubernetes(403)
+        if begun and len(shown) < 1:
+            shown.extend(world.teardown_waits())
+        elif begun and world.clock.monotonic() - begun[0] > 30:
+            world.refuse_at_kubernetes(None)
+
+    world.run(world.worker(), restart)
+
+    assert world.state() is RunState.SUCCESS, world.told()
+    assert world.story() == story("drydock")
+    assert "answered 403" in shown[0]
+    assert "it may be restarting" in shown[0]
+
+
 @pytest.mark.crash
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(

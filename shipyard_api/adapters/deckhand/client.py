@@ -8,7 +8,7 @@ from typing import Any
 
 from shipyard_api import request_context
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.http import HttpClient, Params, RequestOptions, Response, retry_after, segment
+from shipyard_api.http import HttpClient, Params, RequestOptions, Response, refusal, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Purpose, Refused, Unavailable
 from shipyard_api.yaml_stream import Limits, YamlFault, read_documents, write_documents
 
@@ -257,6 +257,8 @@ def _fault(answer: Response) -> PeerError:
     if answer.status == 429:
         pause = retry_after(answer.headers, now=datetime.now(UTC))
         return Busy(SYSTEM, answer.operation, _said(answer), retry_after=pause)
+    if answer.restarting and not kind_of(_status(answer)):
+        return refusal(answer, _said(answer))
     kind = Refused if answer.status < 500 and answer.status != 408 else Unavailable
     code = None if answer.status in _LATER else answer.status
     return kind(SYSTEM, answer.operation, _said(answer), code=code, said=_text(answer) or "without a reason")

@@ -9,7 +9,8 @@ from typing import Any
 
 from shipyard_api import request_context
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.http import HttpClient, Params, Response, busy, refuses_us, retry_after, segment
+from shipyard_api.http import HttpClient, Params, Response, busy, refusal, retry_after, segment
+from shipyard_api.peer_restarts import PeerRestarts
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, Marker
 from shipyard_api.scrubbing import Scrubber
@@ -48,7 +49,7 @@ class DrydockClient:
         sleep: Callable[[float], None] = time.sleep,
         verify: bool | str = True,
     ) -> None:
-        self.scrubber = Scrubber()
+        self.scrubber, restarts = Scrubber(), PeerRestarts()
 
         def http(read_timeout: float) -> HttpClient:
             return HttpClient(
@@ -62,6 +63,7 @@ class DrydockClient:
                 first_pause=read_pause,
                 max_body=LARGEST_TASK_LIST,
                 verify=verify,
+                restarts=restarts,
             )
 
         self._quick = http(poll_timeout)
@@ -75,7 +77,7 @@ class DrydockClient:
 
     def check_health(self) -> None:
         """Return if Drydock is healthy. Every call leaves one finished ``noop`` task in Drydock's list."""
-        answer = self._send(self._quick, "GET", "health")
+        answer = self._send(self._quick, "GET", "health", public=True)
         if answer.status == 503:
             raise Unavailable(SYSTEM, "GET /health", "unhealthy (503): it cannot use its database")
         if not answer.ok:
@@ -168,6 +170,7 @@ class DrydockClient:
         body: JsonObject | None = None,
         marker: str = "",
         latest: float = math.inf,
+        public: bool = False,
     ) -> Response:
         """Return the answer to a request; it is sent again once if Drydock rejects the token.
 
@@ -177,11 +180,11 @@ class DrydockClient:
         if logged := context_marker(marker or headers.pop("X-Context-Marker", "")):
             headers["X-Context-Marker"] = logged
         self._in_time(f"{method} /{path}", latest, marker)
-        answer = http.send(method, path, params=params, json=body, headers=headers, marker=marker)
+        answer = http.send(method, path, params=params, json=body, headers=headers, marker=marker, public=public)
         if answer.status == 401:
             self._renew_token()
             self._in_time(f"{method} /{path}", latest, marker)
-            answer = http.send(method, path, params=params, json=body, headers=headers, marker=marker)
+            answer = http.send(method, path, params=params, json=body, headers=headers, marker=marker, public=public)
         return answer
 
     def _in_time(self, operation: str, latest: float, marker: str) -> None:
@@ -208,8 +211,7 @@ def _fault(answer: Response, marker: str = "") -> PeerError:
         return _busy(answer, marker)
     if answer.status >= 500 or answer.status == 408:
         return Unavailable(SYSTEM, answer.operation, _reason(answer), marker=marker)
-    ours = refuses_us(answer.status)
-    return Refused(SYSTEM, answer.operation, _reason(answer), marker=marker, whole_site=ours)
+    return refusal(answer, _reason(answer), marker=marker)
 
 
 def _busy(answer: Response, marker: str = "") -> Busy:

@@ -11,7 +11,8 @@ from shipyard_api.adapters.etcd.translate import MemberList, MemberStatus, Unexp
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.teardown.etcd_documents import EtcdAccess
 from shipyard_api.domain.teardown.etcd_members import MemberId
-from shipyard_api.http import HttpClient, Response
+from shipyard_api.http import HttpClient, Response, refusal
+from shipyard_api.peer_restarts import PeerRestarts
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.etcd import MemberRemoval, NotEtcd
 from shipyard_api.scrubbing import Scrubber
@@ -30,10 +31,14 @@ _UNHEALTHY_CLUSTER = "unhealthy cluster"
 class EtcdClient:
     """The gateway at one address. ``seconds``: how long each call may take. Raises ValueError for an unusable address.
 
+    ``restarts``: of all clients of this address.
+
     Calls raise NotEtcd for an answer that is not etcd's, and else Busy, Refused or Unavailable.
     """
 
-    def __init__(self, url: str, access: EtcdAccess, tls: ssl.SSLContext | None, seconds: float) -> None:
+    def __init__(
+        self, url: str, access: EtcdAccess, tls: ssl.SSLContext | None, seconds: float, restarts: PeerRestarts
+    ) -> None:
         self.url = url
         self._http = HttpClient(
             url,
@@ -47,6 +52,7 @@ class EtcdClient:
             read_attempts=1,
             tls=tls,
             server_name=access.server_name,
+            restarts=restarts,
         )
 
     def __enter__(self) -> Self:
@@ -94,7 +100,7 @@ class EtcdClient:
     def _post(self, path: str, body: JsonObject) -> Response:
         """Return a successful answer; raise the error of any other."""
         answer = self._http.send("POST", f"v3/{path}", json=body)
-        if answer.status == 404 and _failure(answer) is None:
+        if answer.status == 404 and _failure(answer) is None and not answer.restarting:
             answer = self._http.send("POST", f"v3beta/{path}", json=body)  # until 3.3
         if answer.status == 200:
             return answer
@@ -102,6 +108,8 @@ class EtcdClient:
 
     def _error(self, answer: Response) -> PeerError:
         failure = _failure(answer)
+        if answer.restarting and failure is None:
+            return refusal(answer, f"{self._host} answered {answer.status}")
         if failure is None and answer.status in (502, 503, 504):
             return Unavailable(SYSTEM, answer.operation, f"{self._host} answered {answer.status}")
         if failure is None:

@@ -22,6 +22,7 @@ from shipyard_api.domain.teardown.etcd_members import (
     members_on,
 )
 from shipyard_api.http_failures import silent
+from shipyard_api.peer_restarts import PeerRestarts
 from shipyard_api.ports.errors import PeerError, Unavailable
 from shipyard_api.ports.etcd import MemberRemoval, NotEtcd
 from shipyard_api.request_context import propagated
@@ -38,13 +39,16 @@ _ROUNDS = 2  # a list from the best member may name members that an outdated lis
 
 
 class EtcdGateway:
-    """All etcd clusters of a site. Keeps nothing between calls; may be shared by threads."""
+    """All etcd clusters of a site. Keeps nothing of them between calls; may be shared by threads."""
+
+    def __init__(self) -> None:
+        self._restarts: dict[str, PeerRestarts] = {}
 
     def look(self, access: EtcdAccess, *, node: NodeName | None = None, addresses: Collection[str] = ()) -> EtcdCluster:
         """Return the cluster (``ports.etcd.Etcd.look``), within its timeout and two seconds."""
         pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="etcd")
         try:
-            return _Look(access, tls_context(access), pool, node, addresses).run()
+            return _Look(access, tls_context(access), pool, node, addresses, self._restarts).run()
         finally:
             # A thread ends with its request, which has a deadline of its own.
             pool.shutdown(wait=False, cancel_futures=True)
@@ -52,33 +56,32 @@ class EtcdGateway:
     def transfer_leadership(self, access: EtcdAccess, cluster: EtcdCluster, to: MemberId) -> None:
         """Request that the leader hands over (``ports.etcd.Etcd.transfer_leadership``)."""
         leaders = [member for member in cluster.members if member.leader]
-        _first_reached(access, leaders, lambda client: client.transfer_leadership(to))
+        self._first_reached(access, leaders, lambda client: client.transfer_leadership(to))
 
     def remove(
         self, access: EtcdAccess, cluster: EtcdCluster, member: MemberId, leaving: Collection[MemberId]
     ) -> MemberRemoval:
         """Remove a member (``ports.etcd.Etcd.remove``)."""
-        return _first_reached(access, ask_order(cluster, leaving), lambda client: client.remove(member))
+        return self._first_reached(access, ask_order(cluster, leaving), lambda client: client.remove(member))
 
-
-def _first_reached(access: EtcdAccess, members: Iterable[EtcdMember], ask: Callable[[EtcdClient], T]) -> T:
-    """Return the answer of the first member that the request could be sent to."""
-    tls, deadline = tls_context(access), time.monotonic() + access.request_timeout
-    unsent: PeerError = Unavailable(SYSTEM, access.name, "the cluster has no member to send it to", sent=False)
-    for url in (url for member in members for url in member.client_urls[:_MOST_URLS]):
-        left = deadline - time.monotonic()
-        if left <= 0:
-            break
-        try:
-            with EtcdClient(url, access, tls, left) as client:
-                return ask(client)
-        except ValueError:
-            continue  # an address that nothing can be sent to, such as a socket's
-        except Unavailable as error:
-            if error.sent:
-                raise
-            unsent = error
-    raise unsent
+    def _first_reached(self, access: EtcdAccess, members: Iterable[EtcdMember], ask: Callable[[EtcdClient], T]) -> T:
+        """Return the answer of the first member that the request could be sent to."""
+        tls, deadline = tls_context(access), time.monotonic() + access.request_timeout
+        unsent: PeerError = Unavailable(SYSTEM, access.name, "the cluster has no member to send it to", sent=False)
+        for url in (url for member in members for url in member.client_urls[:_MOST_URLS]):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                break
+            try:
+                with EtcdClient(url, access, tls, left, self._restarts.setdefault(url, PeerRestarts())) as client:
+                    return ask(client)
+            except ValueError:
+                continue  # an address that nothing can be sent to, such as a socket's
+            except Unavailable as error:
+                if error.sent:
+                    raise
+                unsent = error
+        raise unsent
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +108,9 @@ class _Look:
         pool: ThreadPoolExecutor,
         node: NodeName | None,
         addresses: Collection[str],
+        restarts: dict[str, PeerRestarts],
     ) -> None:
-        self._access, self._tls, self._pool = access, tls, pool
+        self._access, self._tls, self._pool, self._restarts = access, tls, pool, restarts
         self._node, self._addresses = node, addresses
         self._began = time.monotonic()
 
@@ -240,7 +244,8 @@ class _Look:
             return None
 
     def _client(self, url: str, seconds: float) -> EtcdClient:
-        return EtcdClient(url, self._access, self._tls, max(seconds, 0.001))
+        restarts = self._restarts.setdefault(url, PeerRestarts())
+        return EtcdClient(url, self._access, self._tls, max(seconds, 0.001), restarts)
 
     def _on_node(self, members: Collection[EtcdMember]) -> Collection[str]:
         if self._node is None:

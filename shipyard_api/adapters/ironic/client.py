@@ -17,7 +17,7 @@ from shipyard_api.http import (
     RequestOptions,
     Response,
     busy,
-    refuses_us,
+    refusal,
     retry_after,
     segment,
 )
@@ -136,7 +136,9 @@ class IronicClient:
     def node(self, node: str, fields: Sequence[str]) -> JsonObject | None:
         """Return these fields of one node, or None if none is visible to our user."""
         answer = self._send("GET", f"v1/nodes/{segment(node)}", params={"fields": ",".join(fields)})
-        return None if answer.status == 404 else _expected(answer).object()
+        # A 404 of a gateway, without Ironic's words, says nothing about the node.
+        is_gone = answer.status == 404 and not (answer.restarting and not _text(answer))
+        return None if is_gone else _expected(answer).object()
 
     def history(self, node: str) -> list[JsonObject]:
         """Return the entries of a node's history, oldest first; none from an Ironic that keeps no history."""
@@ -184,7 +186,7 @@ class IronicClient:
             return self._http
 
     def _negotiated(self) -> int:
-        answer = _expected(self._authenticated("GET", "v1"))
+        answer = _expected(self._authenticated("GET", "v1", public=True))
         lowest, highest = (_minor(answer.headers.get(f"x-openstack-ironic-api-{end}-version")) for end in _ENDS)
         if lowest is None or highest is None:
             detail = "the answer names no API versions; check that the address is Ironic's"
@@ -200,9 +202,11 @@ class IronicClient:
     def _change(self, method: str, path: str, body: object = None) -> Reply:
         """Return Ironic's answer to a change. Raises Unavailable if its outcome is unknown."""
         answer = self._send(method, path, body=body)
-        if answer.status in _UNKNOWN_OUTCOME or answer.status == 429:
+        text = "" if answer.ok else _text(answer)
+        # Refusals in Ironic's words are about the node; those of a gateway are not.
+        if answer.status in _UNKNOWN_OUTCOME or answer.status == 429 or (answer.restarting and not text):
             raise _fault(answer)
-        return Reply(answer.status, "" if answer.ok else _text(answer))
+        return Reply(answer.status, text)
 
     def _send(self, method: str, path: str, *, params: Params = (), body: object = None) -> Response:
         """Return the answer. A request rejected for its token or its version is sent again once."""
@@ -252,7 +256,7 @@ def _fault(answer: Response) -> PeerError:
         return _busy(answer)
     if answer.status >= 500 or answer.status == 408:
         return Unavailable(SYSTEM, answer.operation, detail)
-    return Refused(SYSTEM, answer.operation, detail, whole_site=refuses_us(answer.status))
+    return refusal(answer, detail)
 
 
 def _busy(answer: Response) -> Busy:

@@ -153,11 +153,11 @@ def _fault(answer: http.Response, options: KeystoneOptions) -> PeerError:
     match answer.status:
         case 401:
             hint = "check the password and the user's role there"
-            return Refused(SYSTEM, operation, f"no token for {options.whose}; {hint} ({detail})", whole_site=True)
+            return http.refusal(answer, f"no token for {options.whose}; {hint} ({detail})")
         case 403:
-            return Refused(SYSTEM, operation, f"no token for {options.whose} ({detail})", whole_site=True)
+            return http.refusal(answer, f"no token for {options.whose} ({detail})")
         case 404:
-            return Refused(SYSTEM, operation, f"no Identity API v3 at this address ({detail})", whole_site=True)
+            return http.refusal(answer, f"no Identity API v3 at this address ({detail})")
         case 429:
             return Busy(SYSTEM, operation, detail, retry_after=http.retry_after(answer.headers, now=datetime.now(UTC)))
         case status if status >= _UNKNOWN_OUTCOME or status == 408:

@@ -10,6 +10,7 @@ from shipyard_api.adapters.kubernetes.exchange import LONGEST_TEXT, SYSTEM, Answ
 from shipyard_api.adapters.kubernetes.rights import needed_right
 from shipyard_api.adapters.kubernetes.translate import one_line
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.peer_restarts import EXPLANATION
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.scrubbing import Scrubber
 
@@ -85,6 +86,8 @@ class KubernetesClient:
         said = f"answered {status}: {text}" if text else f"answered {status} without a reason"
         if status == 429 or (status == 503 and "retry-after" in answer.headers):
             return Busy(SYSTEM, operation, said, retry_after=answer.retry_after)
+        if answer.restarting:
+            return Unavailable(SYSTEM, operation, f"{said}; {EXPLANATION}")
         if status == 403 and (right := needed_right(answer.request.method, answer.request.path)):
             said = f"{said}; Shipyard needs the right to {right}"
         if 400 <= status < 500 and status != 408:

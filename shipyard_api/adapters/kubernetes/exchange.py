@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -13,9 +13,11 @@ import httpx2
 from lightkube.core.exceptions import ConfigError
 
 from shipyard_api.adapters.kubernetes.access import Connection
+from shipyard_api.adapters.kubernetes.rights import needed_right
 from shipyard_api.adapters.kubernetes.translate import one_line
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.http import retry_after
+from shipyard_api.peer_restarts import PeerRestarts
 from shipyard_api.ports.errors import PeerError, Unavailable
 from shipyard_api.scrubbing import Scrubber
 from shipyard_api.telemetry import NO_ANSWER, Kind, observed, of_status
@@ -47,12 +49,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer. ``headers`` has lower-case names."""
+    """A whole answer. ``headers`` has lower-case names. ``restarting``: as for ``http.Response``."""
 
     request: Request
     status: int
     headers: Mapping[str, str]
     body: bytes
+    restarting: bool = False
 
     def object(self) -> JsonObject:
         """Return the body, which must be a JSON object. Raises Unavailable if it is not."""
@@ -137,6 +140,7 @@ class Exchange:
     ) -> None:
         self._connection, self._scrubber = connection, scrubber
         self._connect_timeout, self._read_timeout = connect_timeout, read_timeout
+        self._restarts = PeerRestarts()
 
     def send(self, request: Request) -> Answer:
         """Send it once and return the answer, whatever its status. Raises Unavailable without a whole one."""
@@ -145,7 +149,10 @@ class Exchange:
             seen.outcome = NO_ANSWER
             answer = self._send(request)
             seen.outcome = of_status(answer.status)
-            return answer
+            right = needed_right(request.method, request.path)
+            if right is None:
+                return answer
+            return replace(answer, restarting=self._restarts.may_restart(answer.status, request.operation, str(right)))
 
     def _send(self, request: Request) -> Answer:
         limit = 2 * self._read_timeout if request.seconds is None else request.seconds

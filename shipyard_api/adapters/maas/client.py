@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from urllib.parse import urlencode
 
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.http import HttpClient, Params, Response, refuses_us, retry_after, segment
+from shipyard_api.http import HttpClient, Params, RequestOptions, Response, refusal, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.scrubbing import Scrubber
 
@@ -70,7 +70,7 @@ class MaasClient:
 
     def version(self) -> str:
         """Return the version of MAAS; needs no authentication."""
-        return str(_expected(self._read("version/")).object().get("version"))
+        return str(_expected(self._signed("GET", "version/", public=True)).object().get("version"))
 
     def whoami(self) -> JsonObject:
         """Return the user of the API key: ``username``, ``is_superuser``."""
@@ -174,12 +174,21 @@ class MaasClient:
         body = urlencode(fields).encode() if method == "POST" else b""
         return self._signed(method, path, body=body, marker=marker)
 
-    def _signed(self, method: str, path: str, *, params: Params = (), body: bytes = b"", marker: str = "") -> Response:
+    def _signed(
+        self, method: str, path: str, *, params: Params = (), body: bytes = b"", marker: str = "", public: bool = False
+    ) -> Response:
         """Return the answer to a request; it is sent again once if MAAS rejects the signature."""
         headers = _FORM if body else {}
-        answer = self._http.send(method, path, params=params, body=body, headers=headers, marker=marker)
+        options: RequestOptions = {
+            "params": params,
+            "body": body,
+            "headers": headers,
+            "marker": marker,
+            "public": public,
+        }
+        answer = self._http.send(method, path, **options)
         if answer.status == 401:
-            answer = self._http.send(method, path, params=params, body=body, headers=headers, marker=marker)
+            answer = self._http.send(method, path, **options)
         return answer
 
 
@@ -216,7 +225,7 @@ def _fault(answer: Response, marker: str) -> PeerError:
         return WrongState(SYSTEM, answer.operation, detail, marker=marker)
     if answer.status >= 500 or answer.status == 408:
         return Unavailable(SYSTEM, answer.operation, detail, marker=marker)
-    return Refused(SYSTEM, answer.operation, detail, marker=marker, whole_site=refuses_us(answer.status))
+    return refusal(answer, detail, marker=marker)
 
 
 def _event_id(event: JsonObject) -> int:

@@ -12,8 +12,9 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.etcd_health import Health
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import Operation
-from shipyard_api.http import HttpClient, RequestOptions, Response, segment
+from shipyard_api.http import HttpClient, RequestOptions, Response, refusal, segment
 from shipyard_api.http_failures import silent
+from shipyard_api.peer_restarts import PeerRestarts
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.teardown_service import NodeNotFound, NoTeardownApi, ServiceReport
 from shipyard_api.scrubbing import Scrubber
@@ -65,14 +66,14 @@ class PromenadeTeardown:
         self._base_url, self._connect_timeout = base_url, connect_timeout
         self._token, self._renew_token = token, renew_token
         self._ask_every, self._first_pause = ask_every, first_pause
-        self._scrubber = Scrubber()
+        self._scrubber, self._restarts = Scrubber(), PeerRestarts()
         self._client(CHECK_TIME)  # raises ValueError for an unusable address
 
     def check_available(self, node: NodeName) -> None:
         """Return if the teardown API exists; raise NoTeardownApi if not. Changes nothing (contract, 5.3)."""
         answer = self._send(CHECK_TIME, "OPTIONS", f"nodes/{segment(node)}/drain", {})
         if answer.status == 404 and not _is_about_a_node(read_status(answer)):
-            raise self._no_api(answer)
+            raise self._refused(answer) if answer.restarting else self._no_api(answer)
         if answer.status in (401, 403, 417):
             raise self._refused(answer)
         if answer.status >= 500:
@@ -151,20 +152,23 @@ class PromenadeTeardown:
             connect_timeout=self._connect_timeout,
             read_timeout=seconds,
             total_timeout=seconds,
+            restarts=self._restarts,
         )
 
     def _failure(self, answer: Response) -> Refused | Unavailable:
         status = read_status(answer)
         if answer.status == 404 and _is_about_a_node(status):
             return NodeNotFound(SYSTEM, answer.operation, self._detail(answer, status), code=404, said=str(status))
-        if answer.status in (404, 405):
+        if answer.status in (404, 405) and not answer.restarting:
             return self._no_api(answer)
         if answer.status < 500 or status.reason in _FAILED:
             return self._refused(answer)
         return Unavailable(SYSTEM, answer.operation, self._detail(answer, status))
 
-    def _refused(self, answer: Response) -> Refused:
+    def _refused(self, answer: Response) -> Refused | Unavailable:
         status = read_status(answer)
+        if answer.restarting:
+            return refusal(answer, self._detail(answer, status))
         return Refused(
             SYSTEM,
             answer.operation,

@@ -46,6 +46,7 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
     """
 
     version: ClassVar[int] = NodeState.version
+    judges_silence: ClassVar[bool] = True
 
     parts: Mapping[Operation, Part[Any]]
     read_history: Callable[[NodeName], tuple[bool, bool]]

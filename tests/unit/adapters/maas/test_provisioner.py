@@ -492,11 +492,11 @@ def test_a_bad_key_is_refused(maas: Maas) -> None:
         provisioner(maas).check_health()
 
 
-def test_verifying_a_site_with_a_bad_key_fails(maas: Maas) -> None:
+def test_verifying_a_site_whose_maas_refuses_us_fails(maas: Maas) -> None:
     mine = work(Operation.VERIFY_SITE)
     maas.knows(mine)
     maas.peer.on("GET /version/", Answer(200, {"version": "3.5"}))
-    maas.peer.on("GET /users/", Answer(401, b"Authorization Error: Invalid API key."))
+    maas.peer.on("GET /users/", Answer(400, b"Authorization Error: Invalid API key."))
     report = provisioner(maas).report(JOB, mine)
     assert (report.state, report.ok) == (JobState.ENDED, False)
     assert "Invalid API key" in report.message
