@@ -7,7 +7,7 @@ import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -113,6 +113,12 @@ class RedeployWorld(SimulatedWorld):
         self.since = self.clock.now()
         self.action = create(request, Caller("tester", frozenset({"admin"}), str(uuid.uuid4()))).action.id
         self.make_due()
+
+    def leave(self, *nodes: str) -> None:
+        """Commit the design without these servers."""
+        rest = [name for name in self.site.nodes if name not in nodes]
+        self.site = replace(self.site, nodes={name: self.site.nodes[name] for name in rest})
+        self._commit([group_entry("all", selectors=[{"node_names": rest}])])
 
     def label(self, node: str, **labels: str) -> None:
         """Set labels, as an operator does."""

@@ -7,6 +7,7 @@ from shipyard_api.actions import (
     node_operation,
     redeploy_server,
     relabel_nodes,
+    remove_server,
     service_server,
     test_site,
     update_site,
@@ -42,6 +43,7 @@ def catalog(
         relabel_nodes.definition(parts),
         service_server.definition(parts, teardown),
         redeploy_server.definition(parts, teardown),
+        remove_server.definition(parts, teardown),
         node_operation.definition(teardown),
     ]
     return {definition.name: definition for definition in definitions}

@@ -26,12 +26,12 @@ def definition(parts: SiteParts, teardown: TeardownParts) -> Definition:
         found: list[AnyStep] = [*parts.validation()]
         rebuild = bool(inputs.get("rebuild"))
         for number, nodes in enumerate(batches(inputs)):
-            found.append(teardown.check(_numbered(CHECK_TEARDOWN, number), nodes, inputs))
+            found.append(teardown.check(numbered(CHECK_TEARDOWN, number), nodes, inputs))
             if teardown.drains or not rebuild:
-                found.append(teardown.nodes(_numbered(DESTROY_NODES, number), nodes, inputs))
+                found.append(teardown.nodes(numbered(DESTROY_NODES, number), nodes, inputs))
             if number == 0:
                 found += [parts.verify_site(), parts.prepare_site()]
-            step, group = _numbered(PREPARE_AND_DEPLOY_NODES, number), _numbered(TARGET_GROUP, number)
+            step, group = numbered(PREPARE_AND_DEPLOY_NODES, number), numbered(TARGET_GROUP, number)
             found.append(parts.prepare_and_deploy_nodes(step, nodes, group, rebuild=rebuild))
         return tuple(found)
 
@@ -45,6 +45,6 @@ def batches(inputs: Json) -> Sequence[tuple[NodeName, ...]]:
     return [targets[start : start + size] for start in range(0, len(targets), size)]
 
 
-def _numbered(name: str, number: int) -> StepId:
+def numbered(name: str, number: int) -> StepId:
     """Return the id of a step or group of this batch; scripts know the ids of the first one."""
     return StepId(name if number == 0 else f"{name}.{number + 1}")

@@ -21,7 +21,7 @@ from shipyard_api.actions.steps.teardown.teardown_nodes import PhaseOfTeardown, 
 from shipyard_api.domain.actions import ActionId, RunState, StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.findings import Finding, error, info
+from shipyard_api.domain.findings import Finding, error, errors, info
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.teardown.etcd_documents import genesis_hosts, read_etcd_clusters
@@ -66,6 +66,18 @@ class TeardownParts:
 
         def ask(revision: int) -> Sequence[Finding]:
             found = self.findings(revision, nodes)
+            return overridden(found) if inputs.get("force") else found
+
+        return Check(step, ask, self.retry.give_up_after, self.retry.pause)
+
+    def check_removal(self, step: StepId, nodes: tuple[NodeName, ...], inputs: Json) -> Check:
+        """Return the step that checks whether these nodes may be torn down for good, each of them and all together."""
+
+        def ask(revision: int) -> Sequence[Finding]:
+            found = [*self.findings(revision, nodes)]
+            if self.drains and len(nodes) > 1 and not errors(found):
+                members = self._members(self._etcd_clusters(revision)[0], nodes)
+                found += check_teardown(NodeName(", ".join(nodes)), (), members)
             return overridden(found) if inputs.get("force") else found
 
         return Check(step, ask, self.retry.give_up_after, self.retry.pause)

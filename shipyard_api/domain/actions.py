@@ -18,14 +18,16 @@ BARE_GROUPS = ("preflight", "drydock_build")
 class ActionName(Enum):
     """The actions (contract: shipyard-actions, chapter 1).
 
-    ``service_server`` is ours: steps of a deploy template on servers that run (product, section 8). So is
-    ``node_operation``: one operation of a teardown on one node, called at an address of its own (seed 004).
+    Ours are ``service_server``, steps of a deploy template on servers that run (product, section 8), ``remove_server``,
+    a teardown without a deployment, and ``node_operation``, one operation of a teardown on one node, called at an
+    address of its own (seed 004).
     """
 
     DEPLOY_SITE = "deploy_site"
     UPDATE_SITE = "update_site"
     UPDATE_SOFTWARE = "update_software"
     REDEPLOY_SERVER = "redeploy_server"
+    REMOVE_SERVER = "remove_server"
     RELABEL_NODES = "relabel_nodes"
     SERVICE_SERVER = "service_server"
     TEST_SITE = "test_site"
@@ -42,12 +44,15 @@ EXCLUSIVE = frozenset(LISTED) - {ActionName.TEST_SITE}
 DEPLOYING = frozenset({ActionName.DEPLOY_SITE, ActionName.UPDATE_SITE, ActionName.REDEPLOY_SERVER})
 """Actions that deploy nodes, and with them the deploy steps of these nodes."""
 
+TEARING_DOWN = frozenset({ActionName.REDEPLOY_SERVER, ActionName.REMOVE_SERVER})
+"""Actions that take servers out of their cluster and may take etcd members out."""
+
 WITH_SOFTWARE = frozenset(
     {ActionName.DEPLOY_SITE, ActionName.UPDATE_SITE, ActionName.UPDATE_SOFTWARE, ActionName.TEST_SITE}
 )
 """Actions that run the task graph of the site, if it has one (product, section 7)."""
 
-LIMITED = frozenset({ActionName.REDEPLOY_SERVER, ActionName.NODE_OPERATION})
+LIMITED = TEARING_DOWN | {ActionName.NODE_OPERATION}
 """Actions with limits that can change while they run (``domain.teardown.limits``)."""
 
 
@@ -77,6 +82,7 @@ CHECKS: Mapping[ActionName, Checks] = {
     ActionName.UPDATE_SITE: _WHOLE_SITE,
     ActionName.UPDATE_SOFTWARE: Checks(DocumentChecks.CONFIGURATION, commits=True),
     ActionName.REDEPLOY_SERVER: _TARGETED,
+    ActionName.REMOVE_SERVER: _TARGETED,
     ActionName.RELABEL_NODES: _TARGETED,
     ActionName.SERVICE_SERVER: Checks(DocumentChecks.EVERYTHING),
     ActionName.TEST_SITE: Checks(DocumentChecks.NONE),

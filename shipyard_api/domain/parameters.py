@@ -31,23 +31,23 @@ _PARALLEL = 1_000
 
 _SITE = frozenset({CONTINUE_ON_FAIL, ALLOW_INTERMEDIATE_COMMITS, FORCE})
 """They lift checks and narrow nothing: scripts of upstream may send them with any action."""
+_TEARDOWN = frozenset(
+    {
+        CONTINUE_ON_FAIL,
+        FORCE,
+        TARGET_NODES,
+        SERVER_NAME,
+        PRESERVE_LOCAL_STORAGE,
+        MAX_PARALLEL_NODES,
+        *limits.PARAMETERS,
+    }
+)
 KNOWN: Mapping[ActionName, frozenset[str]] = {
     ActionName.DEPLOY_SITE: _SITE,
     ActionName.UPDATE_SITE: _SITE,
     ActionName.UPDATE_SOFTWARE: frozenset({*_SITE, *_SOFTWARE}),
-    ActionName.REDEPLOY_SERVER: frozenset(
-        {
-            CONTINUE_ON_FAIL,
-            FORCE,
-            TARGET_NODES,
-            SERVER_NAME,
-            PRESERVE_LOCAL_STORAGE,
-            MODE,
-            TARGET_REVISION,
-            MAX_PARALLEL_NODES,
-            *limits.PARAMETERS,
-        }
-    ),
+    ActionName.REDEPLOY_SERVER: _TEARDOWN | {MODE, TARGET_REVISION},
+    ActionName.REMOVE_SERVER: _TEARDOWN,
     ActionName.RELABEL_NODES: frozenset({CONTINUE_ON_FAIL, FORCE, TARGET_NODES}),
     ActionName.SERVICE_SERVER: frozenset(
         {CONTINUE_ON_FAIL, FORCE, TEMPLATE, TARGET_NODES, "drain-timeout", "grace-period", limits.ON_BLOCKED}

@@ -93,6 +93,7 @@ GUARDS = (
             ("action_update_site", _WRITE, "Create the action update_site."),
             ("action_update_software", _WRITE, "Create the action update_software."),
             ("action_redeploy_server", _WRITE, "Create the action redeploy_server."),
+            ("action_remove_server", _WRITE, "Create the action remove_server."),
             ("action_relabel_nodes", _WRITE, "Create the action relabel_nodes."),
             ("action_service_server", _WRITE, "Create the action service_server."),
             ("action_test_site", _WRITE, "Create the action test_site."),

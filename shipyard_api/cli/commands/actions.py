@@ -35,6 +35,7 @@ ACTION_NAMES = {
     "update_site": "Update a running site to the committed documents, software included.",
     "update_software": "Update the software to the committed documents; hardware stays as it is.",
     "redeploy_server": "Tear servers down and deploy them again; needs --param target_nodes=N1,N2.",
+    "remove_server": "Take servers down for good; needs --param target_nodes=N1,N2.",
     "relabel_nodes": "Set the labels of Kubernetes nodes to those of the committed documents.",
     "service_server": "Run the steps of a deploy template on deployed servers; needs --param template=NAME.",
     "test_site": "Run the tests of the site.",

@@ -21,13 +21,18 @@ from shipyard_api.cli.output.shapes import (
 from shipyard_api.cli.output.status_text import message_lines
 from shipyard_api.cli.output.task_tables import stage
 
+_OLDER = "the last revision with these servers"
 _SUMMARY_GAP = 3  # blanks between columns; no contract sets them
 
 
 def plan(text: str) -> Printout:
     """Return a plan: its subject, a refusal, groups, steps and findings."""
     found = parse_object(text)
-    subject = f"action/{found['retry']}, again" if found.get("retry") else str(found.get("version")).replace("_", "-")
+    subject = (
+        f"action/{found['retry']}, again"
+        if found.get("retry")
+        else str(found.get("version") or _OLDER).replace("_", "-")
+    )
     left_alone = list_at(found, "left_alone")
     totals, refused = counts_at(found, "totals"), object_at(found, "refused")
     about = [

@@ -1,9 +1,11 @@
 """Check a request for an action before it is stored (contract: shipyard-rest 6.4, shipyard-actions chapter 4)."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
-from shipyard_api.domain.actions import CHECKS, DEPLOYING, ActionName, DocumentChecks
+from shipyard_api.domain.actions import CHECKS, DEPLOYING, TEARING_DOWN, ActionName, DocumentChecks
 from shipyard_api.domain.deployment_configuration import PhaseLimits
 from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.errors import (
@@ -41,7 +43,7 @@ from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.targets import restricted
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.touched_share import TooMuchTouched, TouchedShare
-from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed
+from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed, UnknownRevision
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.state.store import Transaction
 from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
@@ -54,6 +56,7 @@ from shipyard_api.usecases.deploy_templates.plan import NO_STEPS, PlanDeployStep
 
 # The check only needs to know whether there are any; the log names this many.
 _COMMITS_READ = 100
+_ANY: Any = {"status": (), "prefix": "", "after": ""}
 VERSIONS = {
     TargetRevision.COMMITTED: Version.COMMITTED,
     TargetRevision.SUCCESSFUL_SITE_ACTION: Version.SUCCESSFUL_SITE_ACTION,
@@ -161,6 +164,9 @@ class CheckAction:
         if parameters.target_revision:
             target = _revision_of(parameters.target_revision, heads, revision)
             checked = replace(checked, revision=target or revision, version=VERSIONS[parameters.target_revision])
+        elif request.name in TEARING_DOWN:
+            target = self._last_with(parameters.targets, revision)
+            checked = replace(checked, revision=target)
         design = self.design(request.name, target or revision)
         checked = replace(checked, design=design)
         if design.inputs is None or (checked.design_errors and not parameters.continues_on_fail):
@@ -181,7 +187,7 @@ class CheckAction:
         if documents is DocumentChecks.NONE:
             return DesignCheck()
         read = self.rules.read if documents is DocumentChecks.EVERYTHING else self.rules.read_configuration
-        if name is ActionName.REDEPLOY_SERVER:
+        if name in TEARING_DOWN:
             read = self.rules.read_targeted
         try:
             return DesignCheck(*read(revision, self.rendered.of(revision)))
@@ -298,6 +304,17 @@ class CheckAction:
         since = self.designs.revisions(tags=tags, after=acted_on, limit=_COMMITS_READ)
         return [record.revision for record in since if record.revision < committed]
 
+    def _last_with(self, nodes: Collection[NodeName], committed: Revision) -> Revision:
+        """Return the last revision that has these nodes: the committed one, or that of the last action on a node."""
+        read = self.plan_steps.store.read
+        actions = read(lambda tx: {one.action for one in tx.nodes.latest(names=nodes, limit=len(nodes), **_ANY)})
+        worked = read(lambda tx: {action.revision for action in tx.actions.by_ids(actions)})
+        for revision in (committed, *sorted((one for one in worked if one), reverse=True)):
+            with suppress(RenderingFailed, UnknownRevision):
+                if self.rendered.inventory(revision).nodes.keys() >= set(nodes):
+                    return revision
+        return committed
+
     def _with_targets(self, checked: CheckedRequest, inputs: SiteInputs, parameters: Parameters) -> CheckedRequest:
         """Return the request of an action on single servers with its targets and limits, or with its refusal."""
         revision = Revision(inputs.revision)
@@ -320,8 +337,7 @@ class CheckAction:
         teardown, faults = inputs.configuration.teardown.with_parameters(parameters.limits)
         if faults:
             return checked.refused(InvalidParameters(faults))
-        redeploys = checked.request.name is ActionName.REDEPLOY_SERVER
-        if redeploys and not self.rules.drains and not parameters.force:
+        if checked.request.name in TEARING_DOWN and not self.rules.drains and not parameters.force:
             return checked.refused(NothingDrains(parameters.targets))
         labels = None
         if checked.request.name is ActionName.RELABEL_NODES:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shipyard_api.domain.actions import EXCLUSIVE, WITH_SOFTWARE, ActionId, ActionName
+from shipyard_api.domain.actions import EXCLUSIVE, TEARING_DOWN, WITH_SOFTWARE, ActionId, ActionName
 from shipyard_api.domain.errors import Conflict, KeyReused
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.findings import FindingReported
@@ -104,7 +104,7 @@ class CreateAction:
             inputs = dict(checked.inputs.scaled(self.time_scale).to_json())
         if checked.parameters and checked.parameters.continues_on_fail:
             inputs["continue_on_fail"] = True
-        if request.name is ActionName.REDEPLOY_SERVER and checked.parameters and checked.limits:
+        if request.name in TEARING_DOWN and checked.parameters and checked.limits:
             inputs |= teardown_inputs(checked.parameters, checked.limits.scaled(self.time_scale))
         if request.name is ActionName.SERVICE_SERVER and checked.limits:
             force = bool(checked.parameters and checked.parameters.force)

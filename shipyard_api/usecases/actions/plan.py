@@ -11,6 +11,7 @@ from shipyard_api.domain.actions import (
     CHECKS,
     DEPLOYING,
     EXCLUSIVE,
+    TEARING_DOWN,
     WITH_SOFTWARE,
     ActionId,
     ActionName,
@@ -52,6 +53,7 @@ class Plan:
     """What an action would do, and what blocks it now.
 
     ``version`` and ``revision`` are those that the action works from: ``target-revision`` may name older ones.
+    ``version`` is None for servers that left the design: the action works from the last revision that has them.
     A retry has ``retried`` instead of ``version``, and uses the inputs of that action. ``revision`` is None if no
     documents are committed. ``findings`` cover only the part of the design that the action uses. If the design cannot
     be read or the action deploys nothing, ``mode`` is None and there are no groups. ``kept``: nodes that a retry does
@@ -106,9 +108,11 @@ class PlanAction:
         groups = self._groups(design.inputs, strategy, ()) if design.inputs and strategy else ()
         written = checked.parameters.software if checked.parameters else {}
         software = self._software(request.name, revision or checked.revision, groups, written)
+        used = version if checked.version in (None, Version.COMMITTED) else checked.version
+        older = checked.version is None and checked.revision not in (None, revision)
         return Plan(
             name=request.name,
-            version=version if checked.version in (None, Version.COMMITTED) else checked.version,
+            version=None if older else used,
             revision=checked.revision or revision,
             refusal=checked.refusal,
             findings=(*design.findings, *checked.parameter_findings, *checked.steps.findings),
@@ -195,7 +199,7 @@ class PlanAction:
         self, checked: CheckedRequest, groups: Sequence[PlannedGroup]
     ) -> Mapping[NodeName, NodeDrainPlan | str]:
         name, parameters = checked.request.name, checked.parameters
-        if name is ActionName.REDEPLOY_SERVER and parameters:
+        if name in TEARING_DOWN and parameters:
             return self.plan_drain.each(parameters.targets, checked.revision)
         if name is ActionName.SERVICE_SERVER and checked.refusal is None:
             # No etcd member leaves.
@@ -230,7 +234,7 @@ class PlanAction:
 def _inputs(checked: CheckedRequest, inputs: SiteInputs | None, software: SoftwarePlan | None) -> JsonObject:
     """Return as much of the inputs of an action as its steps follow from."""
     written: dict[str, Any] = dict(inputs.to_json()) if inputs else {}
-    if checked.request.name is ActionName.REDEPLOY_SERVER and checked.parameters:
+    if checked.request.name in TEARING_DOWN and checked.parameters:
         written |= teardown_inputs(checked.parameters, checked.limits or TeardownLimits())
     return written if software is None else written | {"software": {}}
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.actions import TEARING_DOWN, ActionName
 from shipyard_api.domain.errors import (
     HoldsNotOverridden,
     NodeOperationRunning,
@@ -41,11 +41,11 @@ def refuse_stragglers(
 def refuse_operations(running: Sequence[ActionRecord], name: ActionName, nodes: Collection[NodeName] | None) -> None:
     """Raise NodeOperationRunning if one is at work on a node that the action would touch (None: any node may be).
 
-    What may take etcd members out excludes the redeployment of any server.
+    What may take etcd members out excludes the teardown of any server.
     """
     for action in running:
         node, operation = NodeName(action.parameters["node"]), NodeOperation(action.parameters["operation"])
-        on_etcd = operation.takes_members and name is ActionName.REDEPLOY_SERVER
+        on_etcd = operation.takes_members and name in TEARING_DOWN
         if on_etcd or nodes is None or node in nodes:
             raise NodeOperationRunning(action.id, operation.value, node)
 

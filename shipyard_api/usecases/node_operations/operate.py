@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shipyard_api.domain.actions import CHECKS, ActionId, ActionName, DocumentChecks, RunState
+from shipyard_api.domain.actions import CHECKS, TEARING_DOWN, ActionId, ActionName, DocumentChecks, RunState
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import WorkUnderWay
 from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, LabelsCleared, PodsEvicted, TeardownChanged
@@ -218,7 +218,7 @@ def _refuse_others(tx: Transaction, operation: NodeOperation, checked: _Checked)
     running = tx.actions.running_site_action()
     if running is not None:
         action, name = running
-        on_etcd = operation.takes_members and name is ActionName.REDEPLOY_SERVER
+        on_etcd = operation.takes_members and name in TEARING_DOWN
         if on_etcd or _works_on(tx, action, name, node):
             where = "it may take etcd members out" if on_etcd else f"it works on {node}"
             raise OperationRefused(_conflict(f"{name.value} {action} is running, and {where}"))

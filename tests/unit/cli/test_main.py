@@ -47,7 +47,7 @@ USAGE = {
     "unknown action": (
         "create action deploy_sites",
         "Invalid action command.  The action commands available are  deploy_site, update_site, update_software, "
-        "redeploy_server, relabel_nodes, service_server, test_site",
+        "redeploy_server, remove_server, relabel_nodes, service_server, test_site",
     ),
     "redeploy without a parameter": (
         "create action redeploy_server",

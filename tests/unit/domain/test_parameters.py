@@ -149,7 +149,10 @@ def test_the_tests_of_a_site_may_be_those_of_one_release() -> None:
         pytest.param(REDEPLOY, "target-nodes", "Did you mean target_nodes?", id="hyphens"),
         pytest.param(DEPLOY, "release", "It belongs to test_site.", id="another action's"),
         pytest.param(
-            UPDATE, "target_nodes", "It belongs to redeploy_server, relabel_nodes, service_server.", id="of others"
+            UPDATE,
+            "target_nodes",
+            "It belongs to redeploy_server, relabel_nodes, remove_server, service_server.",
+            id="of others",
         ),
         pytest.param(TEST, "colour", "test_site knows force, release.", id="nothing like it"),
     ],

@@ -42,6 +42,7 @@ CONTRACT = {
     "action_update_site": ADMINS,
     "action_update_software": ADMINS,
     "action_redeploy_server": ADMINS,
+    "action_remove_server": ADMINS,
     "action_relabel_nodes": ADMINS,
     "action_service_server": ADMINS,
     "action_test_site": ADMINS,

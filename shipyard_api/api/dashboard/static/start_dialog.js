@@ -11,6 +11,7 @@ const ACTIONS = {
   deploy_site: { text: "Prepare and deploy every group of the committed design." },
   update_site: { text: "Deploy what the committed design changes." },
   redeploy_server: { text: "Drain servers, remove them, and deploy them again.", nodes: true },
+  remove_server: { text: "Drain servers, remove them from the cluster and destroy them, for good.", nodes: true },
   relabel_nodes: { text: "Apply the labels of the design to nodes that run.", nodes: true },
   update_software: { text: "Run the task graph on deployed nodes." },
   test_site: { text: "Run the site's tests." },
