@@ -7,12 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RECIPES = ROOT.parent / "shared" / "recipes"
+REPORT = ROOT / ".build" / "newcomer.xml"  # of the step "tests", which had no peers
 LEFT_OUT = 77  # as with automake's tests
 LONGEST_START = 900.0  # seconds for installing and starting; a minute or two are usual
 
@@ -34,6 +36,37 @@ def step(peer: Callable[[], AbstractContextManager[Environment]], tests: list[st
         return LEFT_OUT
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
+
+
+def run_skipped(*reasons: str, arguments: tuple[str, ...] = ()) -> int:
+    """Run the tests that the step "tests" skipped for a reason with one of these texts; return the exit code.
+
+    It fails if there are none, or if one is skipped for the same reason again: then a text or a peer is not found.
+    """
+    tests = skipped(REPORT, reasons)
+    if not tests:
+        if os.environ.get("NEWCOMER_SELECTED"):
+            raise LeftOut(f"the selected tests skipped nothing with {' or '.join(map(repr, reasons))}")
+        sys.stdout.write(f"no test of {REPORT} was skipped with {' or '.join(map(repr, reasons))}\n")
+        return 1
+    again = REPORT.with_name("again.xml")
+    code = run(["./dev", "test", *arguments, f"--junit-xml={again}", "-o", "junit_family=xunit1", *tests], {})
+    missed = skipped(again, reasons)
+    if missed:
+        sys.stdout.write("".join(f"skipped again: {test}\n" for test in missed))
+    return code or bool(missed)
+
+
+def skipped(report: Path, reasons: tuple[str, ...]) -> list[str]:
+    """Return the test functions of a report of which a case was skipped for a reason with one of the texts."""
+    found = {}
+    for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314  # our own report
+        reason = case.find("skipped")
+        if reason is not None and any(text in reason.get("message", "") for text in reasons):
+            place, module = case.get("file", ""), case.get("file", "").removesuffix(".py").replace("/", ".")
+            inner = case.get("classname", "").removeprefix(module).replace(".", "::")
+            found[f"{place}{inner}::{case.get('name', '').partition('[')[0]}"] = None
+    return list(found)
 
 
 def recipe(name: str) -> Path:
