@@ -5,13 +5,22 @@ import logging
 import os
 import resource
 import shutil
+import sys
 from typing import Any
 
+from shipyard_api.adapters.gunicorn import first_check
 from shipyard_api.adapters.gunicorn.logger import JsonLogger
 from shipyard_api.adapters.gunicorn.metrics_directory import own_directory
+from shipyard_api.settings import SettingsError, load
+
+try:
+    settings = load(os.environ)
+except SettingsError as error:
+    sys.stderr.write("".join(f"Error: {fault}\n" for fault in error.faults))
+    sys.exit(2)
 
 bind = os.environ.get("SHIPYARD_BIND", "127.0.0.1:9000")
-workers = int(os.environ.get("SHIPYARD_API_WORKERS", "2"))
+workers = settings.api.workers
 # One event loop a process; SHIPYARD_API_THREADS is the size of the pool in which requests work (shipyard_api.asgi).
 worker_class = "asgi"
 # Connections that one process holds; more are closed at once. Each is an open file, and the rest needs some.
@@ -43,6 +52,32 @@ os.environ["PROMETHEUS_MULTIPROC_DIR"] = own_directory()
 gc.set_threshold(50_000, 20, 20)
 
 
+def on_starting(server: Any) -> None:
+    """Refuse settings and a database that the service cannot use, before it has a port.
+
+    Both are checked again: the settings by each process, the database by /health.
+    """
+    if not first_check.passes(_check):
+        if server.pidfile is not None:
+            server.pidfile.unlink()
+        sys.exit(2)
+
+
+def _check() -> None:
+    """Do what each process of the server does later, and look at the database; one that is away is an outage."""
+    import shipyard_api.asgi  # noqa: F401  # writes what is wrong, and exits
+    from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
+    from shipyard_api.storage.suitability import check_database
+
+    try:
+        check_database(settings.database.url)
+    except UnsuitableDatabase as error:
+        sys.stderr.write(f"Error: {error}\n")
+        sys.exit(2)
+    except StoreUnavailable:
+        pass  # requests get 503 until it is over
+
+
 def on_exit(_server: Any) -> None:
     """Remove the metrics of this start."""
     shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)
@@ -53,7 +88,7 @@ def post_worker_init(worker: Any) -> None:
     from shipyard_api.adapters.gunicorn.connection import use_bounded_connections
 
     gc.freeze()  # imported modules stay; they need no search
-    use_bounded_connections(worker, head_seconds=float(os.environ.get("SHIPYARD_API_HEAD_SECONDS", "10")))
+    use_bounded_connections(worker, head_seconds=settings.api.head_seconds)
     if worker.age == 1:  # its number among all that were ever started
         addresses = [str(listener) for listener in worker.sockets]
         fields = {"addresses": addresses, "processes": worker.cfg.workers}
@@ -61,27 +96,10 @@ def post_worker_init(worker: Any) -> None:
 
 
 def when_ready(server: Any) -> None:
-    """Refuse a database of another release, and to serve other machines without authentication.
-
-    Both are checked again: the database by /health, authentication by each request.
-    """
+    """Refuse to serve other machines without authentication. Authentication is checked again by each request."""
     from shipyard_api.adapters.identity.loopback import open_to_others
     from shipyard_api.adapters.identity.options import IdentityKind
-    from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
-    from shipyard_api.settings import SettingsError, load
-    from shipyard_api.storage.suitability import check_database
 
-    try:
-        settings = load(os.environ)
-    except SettingsError:
-        return  # each worker says what is wrong with them, and ends
-    try:
-        if settings.database.url:
-            check_database(settings.database.url)
-    except UnsuitableDatabase as error:
-        server.halt(str(error), 2)
-    except StoreUnavailable:
-        pass  # an outage: requests get 503 until it is over
     kind = settings.identity.kind
     if kind is IdentityKind.NONE and (found := open_to_others(one.sock.getsockname() for one in server.LISTENERS)):
         server.halt(

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-from shipyard_api import access, design_stores, programs, remote_nodes, webhooks
+from shipyard_api import design_stores, programs
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.domain.policy import ANYONE, SUGGESTED_ROLES
 from shipyard_api.ports.state.errors import UnsuitableDatabase
@@ -140,15 +140,12 @@ def config() -> None:
 
 @config.command()
 def check() -> None:
-    """Load the settings as the service does, and report every fault, and the clocks of the database and of peers."""
+    """Check settings and database as `serve` and `worker` do; show the clocks of the database and of peers."""
     settings = load(os.environ)
     from shipyard_api import bootstrap, monitoring  # no other command needs them
 
-    made = bootstrap.parts(settings)
-    access.identities(settings, made.store)
-    access.policy(settings)
-    remote_nodes.remote_tasks(settings)
-    webhooks.targets(settings)
+    made = bootstrap.check(settings)
+    check_database(settings.database.url)
     skew = monitoring.clock_skew(settings, made.provisioner.name, made.clock.ahead_of_host)
     for name, ahead in skew.measure().items():
         if ahead is None:

@@ -17,6 +17,7 @@ from shipyard_api import (
     access,
     clusters,
     design_stores,
+    logs,
     peer_tokens,
     promenades,
     provisioners,
@@ -39,8 +40,9 @@ from shipyard_api.domain.site_design import DesignRules, VersionRule
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision, UnreadableDesign
 from shipyard_api.ports.provisioner import Marker, Provisioner
+from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.settings import DesignStoreKind, Settings, SettingsError, Severity, share_directory
-from shipyard_api.storage.addresses import SERVER_KEEPALIVES, conninfo
+from shipyard_api.storage.addresses import SERVER_KEEPALIVES, check_address, conninfo
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.silence import SilenceWatch
 from shipyard_api.storage.suitability import check_database
@@ -125,12 +127,18 @@ def parts(settings: Settings) -> Parts:
     if settings.designs.store is DesignStoreKind.DECKHAND:
         needed["[deckhand] url"] = settings.deckhand.url
     faults = [f"{name} is not set" for name, value in needed.items() if not value]
+    if settings.database.url:
+        try:
+            check_address(settings.database.url)
+        except StoreUnavailable as error:
+            faults.append(str(error))
     if settings.designs.store is DesignStoreKind.DECKHAND and not design_stores.keys(settings):
         faults.append(
             "[secrets] keys is not set: with [designs] store = deckhand it keeps the fingerprints that readers see "
             "instead of secrets from being guessed; `shipyard db new-key` makes one"
         )
     faults += peer_tokens.faults(settings)
+    faults += settings.worker.faults()
     if faults:
         raise SettingsError(faults)
     engine = connect(settings.database.url, pool_size=settings.database.pool_size)
@@ -165,6 +173,25 @@ def parts(settings: Settings) -> Parts:
         cluster=cluster,
         access=remote_nodes.access(settings),
     )
+
+
+def check(settings: Settings) -> Parts:
+    """Return the parts after building all that API and worker need; raises SettingsError as they would.
+
+    Opens no connection and starts no thread.
+    """
+    from shipyard_api import monitoring
+
+    made = parts(settings)
+    access.identities(settings, made.store)
+    access.policy(settings)
+    webhooks.targets(settings)
+    provisioners.links(settings)
+    _definitions(made)
+    monitoring.check_traces(settings.traces)
+    if fault := logs.audit_fault(settings.log.audit_file):
+        raise SettingsError([f"[log] audit_file: {fault}"])
+    return made
 
 
 def version_rule(settings: Settings, demand: Severity) -> VersionRule:

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache, partial
+from importlib import import_module
 
 from shipyard_api.adapters.opentelemetry.options import TraceOptions
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
@@ -54,12 +55,21 @@ def trace(program: str, options: TraceOptions) -> None:
     """Trace what this process does, if the settings ask for it. Raises SettingsError without the extra ``otel``."""
     if not options.endpoint:
         return
+    check_traces(options)
+    from shipyard_api.adapters.opentelemetry.traces import exported
+
+    observe_with(exported(program, options.endpoint, options.share).observe)
+
+
+def check_traces(options: TraceOptions) -> None:
+    """Raise SettingsError if traces are wanted without the extra ``otel``."""
+    if not options.endpoint:
+        return
     try:
         # Imported late: it is an extra, and large.
-        from shipyard_api.adapters.opentelemetry.traces import exported
+        import_module("shipyard_api.adapters.opentelemetry.traces")
     except ImportError as missing:
         raise SettingsError([f"[traces] endpoint needs pip install 'shipyard[otel]': {missing}"]) from missing
-    observe_with(exported(program, options.endpoint, options.share).observe)
 
 
 @contextmanager
@@ -87,5 +97,11 @@ def status_port(options: WorkerOptions, heartbeat_age: Callable[[], float | None
         return heartbeat_age() is not None and live()
 
     exposition = PrometheusText(activities)
-    with served(options.status_address, options.status_port, exposition, live=live, ready=ready):
+    with ExitStack() as cleanup:
+        port = served(options.status_address, options.status_port, exposition, live=live, ready=ready)
+        try:
+            cleanup.enter_context(port)
+        except OSError as error:
+            where = f"{options.status_address}, port {options.status_port}"
+            raise SettingsError([f"[worker] status_address, status_port: cannot serve at {where}: {error}"]) from error
         yield

@@ -1,7 +1,16 @@
-"""Types of setting values that several sections share."""
+"""Types of setting values that several sections share. ``WANTED`` describes the values of a type in an error."""
 
+import ssl
+from collections.abc import Iterator
 from enum import Enum
-from typing import Self
+from pathlib import Path
+from typing import ClassVar, Self
+
+from shipyard_api.http import checked_base
+
+LARGEST_SECONDS = 1_000_000.0
+"""The largest float setting: sockets and locks refuse timeouts that are much longer."""
+LARGEST_NUMBER = 1_000_000_000
 
 
 class PeerAuth(Enum):
@@ -20,10 +29,37 @@ class Secret(str):
         return "'***'"
 
 
+class HeaderSecret(Secret):
+    """A secret that is sent in a header."""
+
+    __slots__ = ()
+    WANTED: ClassVar[str] = "printable ASCII, as a header must be"
+
+    def __new__(cls, written: str) -> Self:
+        """Check a secret; raises ValueError."""
+        if not (written.isascii() and (written.isprintable() or not written)):
+            raise ValueError("a header cannot hold it")
+        return super().__new__(cls, written)
+
+
+class Address(str):
+    """The base address of a peer; empty: there is none."""
+
+    __slots__ = ()
+    WANTED: ClassVar[str] = "an address that starts with http:// or https://, without user, query and fragment"
+
+    def __new__(cls, written: str) -> Self:
+        """Check an address; raises ValueError."""
+        if written:
+            checked_base(written)
+        return super().__new__(cls, written)
+
+
 class NodePage(str):
     """The address of a web page about a node, with ``{node}`` for its name; empty: there is none."""
 
     __slots__ = ()
+    WANTED: ClassVar[str] = "an address that starts with http:// or https:// and has {node} for the name"
 
     def __new__(cls, written: str) -> Self:
         """Parse an address; raises ValueError."""
@@ -35,16 +71,28 @@ class NodePage(str):
 class Count(int):
     """A whole number, 0 or above."""
 
+    WANTED: ClassVar[str] = "a whole number, 0 or above"
+    LARGEST: ClassVar[int] = LARGEST_NUMBER
+
     def __new__(cls, written: str | int) -> Self:
         """Parse a count; raises ValueError."""
         number = int(written)
-        if number < 0:
-            raise ValueError(f"{number} is below 0")
+        if not 0 <= number <= cls.LARGEST:
+            raise ValueError(f"{number} is below 0 or above {cls.LARGEST}")
         return super().__new__(cls, number)
+
+
+class Port(Count):
+    """The number of a port; 0: none."""
+
+    WANTED: ClassVar[str] = "the number of a port, 0 to 65535"
+    LARGEST: ClassVar[int] = 65535
 
 
 class Share(float):
     """A share of a whole, above 0 and at most 1."""
+
+    WANTED: ClassVar[str] = "a number above 0 and at most 1"
 
     def __new__(cls, written: str | float) -> Self:
         """Parse a share; raises ValueError."""
@@ -57,9 +105,25 @@ class Share(float):
 class Seconds(float):
     """A duration in seconds, 0 or above. A plain float setting must be above 0."""
 
+    WANTED: ClassVar[str] = "a number, 0 or above"
+
     def __new__(cls, written: str | float) -> Self:
         """Parse a duration; raises ValueError."""
         seconds = float(written)
         if not 0 <= seconds < float("inf"):
             raise ValueError(f"{seconds} is not a duration")
         return super().__new__(cls, seconds)
+
+
+def authority_faults(setting: str, file: str) -> Iterator[str]:
+    """Yield why a file is no list of certificate authorities; nothing for an empty name."""
+    if not file:
+        return
+    path = Path(file)
+    if not path.is_file():
+        yield f"{setting}: there is no file {file}"
+        return
+    try:
+        ssl.create_default_context(cafile=str(path))
+    except OSError:
+        yield f"{setting}: {file} holds no certificates in the format PEM, or cannot be read"

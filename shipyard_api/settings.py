@@ -27,7 +27,16 @@ from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.promenade.options import PromenadeOptions
 from shipyard_api.adapters.ssh.options import SshOptions
 from shipyard_api.adapters.webhooks.options import WebhookOptions
-from shipyard_api.setting_types import Count, NodePage, Secret, Share
+from shipyard_api.setting_types import (
+    LARGEST_NUMBER,
+    LARGEST_SECONDS,
+    Address,
+    Count,
+    HeaderSecret,
+    NodePage,
+    Secret,
+    Share,
+)
 
 DEFAULT_FILE = Path("/etc/shipyard/shipyard.conf")
 
@@ -134,18 +143,28 @@ class DocumentInfoOptions:
 
 @dataclass(frozen=True, slots=True)
 class ApiOptions:
-    """Limits of the API for each caller.
+    """The API: its processes, and its limits for each caller.
 
     ``design_bytes``: the largest body of a request that loads documents.
     ``json_bytes``: the largest body of any other request.
     ``writes_per_minute``: writes (requests that change something) per caller and minute, on average; 0: no limit.
     ``writes_burst``: writes at once, after a pause.
+    ``workers``: processes that serve the API.
+    ``threads``: requests that one process works on at the same time.
+    ``head_seconds``: how long a caller may take to send the head of a request.
+    ``body_seconds``: how long a caller may take to send the body.
+    ``answer_seconds``: how long a caller may take to receive an answer, or each part of an event stream.
     """
 
     design_bytes: int = 32 * 1024 * 1024
     json_bytes: int = 1024 * 1024
     writes_per_minute: Count = Count(300)  # noqa: RUF009  # immutable
     writes_burst: int = 100
+    workers: int = 2
+    threads: int = 8
+    head_seconds: float = 10.0
+    body_seconds: float = 60.0
+    answer_seconds: float = 180.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +177,20 @@ class ActionOptions:
     max_share_touched: Share = Share(1)  # noqa: RUF009  # immutable
 
 
+class LogLevel(Enum):
+    """The lowest level of records that are logged."""
+
+    DEBUG = "DEBUG"
+    INFO = "INFO"
+    WARNING = "WARNING"
+    ERROR = "ERROR"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "LogLevel | None":
+        """Return the level that is written in small letters."""
+        return cls.__members__.get(str(value).upper())
+
+
 @dataclass(frozen=True, slots=True)
 class LogOptions:
     """The log on stdout, one JSON object a line.
@@ -166,7 +199,7 @@ class LogOptions:
     ``audit_file``: a file for the audit log, one line for each write request; empty: stdout.
     """
 
-    level: str = "INFO"
+    level: LogLevel = LogLevel.INFO
     audit_file: str = ""
 
 
@@ -245,6 +278,8 @@ def share_directory() -> Path:
     raise SettingsError([f"none of {looked} holds Shipyard's schemas; reinstall Shipyard"])
 
 
+_LARGEST = {int: LARGEST_NUMBER, float: LARGEST_SECONDS}
+_UNQUOTED = (Address, HeaderSecret)
 _SWITCH: Mapping[str, bool] = configparser.ConfigParser.BOOLEAN_STATES
 
 Given = dict[str, dict[str, tuple[str, str]]]
@@ -278,21 +313,18 @@ def _section(kind: Any, section: str, values: dict[str, tuple[str, str]], faults
         try:
             known[name] = _SWITCH[text.lower()] if hints[name] is bool else hints[name](text)
         except (ValueError, KeyError):
-            wanted = _wanted(hints[name])
-            faults.append(f"{where}: {text!r} is not {wanted}")
+            # An address may hold a password.
+            written = "this" if hints[name] in _UNQUOTED else repr(text[:100])
+            faults.append(f"{where}: {written} is not {_wanted(hints[name])}")
             continue
-        if hints[name] in (int, float) and not 0 < known[name] < float("inf"):
-            faults.append(f"{where}: {text} must be above 0")
+        largest = _LARGEST.get(hints[name])
+        if largest and not 0 < known[name] <= largest:
+            faults.append(f"{where}: {text[:100]} must be above 0 and at most {largest:,.0f}")
     return kind(**known)
 
 
-def _wanted(kind: type) -> str:
+def _wanted(kind: Any) -> str:
     if issubclass(kind, Enum):
         return "one of " + ", ".join(one.value for one in kind)
-    return {
-        "int": "a whole number",
-        "Count": "a whole number, 0 or above",
-        "float": "a number",
-        "bool": "true or false",
-        "NodePage": "an address that starts with http:// or https:// and has {node} for the name",
-    }.get(kind.__name__, "a number, 0 or above")  # Seconds
+    plain = {int: "a whole number", float: "a number", bool: "true or false"}
+    return plain.get(kind) or str(kind.WANTED)

@@ -21,7 +21,7 @@ def main(probe: bool) -> None:
     settings = load(os.environ)
     if probe:
         sys.exit(_probe(settings.worker))
-    logs.configure(settings.log.level)
+    logs.configure(settings.log.level.value)
     worker = bootstrap.worker(settings)
     with monitoring.status_port(settings.worker, lambda: worker.heartbeat_age):
         sys.exit(worker.run())

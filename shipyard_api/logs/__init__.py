@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from io import TextIOWrapper
 from logging.handlers import WatchedFileHandler
+from pathlib import Path
 
 from shipyard_api import request_context
 from shipyard_api.logs.redaction import (
@@ -96,6 +97,14 @@ def configure(level: str, audit_file: str = "") -> None:
         own = _AuditFile(audit_file)
         own.setFormatter(JsonLines())
         audit.addHandler(own)
+
+
+def audit_fault(file: str) -> str:
+    """Return why this process could not write an audit log to a file; empty if it could. Creates none."""
+    path = Path(file)
+    if not file or (os.access(path if path.exists() else path.parent, os.W_OK) and not path.is_dir()):
+        return ""
+    return f"this account cannot write to {file}"
 
 
 def _without_secrets(name: str, value: object) -> object:

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
-from types import SimpleNamespace
-from typing import Any
 
 import psycopg2
 import pytest
@@ -225,8 +223,10 @@ def test_without_keystonemiddleware_the_check_says_what_to_install(
 
 
 @pytest.mark.parametrize("kind", ["token", "keystone", "none"])
-def test_every_kind_of_identity_can_be_set(admin: Admin, caplog: pytest.LogCaptureFixture, kind: str) -> None:
-    ended = admin("config", "check", **{**KEYSTONE, "SHIPYARD_IDENTITY_KIND": kind})
+def test_every_kind_of_identity_can_be_set(
+    admin: Admin, database_url: str, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    ended = admin("config", "check", **{**KEYSTONE, "SHIPYARD_IDENTITY_KIND": kind, "DATABASE_URL": database_url})
 
     assert (ended.returncode, ended.stderr) == (0, "")
     assert [one.startswith("no authentication: every caller of this port") for one in caplog.messages] == (
@@ -235,9 +235,21 @@ def test_every_kind_of_identity_can_be_set(admin: Admin, caplog: pytest.LogCaptu
 
 
 @pytest.mark.parametrize("settings", [MAAS, IRONIC], ids=["maas", "ironic"])
-def test_without_drydock_nothing_of_drydock_needs_to_be_set(admin: Admin, settings: dict[str, str]) -> None:
-    ended = admin("config", "check", **settings)
+def test_without_drydock_nothing_of_drydock_needs_to_be_set(
+    admin: Admin, database_url: str, settings: dict[str, str]
+) -> None:
+    ended = admin("config", "check", **{**settings, "DATABASE_URL": database_url})
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_the_check_refuses_the_databases_that_the_service_refuses(admin: Admin, empty_database_url: str) -> None:
+    away = admin("config", "check", **MAAS)
+    assert (away.returncode, away.stdout) == (1, "")
+    assert "Connection refused" in away.stderr
+
+    empty = admin("config", "check", **{**MAAS, "DATABASE_URL": empty_database_url})
+    assert (empty.returncode, empty.stdout) == (2, "")
+    assert re.fullmatch(r"Error: .*`shipyard db upgrade`.*\n", empty.stderr)
 
 
 @pytest.mark.parametrize(("words", "settings", "code", "told"), IN_THE_WAY.values(), ids=IN_THE_WAY)
@@ -267,21 +279,10 @@ def test_programs_go_by_the_name_of_the_command_and_take_nothing_else(
     assert (ended.returncode, f"Usage: {usage}\n" in ended.stderr) == (2, True), ended
 
 
-def test_worker_and_api_do_not_start_without_a_schema(empty_database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_worker_does_not_start_without_a_schema(empty_database_url: str) -> None:
     settings = {**MAAS, "SHIPYARD_CONFIG": os.devnull, "DATABASE_URL": empty_database_url}
     with pytest.raises(UnsuitableDatabase, match="no schema: run `shipyard db upgrade`"):
         bootstrap.worker(load(settings))
-
-    hooks: dict[str, Any] = {}
-    path = ROOT / "etc" / "gunicorn.conf.py"
-    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")  # which it sets
-    exec(compile(path.read_text(), str(path), "exec"), hooks)  # as gunicorn reads it
-    for name, value in settings.items():
-        monkeypatch.setenv(name, value)
-    halted: list[tuple[str, int]] = []
-    hooks["when_ready"](SimpleNamespace(halt=lambda *told: halted.append(told)))
-    hooks["on_exit"](None)
-    assert halted == [("the database has no schema: run `shipyard db upgrade`", 2)]
 
 
 @pytest.mark.parametrize("words", [("token", "list"), ("db", "rotate-secrets")], ids=" ".join)

@@ -53,17 +53,18 @@ def test_all_that_contradicts_itself_is_said_at_once(file: str) -> None:
         "[kubernetes] kubeconfig and url: both name a cluster; give one of them",
         "[kubernetes] ca_file: there is no file /none",
     ]
-    assert faults(token="s3cret", ca_file=file, context="one") == [
+    assert faults(token="s3cret", ca_file="/none", context="one") == [
         "[kubernetes] context: needs a kubeconfig; set kubeconfig as well",
         "[kubernetes] token: needs url, which is not set",
         "[kubernetes] ca_file: needs url, which is not set",
+        "[kubernetes] ca_file: there is no file /none",
     ]
     assert faults(kubeconfig="/none") == ["[kubernetes] kubeconfig: there is no file /none"]
 
 
 def test_what_cannot_be_used_is_named_by_its_setting(file: str) -> None:
     assert faults(kubeconfig=file, context="two")[0].startswith(f"[kubernetes] kubeconfig: {file}")
-    assert faults(url="10.0.0.1:6443")[0].startswith("[kubernetes] url: ")
+    assert faults(url="10.0.0.1:6443")[0].startswith("SHIPYARD_KUBERNETES_URL: ")
 
 
 def test_settings_do_not_show_the_token() -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from shipyard_api.setting_types import PeerAuth, Secret
+from shipyard_api.setting_types import Address, HeaderSecret, PeerAuth
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +16,8 @@ class DeckhandOptions:
     ``read_timeout_seconds``: timeout of an answer; rendering a site takes seconds, on a busy Deckhand minutes.
     """
 
-    url: str = ""
+    url: Address = Address("")  # noqa: RUF009  # immutable
     auth: PeerAuth = PeerAuth.TOKEN
-    token: Secret = Secret("")  # noqa: RUF009  # immutable
+    token: HeaderSecret = HeaderSecret("")  # noqa: RUF009  # immutable
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 300.0

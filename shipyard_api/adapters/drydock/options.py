@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from shipyard_api.setting_types import PeerAuth, Secret
+from shipyard_api.setting_types import Address, HeaderSecret, PeerAuth
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +19,9 @@ class DrydockOptions:
     ``nodefilter_pause_seconds``: pause before a failed node selection is retried.
     """
 
-    url: str = ""
+    url: Address = Address("")  # noqa: RUF009  # immutable
     auth: PeerAuth = PeerAuth.TOKEN
-    token: Secret = Secret("")  # noqa: RUF009  # immutable
+    token: HeaderSecret = HeaderSecret("")  # noqa: RUF009  # immutable
     design_url: str = ""
     connect_timeout_seconds: float = 1.8
     read_timeout_seconds: float = 300.0

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from shipyard_api.setting_types import Seconds
+from shipyard_api.setting_types import Address, Seconds
 
 
 class IdentityKind(Enum):
@@ -39,7 +39,7 @@ class IdentityOptions:
     keystone_cache_seconds: Seconds = Seconds(60.0)  # noqa: RUF009  # immutable
     keystone_answer_seconds: float = 5.0
     keystone_at_once: int = 6
-    www_authenticate_uri: str = ""
+    www_authenticate_uri: Address = Address("")  # noqa: RUF009  # immutable
     service_token_roles: str = "service"  # noqa: S105  # the name of a role
     project: str = ""
     project_domain: str = "Default"

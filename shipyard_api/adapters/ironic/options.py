@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 
-from shipyard_api.setting_types import Secret
+from shipyard_api.setting_types import Address, Secret, authority_faults
 
 
 class IronicAuth(Enum):
@@ -33,7 +32,7 @@ class IronicOptions:
     ``remove``: whether a destroyed node is deleted from Ironic.
     """
 
-    url: str = ""
+    url: Address = Address("")  # noqa: RUF009  # immutable
     auth: IronicAuth = IronicAuth.NONE
     user: str = ""
     password: Secret = Secret("")  # noqa: RUF009  # immutable
@@ -62,5 +61,4 @@ class IronicOptions:
             yield f"[ironic] {given} is for auth = basic, and [ironic] auth is {self.auth.value}"
         if self.auth is IronicAuth.BASIC and ":" in self.user:
             yield "[ironic] user holds a colon, which http_basic does not allow"
-        if self.ca_file and not Path(self.ca_file).is_file():
-            yield f"[ironic] ca_file: there is no file {self.ca_file}"
+        yield from authority_faults("[ironic] ca_file", self.ca_file)

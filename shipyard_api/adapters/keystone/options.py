@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
+
+from shipyard_api.setting_types import Address, authority_faults
 
 
 class Scope(Enum):
@@ -40,7 +41,7 @@ class KeystoneOptions:
     ``read_timeout_seconds``: timeout of an answer.
     """
 
-    auth_url: str = ""
+    auth_url: Address = Address("")  # noqa: RUF009  # immutable
     user: str = ""
     password: str = field(default="", repr=False)
     user_domain: str = "Default"
@@ -75,5 +76,4 @@ class KeystoneOptions:
         """Yield the settings that contradict each other, and files that do not exist."""
         if self.scope is Scope.SYSTEM and self.project:
             yield "[keystone] project is for scope = project, and [keystone] scope is system"
-        if self.ca_file and not Path(self.ca_file).is_file():
-            yield f"[keystone] ca_file: there is no file {self.ca_file}"
+        yield from authority_faults("[keystone] ca_file", self.ca_file)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from shipyard_api.setting_types import Secret
+from shipyard_api.setting_types import Address, HeaderSecret, authority_faults
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,8 @@ class KubernetesOptions:
 
     kubeconfig: str = ""
     context: str = ""
-    url: str = ""
-    token: Secret = Secret("")  # noqa: RUF009  # immutable
+    url: Address = Address("")  # noqa: RUF009  # immutable
+    token: HeaderSecret = HeaderSecret("")  # noqa: RUF009  # immutable
     ca_file: str = ""
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 30.0
@@ -37,6 +37,8 @@ class KubernetesOptions:
         for name, value in (("token", self.token), ("ca_file", self.ca_file)):
             if value and not self.url:
                 yield f"[kubernetes] {name}: needs url, which is not set"
-        for name, file in (("kubeconfig", self.kubeconfig), ("ca_file", self.ca_file)):
-            if file and not Path(file).expanduser().is_file():
-                yield f"[kubernetes] {name}: there is no file {file}"
+        if self.kubeconfig and not Path(self.kubeconfig).expanduser().is_file():
+            yield f"[kubernetes] kubeconfig: there is no file {self.kubeconfig}"
+        yield from authority_faults(
+            "[kubernetes] ca_file", str(Path(self.ca_file).expanduser()) if self.ca_file else ""
+        )

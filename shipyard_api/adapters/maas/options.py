@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from shipyard_api.setting_types import Secret
+from shipyard_api.setting_types import Address, Secret
 
 
 class Erase(Enum):
@@ -31,7 +31,7 @@ class MaasOptions:
     ``keep_enlisted``: whether a destroyed machine stays enlisted in MAAS; redeploy_server needs it.
     """
 
-    url: str = ""
+    url: Address = Address("")  # noqa: RUF009  # immutable
     api_key: Secret = Secret("")  # noqa: RUF009  # immutable
     connect_timeout_seconds: float = 1.8
     read_timeout_seconds: float = 150.0

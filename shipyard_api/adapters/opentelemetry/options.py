@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from shipyard_api.setting_types import Address, Share
+
 
 @dataclass(frozen=True, slots=True)
 class TraceOptions:
@@ -11,5 +13,5 @@ class TraceOptions:
     ``share``: share of the requests that begin a trace, up to 1; an action is traced if its request was.
     """
 
-    endpoint: str = ""
-    share: float = 1.0
+    endpoint: Address = Address("")  # noqa: RUF009  # immutable
+    share: Share = Share(1)  # noqa: RUF009  # immutable

@@ -1,8 +1,9 @@
 """The section [worker] of the settings."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shipyard_api.setting_types import Count
+from shipyard_api.setting_types import Port
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,5 +29,10 @@ class WorkerOptions:
     sweep_seconds: int = 5
     overdue_seconds: float = 10.0
     graceful_seconds: float = 30.0
-    status_port: Count = Count(0)  # noqa: RUF009  # immutable
+    status_port: Port = Port(0)  # noqa: RUF009  # immutable
     status_address: str = "127.0.0.1"
+
+    def faults(self) -> Iterator[str]:
+        """Yield the settings that contradict each other."""
+        if self.heartbeat_seconds > self.stalled_seconds / 2:
+            yield "[worker] heartbeat_seconds must be at most half of stalled_seconds, or living workers count as dead"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from shipyard_api.setting_types import PeerAuth, Secret
+from shipyard_api.setting_types import Address, HeaderSecret, PeerAuth
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +18,9 @@ class PromenadeOptions:
     Shipyard does it with the access of [kubernetes].
     """
 
-    url: str = ""
+    url: Address = Address("")  # noqa: RUF009  # immutable
     auth: PeerAuth = PeerAuth.TOKEN
-    token: Secret = Secret("")  # noqa: RUF009  # immutable
+    token: HeaderSecret = HeaderSecret("")  # noqa: RUF009  # immutable
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 300.0
     teardown: bool = False

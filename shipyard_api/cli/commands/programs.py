@@ -196,7 +196,7 @@ def config() -> None:
     "check", short_help="Check the settings and print every fault.", epilog=examples("shipyard config check")
 )
 def check() -> None:
-    """Load the settings as the service does, and report every fault, and the clocks of the database and of peers."""
+    """Check settings and database as `serve` and `worker` do; show the clocks of the database and of peers."""
     _become(_ADMIN, "config", "check")
 
 
