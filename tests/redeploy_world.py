@@ -13,6 +13,8 @@ from functools import partial
 from typing import Any
 from urllib.request import Request, urlopen
 
+import yaml
+
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_checks import ActionDesigns, Systems
 from shipyard_api.actions.site_parts import RetryPolicy
@@ -25,6 +27,8 @@ from shipyard_api.domain.actions import ENDED, ActionName, RunState, StepId
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
 from shipyard_api.domain.teardown_progress import teardowns
+from shipyard_api.ports.state.nodes import NodeRecord
+from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
@@ -43,6 +47,7 @@ from tests.world import SCHEMAS, Checkpoints, Watched
 
 NODES = ("n1", "n2", "n3")
 ETCD = "kubernetes-etcd"
+DURATIONS = {"join_nodes": 20, "ready_nodes": 20, "stop_pods": 3}
 _STEP = 0.001  # seconds: no two calls happen at the same moment, so that the logs of all peers have one order
 
 
@@ -78,7 +83,7 @@ class RedeployWorld(SimulatedWorld):
         """Return a world whose site an action has just deployed, in one group or in these."""
         empty(url)
         clock, running = VirtualClock(), ExitStack()
-        played = scenario(fates, {"join_nodes": 20, "ready_nodes": 20, "stop_pods": 3})
+        played = scenario(fates, DURATIONS)
         members = running.enter_context(in_thread(EtcdSimulator(names=NODES, clock=clock.of_peers())))
         apiserver = running.enter_context(in_thread(KubernetesSimulator(played, clock=clock.of_peers())))
         cluster = {"name": ETCD, "endpoints": list(members.endpoints)}
@@ -119,6 +124,31 @@ class RedeployWorld(SimulatedWorld):
         rest = [name for name in self.site.nodes if name not in nodes]
         self.site = replace(self.site, nodes={name: self.site.nodes[name] for name in rest})
         self._commit([group_entry("all", selectors=[{"node_names": rest}])])
+
+    def fates(self, **fates: Any) -> None:
+        """Let the provisioner do this to nodes from now on."""
+        played = yaml.safe_dump({"nodes": fates, "durations": DURATIONS}).encode()
+        self.peer._call("POST", f"{self.peer.url}/simulator/scenario", played)
+
+    def retry(self) -> None:
+        """Retry the action; the new one is the one that ``run`` works on."""
+        identity = str(next(_numbers)) * 26
+        control = ControlAction(self.store(), self.definitions(Checkpoints()), lambda: identity[:26])
+        caller = Caller("tester", frozenset({"admin"}), str(uuid.uuid4()))
+        self.action = control.retry(self.action, caller, force=False).id
+        self.make_due()
+
+    def nodes(self) -> Mapping[str, NodeRecord]:
+        """Return each node of the action, by name."""
+        with self.store().begin() as tx:
+            found = tx.actions.nodes(self.action, status=(), group=(), after="", limit=100)
+        return {one.name: one for one in found}
+
+    def newest(self, node: str) -> str:
+        """Return what the newest action that worked on a node made of it."""
+        with self.store().begin() as tx:
+            found = tx.nodes.last(node)
+        return found.node.status.value if found else ""
 
     def label(self, node: str, **labels: str) -> None:
         """Set labels, as an operator does."""

@@ -2,7 +2,8 @@
 
 One batch of targets after another, by default one server: its teardown, its destruction, its deployment, until it has
 joined. With ``rebuild`` nothing is destroyed: a server leaves the cluster, and the provisioner installs its system disk
-again. A batch begins only when the one before it has succeeded, so that a fault hurts no further server.
+again. A batch begins only when the one before it has succeeded, so that a fault hurts no further server. What can be
+known of all batches is checked before the first server is touched.
 """
 
 from collections.abc import Sequence
@@ -10,8 +11,11 @@ from collections.abc import Sequence
 from shipyard_api.actions.site_parts import PREPARE_AND_DEPLOY_NODES, SiteParts
 from shipyard_api.actions.teardown_parts import TeardownParts
 from shipyard_api.domain.actions import ActionName, StepId
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.groups import MembersKnown
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.targets import TARGET_GROUP
+from shipyard_api.domain.site_design import stored_strategy
+from shipyard_api.domain.targets import TARGET_GROUP, in_batch, in_batches
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.step import AnyStep, Json
 
@@ -23,28 +27,36 @@ def definition(parts: SiteParts, teardown: TeardownParts) -> Definition:
     """Return the steps of redeploy_server."""
 
     def steps(inputs: Json) -> tuple[AnyStep, ...]:
-        found: list[AnyStep] = [*parts.validation()]
         rebuild = bool(inputs.get("rebuild"))
+        found: list[AnyStep] = [*parts.validation()]
         for number, nodes in enumerate(batches(inputs)):
-            found.append(teardown.check(numbered(CHECK_TEARDOWN, number), nodes, inputs))
-            if teardown.drains or not rebuild:
-                found.append(teardown.nodes(numbered(DESTROY_NODES, number), nodes, inputs))
+            # All that can be known of any batch is known before the first server is touched. In a retry, an etcd member
+            # may be missing that will be back when the turn of a later batch comes.
+            checked = [nodes] if number or "retried" in inputs else batches(inputs)
+            found.append(teardown.check(numbered(CHECK_TEARDOWN, number), checked, inputs))
             if number == 0:
                 found += [parts.verify_site(), parts.prepare_site()]
-            step, group = numbered(PREPARE_AND_DEPLOY_NODES, number), numbered(TARGET_GROUP, number)
+            if teardown.drains or not rebuild:
+                found.append(teardown.nodes(numbered(DESTROY_NODES, number), nodes, inputs))
+            step, group = numbered(PREPARE_AND_DEPLOY_NODES, number), in_batch(TARGET_GROUP, number)
             found.append(parts.prepare_and_deploy_nodes(step, nodes, group, rebuild=rebuild))
         return tuple(found)
 
-    return Definition(ActionName.REDEPLOY_SERVER, steps)
+    return Definition(ActionName.REDEPLOY_SERVER, steps, first_facts=_groups)
 
 
 def batches(inputs: Json) -> Sequence[tuple[NodeName, ...]]:
-    """Return the targets in the batches in which they are redeployed."""
-    targets = tuple(NodeName(node) for node in inputs.get("targets", ()))
-    size = inputs.get("max_parallel_nodes", 1)
-    return [targets[start : start + size] for start in range(0, len(targets), size)]
+    """Return the targets in the batches in which they are taken down."""
+    return in_batches(tuple(NodeName(node) for node in inputs.get("targets", ())), inputs.get("max_parallel_nodes", 1))
 
 
 def numbered(name: str, number: int) -> StepId:
-    """Return the id of a step or group of this batch; scripts know the ids of the first one."""
-    return StepId(name if number == 0 else f"{name}.{number + 1}")
+    """Return the id of a step of this batch."""
+    return StepId(in_batch(name, number))
+
+
+def _groups(inputs: Json) -> tuple[Fact, ...]:
+    """Return the groups of all batches, so that every target has its row before the first one is touched."""
+    strategy = stored_strategy(inputs)
+    members = dict(zip((group.name for group in strategy.groups), map(frozenset, batches(inputs)), strict=True))
+    return (MembersKnown.of(strategy, members),)

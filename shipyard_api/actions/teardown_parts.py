@@ -61,10 +61,14 @@ class TeardownParts:
         systems = self.checks.systems
         return systems.service is not None or (systems.nodes is not None and systems.etcd is not None)
 
-    def check(self, step: StepId, nodes: tuple[NodeName, ...], inputs: Json) -> Check:
-        """Return the step that checks whether these nodes may be torn down."""
+    def check(self, step: StepId, batches: Sequence[tuple[NodeName, ...]], inputs: Json) -> Check:
+        """Return the step that checks whether the nodes of these batches may be torn down; kept ones are left alone."""
+        kept = frozenset(inputs.get("kept", ()))
 
         def ask(revision: int) -> Sequence[Finding]:
+            nodes = [node for batch in batches for node in batch if node not in kept]
+            if not nodes:
+                return [info("NothingToTearDown", "every server of the batch was redeployed before")]
             found = self.findings(revision, nodes)
             return overridden(found) if inputs.get("force") else found
 

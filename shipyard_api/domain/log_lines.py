@@ -15,7 +15,7 @@ from shipyard_api.domain.facts.fact import JournalFact, UnknownFact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
-from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesKept
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesGivenUp, NodesKept
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.software import TaskChanged
 from shipyard_api.domain.facts.steps import AttemptFailed, Broke, Intended, StepEnded, StepStarted, Waiting
@@ -174,6 +174,11 @@ def _(fact: NodesChanged) -> str:
     named = [f"{node} ({fact.reasons[node]})" if fact.reasons.get(node) else node for node in fact.nodes]
     status = _because(fact.status.value, fact.reason)
     return f"group {fact.group}, {fact.phase.value}: {status}: {_nodes(named)}"
+
+
+@_text.register
+def _(fact: NodesGivenUp) -> str:
+    return f"not deployed: {_nodes(fact.nodes)}: {fact.why}"
 
 
 @_text.register

@@ -18,7 +18,7 @@ from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits,
 from shipyard_api.domain.rollout.modes import Mode, OnTimeout
 from shipyard_api.domain.strategy import selectors, strategy
 from shipyard_api.domain.strategy.strategy import GroupName
-from shipyard_api.domain.targets import TARGET_GROUP, targeted
+from shipyard_api.domain.targets import TARGET_GROUP, targeted, targeted_in_batches
 from shipyard_api.domain.teardown.etcd_documents import read_etcd_clusters
 
 SchemaCheck = Callable[[str, object], tuple[Finding, ...]]
@@ -31,6 +31,7 @@ class SiteInputs:
 
     ``groups``: the ``data`` of the strategy document as written; None when all nodes are deployed at once.
     ``targets``: the only nodes of a targeted action, in the group ``target_group``; empty for the whole site.
+    ``batch``: as many of them go at a time, a group each; 0: all of them in that one.
     ``steps``: what the deploy templates of each node asked for when the action was created.
     """
 
@@ -41,11 +42,12 @@ class SiteInputs:
     targets: tuple[NodeName, ...] = ()
     target_group: GroupName = TARGET_GROUP
     steps: RequestedSteps = field(default_factory=dict)
+    batch: int = 0
 
     @property
     def strategy(self) -> strategy.Strategy:
         """The deployment strategy."""
-        return _strategy_of(self.targets, self.groups, self.target_group)
+        return _strategy_of(self.targets, self.groups, self.target_group, self.batch)
 
     def scaled(self, factor: float) -> "SiteInputs":
         """Return the inputs for a simulated site where a second lasts ``factor`` seconds."""
@@ -86,6 +88,8 @@ class SiteInputs:
             "targets": list(self.targets),
         }
         steps = {"deploy_steps": requested_to_json(self.steps)} if self.steps else {}
+        if self.batch:
+            stored["max_parallel_nodes"] = self.batch
         return stored | steps | ({"target_group": self.target_group} if self.target_group != TARGET_GROUP else {})
 
     @classmethod
@@ -105,17 +109,24 @@ class SiteInputs:
         targets = tuple(NodeName(name) for name in stored["targets"])
         group = GroupName(stored.get("target_group", TARGET_GROUP))
         steps = requested_from_json(stored.get("deploy_steps", ()))
-        return cls(stored["revision"], configuration, stored["strategy_name"], stored["groups"], targets, group, steps)
+        named, batch = stored["strategy_name"], stored.get("max_parallel_nodes", 0)
+        return cls(stored["revision"], configuration, named, stored["groups"], targets, group, steps, batch)
 
 
 def stored_strategy(stored: Mapping[str, Any]) -> strategy.Strategy:
     """Return the strategy in the stored inputs of any release; the usual one if they name no groups."""
-    return _strategy_of(tuple(NodeName(name) for name in stored.get("targets") or ()), stored.get("groups"))
+    targets = tuple(NodeName(name) for name in stored.get("targets") or ())
+    return _strategy_of(targets, stored.get("groups"), batch=stored.get("max_parallel_nodes", 0))
 
 
 def _strategy_of(
-    targets: tuple[NodeName, ...], groups: Mapping[str, Any] | None, target_group: GroupName = TARGET_GROUP
+    targets: tuple[NodeName, ...],
+    groups: Mapping[str, Any] | None,
+    target_group: GroupName = TARGET_GROUP,
+    batch: int = 0,
 ) -> strategy.Strategy:
+    if targets and batch:
+        return targeted_in_batches(targets, batch)
     if targets:
         return targeted(targets, target_group)
     return strategy.ALL_AT_ONCE if groups is None else strategy.parse_strategy(groups)

@@ -1,6 +1,6 @@
 """Target nodes of an action (contract: shipyard-actions, chapters 3 and 8.1)."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -38,14 +38,35 @@ def targeted(nodes: tuple[NodeName, ...], name: GroupName = TARGET_GROUP) -> Str
 
     The minimum also fails the group for a name that is not in the design.
     """
+    return Strategy((_group(name, nodes),))
+
+
+def in_batches(nodes: Sequence[NodeName], size: int) -> Sequence[tuple[NodeName, ...]]:
+    """Return the nodes in batches of this size, in their order."""
+    return [tuple(nodes[start : start + size]) for start in range(0, len(nodes), size)]
+
+
+def in_batch(name: str, number: int) -> str:
+    """Return the name of a step or group of a batch, counted from 0; scripts know the names of the first one."""
+    return name if number == 0 else f"{name}.{number + 1}"
+
+
+def targeted_in_batches(nodes: Sequence[NodeName], size: int) -> Strategy:
+    """Return the strategy of an action on batches of nodes, a group each, which depends on the one before."""
+    names = [GroupName(in_batch(TARGET_GROUP, number)) for number in range(len(in_batches(nodes, size)))]
+    parents: list[tuple[GroupName, ...]] = [(), *((name,) for name in names)]
+    return Strategy(tuple(map(_group, names, in_batches(nodes, size), parents)))
+
+
+def _group(name: GroupName, nodes: tuple[NodeName, ...], parents: tuple[GroupName, ...] = ()) -> DeploymentGroup:
     criteria = SuccessCriteria(percent_successful_nodes=100, minimum_successful_nodes=len(nodes))
-    group = DeploymentGroup(
+    return DeploymentGroup(
         name,
         critical=True,
+        depends_on=parents,
         selectors=(Selector(node_names=frozenset(nodes)),),
         success_criteria=criteria,
     )
-    return Strategy((group,))
 
 
 def restricted(

@@ -47,6 +47,7 @@ from shipyard_api.storage.nodes import Wanted, nodes_of_action
 from shipyard_api.storage.phases import IN_ORDER, phase
 from shipyard_api.storage.projections.line import Line
 from shipyard_api.storage.turns import SqlTurns
+from shipyard_api.storage.worked_nodes import TORN_DOWN
 from shipyard_api.telemetry import traceparent
 
 Row = sa.Row[Any]
@@ -364,11 +365,8 @@ class SqlActions:
         """Return the newest site action that overtook this one."""
         actions, nodes, own = t.actions.c, t.action_nodes.alias("worked").c, t.action_nodes.alias("own").c
         # A node that was only kept, or whose submission was refused, has not been worked on.
-        worked = sa.and_(
-            nodes.action_id == actions.id,
-            nodes.group_name.is_not(None),
-            nodes.status != NodeStatus.NOT_STARTED.value,
-        )
+        sent = sa.and_(nodes.group_name.is_not(None), nodes.status != NodeStatus.NOT_STARTED.value)
+        worked = sa.and_(nodes.action_id == actions.id, sa.or_(sent, nodes.reason == TORN_DOWN))
         known = sa.exists().where(own.action_id == action.id)
         shared = sa.exists().where(own.action_id == action.id, own.name == nodes.name)
         held = sa.and_(worked, sa.or_(~known, shared))

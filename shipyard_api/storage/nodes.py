@@ -26,6 +26,7 @@ from shipyard_api.ports.state.nodes import (
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.phase_history import phase_history
 from shipyard_api.storage.phases import IN_ORDER, phase
+from shipyard_api.storage.worked_nodes import worked_on
 
 Row = sa.Row[Any]
 
@@ -50,9 +51,9 @@ class SqlNodes:
     def latest(
         self, *, status: Collection[str], prefix: str, names: Collection[str] = (), after: str, limit: int
     ) -> Sequence[LastNodeRecord]:
-        """Return a page of nodes, each in its latest action.
+        """Return a page of nodes, each in the latest action that worked on it.
 
-        The recursion walks the index from name to name, with two lookups a name, however many actions there are.
+        The recursion walks the index from name to name, with four lookups a name, however many actions there are.
         Postgres takes only the rows of the page from it. The rows come in order: sorting them would read them all.
         """
         nodes, following = t.action_nodes, t.action_nodes.alias("following")
@@ -60,13 +61,7 @@ class SqlNodes:
         walked = walked.union_all(
             sa.select(_least(following, walked.c.name)).select_from(walked).where(walked.c.name.is_not(None))
         )
-        last = (
-            sa.select(nodes)
-            .where(nodes.c.name == walked.c.name)
-            .order_by(nodes.c.action_id.desc())
-            .limit(1)
-            .lateral("last")
-        )
+        last = _last(walked.c.name).lateral("last")
         query = sa.select(last).select_from(walked.join(last, sa.true()))
         if status:
             query = query.where(last.c.status.in_(status))
@@ -76,6 +71,11 @@ class SqlNodes:
             query = query.where(walked.c.name == sa.any_(sa.cast(list(names), ARRAY(sa.Text))))
         rows = self._connection.execute(query.limit(limit))
         return [LastNodeRecord(ActionId(row.action_id), node_record(row)) for row in rows]
+
+    def last(self, node: str) -> LastNodeRecord | None:
+        """Return the node in the latest action that worked on it."""
+        row = self._connection.execute(_last(sa.literal(node))).one_or_none()
+        return None if row is None else LastNodeRecord(ActionId(row.action_id), node_record(row))
 
     def lines(self, action: ActionId) -> Sequence[NodeLine]:
         """Return the least about all nodes of the action, in order of name."""
@@ -96,7 +96,7 @@ class SqlNodes:
             .join_from(t.action_nodes, t.actions, actions.id == held.action_id)
             .where(
                 actions.created_at > moment,
-                held.status != NodeStatus.NOT_STARTED.value,
+                worked_on(held),
                 held.name == sa.any_(sa.cast(list(nodes), ARRAY(sa.Text))),
             )
             .order_by(actions.created_at)
@@ -150,7 +150,7 @@ class SqlNodes:
         newest = (
             sa.select(held.name, held.status)
             .where(held.name == sa.any_(sa.cast(list(nodes), ARRAY(sa.Text))))
-            .where(held.status != NodeStatus.NOT_STARTED.value)
+            .where(worked_on(held))
             .ext(distinct_on(held.name))
             .order_by(held.name, held.action_id.desc())
         )
@@ -248,6 +248,16 @@ def _held(node: str, actions: Sequence[str]) -> "sa.Subquery":
         .where(nodes.c.name == node, nodes.c.action_id.in_(actions))
         .subquery()
     )
+
+
+def _last(name: "sa.ColumnElement[Any]") -> "sa.Select[Any]":
+    """Select the newest row of a node whose action worked on it; without one, the newest of all."""
+    nodes, other = t.action_nodes, t.action_nodes.alias("other").c
+    newest = sa.select(other.action_id).where(other.name == name).order_by(other.action_id.desc()).limit(1)
+    worked, latest = (
+        one.correlate_except(other.name.table).scalar_subquery() for one in (newest.where(worked_on(other)), newest)
+    )
+    return sa.select(nodes).where(nodes.c.name == name, nodes.c.action_id == sa.func.coalesce(worked, latest)).limit(1)
 
 
 def _least(nodes: "sa.FromClause", after: Any) -> "sa.ScalarSelect[Any]":

@@ -16,6 +16,7 @@ from shipyard_api.ports.state.sightings import Unsighted
 from shipyard_api.storage import sighting_tables as s
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.actions import SHOWN, action_record
+from shipyard_api.storage.worked_nodes import worked_on
 
 _ENDED = tuple(state.value for state in ENDED)
 _SITE = (ActionName.DEPLOY_SITE.value, ActionName.UPDATE_SITE.value)
@@ -40,7 +41,7 @@ class SqlSightings:
         held, seen, torn = t.action_nodes.c, s.node_sightings.c, t.node_teardowns.c
         newest = (
             sa.select(held.name, held.action_id, held.status, held.updated_at)
-            .where(held.action_id >= since, held.status != NodeStatus.NOT_STARTED.value)
+            .where(held.action_id >= since, worked_on(held))
             .ext(distinct_on(held.name))
             .order_by(held.name, held.action_id.desc())
             .subquery()

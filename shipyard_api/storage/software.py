@@ -17,6 +17,7 @@ from shipyard_api.ports.state.errors import ReleaseTaken
 from shipyard_api.ports.state.software import SoftwareSite, StoredNode
 from shipyard_api.storage import software_tables as t
 from shipyard_api.storage.tables import action_nodes, actions
+from shipyard_api.storage.worked_nodes import worked_on
 
 FIRST = Release(ReleaseId(1))
 """The release that exists without a row."""
@@ -28,7 +29,7 @@ _DEPLOYING = (ActionName.DEPLOY_SITE, ActionName.UPDATE_SITE, ActionName.UPDATE_
 # What the newest action that worked on a node made of it.
 _STATUS = (
     sa.select(action_nodes.c.status)
-    .where(action_nodes.c.name == t.cluster_nodes.c.name, action_nodes.c.status != NodeStatus.NOT_STARTED.value)
+    .where(action_nodes.c.name == t.cluster_nodes.c.name, worked_on(action_nodes.c))
     .order_by(action_nodes.c.action_id.desc())
     .limit(1)
     .scalar_subquery()

@@ -259,7 +259,14 @@ class SqlTurns:
         return in_a_row
 
     def end_step(
-        self, claim: Claim, state: StepState, detail: str, skipped: Sequence[StepId], *, now: datetime
+        self,
+        claim: Claim,
+        state: StepState,
+        detail: str,
+        skipped: Sequence[StepId] = (),
+        given_up: Sequence[Fact] = (),
+        *,
+        now: datetime,
     ) -> None:
         """End the claim's step."""
         self._plan(claim, now)
@@ -270,7 +277,7 @@ class SqlTurns:
                 .where(t.steps.c.action_id == claim.action, t.steps.c.id.in_(skipped))
                 .values(state=StepState.UPSTREAM_FAILED.value, ended_at=now)
             )
-        self._journal(claim, now, StepEnded(state, detail, tuple(skipped)))
+        self._journal(claim, now, StepEnded(state, detail, tuple(skipped)), *given_up)
 
     def skip(self, claim: Claim, steps: Sequence[StepId], *, now: datetime) -> None:
         """Let later steps not run."""

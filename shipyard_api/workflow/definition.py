@@ -4,12 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from shipyard_api.domain.actions import ActionName, StepId
+from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.workflow.step import AnyStep, Json
 
 Steps = Mapping[StepId, AnyStep]
 
 StepsFor = Callable[[Json], tuple[AnyStep, ...]]
 """Return the steps of an action with these inputs, in order. Pure: the same inputs give the same steps."""
+
+FactsFor = Callable[[Json], tuple[Fact, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +21,13 @@ class Definition:
 
     ``steps_for``: the steps may follow from the inputs, such as one per target node. ``missing`` says what people may
     expect of the action that it does not do without a task graph; every such action carries it as a note.
+    ``first_facts``: what is known from the inputs alone, recorded when the action is created.
     """
 
     name: ActionName
     steps_for: StepsFor
     missing: str = ""
+    first_facts: FactsFor = lambda _inputs: ()
 
     def steps(self, inputs: Json) -> Steps:
         """Return the steps of an action with these inputs by id, in order."""

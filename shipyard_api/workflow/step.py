@@ -209,6 +209,10 @@ class Step(Unit[State, Question, Effect, Report]):
         """Return the state after these items ended, in the order of their end; called with none to begin. Pure."""
         raise NotImplementedError(f"{type(self).__name__} has no work items")
 
+    def give_up(self, why: str) -> tuple[Fact, ...]:
+        """Return the facts about what the step will not do: it broke, or a step before it failed. Pure."""
+        return ()
+
 
 class ItemKind(Unit[State, Question, Effect, Report]):
     """How the work items of a step run. An item ends with ``Done`` or ``Failed``; it never decides ``Gather``."""

@@ -7,13 +7,14 @@ peer for the marker before it submits again.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from typing import Any
 
 from shipyard_api import request_context
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepState
+from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.provisioner import Marker
@@ -167,7 +168,8 @@ class Engine:
                 tx.turns.sleep(claim, until=now + timedelta(seconds=self._settle * in_a_row))
                 return
             steps = self._steps(tx, action, claim.name)
-            self._end_step(tx, claim, steps, StepState.FAILED, f"internal error: {detail}", now)
+            why = f"internal error: {detail}"
+            self._end_step(tx, claim, steps, StepState.FAILED, why, now, steps[claim.step].give_up(why))
             tx.turns.sleep(claim, until=now)
 
     def _decide(self, tx: Transaction, claim: Claim, state: Any) -> Attempt[Claim] | Again:
@@ -201,7 +203,7 @@ class Engine:
                     return Again.LATER
                 LOG.info("step succeeded", extra={"action": claim.action, "step": claim.step, "summary": summary})
                 tx.turns.skip(claim, skips, now=now)
-                tx.turns.end_step(claim, StepState.SUCCESS, summary, (), now=now)
+                tx.turns.end_step(claim, StepState.SUCCESS, summary, now=now)
                 return Again.NOW
             case Failed(reason):
                 if self._items_end_first(tx, claim, step, "their step has failed", now):
@@ -258,9 +260,19 @@ class Engine:
         return Again.NOW
 
     def _end_step(
-        self, tx: Transaction, claim: Claim, steps: Steps, state: StepState, detail: str, now: datetime
+        self,
+        tx: Transaction,
+        claim: Claim,
+        steps: Steps,
+        state: StepState,
+        detail: str,
+        now: datetime,
+        given_up: Sequence[Fact] = (),
     ) -> None:
-        tx.turns.end_step(claim, state, detail, skipped_by_failure(steps, claim.remaining), now=now)
+        skipped = skipped_by_failure(steps, claim.remaining)
+        why = f"{claim.step} failed: {detail}"
+        given_up = [*given_up, *(fact for step in skipped for fact in steps[step].give_up(why))]
+        tx.turns.end_step(claim, state, detail, skipped, given_up, now=now)
 
 
 def _items_of(step: AnyStep) -> Awaited:

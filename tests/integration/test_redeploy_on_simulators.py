@@ -58,20 +58,44 @@ def test_a_server_is_taken_down_in_order_and_joins_again(world: RedeployWorld) -
     assert world.peer.erased() == [*erased, "n1"]
 
 
-@pytest.mark.parametrize("at_a_time", [1, 2])
-@each_peer
-def test_several_servers_are_redeployed_one_batch_after_another(world: RedeployWorld, at_a_time: int) -> None:
-    earlier = len(world.peer.destroyed())
+# How many servers go at a time, what fails on the way, which servers are lost by it, and which are not touched.
+FAILURES = {
+    "the teardown of the first": (1, {"n3": "destroy"}, ["n3"], ["n1", "n2"]),
+    "the deployment of the second": (1, {"n1": "deploy"}, ["n1"], ["n2"]),
+    "the teardown of one of two": (2, {"n1": "destroy"}, ["n1", "n3"], ["n2"]),
+    "the preparation of the last": (2, {"n2": "prepare"}, ["n2"], []),
+}
+
+
+@pytest.mark.parametrize(
+    ("world", "failure"),
+    [
+        *(("drydock", failure) for failure in FAILURES if failure != "the deployment of the second"),
+        ("maas", "the deployment of the second"),
+        ("ironic", "the teardown of one of two"),
+    ],
+    indirect=["world"],
+)
+def test_several_servers_go_in_batches_and_a_retry_finishes_what_failed(world: RedeployWorld, failure: str) -> None:
+    at_a_time, fails, lost, untouched = FAILURES[failure]
+    world.fates(**{node: {phase: "fail", "reason": "no luck"} for node, phase in fails.items()})
     world.create(REDEPLOY, target_nodes="n3,n1,n2", max_parallel_nodes=at_a_time)
     world.run(world.worker())
 
+    nodes = world.nodes()
+    assert {name for name in nodes if world.newest(name) != "success"} == set(lost), world.told()
+    assert all(nodes[name].status.value == "success" or nodes[name].detail for name in nodes)
+    assert [name for name in sorted(nodes) if nodes[name].reason == "skipped"] == untouched
+    world.fates()
+    world.retry()
+    world.run(world.worker())
     assert world.state() is RunState.SUCCESS, world.told()
-    assert sorted(one.node for one in world.peer.destroyed()[earlier:]) == ["n1", "n2", "n3"]
+    assert {world.newest(name) for name in nodes} == {"success"}
+    order = [one.split() for one in world.story() if one.startswith(("node removed ", "ready "))]
     batches = [["n3"], ["n1"], ["n2"]] if at_a_time == 1 else [["n1", "n3"], ["n2"]]
-    order = [one.split() for one in world.story() if one.startswith(("destroy ", "ready "))]
     for batch in batches:
         size = len(batch)
-        assert sorted(order[:size]) == [["destroy", node] for node in batch]
+        assert sorted(one[-1] for one in order[:size]) == batch
         assert sorted(order[size : 2 * size]) == [["ready", node] for node in batch]
         order = order[2 * size :]
 

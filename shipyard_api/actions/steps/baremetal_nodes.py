@@ -23,18 +23,18 @@ from shipyard_api.actions.steps.rollout_messages import (
     steps_of,
 )
 from shipyard_api.actions.steps.rollout_state import VERSION, RolloutState, Watch
-from shipyard_api.actions.steps.settling import finish, progress, settle_empty
+from shipyard_api.actions.steps.settling import failures, finish, progress, settle_empty
 from shipyard_api.actions.steps.software.software_stage import NoPlan
 from shipyard_api.actions.steps.software.task_item import SILENCE_SECONDS, Results, StartTask, TaskItem
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deploy_steps.planning import work_steps
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
-from shipyard_api.domain.facts.groups import MembersKnown
+from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
-from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesKept
+from shipyard_api.domain.facts.nodes import NodesFailed, NodesGivenUp, NodesKept
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseRunning, PhaseStarted
-from shipyard_api.domain.groups import Phase, PhaseStatus, Verdict
+from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.moves import Move, Outcome
 from shipyard_api.domain.rollout.rollout import Rollout
@@ -85,7 +85,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         kept = tuple(NodeName(node) for node in inputs.get("kept", ()))
         site = SiteInputs.from_json(inputs)
         if self.targets:
-            site = replace(site, targets=self.targets, target_group=self.group)
+            site = replace(site, targets=self.targets, target_group=self.group, batch=0)
         return RolloutState(site, kept=kept, kept_from=inputs.get("retried", ""), action=inputs.get("action", ""))
 
     def load_state(self, stored: Json) -> RolloutState:
@@ -154,7 +154,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     ) -> Folded[RolloutState]:
         """Advance the rollout by what came back."""
         folded = self._folded(state, asked, report, now)
-        failed = _failed(folded.facts)
+        failed = failures(folded.facts)
         hold_after = state.inputs.configuration.hold_after
         if not failed or not hold_after:
             return folded
@@ -201,6 +201,12 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             return ()
         return self._left_all(state, state.rollout, why)
 
+    def give_up(self, why: str) -> tuple[Fact, ...]:
+        """Return that the group of a batch has failed, and that its servers stay as they are."""
+        if not self.targets:
+            return ()
+        return (GroupChanged(self.group, GroupStatus.FAILED, Reason.DEPENDENCY, why), NodesGivenUp(self.targets, why))
+
     @property
     def _tasks(self) -> TaskItem:
         return self.acceptance.item if self.acceptance else ITEM
@@ -231,7 +237,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         since = state.since or now
         if trouble.refused or now - since >= timedelta(seconds=self.give_up_after):
             state.failed = f"the nodes of the groups could not be learnt: {trouble.detail}"
-            return Folded(state)
+            return Folded(state, self.give_up(state.failed))
         state.since = since
         deadline = since + timedelta(seconds=self.give_up_after)
         awaited = Awaited(self.provisioner.name, "the nodes of the groups", trouble.detail, deadline=deadline)
@@ -403,12 +409,6 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             return ()
         held = tuple(node for node in nodes if node not in done) or nodes
         return (WorkLeftBehind(operation.value, job, self._design(state), held, why),)
-
-
-def _failed(facts: tuple[Fact, ...]) -> tuple[NodeName, ...]:
-    """Return the nodes whose deployment failed; those that a hold kept from it did not."""
-    changes = [fact for fact in facts if isinstance(fact, NodesChanged)]
-    return tuple(node for fact in changes if fact.status is NodeStatus.FAILURE and not fact.held for node in fact.nodes)
 
 
 def _timed_out(state: RolloutState, move: Move, why: str) -> str:

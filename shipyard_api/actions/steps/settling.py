@@ -2,9 +2,10 @@
 
 from shipyard_api.actions.steps.rollout_state import Watch
 from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.phases import PhaseEnded
 from shipyard_api.domain.groups import PhaseStatus
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.moves import Move, Outcome
 from shipyard_api.domain.rollout.rollout import Rollout
 
@@ -24,6 +25,12 @@ def finish(watch: Watch, rollout: Rollout, move: Move, outcome: Outcome, message
     timed_out = outcome.timed_out or outcome.never_begun or bool(wait and wait.timed_out)
     status = PhaseStatus.TIMEOUT if timed_out else _status(good, len(move.nodes))
     return (PhaseEnded(move.group, move.phase, status, message, move.batch), *rollout.finish(move, outcome))
+
+
+def failures(facts: tuple[Fact, ...]) -> tuple[NodeName, ...]:
+    """Return the nodes whose deployment failed; those that a hold kept from it did not."""
+    changes = [fact for fact in facts if isinstance(fact, NodesChanged)]
+    return tuple(node for fact in changes if fact.status is NodeStatus.FAILURE and not fact.held for node in fact.nodes)
 
 
 def settle_empty(rollout: Rollout) -> tuple[Fact, ...]:

@@ -100,6 +100,29 @@ class NodesKept:
 
 
 @dataclass(frozen=True, slots=True)
+class NodesGivenUp:
+    """The action will not deploy these nodes, unless one of them has ended by itself; ``why`` is what failed.
+
+    A node whose teardown has begun is lost by it; the others were not touched.
+    """
+
+    kind: ClassVar[str] = "nodes_given_up"
+    version: ClassVar[int] = 1
+
+    nodes: tuple[NodeName, ...]
+    why: str
+
+    def to_json(self) -> JsonObject:
+        """Return the stored form."""
+        return {"nodes": list(self.nodes), "why": self.why}
+
+    @classmethod
+    def from_json(cls, stored: JsonObject) -> Self:
+        """Return the fact."""
+        return cls(reading.nodes(stored), reading.text(stored, "why"))
+
+
+@dataclass(frozen=True, slots=True)
 class NodesFailed:
     """The deployment of these nodes failed, on a site that holds a node after ``hold_after`` failures in a row."""
 
@@ -119,4 +142,4 @@ class NodesFailed:
         return cls(reading.nodes(stored), reading.number(stored, "hold_after"))
 
 
-FACTS: tuple[type[Fact], ...] = (NodesChanged, NodesKept, NodesFailed)
+FACTS: tuple[type[Fact], ...] = (NodesChanged, NodesKept, NodesGivenUp, NodesFailed)

@@ -37,7 +37,10 @@ class NodeLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LastNodeRecord:
-    """A node in the latest action that contains it, and its active holds."""
+    """A node in the latest action that worked on it, and its active holds.
+
+    Without such an action, it is the latest that contains it.
+    """
 
     action: ActionId
     node: NodeRecord
@@ -99,9 +102,12 @@ class Nodes(Protocol):
     ) -> Sequence[LastNodeRecord]:
         """Return nodes after the given name, in order of name; an empty filter passes all.
 
-        ``status`` is the node's in the latest action that contains it; ``prefix`` is the start of its name, which is
+        ``status`` is the node's in the latest action that worked on it; ``prefix`` is the start of its name, which is
         one of ``names``.
         """
+
+    def last(self, node: str) -> LastNodeRecord | None:
+        """Return the node in the latest action that worked on it, None if no action contains it."""
 
     def lines(self, action: ActionId) -> Sequence[NodeLine]:
         """Return the least about all nodes of the action, in order of name."""
@@ -111,7 +117,7 @@ class Nodes(Protocol):
     ) -> Mapping[NodeName, tuple[ActionName, NodeStatus]]:
         """Return the newest record of each of the nodes in actions created after the moment; none without a record.
 
-        A record counts if its action submitted or kept the node.
+        A record counts if its action submitted, kept or took down the node.
         """
 
     def etcd_removal_began(self, node: NodeName) -> bool:

@@ -148,9 +148,19 @@ class Turns(Protocol):
         """Record that a turn of the claim's step ended in a bug; return how often in a row that has happened."""
 
     def end_step(
-        self, claim: Claim, state: StepState, detail: str, skipped: Sequence[StepId], *, now: datetime
+        self,
+        claim: Claim,
+        state: StepState,
+        detail: str,
+        skipped: Sequence[StepId] = (),
+        given_up: Sequence[Fact] = (),
+        *,
+        now: datetime,
     ) -> None:
-        """End the claim's step; ``skipped`` are later steps that will not run because of it."""
+        """End the claim's step; ``skipped`` are later steps that will not run because of it.
+
+        ``given_up``: facts about what will not be done therefore.
+        """
 
     def skip(self, claim: Claim, steps: Sequence[StepId], *, now: datetime) -> None:
         """Skip later steps, although nothing before them failed."""

@@ -4,15 +4,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import MembersKnown
-from shipyard_api.domain.facts.nodes import NodesChanged, NodesKept
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesGivenUp, NodesKept
+from shipyard_api.domain.facts.teardown import TeardownChanged
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.teardown.order import Operation, Outcome
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.gathered import Gathered, insert_rows
 from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.worked_nodes import SKIPPED, TORN_DOWN
 
 _changed = (
     sa.func.unnest(
@@ -23,10 +26,32 @@ _changed = (
     .render_derived(name="changed")
 )
 _INSERT = insert_rows(t.action_nodes, "action_id", "name", "status", "groups", "updated_at", "known_at")
+# What a step knew of its nodes before stays.
+_INSERT = _INSERT.on_conflict_do_nothing(index_elements=["action_id", "name"])
 _CHANGE = (
     t.action_nodes.update()
     .where(t.action_nodes.c.action_id == sa.bindparam("of_action"), t.action_nodes.c.name == _changed.c.name)
     .values(detail=_changed.c.detail)
+)
+
+_OF_NODE = (t.action_nodes.c.action_id == sa.bindparam("of_action"), t.action_nodes.c.name == sa.bindparam("of_name"))
+_DRAINED = t.action_nodes.update().where(*_OF_NODE)
+_TAKEN_DOWN = insert(t.action_nodes)
+_TAKEN_DOWN = _TAKEN_DOWN.on_conflict_do_update(
+    index_elements=["action_id", "name"],
+    set_={name: _TAKEN_DOWN.excluded[name] for name in ("status", "reason", "detail", "updated_at")},
+)
+# A node that was not touched stays what it was; one that has ended keeps its own reason.
+_GIVEN_UP = t.action_nodes.update().where(
+    t.action_nodes.c.action_id == sa.bindparam("of_action"),
+    t.action_nodes.c.name == sa.any_(sa.bindparam("names", type_=ARRAY(sa.Text))),
+    t.action_nodes.c.status == NodeStatus.NOT_STARTED.value,
+)
+_GIVEN_UP = _GIVEN_UP.values(
+    status=sa.case(
+        (t.action_nodes.c.reason == TORN_DOWN, NodeStatus.FAILURE.value), else_=NodeStatus.NOT_STARTED.value
+    ),
+    reason=sa.func.coalesce(t.action_nodes.c.reason, SKIPPED),
 )
 
 
@@ -40,6 +65,11 @@ def project(writes: Gathered, line: Line, fact: Fact) -> None:
         case NodesKept():
             details = [fact.detail] * len(fact.nodes)
             writes.add(_CHANGE, {**_changes(line, fact.nodes, details), "status": NodeStatus.SUCCESS.value})
+        case TeardownChanged(outcome=Outcome.RUNNING):
+            _take_down(writes, line, fact)
+        case NodesGivenUp():
+            given_up = {"of_action": line.action, "names": list(fact.nodes), "detail": fact.why, "updated_at": line.at}
+            writes.add(_GIVEN_UP, given_up)
 
 
 def _insert(writes: Gathered, line: Line, fact: MembersKnown) -> None:
@@ -60,6 +90,21 @@ def _insert(writes: Gathered, line: Line, fact: MembersKnown) -> None:
         for node, held in sorted(holders.items())
     ]
     writes.add(_INSERT, {"rows": rows})
+
+
+def _take_down(writes: Gathered, line: Line, fact: TeardownChanged) -> None:
+    """Take its success away from the node. A drain that was called alone does not: it can be taken back."""
+    values = {
+        "status": NodeStatus.NOT_STARTED.value,
+        "reason": TORN_DOWN,
+        "detail": f"taken down, {fact.operation.value} last",
+        "updated_at": line.at,
+    }
+    if fact.operation is Operation.DRAIN:
+        writes.add(_DRAINED, {"of_action": line.action, "of_name": fact.node, **values})
+    else:
+        row = {"action_id": line.action, "name": fact.node, "groups": [], "known_at": line.at}
+        writes.add(_TAKEN_DOWN, {**row, **values})
 
 
 def _change(writes: Gathered, line: Line, fact: NodesChanged) -> None:

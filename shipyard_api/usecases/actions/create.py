@@ -12,6 +12,7 @@ from typing import Any
 from shipyard_api.domain.actions import EXCLUSIVE, TEARING_DOWN, WITH_SOFTWARE, ActionId, ActionName
 from shipyard_api.domain.errors import Conflict, KeyReused
 from shipyard_api.domain.facts.actions import Noted
+from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.parameters import Parameters, RedeployMode, parse_parameters
@@ -164,7 +165,10 @@ def teardown_inputs(parameters: Parameters, limits: TeardownLimits) -> dict[str,
     }
 
 
-def first_notes(definition: Definition, inputs: Mapping[str, Any], warnings: Sequence[Finding]) -> tuple[Noted, ...]:
-    """Return the notes that an action has from its creation on."""
-    missing = (Noted("No task graph", definition.missing),) if definition.missing and "software" not in inputs else ()
-    return (*missing, *(Noted("Parameter", warning.message) for warning in warnings))
+def first_notes(definition: Definition, inputs: Mapping[str, Any], warnings: Sequence[Finding]) -> tuple[Fact, ...]:
+    """Return the facts that an action has from its creation on."""
+    missing: tuple[Fact, ...] = (
+        (Noted("No task graph", definition.missing),) if definition.missing and "software" not in inputs else ()
+    )
+    notes = (Noted("Parameter", warning.message) for warning in warnings)
+    return (*definition.first_facts(inputs), *missing, *notes)

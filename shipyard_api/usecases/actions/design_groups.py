@@ -10,7 +10,7 @@ from shipyard_api.domain.parameters import Parameters
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.strategy.strategy import GroupName, Strategy
-from shipyard_api.domain.targets import targeted
+from shipyard_api.domain.targets import targeted_in_batches
 from shipyard_api.ports.documents import UnknownRevision
 from shipyard_api.usecases.actions.check import CheckAction, DesignCheck
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
@@ -31,7 +31,7 @@ def strategy_of(name: ActionName, parameters: Parameters | None, inputs: SiteInp
     if parameters is None:
         return None
     if name is ActionName.REDEPLOY_SERVER:
-        return targeted(parameters.targets)
+        return targeted_in_batches(parameters.targets, parameters.max_parallel_nodes)
     return inputs.strategy if inputs and CHECKS[name].documents is DocumentChecks.EVERYTHING else None
 
 

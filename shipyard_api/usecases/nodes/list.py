@@ -49,14 +49,12 @@ class ListNodes:
         """
         with self.store.begin() as tx:
             history = tx.nodes.history(node, before=before, limit=limit)
-            latest = history if before is None else tx.nodes.history(node, before=None, limit=1)
+            last = tx.nodes.last(node)
             holds = tx.holds.active([NodeName(node)])
             teardowns = tx.nodes.teardowns(node, limit=MOST_TEARDOWNS)
-        if latest:
-            last = LastNodeRecord(latest[0].action, latest[0].node, holds)
-        elif teardowns:
+        if last is None and teardowns:
             record = NodeRecord(node, NodeStatus.NOT_STARTED, None, "", None, [], teardowns[0].at)
-            last = LastNodeRecord(teardowns[0].action, record, holds)
-        else:
+            last = LastNodeRecord(teardowns[0].action, record)
+        if last is None:
             raise NodeNotFound(node)
-        return OneNode(last, history, teardowns)
+        return OneNode(replace(last, holds=holds), history, teardowns)

@@ -332,14 +332,14 @@ def test_an_action_that_deploys_nothing_has_no_groups(site: Site) -> None:
     assert found["steps"] != []
 
 
-def test_a_server_that_is_deployed_again_is_a_group_of_its_own(site: Site) -> None:
+def test_each_batch_of_servers_that_are_deployed_again_is_a_group(site: Site) -> None:
     site.commit(*small_design())
 
     found = planned(site, {"name": "redeploy_server", "parameters": {"target_nodes": "n2,n9"}})
 
-    (only,) = found["groups"]
-    assert (only["name"], only["critical"], only["nodes"]) == ("target-group", True, ["n2"])
-    assert not only["can_succeed"]  # there is no n9
+    first, second = found["groups"]
+    assert (first["name"], first["critical"], first["nodes"]) == ("target-group", True, ["n2"])
+    assert (second["name"], second["nodes"], second["can_succeed"]) == ("target-group.2", [], False)  # there is no n9
 
 
 def test_a_server_is_planned_from_the_revision_that_the_action_uses(site: Site) -> None:

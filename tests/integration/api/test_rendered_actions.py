@@ -26,7 +26,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
-from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesKept
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesGivenUp, NodesKept
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
 from shipyard_api.domain.facts.steps import AttemptFailed
@@ -196,6 +196,7 @@ FACTS: dict[type[Fact], tuple[Fact, tuple[Fact, ...], bool]] = {
     JobStarted: (JobStarted("verify_site", "j"), (), False),
     WorkLeftBehind: (LEFT, (), True),
     NodesFailed: (NodesFailed((N1,), 2), (MEMBERS,), False),
+    NodesGivenUp: (NodesGivenUp((N1,), "destroy_nodes failed"), (MEMBERS,), False),
     NodesKept: (NodesKept((N1,), "other"), (MEMBERS,), False),
     FindingReported: (FINDING, (), True),
     Noted: (Noted("Word", "text"), (), True),

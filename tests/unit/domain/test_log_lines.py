@@ -152,6 +152,11 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
         {"nodes": ["n1"], "hold_after": 2},
         "a node is held after 2 failed deployments in a row: 1 node: n1",
     ),
+    "nodes are given up": (
+        "nodes_given_up",
+        {"nodes": ["n1"], "why": "destroy_nodes failed: n1: no answer"},
+        "not deployed: 1 node: n1: destroy_nodes failed: n1: no answer",
+    ),
     "nodes are kept": (
         "nodes_kept",
         {"nodes": ["n1"], "action": "01M7XV7VKPMDHXJVA7WMC7P6XP"},

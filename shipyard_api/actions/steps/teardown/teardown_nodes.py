@@ -8,6 +8,7 @@ from typing import ClassVar, Never
 from shipyard_api.actions.steps.teardown.node_teardown import NodeTeardown
 from shipyard_api.actions.steps.teardown.state import TeardownTask
 from shipyard_api.domain.actions import StepId
+from shipyard_api.domain.facts.nodes import NodesGivenUp
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.order import Operation
@@ -105,9 +106,10 @@ class TeardownNodes(Step[TeardownState, Never, Never, Never]):
         over = {node: ends[item] for node in state.open if (item := self._item(node, phase)) in ends}
         failed = tuple((node, one.detail) for node, one in over.items() if one.outcome is not ItemState.SUCCESS)
         at_work = tuple(node for node in state.open if node not in over)
+        facts = tuple(NodesGivenUp((node,), why) for node, why in failed)
         state = replace(state, open=at_work, failed=(*state.failed, *failed))
         if state.failed:
-            return Folded(replace(state, todo=()))
+            return Folded(replace(state, todo=()), facts)
         if not state.open and not state.todo and phase < len(self.phases) - 1:
             phase += 1
             state = replace(state, phase=phase, todo=state.nodes)

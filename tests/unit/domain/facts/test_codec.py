@@ -16,7 +16,7 @@ from shipyard_api.domain.facts.fact import Fact, UnknownFact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
-from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesKept
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesGivenUp, NodesKept
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
 from shipyard_api.domain.facts.steps import (
@@ -233,6 +233,11 @@ SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
         NodesFailed((N1,), 2),
     ),
     "nodes are kept": ("nodes_kept", {"nodes": ["n1"], "action": "01M7"}, NodesKept((N1,), "01M7")),
+    "nodes are given up": (
+        "nodes_given_up",
+        {"nodes": ["n1"], "why": "destroy_nodes failed"},
+        NodesGivenUp((N1,), "destroy_nodes failed"),
+    ),
     "a job begins": (
         "job_started",
         {"operation": "verify_site", "job": "job-0"},
