@@ -24,9 +24,12 @@ from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.findings import Finding, error, errors, info
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.domain.teardown.drain import OnBlocked
+from shipyard_api.domain.teardown.drain_plan import plan_drain
 from shipyard_api.domain.teardown.etcd_documents import genesis_hosts, read_etcd_clusters
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId, members_on
-from shipyard_api.domain.teardown.guards import check_service, check_teardown, overridden
+from shipyard_api.domain.teardown.guards import check_drain, check_service, check_teardown, overridden
+from shipyard_api.domain.teardown.kubelet import state_of
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import DECOMMISSION, TEARDOWN, Operation
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
@@ -40,6 +43,10 @@ _LEAVE = PhaseOfTeardown("leave", tuple(one for one in DECOMMISSION if one is no
 _DESTROY = PhaseOfTeardown("destroy", (Operation.DESTROY_NODE, Operation.REMOVE_FROM_CLUSTER))
 _WHOLE = PhaseOfTeardown("teardown", TEARDOWN)
 _DESTROY_ONLY = PhaseOfTeardown("destroy", (Operation.DESTROY_NODE,))
+
+
+def _on_blocked(inputs: Json) -> OnBlocked:
+    return TeardownLimits.from_json(inputs.get("limits", {})).on_blocked
 
 
 def _kept(phase: PhaseOfTeardown) -> PhaseOfTeardown:
@@ -66,10 +73,10 @@ class TeardownParts:
         kept = frozenset(inputs.get("kept", ()))
 
         def ask(revision: int) -> Sequence[Finding]:
-            nodes = [node for batch in batches for node in batch if node not in kept]
-            if not nodes:
+            nodes = [tuple(node for node in batch if node not in kept) for batch in batches]
+            if not any(nodes):
                 return [info("NothingToTearDown", "every server of the batch was redeployed before")]
-            found = self.findings(revision, nodes)
+            found = self._findings(revision, nodes, _on_blocked(inputs))
             return overridden(found) if inputs.get("force") else found
 
         return Check(step, ask, self.retry.give_up_after, self.retry.pause)
@@ -78,7 +85,7 @@ class TeardownParts:
         """Return the step that checks whether these nodes may be torn down for good, each of them and all together."""
 
         def ask(revision: int) -> Sequence[Finding]:
-            found = [*self.findings(revision, nodes)]
+            found = [*self._findings(revision, [nodes], _on_blocked(inputs))]
             if self.drains and len(nodes) > 1 and not errors(found):
                 members = self._members(self._etcd_clusters(revision)[0], nodes)
                 found += check_teardown(NodeName(", ".join(nodes)), (), members)
@@ -86,8 +93,10 @@ class TeardownParts:
 
         return Check(step, ask, self.retry.give_up_after, self.retry.pause)
 
-    def findings(self, revision: int, nodes: Sequence[NodeName]) -> Sequence[Finding]:
-        """Return what forbids the teardown of these nodes, or delays it. Asks etcd; changes nothing."""
+    def _findings(
+        self, revision: int, batches: Sequence[Sequence[NodeName]], on_blocked: OnBlocked
+    ) -> Sequence[Finding]:
+        """Return what forbids the teardown of these nodes, or delays it. Asks etcd and Kubernetes; changes nothing."""
         if not self.drains:
             message = (
                 "No Kubernetes is configured, so nothing can be drained. To destroy servers as they are, use force."
@@ -97,10 +106,27 @@ class TeardownParts:
         if faults:
             return faults
         genesis = genesis_hosts(each.document for each in self.checks.designs.rendered(Revision(revision)).documents)
+        nodes = [node for batch in batches for node in batch]
+        addresses, clusters = self._clusters(accesses, nodes)
         found: list[Finding] = []
-        for node in nodes:
-            found += check_teardown(node, genesis, self._members(accesses, [node]))
+        for batch in batches:
+            # The nodes of a batch leave one by one before any comes back; by the next batch they are back.
+            staying = clusters
+            for node in batch:
+                members = {one: members_on(one, node, addresses[node]) for one in staying}
+                found += [*check_teardown(node, genesis, members), *self._kept_pods(node, on_blocked)]
+                staying = [one.without(left) if one.without(left).members else one for one, left in members.items()]
         return found or [info("TeardownAllowed", f"nothing forbids the teardown of {', '.join(nodes)}")]
+
+    def _kept_pods(self, node: NodeName, on_blocked: OnBlocked) -> Sequence[Finding]:
+        """Return an error if budgets keep pods on the node for ever; a Promenade that drains by itself is not asked."""
+        systems = self.checks.systems
+        look = systems.nodes.look(node) if systems.nodes is not None and systems.service is None else None
+        if look is None:
+            return ()
+        kubelet = state_of(look.node.ready, look.node.renewed_at, look.server_time)
+        plan = plan_drain(look.pods, look.budgets, look.daemon_sets, now=look.server_time, kubelet=kubelet)
+        return check_drain(node, plan, on_blocked)
 
     def check_service(self, step: StepId, inputs: Json) -> Check:
         """Return the step that checks whether the groups of the action may be serviced, each at once."""
@@ -189,16 +215,23 @@ class TeardownParts:
         self, accesses: Sequence[EtcdAccess], nodes: Sequence[NodeName]
     ) -> Mapping[EtcdCluster, frozenset[MemberId]]:
         """Return every cluster, with its members on these nodes. Asks etcd and Kubernetes."""
+        addresses, clusters = self._clusters(accesses, nodes)
+        return {
+            one: frozenset[MemberId]().union(*(members_on(one, node, addresses[node]) for node in nodes))
+            for one in clusters
+        }
+
+    def _clusters(
+        self, accesses: Sequence[EtcdAccess], nodes: Sequence[NodeName]
+    ) -> tuple[Mapping[NodeName, Sequence[str]], Sequence[EtcdCluster]]:
+        """Return the addresses of the nodes, and every cluster. Asks etcd and Kubernetes."""
         systems = self.checks.systems
         known = {node: systems.nodes.node(node) if systems.nodes else None for node in nodes}
         addresses = {node: one.addresses if one else () for node, one in known.items()}
         alone = nodes[0] if len(nodes) == 1 else None
         asked_last = addresses[alone] if alone else ()
         clusters = [systems.etcd.look(one, node=alone, addresses=asked_last) for one in accesses if systems.etcd]
-        return {
-            one: frozenset[MemberId]().union(*(members_on(one, node, addresses[node]) for node in nodes))
-            for one in clusters
-        }
+        return addresses, clusters
 
     def _design_faults(self, revision: int) -> Sequence[Finding]:
         if self.checks.systems.service is not None or not revision:

@@ -1,7 +1,7 @@
 """Members of an etcd cluster, and which of them run on a node (contract: promenade, 4.3)."""
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from ipaddress import ip_address
 from typing import NewType
@@ -83,6 +83,10 @@ class EtcdCluster:
     def addresses(self) -> tuple[str, ...]:
         """The client URLs of all members; the next look finds the cluster there, whatever happens to its endpoints."""
         return tuple(url for member in self.members for url in member.client_urls)
+
+    def without(self, leaving: Collection[MemberId]) -> "EtcdCluster":
+        """Return the cluster after these members have left it."""
+        return replace(self, members=tuple(one for one in self.members if one.id not in leaving))
 
 
 def members_on(cluster: EtcdCluster, node: NodeName, addresses: Collection[str]) -> frozenset[MemberId]:

@@ -24,7 +24,8 @@ def cluster(states: str) -> EtcdCluster:
         ("h", "0", [("LastHealthyEtcdMember", Level.ERROR)]),
         ("hdd", "0", [("LastHealthyEtcdMember", Level.ERROR)]),
         ("hss", "0", [("LastHealthyEtcdMember", Level.ERROR)]),
-        ("hhd", "0", [("EtcdRemovalBlocked", Level.WARNING)]),
+        ("hhd", "0", [("EtcdRemovalBlocked", Level.ERROR)]),  # known before anything is drained
+        ("hhs", "0", [("EtcdRemovalBlocked", Level.WARNING)]),  # a slow member may be back in time
         ("hhh", "012", [("LastHealthyEtcdMember", Level.ERROR)]),
         ("", "", [("EtcdNotAccessible", Level.ERROR)]),
     ],
