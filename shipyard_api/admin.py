@@ -14,7 +14,7 @@ from shipyard_api import design_stores, programs
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.domain.policy import ANYONE, SUGGESTED_ROLES
 from shipyard_api.ports.state.errors import UnsuitableDatabase
-from shipyard_api.settings import Settings, SettingsError, load, share_directory
+from shipyard_api.settings import Settings, SettingsError, load, share_directory, unknown_variables
 from shipyard_api.storage import migrations, schema
 from shipyard_api.storage.suitability import check_database
 from shipyard_api.storage.unit_of_work import connect
@@ -154,6 +154,8 @@ def check() -> None:
             click.echo(f"clock of {name}: {ahead:+.1f} s from this host")
             if abs(ahead) > _MOST_SKEW:
                 click.echo(f"Warning: the clock of {name} is off by more than 5 minutes: use NTP", err=True)
+    for name in unknown_variables(os.environ):
+        click.echo(f"Warning: {name} is no setting", err=True)
     click.echo("settings are fine")
 
 

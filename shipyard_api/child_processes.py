@@ -18,6 +18,8 @@ import click
 # Seconds between SIGTERM and SIGKILL.
 _STOP_TIMEOUT = 5.0
 _START_TIMEOUT = 60.0
+# Seconds after which the program that is waited for is named.
+_SILENT = 5.0
 # Seconds. A child that ran this long counts as healthy: its next restart is not delayed by earlier ones.
 _STABLE_AFTER = 60.0
 
@@ -107,8 +109,11 @@ class Stack:
 
 
 def wait_until_it_answers(stack: Stack, name: str, address: str) -> None:
-    """Wait until a program of the stack answers HTTP. Raises ClickException with the end of its log."""
-    deadline = time.monotonic() + _START_TIMEOUT
+    """Wait until a program of the stack answers HTTP, and say so when it takes long.
+
+    Raises ClickException with the end of its log.
+    """
+    deadline, speak_at = time.monotonic() + _START_TIMEOUT, time.monotonic() + _SILENT
     child = next(child for child in stack.children if child.name == name)
     while True:
         try:
@@ -120,6 +125,9 @@ def wait_until_it_answers(stack: Stack, name: str, address: str) -> None:
                 raise click.ClickException(
                     f"{name} did not start ({error}). The end of {log}:\n{_tail(log)}"
                 ) from error
+            if time.monotonic() > speak_at:
+                click.echo(f"Waiting for {name}, which does not answer yet: {error}")
+                speak_at += _SILENT
             time.sleep(0.02)
 
 

@@ -5,11 +5,14 @@ a setting is ``SHIPYARD_<SECTION>_<NAME>``; ``DATABASE_URL`` is the database's a
 """
 
 import configparser
+import re
 import sys
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -248,9 +251,33 @@ def load(environ: Mapping[str, str]) -> Settings:
             values["url"] = (environ["DATABASE_URL"], "DATABASE_URL")
         sections[section.name] = _section(kind, section.name, values, faults)
     faults.extend(f"there is no section [{name}]" for name in given)
+    faults.extend(_misspelt(environ))
     if faults:
         raise SettingsError(faults)
     return Settings(**sections)
+
+
+@cache
+def _variables() -> dict[str, None]:
+    sections = get_type_hints(Settings).items()
+    return {f"SHIPYARD_{section}_{name}".upper(): None for section, kind in sections for name in get_type_hints(kind)}
+
+
+def unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    """Return the variables that begin like ours and are none: of scripts, or misspelt."""
+    known = _variables().keys() | _OF_PROGRAMS
+    names = sorted(name for name in environ.keys() - known if name.startswith("SHIPYARD_"))
+    return [name for name in names if not _SERVICE_LINK.search(f"{name}={environ[name]}")]
+
+
+def _misspelt(environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield unknown variables of a section, and those that are almost one of ours; scripts may have others."""
+    sections = tuple(f"SHIPYARD_{one.name}_".upper() for one in fields(Settings))
+    for name in unknown_variables(environ):
+        of_section = name.startswith(sections)
+        near = get_close_matches(name, _variables(), n=1, cutoff=0.7 if of_section else 0.9)
+        if of_section or near:
+            yield f"{name}: there is no such setting" + "".join(f"; did you mean {one}?" for one in near)
 
 
 def as_variables(environ: Mapping[str, str]) -> dict[str, str]:
@@ -278,6 +305,12 @@ def share_directory() -> Path:
     raise SettingsError([f"none of {looked} holds Shipyard's schemas; reinstall Shipyard"])
 
 
+# Of the command line, of ./dev, and of the server's address.
+_OF_PROGRAMS = frozenset(
+    f"SHIPYARD_{name}" for name in ("BIND", "COMPLETE", "CONFIG", "FLEET", "PYTHON", "TOKEN", "URL", "VENV")
+)
+# What Kubernetes sets in every pod beside a Service named shipyard or shipyard-api.
+_SERVICE_LINK = re.compile(r"_SERVICE_(HOST|PORT(_\w+)?)=|_PORT(_\d+_\w+)?=(tcp|udp|sctp)://|_PORT_\d+_\w+_\w+=")
 _LARGEST = {int: LARGEST_NUMBER, float: LARGEST_SECONDS}
 _UNQUOTED = (Address, HeaderSecret)
 _SWITCH: Mapping[str, bool] = configparser.ConfigParser.BOOLEAN_STATES

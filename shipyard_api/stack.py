@@ -24,8 +24,10 @@ import click
 import shipyard_simulators
 from shipyard_api import programs
 from shipyard_api.adapters.encryption.fernet import new_key
+from shipyard_api.adapters.gunicorn import first_check
 from shipyard_api.child_processes import Stack, wait_until_it_answers
-from shipyard_api.settings import DEFAULT_FILE, as_variables, load, share_directory
+from shipyard_api.settings import load, share_directory
+from shipyard_api.stack_settings import given_settings
 from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_simulators.embedded_postgres import server as embedded_postgres
@@ -33,15 +35,9 @@ from shipyard_simulators.scenario import ScenarioInvalid, load_scenario
 
 # The name of the token with which the simulator fetches designs; every start creates a new one.
 _SIMULATOR = "simulated drydock"
-# Of the command line, and the file whose settings are read.
-_NOT_SETTINGS = frozenset({"SHIPYARD_URL", "SHIPYARD_TOKEN", "SHIPYARD_CONFIG"})
-# What the stack sets itself, whatever is simulated, and what to do instead.
-_OWN = {
-    "SHIPYARD_BIND": "use --port",
-    "SHIPYARD_DATABASE_URL": "use DATABASE_URL",
-    "SHIPYARD_PROVISIONER_KIND": "use --provisioner",
-    "SHIPYARD_DRYDOCK_DESIGN_URL": "Drydock fetches designs from this stack",
-}
+_KEYS = frozenset({"SHIPYARD_SECRETS_KEYS", "SHIPYARD_SECRETS_KEYS_FILE"})
+# Stands for an address that is not known before the stack runs.
+_NOWHERE = "http://127.0.0.1:9"
 _DESIGN = "/api/v1.0/revisions/{revision}/rendered-documents"
 
 
@@ -160,39 +156,29 @@ def up(
     directory = None if temporary else data_dir or _default_directory()
     options = StackOptions(port, directory, scenario, speed, ready_file, with_parent, provisioner, site, kubernetes)
     given = {} if temporary else given_settings(os.environ, provisioner, kubernetes=kubernetes)
+    if given:
+        refuse_unusable(options, given)
     signal.signal(signal.SIGTERM, _interrupt)
     with contextlib.suppress(KeyboardInterrupt):
         _run(options, given)
 
 
-def given_settings(environ: Mapping[str, str], provisioner: str, *, kubernetes: bool = False) -> dict[str, str]:
-    """Return the caller's settings as variables: those of the environment, and of the file in SHIPYARD_CONFIG.
+def refuse_unusable(options: StackOptions, given: Mapping[str, str]) -> None:
+    """Exit with 2, saying why, if the service could not use the caller's settings. Nothing has been started yet."""
+    peer = _peer(options.provisioner, options.site, "")
+    settings = {f"SHIPYARD_{options.provisioner.upper()}_URL": f"{_NOWHERE}{peer.base}", **peer.settings}
+    if not given.keys() & _KEYS:
+        settings["SHIPYARD_SECRETS_KEYS"] = new_key()
+    environment = _environment(options, _NOWHERE, "postgresql://127.0.0.1:9/none", settings, given)
 
-    Raises UsageError for those that the stack sets itself, and SettingsError.
-    """
-    load({**environ, "SHIPYARD_CONFIG": environ.get("SHIPYARD_CONFIG") or os.devnull})
-    given: dict[str, str] = {}
-    if environ.get("SHIPYARD_CONFIG"):
-        given = as_variables(environ)
-    elif DEFAULT_FILE.is_file():
-        _say(f"{DEFAULT_FILE} is not read: it is for a real installation. To use it here, name it in SHIPYARD_CONFIG.")
-    given |= {
-        name: text for name, text in environ.items() if name.startswith("SHIPYARD_") and name not in _NOT_SETTINGS
-    }
-    system = provisioner.upper()
-    own = {
-        **_OWN,
-        f"SHIPYARD_{system}_URL": "a simulator is used",
-        **{f"SHIPYARD_{system}_{name}": "a simulator is used" for name in ("API_KEY", "AUTH", "USER", "PASSWORD")},
-    }
-    if kubernetes:
-        own |= {f"SHIPYARD_KUBERNETES_{name}": "leave out --kubernetes" for name in ("URL", "KUBECONFIG")}
-    refused = [f"{name}: {own[name]}" for name in sorted(given.keys() & own.keys())]
-    if given.get("SHIPYARD_IDENTITY_KIND", "token") != "token":
-        refused.append("SHIPYARD_IDENTITY_KIND: callers have the token that it prints")
-    if refused:
-        raise click.UsageError("\n  ".join(["shipyard up cannot use these settings; take them out:", *refused]))
-    return given
+    def check() -> None:
+        from shipyard_api import bootstrap  # in a child: this program stays small
+
+        if programs.run_program(lambda: bool(bootstrap.check(load(environment))) and None):
+            sys.exit(2)
+
+    if not first_check.passes(check):
+        sys.exit(2)
 
 
 def _run(options: StackOptions, given: Mapping[str, str]) -> None:
@@ -219,7 +205,7 @@ def _run(options: StackOptions, given: Mapping[str, str]) -> None:
             simulators = {provisioner: simulator}
             if options.kubernetes:
                 simulators["kubernetes"] = settings["SHIPYARD_KUBERNETES_URL"] = _start_kubernetes(stack, options)
-            if not given.keys() & {"SHIPYARD_SECRETS_KEYS", "SHIPYARD_SECRETS_KEYS_FILE"}:
+            if not given.keys() & _KEYS:
                 settings["SHIPYARD_SECRETS_KEYS_FILE"] = str(_secret_key(directory))
             address = _start_service(stack, options, listener, url, settings, given)
             wait_until_it_answers(stack, provisioner, f"{simulator}{peer.ready}")
@@ -367,8 +353,21 @@ def _start_service(
 ) -> str:
     """Start API and worker; ``settings`` are those of the simulator, ``given`` those of the caller."""
     address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    environment = _environment(options, address, url, settings, given)
+    environment["SHIPYARD_BIND"] = f"fd://{listener.fileno()}"
+    configuration = share_directory() / "etc" / "gunicorn.conf.py"
+    gunicorn = [sys.executable, "-m", "gunicorn", "-c", str(configuration), "shipyard_api.asgi:app"]
+    stack.add("api", gunicorn, environment, (listener.fileno(),))
+    stack.add("worker", [sys.executable, "-m", "shipyard_api.worker"], environment)
+    return address
+
+
+def _environment(
+    options: StackOptions, address: str, url: str, settings: Mapping[str, str], given: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the settings of API and worker as variables. ``address``: of the API; ``url``: of the database."""
     scale = 1 / options.speed
-    environment = {
+    return {
         "SHIPYARD_API_WORKERS": "1",
         "SHIPYARD_ENGINE_TIME_SCALE": f"{scale:g}",
         "SHIPYARD_ENGINE_SETTLE_SECONDS": "1",
@@ -385,16 +384,10 @@ def _start_service(
         **given,
         "SHIPYARD_CONFIG": os.devnull,
         "DATABASE_URL": url,
-        "SHIPYARD_BIND": f"fd://{listener.fileno()}",
         "SHIPYARD_PROVISIONER_KIND": options.provisioner,
         "SHIPYARD_DRYDOCK_DESIGN_URL": f"deckhand+{address}{_DESIGN}",
         **settings,
     }
-    configuration = share_directory() / "etc" / "gunicorn.conf.py"
-    gunicorn = [sys.executable, "-m", "gunicorn", "-c", str(configuration), "shipyard_api.asgi:app"]
-    stack.add("api", gunicorn, environment, (listener.fileno(),))
-    stack.add("worker", [sys.executable, "-m", "shipyard_api.worker"], environment)
-    return address
 
 
 def _announce(options: StackOptions, ready: Mapping[str, object]) -> None:

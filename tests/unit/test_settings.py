@@ -9,7 +9,7 @@ import pytest
 from shipyard_api import bootstrap
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.setting_types import Address, Count, HeaderSecret, NodePage, Port, Seconds, Share
-from shipyard_api.settings import EngineOptions, LogLevel, Settings, SettingsError, load
+from shipyard_api.settings import EngineOptions, LogLevel, Settings, SettingsError, load, unknown_variables
 
 RESTART = 1.0  # docs/howto/install.md, RestartSec
 START = 4.0  # of a worker on a loaded machine; a second on a quiet one
@@ -204,3 +204,33 @@ def test_what_the_rows_change_is_right_without_the_change(others: dict[str, str]
 
 def test_a_level_may_be_written_in_small_letters() -> None:
     assert load({**NEEDED, "SHIPYARD_LOG_LEVEL": "warning"}).log.level is LogLevel.WARNING
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fault"),
+    [
+        ("SHIPYARD_DRYDOCK_URLL", "a", "there is no such setting; did you mean SHIPYARD_DRYDOCK_URL?"),
+        ("SHIPYARD_DRYDOK_URL", "a", "there is no such setting; did you mean SHIPYARD_DRYDOCK_URL?"),
+        ("SHIPYARD_API_COLOUR", "a", "there is no such setting"),
+        ("SHIPYARD_WORKER_PORT", "9001", "there is no such setting"),
+        ("SHIPYARD_SITE", "a", None),
+        ("SHIPYARD_URL", "a", None),
+        ("SHIPYARD_API_SERVICE_HOST", "10.0.0.1", None),
+        ("SHIPYARD_API_SERVICE_PORT_HTTP", "9000", None),
+        ("SHIPYARD_API_PORT", "tcp://10.0.0.1:9000", None),
+        ("SHIPYARD_API_PORT_9000_TCP", "tcp://10.0.0.1:9000", None),
+        ("SHIPYARD_API_PORT_9000_TCP_ADDR", "10.0.0.1", None),
+    ],
+)
+def test_a_misspelt_variable_is_named_and_those_of_others_are_left_alone(
+    name: str, value: str, fault: str | None
+) -> None:
+    if fault is None:
+        assert load({**NEEDED, name: value}) == load(NEEDED)
+        return
+    with pytest.raises(SettingsError) as refused:
+        load({**NEEDED, name: value})
+    assert refused.value.faults[0].startswith(f"{name}: {fault}")
+    assert unknown_variables({name: value, "SHIPYARD_TOKEN": "a", "SHIPYARD_SITE": "b"}) == sorted(
+        [name, "SHIPYARD_SITE"]
+    )

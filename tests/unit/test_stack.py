@@ -5,8 +5,10 @@ from pathlib import Path
 import click
 import pytest
 
+import shipyard_simulators
 from shipyard_api.settings import SettingsError
-from shipyard_api.stack import given_settings
+from shipyard_api.stack import StackOptions, refuse_unusable
+from shipyard_api.stack_settings import given_settings
 
 FILE = "[engine]\nsettle_seconds = 7\n[api]\nwrites_per_minute = 9\n"
 
@@ -64,3 +66,15 @@ def test_invalid_settings_are_reported_before_anything_starts(config: str) -> No
 
 def test_settings_of_another_provisioner_are_of_no_interest() -> None:
     assert given_settings({"SHIPYARD_MAAS_URL": "http://maas/MAAS"}, "drydock").keys() == {"SHIPYARD_MAAS_URL"}
+
+
+def test_settings_that_the_service_cannot_use_end_it_before_anything_starts(capfd: pytest.CaptureFixture[str]) -> None:
+    given = given_settings({"SHIPYARD_DESIGNS_STORE": "deckhand"}, "drydock")
+    site = Path(shipyard_simulators.__path__[0], "sites", "five-groups.yaml")
+    options = StackOptions(0, None, "calm", 100.0, None, False, "drydock", site, False)
+    with pytest.raises(SystemExit, match="2"):
+        refuse_unusable(options, given)
+    assert capfd.readouterr().err == "Error: [deckhand] url is not set\n"
+
+    refuse_unusable(options, {**given, "SHIPYARD_DECKHAND_URL": "http://127.0.0.1:9"})
+    assert capfd.readouterr().err == ""
