@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TextIO
 
 import click
@@ -153,14 +153,17 @@ def viewer(stream: TextIO) -> Iterator[ShowSnapshot]:
 def _lines(stream: TextIO) -> ShowSnapshot:
     shown: list[Snapshot] = []
     last_note = ""
+    least = timedelta()
 
     def write(snapshot: Snapshot, note: str) -> None:
-        nonlocal last_note
+        nonlocal last_note, least
         if note and not last_note:
             click.echo(f"         {note}", file=stream)
         last_note = note
-        for line in change_lines(shown[-1] if shown else None, snapshot, datetime.now(UTC)):
+        now = datetime.now(UTC)
+        for line in change_lines(shown[-1] if shown else None, snapshot, now, least):
             click.echo(line, file=stream)
+        least = max(least, snapshot.elapsed(now) or least)
         shown[:] = [snapshot]
 
     return write

@@ -119,8 +119,11 @@ class Snapshot:
         return max(until - began, timedelta())
 
 
-def change_lines(before: Snapshot | None, after: Snapshot, now: datetime) -> list[str]:
-    """Return one line for each difference between two snapshots: for logs, pipes and screen readers."""
+def change_lines(before: Snapshot | None, after: Snapshot, now: datetime, least: timedelta = timedelta()) -> list[str]:
+    """Return one line for each difference between two snapshots: for logs, pipes and screen readers.
+
+    ``least``: the time of the lines before; an action may have ended before it was last seen at work.
+    """
     lines = []
     if before is None:
         lines.append(f"action {after.action.get('name')} {after.action.get('id')}")
@@ -156,7 +159,7 @@ def change_lines(before: Snapshot | None, after: Snapshot, now: datetime) -> lis
     if lifecycle_changed and after.ended:
         lines.append(f"action is {after.lifecycle}")
     elapsed = after.elapsed(now)
-    stamp = clock(elapsed) if elapsed is not None else "-"
+    stamp = clock(max(elapsed, least)) if elapsed is not None else "-"
     return [f"{stamp:>7}  {printable(line)}" for line in lines]
 
 

@@ -46,6 +46,14 @@ def test_an_ended_action_took_until_its_last_phase_ended():
     assert ended.elapsed(NOW) == timedelta(seconds=6, microseconds=361882)
 
 
+def test_the_clock_of_the_lines_does_not_run_backwards():
+    before = Snapshot(samples.action())
+    ended = Snapshot(samples.action("Complete", ended_at="2026-11-21T01:31:00Z"))
+    shown = before.elapsed(NOW)
+    assert ended.elapsed(NOW) < shown
+    assert change_lines(before, ended, NOW, shown)[-1] == "   7:16  action is Complete"
+
+
 def test_a_failed_verdict_is_no_success_even_if_the_action_is_complete():
     assert not Snapshot(samples.action("Complete", verdict="failed")).succeeded
     assert Snapshot(samples.action("Complete")).succeeded
