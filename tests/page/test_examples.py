@@ -13,7 +13,7 @@ GROUPS = ("control-nodes", "compute-nodes-1", "compute-nodes-2", "monitoring-nod
 
 def check(page: Any, failed: list[str], by_dependency: list[str]) -> None:
     """Check the state of each group as its card shows it, and the failures."""
-    expected = dict.fromkeys(GROUPS, "succeeded") | dict.fromkeys(failed, "failed")
+    expected = dict.fromkeys(GROUPS, "success") | dict.fromkeys(failed, "failed")
     for name, state in (expected | dict.fromkeys(by_dependency, "dependency failed")).items():
         expect(page.locator(".graph .card", has_text=name).locator(".state")).to_have_text(state)
     expect(page.locator(".graph .card")).to_have_count(len(GROUPS))

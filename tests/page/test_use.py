@@ -107,6 +107,44 @@ def test_what_if_moves_the_criteria_that_a_group_has(stack: Stack, open_page: An
     expect(page.locator(".what-if")).to_contain_text("A new deploy_site succeeds with")
 
 
+def test_machines_of_all_actions_are_searched_filtered_and_sorted(stack: Stack, open_page: Any) -> None:
+    page = open_page()
+    page.get_by_role("link", name="Machines").click()
+    rows = page.locator(".machines tbody tr")
+    expect(rows).to_have_count(16)
+    page.get_by_label("Status").select_option("failed")
+    expect(rows).to_have_count(4)
+    expect(rows.first).to_contain_text("failed")
+    page.get_by_label("Search machines").fill("cmp02-3")
+    expect(rows).to_have_count(1)
+    page.get_by_label("Search machines").fill("")
+    page.get_by_label("Status").select_option("")
+    page.get_by_role("button", name="Status").click()
+    expect(rows.first).to_contain_text("deployed")
+    expect(rows.last).to_contain_text("failed")
+    rows.last.get_by_role("link").first.click()
+    page.get_by_role("complementary").get_by_text("why it failed").wait_for()
+
+
+def test_the_list_of_actions_keeps_what_is_searched(stack: Stack, open_page: Any) -> None:
+    stack.ask("POST", "actions", json={"name": "test_site"})
+    page = open_page()
+    entries = page.locator(".actions li")
+    expect(entries).to_have_count(2)
+    page.get_by_label("Filter actions").fill("deploy complete")
+    expect(entries).to_have_count(1)
+    expect(entries).to_contain_text("Complete")
+
+
+def test_a_narrow_screen_has_all_commands_on_it(stack: Stack, open_page: Any) -> None:
+    page = open_page(f"?action={stack.action}")
+    page.set_viewport_size({"width": 400, "height": 900})
+    page.locator(".graph .card").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") == 400
+    expect(page.get_by_role("button", name="Sign out")).to_be_in_viewport(ratio=1)
+    expect(page.get_by_text("5 in run order; scroll to see all")).to_be_visible()
+
+
 def test_a_hold_is_placed_and_released(stack: Stack, open_page: Any) -> None:
     page = open_page("?node=mon01")
     drawer = page.get_by_role("complementary")
@@ -118,7 +156,7 @@ def test_a_hold_is_placed_and_released(stack: Stack, open_page: Any) -> None:
 
 
 def test_a_server_that_does_not_answer_is_said_and_found_again(stack: Stack, open_page: Any) -> None:
-    page = open_page()
+    page = open_page(f"?action={stack.action}")
     page.get_by_text("Live", exact=True).wait_for()
     page.locator(".graph .card").first.wait_for()
     page.route("**/api/**", lambda route: route.abort())

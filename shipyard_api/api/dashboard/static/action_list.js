@@ -1,4 +1,5 @@
-import { html } from "./preact.js";
+// The newest actions with their results, and a field that keeps only some of them.
+import { html, useState } from "./preact.js";
 import { address, follow, link } from "./address.js";
 import { shownId } from "./live.js";
 import { useNow, useStore } from "./store.js";
@@ -8,22 +9,41 @@ export function ActionList({ actions, onStart }) {
   useStore(address);
   const current = shownId();
   const now = useNow(true);
+  const [wanted, want] = useState("");
+  const shown = (actions || []).filter((one) => matches(one, wanted));
   return html`<nav class="actions" aria-label="Actions">
     <div class="row"><h2>Actions</h2><span class="space"></span>
       ${onStart && html`<button id="start" onClick=${onStart} title="Plan and start an action (n)">New …</button>`}</div>
     ${actions === null && html`<p class="muted">Loading …</p>`}
     ${actions?.length === 0 && html`<p class="muted">None yet.</p>`}
-    <ul>${(actions || []).map((one) => html`<${Entry} key=${one.id} action=${one} now=${now} isCurrent=${one.id === current} />`)}</ul>
+    ${actions?.length > 1 && html`<input type="search" class="filter" aria-label="Filter actions" placeholder="Filter: name, user, failed …"
+      value=${wanted} onInput=${(event) => want(event.target.value)} />`}
+    ${actions?.length > 0 && shown.length === 0 && html`<p class="muted">None of the newest ${actions.length} matches.</p>`}
+    <ul>${shown.map((one) => html`<${Entry} key=${one.id} action=${one} now=${now} isCurrent=${one.id === current && address.get().view !== "machines"} />`)}</ul>
   </nav>`;
+}
+
+/** Whether an action has all words of a text in its name, user, id or state. */
+function matches(action, text) {
+  const has = `${action.name} ${action.user} ${action.id} ${ACTION[action.dag_status]?.word}`.toLowerCase();
+  return text.toLowerCase().split(/\s+/).every((word) => has.includes(word));
+}
+
+/** Where an action failed: its first failed step; of one that runs, how many of its steps have ended. */
+function result({ dag_status: status, steps = [] }) {
+  if (status === "failed") return steps.filter((one) => one.state === "failed").at(-1)?.id.split(".").at(-1) || "";
+  if (status !== "running") return "";
+  return `step ${steps.filter((one) => ["success", "failed", "skipped"].includes(one.state)).length + 1} of ${steps.length}`;
 }
 
 function Entry({ action, now, isCurrent }) {
   const state = ACTION[action.dag_status] || ACTION.queued;
   const began = at(action.datetime);
-  const to = { action: action.id, node: "", group: "", task: "" };
+  const to = { action: action.id, node: "", group: "", task: "", ...(address.get().view === "machines" ? { view: "" } : {}) };
   return html`<li><a href=${link(to)} onClick=${follow(to)} aria-current=${isCurrent ? "page" : undefined}>
     <span class="glyph tone-${state.tone}" aria-hidden="true">${state.glyph}</span>
-    <span class="what"><b>${action.name}</b><small>${state.word} · ${action.user}</small></span>
+    <span class="what"><b>${action.name}</b><small><span class="tone-${state.tone}">${state.word}</span> · ${action.user}</small>
+      ${result(action) && html`<small class="result" title=${result(action)}>${result(action)}</small>`}</span>
     <time title=${localTime(action.datetime, true)}>${rough((now - began) / 1000)} ago</time>
   </a></li>`;
 }

@@ -1,8 +1,9 @@
 // The page: who is signed in, which action is shown, and its parts.
 import { html, render, useEffect, useErrorBoundary, useState } from "./preact.js";
-import { address, go } from "./address.js";
+import { address, follow, go, link } from "./address.js";
 import { ActionList } from "./action_list.js";
 import { ActionPage } from "./action_page.js";
+import { Machines } from "./machines.js";
 import { NodeDrawer } from "./node_drawer.js";
 import { SignIn } from "./sign_in.js";
 import { StartDialog } from "./start_dialog.js";
@@ -24,7 +25,7 @@ function ThemeButton() {
     set(chosen);
     window.dispatchEvent(new Event("themechange"));
   };
-  return html`<button class="quiet" id="theme" onClick=${next} title="Theme (t)">Theme: ${THEME_WORDS[theme]}</button>`;
+  return html`<button class="quiet unneeded" id="theme" onClick=${next} title="Theme (t)">Theme: ${THEME_WORDS[theme]}</button>`;
 }
 
 const CONNECTION = {
@@ -34,7 +35,7 @@ const CONNECTION = {
   forbidden: ["bad", "Not allowed"],
 };
 
-function Header({ caller, connection, onHelp }) {
+function Header({ caller, connection, machines, onHelp }) {
   const [tone, word] = CONNECTION[connection];
   return html`<header class="top">
     <a class="brand" href="/" onClick=${(event) => (event.preventDefault(), go({ action: "", node: "", group: "", view: "" }))}>
@@ -43,7 +44,8 @@ function Header({ caller, connection, onHelp }) {
     <span class="connection tone-${tone}" role="status"><i aria-hidden="true"></i>${word}</span>
     <span class="space"></span>
     <${ThemeButton} />
-    <button class="quiet" onClick=${onHelp} title="Keyboard (?)">Keys</button>
+    <a class="quiet" href=${link({ view: "machines" })} onClick=${follow({ view: "machines" })} aria-current=${machines ? "page" : undefined}>Machines</a>
+    <button class="quiet unneeded" onClick=${onHelp} title="Keyboard (?)">Keys</button>
     ${caller && html`<span class="who" title=${`Roles: ${caller.roles.join(", ")}`}>${caller.user}</span>`}
     <button class="quiet" onClick=${() => signOut()}>Sign out</button>
   </header>`;
@@ -72,14 +74,14 @@ function App() {
   if (!who.token) return html`<${SignIn} refused=${who.refused} />`;
   const mayStart = who.caller && may("create_action");
   return html`<a class="skip" href="#content">Skip to the action</a>
-    <${Header} caller=${who.caller} connection=${now.connection} onHelp=${() => showHelp(true)} />
+    <${Header} caller=${who.caller} connection=${now.connection} machines=${place.view === "machines"} onHelp=${() => showHelp(true)} />
     ${now.connection === "reconnecting" && html`<p class="banner" role="alert">
       Shipyard does not answer. The page shows what it last knew and tries again by itself.</p>`}
     ${now.connection === "forbidden" && html`<p class="banner" role="alert">
       Your roles do not let you see actions. Sign in with another token.</p>`}
     <div class="frame">
       <${ActionList} actions=${now.actions} onStart=${mayStart && (() => showStart(true))} />
-      <main id="content" tabindex="-1"><${ActionPage} now=${now} place=${place} onStart=${mayStart && (() => showStart(true))} /></main>
+      <main id="content" tabindex="-1">${place.view === "machines" ? html`<${Machines} />` : html`<${ActionPage} now=${now} place=${place} onStart=${mayStart && (() => showStart(true))} />`}</main>
       ${place.node && html`<${NodeDrawer} key=${place.node} name=${place.node} overview=${now.overview} places=${now.places} />`}
     </div>
     ${help && html`<${Help} onClose=${() => showHelp(false)} />`}

@@ -9,7 +9,7 @@ import { LEGEND, NODE, inRunOrder } from "./words.js";
 
 const TALLEST = 460;
 
-/** The letters of the nodes; those that can no longer start are skipped. */
+/** The letters of the nodes; those that can no longer start have a letter of their own. */
 export function shownLetters(overview, places) {
   const { letters } = overview.nodes;
   if (!letters.includes("n")) return letters;

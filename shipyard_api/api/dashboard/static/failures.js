@@ -1,6 +1,9 @@
 // Why it failed: each group that failed by itself, its nodes with the provisioner's words, its dependents folded below.
 import { html } from "./preact.js";
+import { get, segment, V1 } from "./api.js";
 import { follow, link } from "./address.js";
+import { useRead } from "./loading.js";
+import { Log } from "./steps_view.js";
 import { REASONS, count, plain } from "./words.js";
 
 const SHOWN = 8;
@@ -38,7 +41,17 @@ export function Failures({ overview, failures }) {
     ${elsewhere.length > 0 && html`<div class="failure tolerated">
       <h3>${count(elsewhere.length, "failed node")} that the criteria tolerate</h3>
       <${NodeList} nodes=${elsewhere} withGroup /></div>`}
+    <${StepLogs} overview=${overview} />
   </section>`;
+}
+
+/** The logs of the failed steps of an action that has failed. */
+function StepLogs({ overview }) {
+  const { id, dag_status: status } = overview.action;
+  const found = useRead(() => (status === "failed" ? get(`${V1}/actions/${segment(id)}`) : null), [id, status]);
+  const steps = (found.value?.steps || []).filter((one) => one.state === "failed");
+  const own = steps.filter((one) => !steps.some((other) => other.id.startsWith(`${one.id}.`)));
+  return html`<div class="failure-logs">${own.map((one) => html`<${Log} key=${one.id} action=${id} step=${one.id} name=${`Log of ${one.id}`} />`)}</div>`;
 }
 
 function Root({ group, dependents, nodes }) {

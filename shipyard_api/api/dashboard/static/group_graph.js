@@ -1,7 +1,7 @@
 // The groups, left to right in run order; the chain that decides how long it takes is drawn thick.
-import { html, useEffect, useMemo, useState } from "./preact.js";
+import { html, useEffect, useMemo, useRef, useState } from "./preact.js";
 import { follow, link } from "./address.js";
-import { GROUP, at, percent, plain } from "./words.js";
+import { GROUP, at, inRunOrder, percent, plain } from "./words.js";
 
 const SIZE = { width: 258, height: 68 };
 let worker = null;
@@ -58,6 +58,17 @@ export function GroupGraph({ overview, selected, forecast }) {
     if (groups.length) place(groups).then((found) => isCurrent && set(found));
     return () => { isCurrent = false; };
   }, [shape]);
+  const box = useRef(null);
+  const [hides, hide] = useState(false);
+  useEffect(() => {
+    const found = box.current;
+    if (!found) return undefined;
+    const look = () => hide(found.scrollWidth > found.clientWidth + 4 || found.scrollHeight > found.clientHeight + 4);
+    const watcher = new ResizeObserver(look);
+    watcher.observe(found);
+    look();
+    return () => watcher.disconnect();
+  }, [placed]);
   const path = useMemo(() => criticalPath(groups), [overview]);
   if (!groups.length) {
     return html`<section class="panel"><h2>Groups</h2><p class="muted">
@@ -66,10 +77,11 @@ export function GroupGraph({ overview, selected, forecast }) {
   const chances = new Map((forecast?.groups || []).map((one) => [one.name, one.success?.probability]));
   const isOn = (edge) => path.includes(edge.to) && path[path.indexOf(edge.to) - 1] === edge.from;
   return html`<section class="panel" aria-labelledby="groups-title">
-    <div class="row"><h2 id="groups-title">Groups</h2><span class="muted">in run order</span><span class="space"></span>
+    <div class="row"><h2 id="groups-title">Groups</h2><span class="muted">${groups.length} in run order${hides ? "; scroll to see all" : ""}</span><span class="space"></span>
       <span class="key"><i class="line path"></i>longest chain</span><span class="key"><i class="line"></i>depends on</span>
       <span class="key"><span class="badge">critical</span>its failure fails the action</span></div>
-    <div class="graph" tabindex="0" role="group" aria-label="Graph of groups">
+    <div class=${`graph ${hides ? "hides" : ""}`} tabindex="0" role="group" aria-label="Graph of groups" ref=${box}
+      style=${placed ? undefined : { height: `${Math.min(400, reserved(groups))}px` }}>
       ${placed && html`<div class="graph-inner" style=${{ width: `${placed.width}px`, height: `${placed.height}px` }}>
         <svg width=${placed.width} height=${placed.height} aria-hidden="true">
           ${placed.edges.map((edge) => html`<path key=${`${edge.from} ${edge.to}`} class=${isOn(edge) ? "path" : ""} d=${curve(anchored(edge, placed.at))} />`)}
@@ -79,6 +91,14 @@ export function GroupGraph({ overview, selected, forecast }) {
       </div>`}
     </div>
   </section>`;
+}
+
+/** The height that the graph is likely to take, so that nothing below it moves when it is drawn. */
+function reserved(groups) {
+  const depth = new Map();
+  for (const group of inRunOrder(groups)) depth.set(group.name, 1 + Math.max(0, ...group.depends_on.map((name) => depth.get(name) || 0)));
+  const columns = [...depth.values()].reduce((counts, one) => counts.set(one, (counts.get(one) || 0) + 1), new Map());
+  return Math.max(...columns.values()) * (SIZE.height + 14) + 4;
 }
 
 /** Edges leave a card in the middle of its right side and reach the next in the middle of its left. */

@@ -3,10 +3,10 @@ import { address, go } from "./address.js";
 import { Dialog } from "./dialog.js";
 import { live, shownId } from "./live.js";
 
-const VIEWS = ["now", "timeline", "plan", "forecast", "software", "design", "steps"];
+const VIEWS = ["now", "timeline", "plan", "forecast", "software", "design", "drift", "steps"];
 
 const KEYS = [
-  ["j, k", "next, previous action"], ["1 … 7", "views of the action"], ["r", "arrange nodes by group or rack"],
+  ["j, k", "next, previous action"], ["1 … 8", "views of the action"], ["r", "arrange nodes by group or rack"],
   ["arrows, Enter", "move among nodes, open one (after Tab to the nodes)"], ["n", "new action"], ["t", "theme"],
   ["Esc", "close the node, or clear the group"], ["?", "these keys"],
 ];

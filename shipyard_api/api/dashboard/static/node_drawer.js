@@ -1,4 +1,4 @@
-// A node: its status, the provisioner's last words, holds, its tasks, and what every action did with it.
+// A node: its status and why it has it, holds, its tasks, and what every action did with it.
 import { html, useEffect, useRef, useState } from "./preact.js";
 import { get, post, remove, segment, V1 } from "./api.js";
 import { follow, go, link } from "./address.js";
@@ -6,9 +6,7 @@ import { Fault } from "./dialog.js";
 import { Loaded, useRead } from "./loading.js";
 import { Drain } from "./plan_summary.js";
 import { may } from "./session.js";
-import { ACTION, at, clock, localTime, plain } from "./words.js";
-
-const STATUS = { success: ["deployed", "good"], failure: ["failed", "bad"], prepared: ["prepared", "working"], not_started: ["not started", "idle"] };
+import { ACTION, STATUS, at, clock, localTime, plain } from "./words.js";
 
 export function NodeDrawer({ name, overview, places }) {
   const [again, setAgain] = useState(0);
@@ -25,14 +23,14 @@ export function NodeDrawer({ name, overview, places }) {
 }
 
 function Body({ node, onChange }) {
-  const [word, tone] = STATUS[node.status] || [plain(node.status), "idle"];
+  const { word, tone } = STATUS[node.status] || { word: plain(node.status), tone: "idle" };
   const last = node.history[0];
   const words = node.detail || last?.changes.map((one) => one.detail).filter(Boolean).at(-1) || last?.phases.at(-1)?.message;
   return html`
     <p class="status"><span class=${`pill tone-${tone}`}>${word}</span>
       <span class="muted">${node.groups.join(", ")}${node.reason ? ` · ${plain(node.reason)}` : ""}</span>
       ${node.look_at && html`<a class="outside" href=${node.look_at} target="_blank" rel="noreferrer noopener">Open in the provisioner ↗</a>`}</p>
-    ${words && html`<figure class="words"><blockquote>${words}</blockquote><figcaption class="muted">last words of the provisioner</figcaption></figure>`}
+    ${words && html`<figure class="words"><blockquote>${words}</blockquote><figcaption class="muted">${node.status === "failure" ? "why it failed" : "the latest message"}</figcaption></figure>`}
     <${Holds} node=${node} onChange=${onChange} />
     <${Tasks} name=${node.name} />
     <${DrainPlan} name=${node.name} />
@@ -45,7 +43,7 @@ function Body({ node, onChange }) {
 
 function Entry({ entry }) {
   const state = ACTION[entry.dag_status] || ACTION.queued;
-  const [word, tone] = STATUS[entry.status] || [plain(entry.status), "idle"];
+  const { word, tone } = STATUS[entry.status] || { word: plain(entry.status), tone: "idle" };
   const to = { action: entry.action_id };
   return html`<li><div class="row"><a href=${link(to)} onClick=${follow(to)}><b>${entry.action}</b></a>
       <span class=${`tone-${tone}`}>${word}</span><span class="space"></span>

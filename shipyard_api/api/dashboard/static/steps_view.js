@@ -25,7 +25,8 @@ function Step({ step, action }) {
       ${step.state && html`<${Log} action=${action} step=${step.id} />`}</span></li>`;
 }
 
-function Log({ action, step }) {
+/** The log of a step, read when it is opened. */
+export function Log({ action, step, name = "Log" }) {
   const read = async (event) => {
     const box = event.target;
     if (!box.open || box.dataset.read) return;
@@ -38,5 +39,5 @@ function Log({ action, step }) {
       text.textContent = error.message;
     }
   };
-  return html`<details onToggle=${read}><summary>Log</summary><pre tabindex="0">Loading …</pre></details>`;
+  return html`<details class="log" onToggle=${read}><summary>${name}</summary><pre tabindex="0">Loading …</pre></details>`;
 }

@@ -3,7 +3,7 @@
 /** What a node does: a letter of the API, its word, the letter in its cell, its colour (a variable of base.css). */
 export const NODE = {
   n: { word: "not started", letter: "", colour: "--idle" },
-  x: { word: "skipped", letter: "", colour: "--idle" },
+  x: { word: "not started, and will not be", letter: "", colour: "--idle" },
   q: { word: "queued", letter: "q", colour: "--queued" },
   i: { word: "preparing", letter: "p", colour: "--preparing" },
   p: { word: "prepared", letter: "P", colour: "--preparing" },
@@ -17,16 +17,24 @@ export const GROUP = {
   not_started: { word: "not started", glyph: "○", tone: "idle" },
   preparing: { word: "preparing", glyph: "◐", tone: "working" },
   deploying: { word: "deploying", glyph: "◕", tone: "working" },
-  success: { word: "succeeded", glyph: "✓", tone: "good" },
+  success: { word: "success", glyph: "✓", tone: "good" },
   failed: { word: "failed", glyph: "✕", tone: "bad" },
 };
 
 export const ACTION = {
-  queued: { word: "Queued", glyph: "○", tone: "idle" },
-  running: { word: "Running", glyph: "◕", tone: "working" },
+  queued: { word: "Pending", glyph: "○", tone: "idle" },
+  running: { word: "Processing", glyph: "◕", tone: "working" },
   paused: { word: "Paused", glyph: "‖", tone: "queued" },
-  success: { word: "Succeeded", glyph: "✓", tone: "good" },
+  success: { word: "Complete", glyph: "✓", tone: "good" },
   failed: { word: "Failed", glyph: "✕", tone: "bad" },
+};
+
+/** The status of a node over all actions: its word and tone. */
+export const STATUS = {
+  success: { word: "deployed", tone: "good" },
+  failure: { word: "failed", tone: "bad" },
+  prepared: { word: "prepared", tone: "working" },
+  not_started: { word: "not started", tone: "idle" },
 };
 
 export const STEP = {
