@@ -126,13 +126,13 @@ class Control(Enum):
     RETRY = "retry"
 
 
-CONTROLLABLE: dict[Control, RunState] = {
-    Control.PAUSE: RunState.RUNNING,
-    Control.UNPAUSE: RunState.PAUSED,
-    Control.STOP: RunState.RUNNING,
-    Control.RETRY: RunState.FAILED,
+CONTROLLABLE: dict[Control, tuple[RunState, ...]] = {
+    Control.PAUSE: (RunState.RUNNING,),
+    Control.UNPAUSE: (RunState.PAUSED,),
+    Control.STOP: (RunState.RUNNING, RunState.PAUSED),
+    Control.RETRY: (RunState.FAILED,),
 }
-"""The state that each control needs (contract: shipyard-rest, 6.7). A paused action must be unpaused to stop it."""
+"""The states in which an action takes each control, the usual one first (contract: shipyard-rest, 6.7)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +144,12 @@ class ActionState:
 
     def refusal(self, control: Control) -> tuple[str, str] | None:
         """Return the state that the control needs and the state of the action, None if the action can take it."""
-        needed = CONTROLLABLE[control]
-        if self.state is not needed:
-            return needed.value, self.state.value
+        allowed = CONTROLLABLE[control]
+        if self.state not in allowed:
+            return allowed[0].value, self.state.value
         # It shows as running until the current turn has ended.
-        if self.stopped and needed is RunState.RUNNING:
-            return needed.value, "being stopped"
+        if self.stopped and RunState.RUNNING in allowed:
+            return allowed[0].value, "being stopped"
         return None
 
 

@@ -316,7 +316,7 @@ class SqlActions:
         values: dict[Control, dict[str, Any]] = {
             Control.PAUSE: {"state": RunState.PAUSED.value},
             Control.UNPAUSE: {"state": RunState.RUNNING.value, "wake_at": now},
-            Control.STOP: {"stopped_by": user, "wake_at": now},
+            Control.STOP: {"state": RunState.RUNNING.value, "stopped_by": user, "wake_at": now},
         }
         self._connection.execute(actions.update().where(actions.c.id == action).values(**values[control]))
         self._audit(action, control.value, user)
