@@ -17,12 +17,12 @@ from shipyard_api.yaml_stream.faults import YamlFault
 class Limits:
     """Limits on a stream. The target of an alias counts each time.
 
-    A node takes 1 to 3 us of processor time, so refusing a stream takes at most 2 s. A real site has 50,000 nodes.
+    A node takes 2 to 4 us of processor time, so refusing a stream takes at most 2 s. A real site has 50,000 nodes.
     """
 
     bytes_: int = 32 * 1024 * 1024
     depth: int = 64
-    nodes: int = 750_000
+    nodes: int = 500_000
     documents: int = 50_000
     scalar: int = 8 * 1024 * 1024
     """Characters of one scalar."""
@@ -38,6 +38,7 @@ _EACH_TIME = "counting what aliases stand for each time"
 _NO_KEY: Any = object()  # a key comes next
 _MERGING: Any = object()  # the key was <<
 _BROKEN: Any = object()  # placeholder for a faulty value
+_REMEMBERED, _SHORT = 10_000, 40  # texts whose values are remembered, and the most characters of each
 
 
 class EnoughError(Exception):
@@ -81,6 +82,7 @@ class Scan:
         self.last: yaml.Event | None = None
         self._limits = limits
         self._documents: list[Any] = []
+        self._plain: dict[str, Any] = {}
         self._sharing: set[int] = set()  # documents with an alias of a collection
         self._stack: list[_Open] = []
         self._anchors: dict[str, _Anchor] = {}
@@ -205,12 +207,21 @@ class Scan:
         if tag is None or tag == "!":
             if not event.implicit[0]:
                 return scalars.text_of(event.value)
-            tag = scalars.resolve(event.value)
-            if tag == scalars.STR:
-                return scalars.text_of(event.value)
-            if tag == scalars.MERGE and not self._at_key():
-                return event.value
+            return self._plain_value(event.value)
         return _MERGING if tag == scalars.MERGE and self._at_key() else scalars.value_of(event.value, tag)
+
+    def _plain_value(self, text: str) -> Any:
+        """Return the value of a text without quotes; most streams repeat a few of them again and again."""
+        known = self._plain.get(text, _NO_KEY)
+        if known is not _NO_KEY:
+            return known
+        tag = scalars.resolve(text)
+        if tag == scalars.MERGE:
+            return _MERGING if self._at_key() else text
+        value = scalars.text_of(text) if tag == scalars.STR else scalars.value_of(text, tag)
+        if len(self._plain) < _REMEMBERED and len(text) <= _SHORT:
+            self._plain[text] = value
+        return value
 
     def _declare(self, name: str, anchor: _Anchor, mark: Mark) -> None:
         if first := self._anchors.get(name):

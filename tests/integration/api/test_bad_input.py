@@ -116,8 +116,8 @@ BRANCHING = {
 HEAD = "schema: a/B/v1\nmetadata:\n  schema: metadata/Document/v1\n  name: one\n"
 
 YAML_ROWS = [
-    load("alias bomb", BOMB, "750,000 nodes", "line 7"),
-    load("merge bomb", MERGE_BOMB, "750,000 nodes"),
+    load("alias bomb", BOMB, "500,000 nodes", "line 6"),
+    load("merge bomb", MERGE_BOMB, "500,000 nodes"),
     load("merge into itself", "a: &a\n  <<: *a\n", "alias 'a'", "line 2"),
     load("alias inside itself", "a: &a [*a]", "is used inside its own anchor"),
     load("alias without anchor", "a: *b", "no such anchor", "line 1, column 4"),
@@ -297,6 +297,12 @@ ACTION_ROWS = [
     action("not a number", '{"name": "deploy_site", "x": NaN}', "NaN is not JSON"),
     action("infinity", '{"name": "deploy_site", "x": -Infinity}', "-Infinity is not JSON"),
     action("a number too large", '{"name": "deploy_site", "x": 1e999}', "1e999 is too large"),
+    action(
+        "a number without a meaning", '{"name": "deploy_site", "x": [1, 1e308]}', "/x/1 is 1e+308; at most 9223372036"
+    ),
+    action(
+        "a number of 4,000 digits", '{"name": "deploy_site", "x": ' + "9" * 4000 + "}", "/x is 99999999999999999999…"
+    ),
     action("a number too long", '{"name": "deploy_site", "x": ' + "9" * 5000 + "}", "5000 digits"),
     action("duplicate key", '{"name": "deploy_site", "name": "x"}', "'name' occurs twice"),
     action("duplicate key below", '{"name": "deploy_site", "parameters": {"a": 1, "a": 2}}', "'a' occurs twice"),
