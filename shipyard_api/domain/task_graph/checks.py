@@ -1,16 +1,17 @@
 """Check a task document beyond its JSON schema (contract: fuel-task-graph, 3.2)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
 from shipyard_api.domain.documents.paths import pointer
 from shipyard_api.domain.findings import Finding, error, warning
 from shipyard_api.domain.graphs import find_cycles
+from shipyard_api.domain.task_graph.commands import check_command, has_key
 from shipyard_api.domain.task_graph.conditions import ConditionError, parse_condition
 from shipyard_api.domain.task_graph.fault_tolerance import ToleranceError, nodes_that_may_fail
-from shipyard_api.domain.task_graph.graph import References, cycle_text, edges, stage_name, with_stages
+from shipyard_api.domain.task_graph.graph import References, TooMuchMatching, cycle_text, edges, stage_name, with_stages
 from shipyard_api.domain.task_graph.patterns import PatternError, compile_pattern, is_pattern
 from shipyard_api.domain.task_graph.tasks import (
     Kind,
@@ -24,7 +25,9 @@ from shipyard_api.domain.task_graph.tasks import (
 )
 
 MOST_REFERENCES = 200_000
-MOST_MATCHING = 20_000_000  # characters of all expressions times characters of all ids
+
+RESERVED = frozenset({"*", "self", "master"})
+"""Names of nodes; no task has one (schema: task_graph_v1)."""
 
 # A suggestion costs a comparison with every id. Only the first few unknown names get one.
 _SUGGESTIONS = 10
@@ -97,10 +100,18 @@ def check_tasks(data: object, *, complete: bool = True) -> tuple[Finding, ...]:
     findings += broken
     if not broken:
         found = References(tasks)
+        try:
+            for one in references:
+                found.find(one.name)
+        except TooMuchMatching:
+            message = (
+                "The regular expressions of the graph take too long to match with its ids: write fewer or simpler ones."
+            )
+            return (*findings, error("TaskGraphTooLarge", message))
         findings += _unknown(tasks, references, found, complete=complete)
         findings += _relations(entries, tasks, found)
         findings += _cycles(entries, tasks, found)
-    return (*findings, *_computed(entries))
+    return (*findings, *_commands(entries, findings), *_computed(entries))
 
 
 def _well_formed(data: object) -> list[_Entry]:
@@ -197,6 +208,30 @@ def _parameters(entry: _Entry) -> Iterator[Finding]:
             yield error("UnsafePath", message, path=entry.path("parameters", *steps))
 
 
+def _commands(entries: Iterable[_Entry], findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Return what a run would refuse whatever its keys are: parameters that are there and cannot be used.
+
+    Those that a run may supply, that Fuel computes, or that hold a ``{KEY}`` are checked when their values are known.
+    """
+    known = {one.path for one in findings}
+    for entry in entries:
+        if entry.task.kind in (Kind.GROUP, Kind.STAGE, Kind.SKIPPED):
+            continue
+        for fault in check_command(entry.data):
+            value: object = entry.data
+            for step in fault.path.split("/")[1:]:
+                if isinstance(value, Mapping):
+                    value = value.get(step)
+                elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
+                    value = value[int(step)]
+                else:
+                    value = None
+            is_fixed = isinstance(value, (int, float)) or (isinstance(value, str) and not has_key(value))
+            path = f"{entry.path()}{fault.path}"
+            if is_fixed and path not in known:
+                yield replace(fault, path=path)
+
+
 def _is_safe(path: str) -> bool:
     return path.startswith("/") and ".." not in path.split("/") and "\0" not in path
 
@@ -253,8 +288,6 @@ def _too_large(
     count = len(names) + sum(len(tasks) for one in references if one.name in patterns)
     if count > MOST_REFERENCES:
         return error("TaskGraphTooLarge", f"The graph has more than {MOST_REFERENCES:,} references.")
-    if sum(map(len, patterns)) * sum(map(len, tasks)) > MOST_MATCHING:
-        return error("TaskGraphTooLarge", "The graph has too many regular expressions for its number of tasks.")
     return None
 
 
@@ -281,8 +314,9 @@ def _unknown(
                     yield error("WrongReference", message, path=one.path)
                 continue
         if not meant and complete:
-            close = get_close_matches(one.name, tasks, n=1) if unknown < _SUGGESTIONS else []
-            hint = f" Did you mean '{close[0]}'?" if close else ""
+            is_reserved = one.name in RESERVED
+            close = get_close_matches(one.name, tasks, n=1) if unknown < _SUGGESTIONS and not is_reserved else []
+            hint = f" Did you mean '{close[0]}'?" if close else " The name stands for nodes." if is_reserved else ""
             message = f"Task '{task}' names '{one.name}' in {one.field}, which is not in this graph.{hint}"
             yield error("UnknownTask", message, path=one.path)
             unknown += 1

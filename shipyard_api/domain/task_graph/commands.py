@@ -98,6 +98,11 @@ def filled(entry: JsonObject, keys: Mapping[str, str]) -> JsonObject:
     return {**entry, "parameters": _filled(entry["parameters"], keys)} if "parameters" in entry else entry
 
 
+def has_key(text: str) -> bool:
+    """Return whether a text has a ``{NAME}`` in it that ``filled`` may replace."""
+    return _KEY.search(text) is not None
+
+
 def secrets_in(entry: JsonObject, known: Collection[str]) -> tuple[str, ...]:
     """Return the known secrets that the parameters of a task contain, sorted."""
     written = tuple(_texts(entry.get("parameters")))

@@ -46,15 +46,24 @@ class TaskGraph:
         return following
 
 
+MOST_MATCHING = 2_000_000
+"""How many states of expressions are looked at for one graph, or for the nodes of one run: half a second's work."""
+
+
+class TooMuchMatching(Exception):
+    """The expressions of a graph take too long to match."""
+
+
 class References:
     """Finds what a name in the document refers to: an id, an alias of a stage, or an expression over ids."""
 
     def __init__(self, tasks: Mapping[TaskId, Task]) -> None:
         self._tasks = tasks
         self._found: dict[str, tuple[TaskId, ...]] = {}
+        self._work = 0
 
     def find(self, name: str) -> tuple[TaskId, ...]:
-        """Return the ids that a name refers to; empty if there are none. Raises PatternError."""
+        """Return the ids that a name refers to; empty if there are none. Raises PatternError and TooMuchMatching."""
         if name not in self._found:
             self._found[name] = self._resolve(name)
         return self._found[name]
@@ -62,7 +71,15 @@ class References:
     def _resolve(self, name: str) -> tuple[TaskId, ...]:
         if is_pattern(name):
             pattern = compile_pattern(name)
-            return tuple(task for task in self._tasks if pattern.matches(task))
+            found = []
+            for task in self._tasks:
+                matches, work = pattern.match(task)
+                self._work += work
+                if self._work > MOST_MATCHING:
+                    raise TooMuchMatching
+                if matches:
+                    found.append(task)
+            return tuple(found)
         known = stage_name(name, self._tasks)
         return (known,) if known in self._tasks else ()
 

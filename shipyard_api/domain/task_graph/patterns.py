@@ -46,7 +46,12 @@ class Pattern:
 
         Takes time proportional to the product of both lengths.
         """
+        return self.match(text)[0]
+
+    def match(self, text: str) -> tuple[bool, int]:
+        """Return the same, and the work that it took: how many states were looked at."""
         current = self._closure((self.start,), 0, len(text))
+        work = len(current)
         for position, char in enumerate(text, start=1):
             if 0 in current or not current:
                 break
@@ -57,7 +62,8 @@ class Pattern:
                 for after in self.states[number].following
             ]
             current = self._closure(step, position, len(text))
-        return 0 in current
+            work += len(current) + len(step)
+        return 0 in current, work
 
     def _closure(self, numbers: Iterable[int], position: int, length: int) -> set[int]:
         """Return the states that are reached without a character."""

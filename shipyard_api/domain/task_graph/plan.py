@@ -8,7 +8,7 @@ from shipyard_api.domain.findings import Finding, error, info
 from shipyard_api.domain.graphs import find_cycles
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.conditions import ConditionError, Facts, is_true
-from shipyard_api.domain.task_graph.graph import TaskGraph, cycle_text
+from shipyard_api.domain.task_graph.graph import TaskGraph, TooMuchMatching, cycle_text
 from shipyard_api.domain.task_graph.ordering import JOIN, Ordering, order_units, sorted_units
 from shipyard_api.domain.task_graph.placement import Placement, Unit
 from shipyard_api.domain.task_graph.roles import MASTER, ClusterNode, Primaries
@@ -87,7 +87,14 @@ def plan(graph: TaskGraph, site: Site, selection: Selection = EVERYTHING) -> tup
     holding = _conditions(graph, site.facts, findings)
     if findings:
         return None, tuple(findings)
-    placement = Placement(graph, site.nodes, site.primaries)
+    try:
+        placement = Placement(graph, site.nodes, site.primaries)
+    except TooMuchMatching:
+        message = (
+            "The regular expressions of the graph take too long to match with the roles and tags of the nodes: write "
+            "fewer or simpler ones."
+        )
+        return None, (error("PlanTooLarge", message),)
     if _edges(placement) > MOST_EDGES:
         message = (
             "The nodes differ in too many ways for a graph of this size: use fewer roles and tags, or fewer tasks."

@@ -6,6 +6,7 @@ from typing import Any
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.conditions import Facts
+from shipyard_api.domain.task_graph.graph import MOST_MATCHING, TooMuchMatching
 from shipyard_api.domain.task_graph.patterns import compile_pattern, is_pattern
 from shipyard_api.domain.task_graph.tasks import Domain, Selector
 
@@ -117,6 +118,7 @@ class Classes:
     def __init__(self, selectors: Iterable[Selector], nodes: Iterable[ClusterNode], primaries: Primaries) -> None:
         self._bits = {selector: number for number, selector in enumerate(dict.fromkeys(selectors))}
         self._masks: dict[tuple[Domain, str], int] = {}
+        self._work = 0
         self._every = sum(1 << bit for selector, bit in self._bits.items() if selector.every)
         written: dict[tuple[Domain, str], int] = {}
         for selector, bit in self._bits.items():
@@ -157,7 +159,13 @@ class Classes:
         if known is None:
             known = self._every | self._literal.get((domain, name), 0)
             for other, written, mask in self._patterns:
-                if other is domain and compile_pattern(written).matches(name):
+                if other is not domain:
+                    continue
+                matches, work = compile_pattern(written).match(name)
+                self._work += work
+                if self._work > MOST_MATCHING:
+                    raise TooMuchMatching
+                if matches:
                     known |= mask
             self._masks[domain, name] = known
         return known

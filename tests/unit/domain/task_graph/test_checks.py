@@ -173,13 +173,51 @@ REFUSED_BY_THE_CHECK: dict[str, tuple[list[dict[str, Any]], str, str, str]] = {
         "",
         "references",
     ),
-    "too many expressions": (
-        [task(f"a{number:0>100}", groups=[f"/{number}{'x' * 200}/"]) for number in range(100)],
+    "expressions that take too long": (
+        [task(f"a{number:0>100}", requires=[f"/{'(.*)*' * 40}x{number}/"]) for number in range(100)],
         "TaskGraphTooLarge",
         "",
-        "expressions",
+        "regular expressions of the graph take too long",
+    ),
+    "a hostile directory": (
+        [typed("shell", cmd="ls", cwd="/srv/../etc")],
+        "TaskCannotRun",
+        "/0/parameters/cwd",
+        "'..'",
+    ),
+    "a relative directory": ([typed("shell", cmd="ls", cwd="srv")], "TaskCannotRun", "/0/parameters/cwd", "absolute"),
+    "permissions that are none": (
+        [typed("upload_file", path="/etc/x", data="", permissions="rw-r--r--")],
+        "TaskCannotRun",
+        "/0/parameters/permissions",
+        "octal digits",
+    ),
+    "copy from out of a directory": (
+        [typed("copy_files", files=[{"src": "../../etc/shadow", "dst": "/b"}])],
+        "TaskCannotRun",
+        "/0/parameters/files/0/src",
+        "'..'",
+    ),
+    "an endless timeout": (
+        [typed("shell", cmd="ls", timeout=1e308)],
+        "TaskCannotRun",
+        "/0/parameters/timeout",
+        "from 1 to 604800",
+    ),
+    "a name of nodes": (
+        [task("mas"), task("a", requires=["master"])],
+        "UnknownTask",
+        "/1/requires/0",
+        "stands for nodes",
     ),
 }
+
+
+def test_a_parameter_with_a_key_is_checked_when_its_value_is_known() -> None:
+    entries = [typed("shell", cmd="ls", cwd="{DIRECTORY}"), typed("shell", cmd={"yaql_exp": "$"})]
+    entries[1]["id"] = "b"
+
+    assert errors(check_tasks(entries)) == ()
 
 
 @pytest.mark.parametrize(("entries", "name", "path", "words"), REFUSED_BY_THE_CHECK.values(), ids=REFUSED_BY_THE_CHECK)
