@@ -12,12 +12,12 @@ from shipyard_api.api.airship.errors import DetailsUnavailable, StatusesUnavaila
 from shipyard_api.api.airship.statuses import details, error_status, plain
 from shipyard_api.api.airship.texts import text_of
 from shipyard_api.api.http.dialect import App
-from shipyard_api.api.http.errors import BodyEncoded
+from shipyard_api.api.http.errors import RETRY_SECONDS, BodyEncoded
 from shipyard_api.domain.errors import AskLater, ShipyardError, Unauthenticated
 from shipyard_api.ports.documents import SecretsLocked
 from shipyard_api.ports.errors import Busy, PeerError, Purpose, Refused, Unavailable
 from shipyard_api.ports.identity import PolicyBroken
-from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
+from shipyard_api.ports.state.errors import StoreFull, StoreUnavailable, UnsuitableDatabase
 from shipyard_api.usecases.nodes.statuses import StatusKind
 
 LOG = logging.getLogger(__name__)
@@ -107,9 +107,13 @@ def _logged(resp: falcon.Response, error: PeerError) -> tuple[str, str, bool]:
 
 async def _store(req: falcon.Request, resp: falcon.Response, error: StoreUnavailable, _params: Any) -> None:
     code, error_type, retry = SYSTEMS[StoreUnavailable]
-    LOG.error("database out of reach", extra={"trouble": str(error)})
-    reason = "The database cannot be reached at this moment. Ask again."
-    _answer(req, resp, code, "No database connection", reason, error_type, retry=retry)
+    if isinstance(error, StoreFull):
+        LOG.error("database full", extra={"trouble": str(error)})
+        title, reason = "Database full", "The disk of the database server is full. Free space there, then ask again."
+    else:
+        LOG.error("database out of reach", extra={"trouble": str(error)})
+        title, reason = "No database connection", "The database cannot be reached at this moment. Ask again."
+    _answer(req, resp, code, title, reason, error_type, retry=retry)
 
 
 async def _unsuitable(req: falcon.Request, resp: falcon.Response, error: UnsuitableDatabase, _params: Any) -> None:
@@ -172,6 +176,8 @@ def _answer(
     listed: list[dict[str, Any]] | None = None,
 ) -> None:
     resp.status = code
+    if retry and code == falcon.HTTP_503 and resp.get_header("Retry-After") is None:
+        resp.set_header("Retry-After", RETRY_SECONDS)
     resp.content_type = falcon.MEDIA_JSON
     resp.media = error_status(
         path=req.path,

@@ -17,7 +17,7 @@ from shipyard_api.domain.task_graph import errors as own
 from shipyard_api.domain.task_graph.tasks import Domain
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.identity import PolicyBroken
-from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
+from shipyard_api.ports.state.errors import StoreFull, StoreUnavailable, UnsuitableDatabase
 
 LOG = logging.getLogger(__name__)
 
@@ -118,6 +118,7 @@ ROWS: Mapping[type[ShipyardError], Row] = {
 """The errors that this dialect can meet, with their texts."""
 
 _SYSTEMS: Mapping[type[Exception], tuple[str, str]] = {
+    StoreFull: (falcon.HTTP_503, "The disk of the database server is full. Free space there, then ask again."),
     StoreUnavailable: (falcon.HTTP_503, "The database cannot be reached at this moment. Ask again."),
     UnsuitableDatabase: (falcon.HTTP_503, "The database has a schema of another release."),
     PeerError: (falcon.HTTP_503, "A system that is needed for the answer does not answer. Ask again."),
@@ -167,6 +168,8 @@ async def _framework(req: falcon.Request, resp: falcon.Response, error: falcon.H
 async def _system(_req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:
     code, text = next(_SYSTEMS[kind] for kind in type(error).__mro__ if kind in _SYSTEMS)
     LOG.error("request failed", extra={"trouble": str(error)})
+    if code == falcon.HTTP_503 and not isinstance(error, UnsuitableDatabase):
+        resp.set_header("Retry-After", http.RETRY_SECONDS)
     _answer(resp, code, text)
 
 

@@ -33,13 +33,14 @@ class Dialect:
     """``routes``: addresses to resources. ``install_errors`` makes every failure an answer in the dialect's form.
 
     ``middleware`` runs after the request has its id and before its caller is authenticated. ``ignores_trailing_slash``:
-    an address is the same with a slash at its end.
+    an address is the same with a slash at its end. ``for_known_callers``: middleware after authentication.
     """
 
     routes: Mapping[str, Guarded]
     install_errors: Callable[[App], None]
     middleware: Sequence[Any] = ()
     ignores_trailing_slash: bool = False
+    for_known_callers: Sequence[Any] = ()
 
 
 def create_app(dialect: Dialect, guards: Guards) -> App:
@@ -52,6 +53,7 @@ def create_app(dialect: Dialect, guards: Guards) -> App:
         EntityTags(),
         *dialect.middleware,
         Authentication(guards.identities, guards.policy),
+        *dialect.for_known_callers,
         WriteLimit(guards.limit_writes),
     ]
     app: App = falcon.asgi.App(middleware=middleware)

@@ -26,7 +26,8 @@ E = TypeVar("E", bound=Enum)
 
 # As deep as a YAML document may be. Every later reader of the value is left room, whatever the depth of its own stack.
 _DEEPEST = 64
-# Python writes no longer ones.
+# Larger ones mean nothing in any field, and readers in other languages lose their digits.
+_LARGEST = 2**63 - 1
 _DIGITS = 4300
 _LONGEST_COUNT = 18
 
@@ -47,7 +48,8 @@ async def read_body(req: falcon.asgi.Request, limit: int) -> bytes:
 
 async def read_json_body(req: falcon.asgi.Request, limit: int) -> bytes:
     """Return the body of a request that needs a JSON body; raises JsonRequired, and as ``read_body``."""
-    if "application/json" not in (req.content_type or "").lower() or not req.content_length:
+    media = (req.content_type or "").partition(";")[0].strip().lower()
+    if media != falcon.MEDIA_JSON or not req.content_length:
         raise JsonRequired(req.path)
     return await read_body(req, limit)
 
@@ -174,13 +176,19 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_storable(value: Any) -> None:
-    """Refuse what JSON can write and we could not store or show again: half characters, NUL, a nest without a floor."""
+    """Refuse what JSON can write and we could not store or show again.
+
+    That is half characters, NUL, a nest without a floor, and numbers that need more than 64 bits.
+    """
     level: list[Any] = [value]
     for _ in range(_DEEPEST):
         inner: list[Any] = []
         for item in level:
             if isinstance(item, str):
                 _check_text(item)
+            elif isinstance(item, int | float) and not -_LARGEST <= item <= _LARGEST:
+                shown = str(item)
+                raise ValueError(f"{_place(value, item)} is {shown[:20]}{'…' * (len(shown) > 20)}; at most {_LARGEST}")
             elif isinstance(item, dict):
                 inner += item
                 inner += item.values()
@@ -190,6 +198,18 @@ def _check_storable(value: Any) -> None:
             return
         level = inner
     raise ValueError(f"nested deeper than {_DEEPEST} levels")
+
+
+def _place(value: Any, wanted: Any) -> str:
+    """Return the JSON pointer of an item, found by identity, for a message; the value is not too deep."""
+    waiting = [("", value)]
+    while waiting:
+        path, item = waiting.pop()
+        if item is wanted:
+            return path[:120] or "the number"
+        pairs = item.items() if isinstance(item, dict) else enumerate(item) if isinstance(item, list) else ()
+        waiting += [(f"{path}/{step}", inner) for step, inner in pairs]
+    return "a number"
 
 
 def _check_text(text: str) -> None:

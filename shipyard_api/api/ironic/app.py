@@ -5,7 +5,7 @@ from shipyard_api.api.http.dialect import Dialect
 from shipyard_api.api.ironic import error_answers
 from shipyard_api.api.ironic.discovery import Root, Version1
 from shipyard_api.api.ironic.templates import IRONIC, SEED, Template, Templates
-from shipyard_api.api.ironic.versions import Microversions
+from shipyard_api.api.ironic.versions import Microversions, VersionCheck
 from shipyard_api.usecases.deploy_templates.manage import ManageTemplates
 
 PREFIXES = ("/", "/v1")
@@ -24,4 +24,4 @@ def routes(templates: ManageTemplates, json_bytes: int) -> dict[str, Guarded]:
 def dialect(templates: ManageTemplates, json_bytes: int) -> Dialect:
     """Return the dialect: its routes, its microversions, its form of errors."""
     made = routes(templates, json_bytes)
-    return Dialect(made, error_answers.install, [Microversions()], ignores_trailing_slash=True)
+    return Dialect(made, error_answers.install, [Microversions()], True, [VersionCheck()])

@@ -18,7 +18,7 @@ from shipyard_api.domain.deploy_steps.templates import DUPLICATE_STEP
 from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.identity import PolicyBroken
-from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
+from shipyard_api.ports.state.errors import StoreFull, StoreUnavailable, UnsuitableDatabase
 
 LOG = logging.getLogger(__name__)
 
@@ -69,6 +69,7 @@ ROWS: Mapping[type[ShipyardError], Row] = {
 """The errors that this dialect can meet, with their texts; that of an unauthenticated caller has a form of its own."""
 
 _SYSTEMS: Mapping[type[Exception], tuple[str, str]] = {
+    StoreFull: (falcon.HTTP_503, "The disk of the database server is full. Free space there, then ask again."),
     StoreUnavailable: (falcon.HTTP_503, "The database cannot be reached at this moment. Ask again."),
     UnsuitableDatabase: (falcon.HTTP_503, "The database has a schema of another release."),
     PeerError: (falcon.HTTP_503, "A system that is needed to know the caller does not answer. Ask again."),
@@ -126,6 +127,8 @@ async def _framework(_req: falcon.Request, resp: falcon.Response, error: falcon.
 async def _system(_req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:
     code, text = next(_SYSTEMS[kind] for kind in type(error).__mro__ if kind in _SYSTEMS)
     LOG.error("request failed", extra={"trouble": str(error)})
+    if code == falcon.HTTP_503 and not isinstance(error, UnsuitableDatabase):
+        resp.set_header("Retry-After", http.RETRY_SECONDS)
     _handled(resp, code, text)
 
 

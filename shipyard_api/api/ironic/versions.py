@@ -33,17 +33,22 @@ class Asked:
 
 
 class Microversions:
-    """Middleware: refuses other versions than ours before a request is routed, and names the one in use."""
+    """Middleware: finds the version of a request, and names it in the answer."""
 
     async def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Find the version; refuse templates below theirs, whatever the method and the template."""
+        """Find the version; one that is not served is refused once the caller is known."""
         # Below version 1.91 of Ironic the ending means nothing.
         req.path = req.path.removesuffix(".json")
-        asked = _asked(req, resp)
-        if not asked.has_templates and _is_below(req.path, TEMPLATES):
-            code = falcon.HTTP_404 if req.method == "GET" else falcon.HTTP_405
-            raise NotServed("The API version does not allow deploy templates", code)
-        req.context.api_version = asked
+        try:
+            asked = _asked(req, resp)
+        except NotServed as refused:
+            req.context.not_served = refused
+            return
+        if asked.has_templates or not _is_below(req.path, TEMPLATES):
+            req.context.api_version = asked
+            return
+        code = falcon.HTTP_404 if req.method == "GET" else falcon.HTTP_405
+        req.context.not_served = NotServed("The API version does not allow deploy templates", code)
 
     async def process_response(
         self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool
@@ -54,6 +59,17 @@ class Microversions:
         resp.append_header("Vary", HEADER)
         if request := getattr(req.context, "request_id", None):
             resp.set_header("X-Openstack-Request-Id", f"req-{request}")
+
+
+class VersionCheck:
+    """Middleware, after the one that identifies callers: a stranger gets 401, whatever the version."""
+
+    async def process_resource(
+        self, req: falcon.Request, _resp: falcon.Response, _resource: object, _params: object
+    ) -> None:
+        """Refuse other versions than ours, and templates below theirs."""
+        if refused := getattr(req.context, "not_served", None):
+            raise refused
 
 
 def _asked(req: falcon.Request, resp: falcon.Response) -> Asked:

@@ -11,7 +11,7 @@ from shipyard_api.api.ironic.error_answers import install
 from shipyard_api.domain.errors import TooManyRequests
 from shipyard_api.ports.errors import Unavailable
 from shipyard_api.ports.identity import PolicyBroken
-from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
+from shipyard_api.ports.state.errors import StoreFull, StoreUnavailable, UnsuitableDatabase
 from tests.integration.api.in_process import Client
 
 
@@ -25,19 +25,22 @@ class Failing:
 
 
 FAILURES = {
-    "writes": (TooManyRequests(2.5), 429, "Wait 3 s"),
-    "half a body": (BodyIncomplete(10, 4), 400, "4 of 10 bytes"),
-    "address": (InvalidAddress("query", 255), 400, "query"),
-    "database": (StoreUnavailable("secret"), 503, "Ask again"),
-    "schema": (UnsuitableDatabase("secret"), 503, "another release"),
-    "Keystone": (Unavailable("Keystone", "validate", "secret"), 503, "does not answer"),
-    "policy": (PolicyBroken("secret"), 500, "policy"),
-    "a bug": (KeyError("secret"), 500, "Unhandled KeyError"),
+    "writes": (TooManyRequests(2.5), 429, "Wait 3 s", "3"),
+    "half a body": (BodyIncomplete(10, 4), 400, "4 of 10 bytes", None),
+    "address": (InvalidAddress("query", 255), 400, "query", None),
+    "database": (StoreUnavailable("secret"), 503, "Ask again", "5"),
+    "full": (StoreFull("secret"), 503, "is full", "5"),
+    "schema": (UnsuitableDatabase("secret"), 503, "another release", None),
+    "Keystone": (Unavailable("Keystone", "validate", "secret"), 503, "does not answer", "5"),
+    "policy": (PolicyBroken("secret"), 500, "policy", None),
+    "a bug": (KeyError("secret"), 500, "Unhandled KeyError", None),
 }
 
 
-@pytest.mark.parametrize(("error", "code", "says"), FAILURES.values(), ids=FAILURES)
-def test_a_failure_is_answered_in_the_form_of_resources(error: Exception, code: int, says: str) -> None:
+@pytest.mark.parametrize(("error", "code", "says", "pause"), FAILURES.values(), ids=FAILURES)
+def test_a_failure_is_answered_in_the_form_of_resources(
+    error: Exception, code: int, says: str, pause: str | None
+) -> None:
     app = falcon.asgi.App()
     install(app)
     Failing.error = error
@@ -50,4 +53,4 @@ def test_a_failure_is_answered_in_the_form_of_resources(error: Exception, code: 
     assert (inner["faultcode"], inner["debuginfo"]) == ("Server" if code >= 500 else "Client", None)
     assert says in inner["faultstring"]
     assert "secret" not in answer.text
-    assert answer.headers.get("Retry-After") == ("3" if code == 429 else None)
+    assert answer.headers.get("Retry-After") == pause
