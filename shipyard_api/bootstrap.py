@@ -289,7 +289,9 @@ def api(settings: Settings) -> "Mount":
             read_notes=ReadNotes(store, provisioners.places(settings), provisioners.links(settings)),
             read_logs=ReadLogs(store),
             read_validations=ReadValidations(store),
-            list_nodes=ListNodes(store, provisioners.places(settings).job, provisioners.node_page(settings)),
+            list_nodes=ListNodes(
+                store, provisioners.places(settings).job, provisioners.node_page(settings), rendered.committed_nodes
+            ),
             operate_nodes=operate,
             ended_actions=EndedActions(operate.ended),
             etcd_health=EtcdHealth(rendered, made.rules, etcd, design_template),
@@ -297,7 +299,7 @@ def api(settings: Settings) -> "Mount":
             plan_steps=plan_steps,
             node_holds=NodeHolds(store, designs, rendered, made.clock),
             site_statuses=SiteStatuses(made.provisioner),
-            find_drift=FindDrift(store, made.provisioner, made.cluster),
+            find_drift=FindDrift(store, made.provisioner, made.cluster, partial(_machines, rendered)),
             task_results=ReadTaskResults(store, made.access.tasks if made.access else None),
             events=events.routes(hub, tickets),
             schemas=schemas,

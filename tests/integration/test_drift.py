@@ -93,7 +93,9 @@ class Hands:
         )()
 
     def drift(self, since: Since = Since.SUCCESSFUL_SITE_ACTION) -> Drift:
-        return FindDrift(self.world.store(), self.world.provisioner, self.cluster)(since)
+        rendered = RenderedDesigns(self.world.designs())
+        machines = lambda revision: rendered.inventory(Revision(revision))  # noqa: E731  # as in the wiring
+        return FindDrift(self.world.store(), self.world.provisioner, self.cluster, machines)(since)
 
     def found(self) -> list[tuple[str, str]]:
         return [(one.node, one.kind.value) for rows in self.drift().differences.values() for one in rows]

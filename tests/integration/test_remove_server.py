@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from shipyard_api.actions.redeploy_server import CHECK_TEARDOWN
 from shipyard_api.domain.actions import ActionName, RunState
+from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import UnknownNodes
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.usecases.actions.design_changes import DesignChanges, design_changes
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.drift.find import FindDrift, Since
 from tests.redeploy_world import RedeployWorld
 from tests.simulated_peers import PEERS
 
@@ -49,6 +56,25 @@ def test_servers_that_left_the_design_are_taken_down_for_good_one_after_another(
 
 
 @pytest.mark.parametrize("world", ["ironic"], indirect=True)
+def test_a_server_that_left_the_design_is_shown_until_it_is_taken_down(world: RedeployWorld) -> None:
+    world.leave("n1")
+    rendered = RenderedDesigns(world.designs())
+
+    def shown() -> tuple[list[tuple[str, str]], Any]:
+        drift = FindDrift(world.store(), world.provisioner, None, lambda one: rendered.inventory(Revision(one)))
+        rows = drift(Since.SUCCESSFUL_SITE_ACTION).differences["design"]
+        return [(one.node, one.kind.value) for one in rows], design_changes(world.store(), rendered, Revision(2))
+
+    assert shown() == ([], DesignChanges([], [NodeName("n1")], []))  # the new design has not been used yet
+    world.create(ActionName.UPDATE_SITE)
+    world.run(world.worker())
+    assert shown() == ([("n1", "not-in-design")], DesignChanges([], [NodeName("n1")], []))
+    world.create(REMOVE, target_nodes="n1")
+    world.run(world.worker())
+    assert world.state() is RunState.SUCCESS, world.told()
+
+
+@pytest.mark.parametrize("world", ["ironic"], indirect=True)
 def test_what_cannot_be_removed_is_refused_before_anything(world: RedeployWorld) -> None:
     with pytest.raises(UnknownNodes):
         world.create(REMOVE, target_nodes="n1,n9")
@@ -56,6 +82,6 @@ def test_what_cannot_be_removed_is_refused_before_anything(world: RedeployWorld)
     world.run(world.worker())
 
     assert world.state() is RunState.FAILED
-    state, detail = world.steps()["check_teardown"]
+    state, detail = world.steps()[CHECK_TEARDOWN]
     assert (state, "has no healthy member" in detail) == ("failed", True), detail
     assert world.story() == []

@@ -23,6 +23,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup
 from shipyard_api.ports.schemas import Schemas
+from shipyard_api.usecases.actions.design_changes import DesignChanges
 from shipyard_api.usecases.actions.plan import Plan, PlanAction
 from shipyard_api.usecases.actions.plan_software import SoftwarePlan
 from shipyard_api.usecases.actions.request import ActionRequest
@@ -90,12 +91,17 @@ def _entity(plan: Plan) -> dict[str, Any]:
         },
         "kept": list(plan.kept),
         "left_alone": list(plan.left_alone),
+        "changes": _changes(plan.changes) if plan.changes else None,
         "held": [hold_entity(hold) for hold in plan.held],
         "drains": [_drain(node, drain) for node, drain in plan.drains.items()],
         "deploy_steps": [planned_entity(planned) for planned in plan.deploy_steps],
         "software": _software(plan.software) if plan.software else None,
         "groups": [_group(planned) for planned in plan.groups],
     }
+
+
+def _changes(changes: DesignChanges) -> dict[str, Any]:
+    return {"added": list(changes.added), "removed": list(changes.removed), "changed": list(changes.changed)}
 
 
 def _software(plan: SoftwarePlan) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Nodes over all actions, and the history of one. Shipyard v1.0 has no such resource."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, ClassVar
 
 import falcon
@@ -12,8 +12,8 @@ from shipyard_api.api.airship.parameters import nodes as names_of_nodes
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import whole_number, words
-from shipyard_api.api.http.threads import threaded
-from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.api.http.threads import threaded_peer
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.ports.state.nodes import LastNodeRecord, NodeChange, NodeHistory, TeardownRecord
 from shipyard_api.usecases.nodes.list import ListNodes
 
@@ -29,7 +29,7 @@ class SiteNodes:
     def __init__(self, nodes: ListNodes) -> None:
         self._nodes = nodes
 
-    @threaded
+    @threaded_peer
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with a page of nodes, each as its latest action has it; ``next`` is the marker of the page after."""
         status = words(req, "status", [one.value for one in NodeStatus])
@@ -39,7 +39,8 @@ class SiteNodes:
             status=status, prefix=prefix, names=names_of_nodes(req, "node"), after=after, limit=limit
         )
         last = nodes[-1].node.name if len(nodes) == limit else None
-        resp.media = {"nodes": [_latest(node) for node in nodes], "next": last}
+        designed = self._nodes.designed() if nodes else None
+        resp.media = {"nodes": [_latest(node, designed) for node in nodes], "next": last}
 
 
 class SiteNode:
@@ -50,7 +51,7 @@ class SiteNode:
     def __init__(self, nodes: ListNodes) -> None:
         self._nodes = nodes
 
-    @threaded
+    @threaded_peer
     def on_get(self, req: falcon.Request, resp: falcon.Response, node_name: str) -> None:
         """Answer with the node and what each action did with it, newest first, in pages of actions.
 
@@ -60,7 +61,7 @@ class SiteNode:
         found = self._nodes.one(node_name, before=marker(req), limit=limit)
         last = found.history[-1].action if len(found.history) == limit else None
         resp.media = {
-            **_latest(found.last),
+            **_latest(found.last, self._nodes.designed()),
             "look_at": self._nodes.page_of(node_name),
             "history": [_history(one, self._nodes.job_address) for one in found.history],
             "teardowns": [_teardown(one) for one in found.teardowns],
@@ -68,9 +69,10 @@ class SiteNode:
         }
 
 
-def _latest(found: LastNodeRecord) -> dict[str, Any]:
+def _latest(found: LastNodeRecord, designed: Collection[NodeName] | None) -> dict[str, Any]:
     holds = [hold_entity(hold) for hold in found.holds]
-    return {**node_entity(found.node), "action_id": found.action, "holds": holds}
+    in_design = None if designed is None else found.node.name in designed
+    return {**node_entity(found.node), "action_id": found.action, "holds": holds, "in_design": in_design}
 
 
 def _history(history: NodeHistory, job_address: Callable[[str], str | None]) -> dict[str, Any]:

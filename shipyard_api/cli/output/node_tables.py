@@ -73,6 +73,7 @@ def node(text: str) -> Printout:
     about = [
         ("Name:", found.get("name")),
         ("Status:", _status(found)),
+        *([("To Remove:", _removal(found))] if found.get("in_design") is False else []),
         *(("Held:", held(hold)) for hold in objects_at(found, "holds")),
         ("Group:", found.get("group")),
         ("Action:", f"action/{found.get('action_id')}"),
@@ -181,8 +182,14 @@ def _failed_steps(found: JsonObject) -> list[tuple[object, ...]]:
 
 
 def _status(node: JsonObject) -> str:
-    """Return the status of a node in words, and whether it is held."""
-    return f"{node_words(node.get('status'))}{', held' if objects_at(node, 'holds') else ''}"
+    """Return the status of a node in words, whether it is held, and whether it left the design."""
+    held_too = ", held" if objects_at(node, "holds") else ""
+    left = ", not in the design" if node.get("in_design") is False else ""
+    return f"{node_words(node.get('status'))}{held_too}{left}"
+
+
+def _removal(node: JsonObject) -> str:
+    return f"shipyard create action remove_server --param=target_nodes={node.get('name')}"
 
 
 def _tally(counts: Mapping[str, int], words: Callable[[object], str]) -> str:

@@ -22,6 +22,7 @@ from shipyard_api.cli.output.status_text import message_lines
 from shipyard_api.cli.output.task_tables import stage
 
 _OLDER = "the last revision with these servers"
+_CHANGES = (("Added:", "added"), ("Changed:", "changed"), ("Not In Design:", "removed"))
 _SUMMARY_GAP = 3  # blanks between columns; no contract sets them
 
 
@@ -41,6 +42,7 @@ def plan(text: str) -> Printout:
         ("Revision:", found.get("revision")),
         ("Groups:", "{}, {} critical".format(*(required(totals, name) for name in ("groups", "critical_groups")))),
         ("Nodes:", _nodes(totals, left_alone)),
+        *_changes(object_at(found, "changes")),
         *(("Held:", f"node/{hold.get('node')}: {held(hold)}") for hold in objects_at(found, "held")),
         ("At Once:", _mode(object_at(found, "mode"))),
         ("Refused:", f"{refused.get('title')}: {refused.get('reason')}" if refused else "no"),
@@ -77,6 +79,13 @@ def summary(text: str) -> Printout:
 def _nodes(totals: Mapping[str, int], left_alone: Sequence[object]) -> str:
     text = "{}: {} sent, {} kept".format(*(required(totals, name) for name in ("nodes", "sent", "kept")))
     return f"{text}; nothing to do on {len(left_alone)}, already deployed" if left_alone else text
+
+
+def _changes(changes: JsonObject) -> Sequence[tuple[str, str]]:
+    rows = [(title, listed(list_at(changes, key))) for title, key in _CHANGES if list_at(changes, key)]
+    removed = ",".join(map(str, list_at(changes, "removed")))
+    way_out = f"shipyard create action remove_server --param=target_nodes={removed}"
+    return [*rows, ("To Remove:", way_out)] if removed else rows
 
 
 def _groups(found: Sequence[JsonObject]) -> TextTable:

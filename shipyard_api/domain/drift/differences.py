@@ -11,7 +11,10 @@ from shipyard_api.domain.nodes import NodeName
 
 
 class Kind(Enum):
-    """The kinds of differences; the values are the words on the wire. The last four are about the cluster alone."""
+    """The kinds of differences; the values are the words on the wire.
+
+    ``MISSING`` to ``LABELS`` are about the cluster alone. A node that is not in the design is still deployed.
+    """
 
     VANISHED = "vanished"
     RENAMED = "renamed"
@@ -24,6 +27,7 @@ class Kind(Enum):
     NOT_READY = "not-ready"
     CORDONED = "cordoned"
     LABELS = "labels"
+    NOT_IN_DESIGN = "not-in-design"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,21 @@ def of_members(
         for node in sorted(left, key=lambda one: one.name)
         if node.in_cluster and node.sighting and node.sighting.member and node.name in seen
         for found in _member(node.sighting.member, seen[node.name], may_cordon=node.name in cordoned_by_us)
+    ]
+
+
+def of_design(left: Iterable[LeftNode], designed: Collection[NodeName], revision: int) -> Sequence[Difference]:
+    """Return the nodes that are deployed and no longer in the design, in order of node, each with its way out."""
+    return [
+        Difference(
+            node.name,
+            Kind.NOT_IN_DESIGN,
+            f"gone: it is not in the design of revision {revision}",
+            f"deployed: shipyard create action remove_server --param=target_nodes={node.name}",
+            node.since,
+        )
+        for node in sorted(left, key=lambda one: one.name)
+        if node.name not in designed
     ]
 
 

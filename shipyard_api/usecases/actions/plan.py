@@ -37,6 +37,7 @@ from shipyard_api.ports.state.store import Store
 from shipyard_api.usecases.actions.check import CheckAction, CheckedRequest
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import teardown_inputs
+from shipyard_api.usecases.actions.design_changes import DesignChanges, design_changes
 from shipyard_api.usecases.actions.design_groups import design_at, members_of, strategy_of
 from shipyard_api.usecases.actions.plan_software import PlanSoftware, SoftwarePlan
 from shipyard_api.usecases.actions.preconditions import site_is_busy
@@ -60,6 +61,7 @@ class Plan:
     not touch, in order of name. ``held``: the active holds on nodes that it would touch. ``drains``: the drain plan of
     each server to redeploy, or why it has none. ``deploy_steps``: those of the nodes that have deploy templates.
     ``left_alone``: nodes that the provisioner shows as deployed, so that there is nothing to do.
+    ``changes``: of the design against what is deployed, for an action on the whole site.
     ``software``: None for an action without a software stage, and for a site without a task graph.
     """
 
@@ -77,6 +79,7 @@ class Plan:
     drains: Mapping[NodeName, NodeDrainPlan | str] = field(default_factory=dict)
     deploy_steps: Sequence[PlannedNodes] = ()
     left_alone: Sequence[NodeName] = ()
+    changes: DesignChanges | None = None
     software: SoftwarePlan | None = None
 
 
@@ -123,6 +126,7 @@ class PlanAction:
             drains=self._drains(checked, groups),
             deploy_steps=checked.steps.applied,
             left_alone=sorted(self._left_alone(checked, groups)),
+            changes=self._changes(request.name, revision),
             software=software,
         )
 
@@ -185,6 +189,11 @@ class PlanAction:
             return self.check.plan_steps.deployed(members)
         except PeerError:
             return ()
+
+    def _changes(self, name: ActionName, revision: Revision | None) -> DesignChanges | None:
+        if name not in DEPLOYING or CHECKS[name].documents is not DocumentChecks.EVERYTHING or revision is None:
+            return None
+        return design_changes(self.store, self.rendered, revision)
 
     def _frozen_steps(self, name: ActionName, inputs: SiteInputs) -> StepPlan:
         if name is ActionName.SERVICE_SERVER:

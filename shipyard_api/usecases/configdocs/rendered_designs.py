@@ -6,8 +6,10 @@ from concurrent.futures import Future
 from datetime import datetime
 
 from shipyard_api.domain.documents import Rendering, Revision, inventory
-from shipyard_api.domain.nodes import Inventory
-from shipyard_api.ports.documents import DesignStore
+from shipyard_api.domain.nodes import Inventory, NodeName
+from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
+from shipyard_api.ports.errors import PeerError
+from shipyard_api.usecases.configdocs.versions import committed_revision
 
 # Enough for the buffer, the committed revision and the last site action.
 _REVISIONS = 4
@@ -52,6 +54,14 @@ class RenderedDesigns:
     def inventory(self, revision: Revision) -> Inventory:
         """Return the machines of a revision; raises UnknownRevision and RenderingFailed."""
         return inventory(one.document for one in self.of(revision).documents)
+
+    def committed_nodes(self) -> frozenset[NodeName] | None:
+        """Return the machines of the committed design; None if there is none, or it cannot be read now."""
+        try:
+            committed = committed_revision(self._designs.heads())
+            return None if committed is None else frozenset(self.inventory(committed).nodes)
+        except (RenderingFailed, UnknownRevision, PeerError):
+            return None
 
     def _finish(self, key: _CacheKey, rendering: Rendering | None = None) -> None:
         with self._lock:

@@ -1,17 +1,19 @@
 """Find drift: how nodes differ from what an action left (product, section 9)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
 from shipyard_api.domain.actions import ActionId
-from shipyard_api.domain.drift.differences import Difference, of_machines, of_members
+from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.drift.differences import Difference, of_design, of_machines, of_members
 from shipyard_api.domain.drift.errors import NoSiteAction
 from shipyard_api.domain.drift.sightings import LeftNode
 from shipyard_api.domain.drift.targets import targets
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.ports.cluster import Cluster
+from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.state.actions import ActionRecord
@@ -58,6 +60,7 @@ class FindDrift:
     store: Store
     provisioner: Provisioner
     cluster: Cluster | None
+    inventory: Callable[[Revision], Inventory]
 
     def __call__(self, since: Since) -> Drift:
         """Return the drift; raises NoSiteAction if there is nothing to compare with."""
@@ -83,6 +86,8 @@ class FindDrift:
         busy = {**before, **self._at_work(moving)}
         still = [node for node in left if node.name not in busy and _is_same(node, now.get(node.name))]
         differences = {}
+        if (dropped := self._not_in_design(base, busy, unanswered)) is not None:
+            differences["design"] = dropped
         if machines is not None:
             differences[self.provisioner.name] = of_machines(still, machines)
         if self.cluster is not None and members is not None:
@@ -95,6 +100,20 @@ class FindDrift:
             {node.name: busy[node.name] for node in left if node.name in busy},
             [node.name for node in still if node.sighting is None],
         )
+
+    def _not_in_design(
+        self, base: ActionRecord, busy: Collection[NodeName], unanswered: list[Unanswered]
+    ) -> Sequence[Difference] | None:
+        """Return the deployed nodes that the design of the action lacks, whichever action deployed them."""
+        if base.revision is None:
+            return None
+        try:
+            designed = self.inventory(base.revision).nodes
+        except (UnreadableDesign, PeerError) as error:
+            unanswered.append(Unanswered("the design", str(error)))
+            return None
+        left = self.store.read(lambda tx: tx.sightings.left(ActionId("")))
+        return of_design([node for node in left if node.name not in busy], designed.keys(), base.revision)
 
     def _at_work(self, moving: Sequence[ActionRecord]) -> Mapping[NodeName, ActionId]:
         """Return the nodes that actions and stragglers work on, those of a target list from the start."""

@@ -24,11 +24,15 @@ class OneNode:
 
 @dataclass(frozen=True, slots=True)
 class ListNodes:
-    """The use case; changes nothing. ``job_address``, ``page_of``: where the provisioner shows them; None: nowhere."""
+    """The use case; changes nothing. ``job_address``, ``page_of``: where the provisioner shows them; None: nowhere.
+
+    ``designed``: the nodes of the committed design; None if they are not known.
+    """
 
     store: Store
     job_address: Callable[[str], str | None]
     page_of: Callable[[str], str | None]
+    designed: Callable[[], Collection[NodeName] | None]
 
     def page(
         self, *, status: Collection[str], prefix: str, names: Collection[str] = (), after: str, limit: int

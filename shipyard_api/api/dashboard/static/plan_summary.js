@@ -19,6 +19,7 @@ export function PlanSummary({ plan, body }) {
       <dt>Groups</dt><dd>${totals.groups}${totals.critical_groups ? `, ${totals.critical_groups} of them critical` : ""}</dd>
       ${forecast && html`<dt>Forecast</dt><dd>succeeds with <b>${percent(forecast.success.probability)}</b>; loses ${few(forecast.nodes_lost.mean)} nodes
         on average; takes about ${rough(forecast.seconds.p50)}</dd>`}
+      ${plan.changes?.removed.length > 0 && html`<dt>Not in the design</dt><dd>${plan.changes.removed.slice(0, 20).join(", ")}: still deployed; remove_server takes them down</dd>`}
       ${plan.held?.length > 0 && html`<dt>Held</dt><dd>${plan.held.slice(0, 5).map((one) => `${one.node} (${one.reason})`).join(", ")}</dd>`}
     </dl>
     ${findings.length > 0 && html`<ul class="findings">${findings.slice(0, 10).map((one) => html`<li key=${one.message}>

@@ -178,7 +178,7 @@ CASES = [
             code=400,
             answer=invalid(version),
         )
-        for version in ("nonsense", "site_action", "successful-site-action", "7")
+        for version in ("nonsense", "site_action", "successful-site", "7")
     ),
     Case(
         section="5.1",

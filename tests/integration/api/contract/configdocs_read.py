@@ -111,7 +111,7 @@ CASES = [
     ),
     *(
         read(f"{version!r} is no version", f"design?version={version}", given="committed", code=400, answer=BAD_VERSION)
-        for version in ("nonsense", "last-site-action", "committed,buffer", "1")
+        for version in ("nonsense", "site-action", "committed,buffer", "1")
     ),
     # 17: the value is lowered, then compared.
     read(

@@ -131,6 +131,16 @@ def test_nodes_that_are_already_deployed_are_shown_as_such(api, run):
     assert "|-- c1 (already deployed: nothing to do)\n`-- c2\n" in text
 
 
+def test_what_the_design_changes_is_listed_with_the_way_out_of_what_left_it(api, run):
+    changes = {"added": ["c1", "c2"], "removed": ["n7"], "changed": []}
+    api.replies["POST /plans"] = Reply(200, PLAN | {"changes": changes})
+    rows = [" ".join(line.split()) for line in run("plan", "update_site").stdout.splitlines()]
+    assert "Added: c1, c2" in rows
+    assert rows[rows.index("Not In Design: n7") + 1] == (
+        "To Remove: shipyard create action remove_server --param=target_nodes=n7"
+    )
+
+
 def test_a_group_that_cannot_succeed_or_never_begins_is_told(api, run):
     groups = [
         group("a", None, ["n1"], criteria={"minimum_successful_nodes": 2}, can_succeed=False),
