@@ -137,14 +137,20 @@ CONTROLLABLE: dict[Control, tuple[RunState, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class ActionState:
-    """The state of an action as controls see it. ``stopped``: a stop was accepted; it cannot be undone."""
+    """The state of an action as controls see it. ``stopped``: a stop was accepted; it cannot be undone.
+
+    ``tolerated``: it has nodes that did not succeed, so that a success can be retried for them alone.
+    """
 
     state: RunState
     stopped: bool = False
+    tolerated: bool = False
 
     def refusal(self, control: Control) -> tuple[str, str] | None:
         """Return the state that the control needs and the state of the action, None if the action can take it."""
         allowed = CONTROLLABLE[control]
+        if control is Control.RETRY and self.state is RunState.SUCCESS and self.tolerated:
+            return None
         if self.state not in allowed:
             return allowed[0].value, self.state.value
         # It shows as running until the current turn has ended.

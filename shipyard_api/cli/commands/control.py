@@ -116,7 +116,7 @@ for _verb in _SUMMARIES:
 @click.option("--watch", "-w", is_flag=True, help="Follow it until it ends, as `shipyard watch` does.")
 @click.pass_obj
 def retry(options: GlobalOptions, /, action_id: str, force: bool, watch: bool) -> None:
-    """Start a new action that retries the failed action ACTION_ID: deployed nodes are kept, the others are retried.
+    """Start a new action that retries ACTION_ID, which failed or has failed nodes: deployed nodes are kept.
 
     First prints how many nodes are kept, with --output-format raw or format on stderr.
     """

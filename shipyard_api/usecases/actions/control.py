@@ -77,18 +77,19 @@ class ControlAction:
         return record
 
     def retry(self, action_id: str, caller: Caller, *, force: bool, may_override_holds: bool = False) -> ActionRecord:
-        """Return a new action that keeps the nodes which the failed one deployed, and retries the rest.
+        """Return a new action that keeps the nodes which an ended one deployed, and retries the rest.
 
-        It uses the same revision and limits. Nodes that a later action lost are retried too, and nodes that a later
-        action deployed are kept. Raises NotFound and Conflict, and then nothing is stored. ``force`` ignores stragglers
-        on its nodes, later actions and, if the caller may, holds.
+        The ended one failed, or tolerated that nodes did. The new one uses the same revision and limits. Nodes that a
+        later action lost are retried too, and nodes that a later action deployed are kept. Raises NotFound and
+        Conflict, and then nothing is stored. ``force`` ignores stragglers on its nodes, later actions and, if the
+        caller may, holds.
         """
         old = ActionId(action_id)
         with self.store.begin() as tx:
             record = tx.actions.get(old)
-            _check(action_id, Control.RETRY, ActionState(record.state) if record else None)
             if record is None:
                 raise ActionNotFound(action_id)
+            _check(action_id, Control.RETRY, _state(tx, record))
             _refuse_unlisted(record)
             if record.name in EXCLUSIVE:
                 tx.actions.lock_creation()
@@ -109,7 +110,7 @@ class ControlAction:
             held = _holds(tx, old, kept)
             refusal = None
             try:
-                _check(action_id, Control.RETRY, ActionState(old.state))
+                _check(action_id, Control.RETRY, _state(tx, old))
                 _refuse_second_site_action(tx, old.name)
                 _refuse_overtaken(tx, old, force=force)
                 _refuse_stragglers(tx, old.name, kept, force=force)
@@ -207,6 +208,13 @@ def _touched(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> 
         return ()
     known = named or [NodeName(one.name) for one in tx.actions.nodes(old.id, **_EVERY_NODE)]
     return frozenset(known) - frozenset(kept) if known else None
+
+
+def _state(tx: Transaction, old: ActionRecord) -> ActionState:
+    """Return the state of an action to retry. One that succeeded all the same may have nodes that did not."""
+    lost = [status.value for status in NodeStatus if status is not NodeStatus.SUCCESS]
+    found = tx.actions.nodes(old.id, **{**_EVERY_NODE, "status": lost, "limit": 1})
+    return ActionState(old.state, tolerated=bool(found))
 
 
 def _refuse_unlisted(old: ActionRecord) -> None:

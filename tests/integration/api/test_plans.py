@@ -53,14 +53,14 @@ def planned(site: Site, body: Any, **params: Any) -> dict[str, Any]:
 DEPLOY = {"name": "deploy_site"}
 
 
-def ended(site: Site, action: str, *facts: object) -> None:
-    """Let an action fail, after these facts."""
+def ended(site: Site, action: str, *facts: object, state: RunState = RunState.FAILED) -> None:
+    """Let an action end, after these facts."""
     record(site.store, action, facts)
     now = datetime.now(UTC) + timedelta(seconds=5)
     with site.store.begin() as tx:
         claim = tx.turns.claim(ActionId(action), now=now, worker="w")
         assert claim is not None
-        tx.turns.end_action(claim, RunState.FAILED, now=now)
+        tx.turns.end_action(claim, state, now=now)
 
 
 def test_a_plan_shows_the_groups_in_the_order_in_which_they_would_run(site: Site) -> None:
@@ -455,6 +455,21 @@ def test_a_retry_goes_by_what_later_actions_did(
     assert forced.status == falcon.HTTP_201
     with site.store.begin() as tx:
         assert tx.actions.inputs(ActionId(forced.json["id"]))["kept"] == kept
+
+
+def test_a_tolerated_failure_is_retried_alone(site: Site) -> None:
+    site.commit(*small_design())
+    action = site.create_action()
+    a, nodes = GroupName("default"), (NodeName("n1"), NodeName("n2"))
+    members = MembersKnown.of(strategy(group("default", critical=True)), {a: frozenset(nodes)})
+    good = NodesChanged(a, Phase.DEPLOY, NodeStatus.SUCCESS, nodes[:1])
+    bad = NodesChanged(a, Phase.DEPLOY, NodeStatus.FAILURE, nodes[1:])
+    ended(site, action, members, good, bad, state=RunState.SUCCESS)
+
+    found = planned(site, {"retry": action})
+    answer = site.admin.post(f"/actions/{action}/control/retry")
+
+    assert (found["kept"], found["refused"], answer.status) == (["n1"], None, falcon.HTTP_201)
 
 
 def test_a_retry_that_would_be_refused_says_why(site: Site, failed: str) -> None:

@@ -77,6 +77,11 @@ def test_a_stop_is_not_taken_back_and_not_repeated(
     assert ActionState(state, stopped=True).refusal(verb) == refusal
 
 
+def test_a_success_with_nodes_that_did_not_succeed_can_be_retried() -> None:
+    assert ActionState(RunState.SUCCESS, tolerated=True).refusal(Control.RETRY) is None
+    assert ActionState(RunState.RUNNING, tolerated=True).refusal(Control.RETRY) == ("failed", "running")
+
+
 def test_an_action_that_failed_is_never_complete() -> None:
     assert {lifecycle(state) for state in ENDED} == {"Complete", "Failed"}
 
