@@ -129,7 +129,7 @@ def main() -> None:
     type=click.FloatRange(0.1, 10_000),
     default=100.0,
     show_default=True,
-    help="How many times faster than real hardware.",
+    help="How many times faster than real hardware. Limits in a design shrink alike; those of an action do not.",
 )
 @click.option("--kubernetes", is_flag=True, help="Simulate a Kubernetes, too, which deployed machines join.")
 @click.option(

@@ -149,7 +149,11 @@ def worker(**_: object) -> None:
     help="What goes wrong at the simulated site: a name, or a file.",
 )
 @click.option(
-    "--speed", type=SPEEDS, default=100.0, show_default=True, help="How many times faster than real hardware."
+    "--speed",
+    type=SPEEDS,
+    default=100.0,
+    show_default=True,
+    help="How many times faster than real hardware. Limits in a design shrink alike; those of an action do not.",
 )
 @click.option("--kubernetes", is_flag=True, help="Simulate a Kubernetes, too, which deployed machines join.")
 @click.option("--ready-file", type=click.Path(dir_okay=False), help="Write the URL and a token here when it serves.")

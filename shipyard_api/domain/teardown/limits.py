@@ -1,6 +1,6 @@
 """Time limits of a teardown's operations, which may change while it runs (seed 004; contract: promenade, 3.2)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
@@ -71,10 +71,13 @@ class TeardownLimits:
         changed = replace(self, **values)
         return changed, (*faults, *changed.check())
 
-    def scaled(self, factor: float) -> Self:
-        """Return the limits for a simulated site where a second lasts ``factor`` seconds; at least one each."""
-        times = {field: max(1, round(getattr(self, field) * factor)) for field in _FIELDS.values()}
-        return replace(self, **times)
+    def scaled(self, factor: float, chosen: Collection[str] = ()) -> Self:
+        """Return the limits for a simulated site where a second lasts ``factor`` seconds; at least one each.
+
+        ``chosen``: fields that the caller has set, which are seconds of the caller's clock and stay.
+        """
+        scaled = [field for field in _FIELDS.values() if field not in chosen]
+        return replace(self, **{field: max(1, round(getattr(self, field) * factor)) for field in scaled})
 
     def parameters(self) -> Mapping[str, int | str]:
         """Return the limits by the names of their parameters."""
@@ -100,6 +103,11 @@ class TeardownLimits:
             numbers = f"{self.drain_grace_period} s is not less than the drain's timeout of {self.drain} s"
             message = f"The grace period of {numbers}: shorten it, or extend the timeout."
             yield error("GracePeriodTooLong", message)
+
+
+def limits_in(parameters: Mapping[str, Any]) -> frozenset[str]:
+    """Return the fields of ``TeardownLimits`` that these parameters of an action set."""
+    return frozenset(field for name, field in _FIELDS.items() if name in parameters)
 
 
 def _whole(value: object) -> int | None:

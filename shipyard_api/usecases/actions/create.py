@@ -18,7 +18,7 @@ from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.parameters import Parameters, RedeployMode, parse_parameters
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.tag_check import check_tags
-from shipyard_api.domain.teardown.limits import TeardownLimits
+from shipyard_api.domain.teardown.limits import TeardownLimits, limits_in
 from shipyard_api.ports.documents import RenderingFailed
 from shipyard_api.ports.provisioner import Wipe
 from shipyard_api.ports.state.actions import FURTHER, ActionRecord, NewAction
@@ -105,11 +105,12 @@ class CreateAction:
             inputs = dict(checked.inputs.scaled(self.time_scale).to_json())
         if checked.parameters and checked.parameters.continues_on_fail:
             inputs["continue_on_fail"] = True
-        if request.name in TEARING_DOWN and checked.parameters and checked.limits:
-            inputs |= teardown_inputs(checked.parameters, checked.limits.scaled(self.time_scale))
-        if request.name is ActionName.SERVICE_SERVER and checked.limits:
+        limits = checked.limits.scaled(self.time_scale, limits_in(request.parameters)) if checked.limits else None
+        if request.name in TEARING_DOWN and checked.parameters and limits:
+            inputs |= teardown_inputs(checked.parameters, limits)
+        if request.name is ActionName.SERVICE_SERVER and limits:
             force = bool(checked.parameters and checked.parameters.force)
-            inputs |= {"limits": checked.limits.scaled(self.time_scale).to_json(), "force": force}
+            inputs |= {"limits": limits.to_json(), "force": force}
         if checked.labels is not None:
             inputs["labels"] = {node: dict(labels) for node, labels in checked.labels.items()}
         if request.name in WITH_SOFTWARE and self._has_tasks():

@@ -14,6 +14,7 @@ from shipyard_api.domain.errors import WorkUnderWay
 from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, LabelsCleared, PodsEvicted, TeardownChanged
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.node_operations import (
+    PARAMETERS,
     WITH_DESIGN,
     NodeOperation,
     OperationEnded,
@@ -172,6 +173,7 @@ class OperateNodes:
 
     def _new(self, operation: NodeOperation, checked: _Checked, caller: Caller) -> NewAction:
         action = ActionId(self.new_id())
+        chosen = [field for name, field in PARAMETERS[operation].items() if name in checked.parameters]
         inputs = {
             "v": 1,
             "revision": checked.revision or 0,
@@ -179,7 +181,7 @@ class OperateNodes:
             "name": ActionName.NODE_OPERATION.value,
             "node": checked.node,
             "operation": operation.value,
-            LIMITS: checked.limits.scaled(self.time_scale).to_json(),
+            LIMITS: checked.limits.scaled(self.time_scale, chosen).to_json(),
             "must_exist": True,
         }
         return NewAction(
