@@ -50,7 +50,8 @@ def ironic() -> Iterator[Environment]:
         log, word = directory / "recipe.log", "IRONIC_STEP_LOG="
         url = started([str(made), str(directory)], settings, log, "IRONIC_URL=")
         steps = [line.removeprefix(word) for line in log.read_text().splitlines() if line.startswith(word)]
-        yield {"IRONIC_URL": url, "IRONIC_STEP_LOG": steps[0]}
+        python = directory / "venv" / "bin" / "python"
+        yield {"IRONIC_URL": url, "IRONIC_STEP_LOG": steps[0], "IRONIC_PYTHON": str(python)}
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 Runs where the environment names one (``tests/real_ironic.py``); it enrols nodes of its own and removes them again.
 """
 
+import os
+import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +22,7 @@ from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.nodes import Node as Machine
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Wipe, Work
 from tests import real_ironic
+from tests.conftest import ROOT
 from tests.real_ironic import call
 
 pytestmark = pytest.mark.skipif(not real_ironic.URL, reason="IRONIC_URL names no real Ironic to try the adapter on")
@@ -227,3 +230,10 @@ def test_a_deployed_node_is_rebuilt_once_and_not_cleaned(site: Site) -> None:
     after = site.node(name)
     assert (after["provision_state"], after["instance_uuid"]) == ("active", before["instance_uuid"])
     assert after["provision_updated_at"] > before["provision_updated_at"]
+
+
+@pytest.mark.skipif("IRONIC_PYTHON" not in os.environ, reason="IRONIC_PYTHON names no Python that has Ironic")
+def test_the_table_of_steps_is_that_of_the_classes_of_this_ironic() -> None:
+    command = [os.environ["IRONIC_PYTHON"], "-W", "ignore", str(ROOT / ".ci" / "ironic_steps.py"), "--check"]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr

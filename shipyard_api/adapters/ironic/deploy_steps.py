@@ -1,10 +1,14 @@
 """The deploy steps of a node, by its hardware interfaces; pure (contract ironic-deploy-templates, section 15).
 
-Ironic lists the deploy steps of a node nowhere. What follows is what its own interfaces have; a file of the
-operator adds those of other drivers, and those that agents have on top.
+Ironic lists the deploy steps of a node nowhere. ``steps.json`` has those of its own interfaces and of its agent,
+generated from their classes; a file of the operator adds those of other drivers and agents.
 """
 
+import json
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from shipyard_api.domain.deploy_steps.supported import SupportedStep, SupportedSteps
@@ -27,64 +31,39 @@ class UnreadableSteps(ValueError):
     """The operator's file does not describe deploy steps; the text follows the name of the file."""
 
 
-def _steps(interface: Interface, *steps: SupportedStep | str) -> tuple[SupportedStep, ...]:
-    return tuple(SupportedStep(interface, step) if isinstance(step, str) else step for step in steps)
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The steps of one release of Ironic: in deployments, and on deployed nodes. ``api``: N of its newest 1.N."""
+
+    api: int
+    deploy: StepTable
+    service: StepTable
 
 
-_DEPLOY = SupportedStep(Interface.DEPLOY, "deploy", 100, core=True)
-_AGENT_TAIL = (
-    SupportedStep(Interface.DEPLOY, "switch_to_tenant_network", 30),
-    SupportedStep(Interface.DEPLOY, "tear_down_agent", 40),
-)
-_BOOT = SupportedStep(Interface.DEPLOY, "boot_instance", 20)
-# Steps of one priority run in the order of their names.
-_IMAGE = (
-    _BOOT,
-    _DEPLOY,
-    SupportedStep(Interface.DEPLOY, "prepare_instance_boot", 60),
-    *_AGENT_TAIL,
-    SupportedStep(Interface.DEPLOY, "write_image", 80),
-)
-_BOOTC = (
-    _BOOT,
-    _DEPLOY,
-    SupportedStep(Interface.DEPLOY, "execute_bootc_install", 80),
-    SupportedStep(Interface.DEPLOY, "set_boot_to_disk", 60),
-    *_AGENT_TAIL,
-)
-_OPTIONAL = dict.fromkeys(("create_root_volume", "create_nonroot_volumes", "delete_existing"), False)
-_RAID = SupportedStep(Interface.RAID, "apply_configuration", arguments={"raid_config": True, **_OPTIONAL})
+@cache
+def releases() -> tuple[Release, ...]:
+    """Return the known releases, oldest first, as ``.ci/ironic_steps.py`` has written them."""
+    written: dict[str, Any] = json.loads((Path(__file__).parent / "steps.json").read_text(encoding="utf-8"))
+    tables = (Release(one["api"], _generated(one["deploy"]), _generated(one["service"])) for one in written.values())
+    return tuple(sorted(tables, key=lambda one: one.api))
 
 
-def _settings(interface: Interface, step: str) -> SupportedStep:
-    return SupportedStep(interface, step, arguments={"settings": True})
+def release_of(version: int) -> Release:
+    """Return the first release that speaks version 1.N of the API; the newest for later ones."""
+    known = releases()
+    return next((one for one in known if one.api >= version), known[-1])
 
 
-KNOWN: StepTable = {
-    Interface.VENDOR: {
-        "ipmitool": _steps(
-            Interface.VENDOR, SupportedStep(Interface.VENDOR, "send_raw", arguments={"raw_bytes": True})
-        ),
-        "redfish": (),
-    },
-    Interface.POWER: {_ANY: ()},
-    Interface.MANAGEMENT: {
-        "redfish": _steps(Interface.MANAGEMENT, "clear_secure_boot_keys", "reset_secure_boot_keys_to_default"),
-        "ipmitool": (),
-    },
-    Interface.FIRMWARE: {"redfish": (_settings(Interface.FIRMWARE, "update"),)},
-    Interface.DEPLOY: {
-        "direct": _IMAGE,
-        "ansible": (_DEPLOY,),
-        "ramdisk": (_DEPLOY,),
-        "bootc": _BOOTC,
-        "fake": (_DEPLOY,),
-    },
-    Interface.BIOS: {
-        "redfish": (_settings(Interface.BIOS, "apply_configuration"), *_steps(Interface.BIOS, "factory_reset")),
-    },
-    Interface.RAID: {"redfish": (_RAID, *_steps(Interface.RAID, "delete_configuration")), "agent": (_RAID,)},
-}
+def _generated(written: Mapping[str, Any]) -> StepTable:
+    return {
+        Interface(interface): {name: tuple(map(_generated_step, steps)) for name, steps in implementations.items()}
+        for interface, implementations in written.items()
+    }
+
+
+def _generated_step(written: Mapping[str, Any]) -> SupportedStep:
+    args, core = written.get("args", {}), written.get("core", False)
+    return SupportedStep(Interface(written["interface"]), written["step"], written.get("priority", 0), args, core=core)
 
 
 def fields(version: int) -> tuple[str, ...]:
@@ -95,9 +74,13 @@ def fields(version: int) -> tuple[str, ...]:
 
 
 def supported(
-    listed: Iterable[JsonObject], nodes: Collection[NodeName], further: StepTable
+    listed: Iterable[JsonObject], nodes: Collection[NodeName], further: StepTable, version: int
 ) -> Mapping[NodeName, SupportedSteps]:
-    """Return the steps of those nodes that are listed. ``further`` overrides the known steps of an implementation."""
+    """Return the steps of those nodes that are listed. ``further`` overrides the known steps of an implementation.
+
+    ``version``: N of the API's version 1.N in use.
+    """
+    release = release_of(version)
     wanted = frozenset(nodes)
     kinds: dict[tuple[str, ...], SupportedSteps] = {}
     found: dict[NodeName, SupportedSteps] = {}
@@ -106,22 +89,35 @@ def supported(
         if name in wanted:
             kind = tuple(str(one.get(f"{interface.value}_interface") or "") for interface in Interface)
             if kind not in kinds:
-                kinds[kind] = _of_kind(dict(zip(Interface, kind, strict=True)), further)
+                kinds[kind] = _of_kind(dict(zip(Interface, kind, strict=True)), further, release)
             found[name] = kinds[kind]
     return found
 
 
-def _of_kind(chosen: Mapping[Interface, str], further: StepTable) -> SupportedSteps:
-    steps: list[SupportedStep] = []
-    hints: dict[Interface, str] = {}
+def _of_kind(chosen: Mapping[Interface, str], further: StepTable, release: Release) -> SupportedSteps:
+    hints = {
+        interface: f"its {interface.value} interface is {name}: name the steps of that in {SETTING}"
+        for interface, name in chosen.items()
+        if name and name not in {*release.deploy[interface], *further.get(interface, {})}
+    }
+    return SupportedSteps(
+        _chosen_steps(chosen, further, release.deploy),
+        disallowed=_DISALLOWED,
+        system=SYSTEM,
+        hints=hints,
+        service=_chosen_steps(chosen, further, release.service),
+    )
+
+
+def _chosen_steps(chosen: Mapping[Interface, str], further: StepTable, known: StepTable) -> tuple[SupportedStep, ...]:
+    """Return the steps of these implementations, each once: the agent may have those of another interface too."""
+    steps: dict[StepKey, SupportedStep] = {}
     for interface, name in chosen.items():
-        known = KNOWN[interface]
         of_file = further.get(interface, {})
-        own = of_file.get(name, known.get(name, known.get(_ANY)))
-        steps += [*(own or ()), *of_file.get(_ANY, ())]
-        if own is None and name and not name.startswith("no-") and name != "fake":
-            hints[interface] = f"its {interface.value} interface is {name}: name the steps of that in {SETTING}"
-    return SupportedSteps(tuple(steps), disallowed=_DISALLOWED, system=SYSTEM, hints=hints)
+        for step in (*of_file.get(name, known[interface].get(name, ())), *of_file.get(_ANY, ())):
+            if step.key not in steps or step.interface is interface:
+                steps[step.key] = step
+    return tuple(steps.values())
 
 
 def read_table(written: object) -> StepTable:

@@ -137,8 +137,9 @@ class IronicProvisioner:
 
     def supported_steps(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:
         """Return the steps of each node by its hardware interfaces: Ironic has no list of a node's deploy steps."""
-        listed = self._client.nodes(("name", *deploy_steps.fields(self._client.version())))
-        return deploy_steps.supported(listed, nodes, self._deploy_steps)
+        version = self._client.version()
+        listed = self._client.nodes(("name", *deploy_steps.fields(version)))
+        return deploy_steps.supported(listed, nodes, self._deploy_steps, version)
 
     def submit(self, marker: Marker, work: Work) -> JobId:
         """Mark the nodes as the job's, and start each node that needs it.

@@ -99,10 +99,12 @@ def service_steps(
 
     The same rules as for a deployment, but no step of an installation can run. ``nodes``: their names, for findings.
     """
-    known, findings = supported.by_key(), list[Finding]()
+    known, findings = supported.service_by_key(), list[Finding]()
+    of_deploy = {key: step for key, step in supported.by_key().items() if key.interface is Interface.DEPLOY}
+    installs = _IMAGE | {key for key, step in of_deploy.items() if step.priority or key not in known}
     for step in template.steps:
         about = f"{nodes}: template {template.name}"
-        if step.priority > 0 and step.interface is Interface.DEPLOY:
+        if step.priority > 0 and step.key in installs:
             message = f"{about}: {step.key} is part of an installation, and a service leaves the system installed."
             findings.append(error("StepOfInstallation", message))
         else:

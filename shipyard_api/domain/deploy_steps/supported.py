@@ -35,7 +35,7 @@ class SupportedSteps:
 
     ``repeats``: whether a step can run more than once (seed 003, Deploy Templates); Ironic's cannot. ``disallowed``:
     steps that the provisioner never runs, whatever asks for them. ``system``: the provisioner's name. ``hints``: why
-    steps of an interface may be missing here.
+    steps of an interface may be missing here. ``service``: the steps that run on deployed nodes; None: the same ones.
     """
 
     steps: tuple[SupportedStep, ...]
@@ -43,11 +43,16 @@ class SupportedSteps:
     disallowed: frozenset[StepKey] = frozenset()
     system: str = "the provisioner"
     hints: Mapping[Interface, str] = field(default_factory=dict)
+    service: tuple[SupportedStep, ...] | None = None
 
     @classmethod
     def none(cls, system: str, why: str) -> "SupportedSteps":
         """Return what a provisioner supports that runs no steps of templates; ``why``: as part of a sentence."""
         return cls((), system=system, hints=dict.fromkeys(Interface, why))
+
+    def service_by_key(self) -> Mapping[StepKey, SupportedStep]:
+        """Return each step of a service by what identifies it."""
+        return {step.key: step for step in (self.steps if self.service is None else self.service)}
 
     def by_key(self) -> Mapping[StepKey, SupportedStep]:
         """Return each step by what identifies it."""

@@ -230,6 +230,8 @@ def test_a_service_runs_its_steps_and_ends_where_it_began(shared: Ironic, name: 
 
     assert shared.run(name, "service", "active", "service failed", service_steps=[step])["last_error"] is None
     assert shared.states(name)[-2:] == ["servicing", "active"]
+    burn_in = [{"interface": "deploy", "step": "burnin_cpu", "args": {}}]
+    assert shared.run(name, "service", "active", "service failed", service_steps=burn_in)["last_error"] is None
     wrong = [{"interface": "deploy", "step": "deploy", "args": {}}]
     node = shared.run(name, "service", "service failed", service_steps=wrong)
     assert "does not support this service step" in node["last_error"]

@@ -17,13 +17,18 @@ AGENT = (
     "deploy 100!, write_image 80, prepare_instance_boot 60, tear_down_agent 40, switch_to_tenant_network 30, "
     "boot_instance 20"
 )
-BOOTC = AGENT.replace("write_image", "execute_bootc_install").replace("prepare_instance_boot", "set_boot_to_disk")
-RAID = "raid_config*, create_root_volume, create_nonroot_volumes, delete_existing"
+CUSTOM = AGENT.replace("write_image 80, ", "")
+BOOTC = CUSTOM.replace("deploy 100!", "deploy 100!, execute_bootc_install 80").replace(
+    "prepare_instance_boot 60", "prepare_instance_boot 60, set_boot_to_disk 60"
+)
+IN_BAND = "clean_uefi_nvram 0, erase_devices_metadata 0, execute_bootc_install 0, inject_files 0"
+RAID = "delete_existing, raid_config*"
+BURN_IN = {"burnin_cpu", "burnin_gpu", "burnin_memory", "burnin_network"}
 
 
 def of(further: Any = None, **interfaces: str) -> SupportedSteps:
     listed = {"name": "n1", **{f"{name}_interface": value for name, value in interfaces.items()}}
-    return deploy_steps.supported([listed, {"name": None}], [N1], deploy_steps.read_table(further or {}))[N1]
+    return deploy_steps.supported([listed, {"name": None}], [N1], deploy_steps.read_table(further or {}), 115)[N1]
 
 
 def shown(steps: SupportedSteps) -> str:
@@ -34,12 +39,17 @@ def shown(steps: SupportedSteps) -> str:
 @pytest.mark.parametrize(
     ("interfaces", "expected"),
     [
-        ({"deploy": "direct"}, AGENT),
-        ({"deploy": "bootc"}, BOOTC),
+        ({"deploy": "direct"}, f"{AGENT}, {IN_BAND}"),
+        ({"deploy": "custom-agent"}, f"{CUSTOM}, {IN_BAND}, write_image 0"),
+        ({"deploy": "bootc"}, f"{BOOTC}, {IN_BAND.replace('execute_bootc_install 0, ', '')}, write_image 0"),
+        ({"deploy": "ansible"}, AGENT.replace("prepare_instance_boot 60, ", "")),
         ({"deploy": "ramdisk"}, "deploy 100!"),
         ({"deploy": "fake", "bios": "fake", "raid": "fake"}, "deploy 100!"),
         ({"bios": "redfish"}, "apply_configuration 0, factory_reset 0"),
-        ({"raid": "redfish"}, "apply_configuration 0, delete_configuration 0"),
+        *(({"raid": name}, "apply_configuration 0, delete_configuration 0") for name in ("redfish", "idrac-redfish")),
+        ({"bios": "idrac-redfish"}, "apply_configuration 0, factory_reset 0"),
+        ({"management": "idrac-redfish"}, "clear_secure_boot_keys 0, reset_secure_boot_keys_to_default 0"),
+        ({"management": "intel-ipmitool"}, "configure_intel_speedselect 200"),
         ({"raid": "agent"}, "apply_configuration 0"),
         ({"management": "redfish"}, "clear_secure_boot_keys 0, reset_secure_boot_keys_to_default 0"),
         ({"firmware": "redfish"}, "update 0"),
@@ -65,31 +75,43 @@ def test_arguments_and_what_never_runs() -> None:
 
 
 def test_an_unknown_implementation_says_where_to_name_its_steps() -> None:
-    steps = of(bios="idrac-redfish", raid="redfish")
+    steps = of(bios="acme", raid="redfish")
 
     assert dict(steps.hints) == {
-        Interface.BIOS: "its bios interface is idrac-redfish: name the steps of that in [ironic] deploy_steps_file"
+        Interface.BIOS: "its bios interface is acme: name the steps of that in [ironic] deploy_steps_file"
     }
+
+
+@pytest.mark.parametrize(("deploy", "expected"), [("direct", BURN_IN), ("ansible", set())])
+def test_a_service_has_the_steps_of_the_agent_that_a_deployment_lacks(deploy: str, expected: set[str]) -> None:
+    steps = of(deploy=deploy, management="redfish")
+
+    service = {key.step for key in steps.service_by_key()}
+    assert {one for one in service if one.startswith("burnin_")} == expected
+    assert "update_firmware" in service
+    assert not {key.step for key in steps.by_key()} & (BURN_IN | {"update_firmware"})
+
+
+@pytest.mark.parametrize("version", [69, 115, 999])
+def test_each_version_of_the_api_has_a_release(version: int) -> None:
+    assert deploy_steps.release_of(version).api >= min(version, deploy_steps.releases()[-1].api)
 
 
 def test_a_file_adds_implementations_and_steps_of_any() -> None:
     further = {
-        "bios": {"idrac-redfish": [{"step": "apply_configuration", "args": {"settings": True}}]},
+        "bios": {"acme": [{"step": "apply_configuration", "args": {"settings": True}}]},
         "deploy": {"*": [{"step": "erase_devices"}], "custom": [{"step": "deploy", "priority": 100, "core": True}]},
     }
 
-    assert (
-        shown(of(further, bios="idrac-redfish", deploy="custom"))
-        == "deploy 100!, erase_devices 0, apply_configuration 0"
-    )
-    assert shown(of(further, deploy="direct")) == f"{AGENT}, erase_devices 0"
-    assert of(further, bios="idrac-redfish").hints == {}
+    assert shown(of(further, bios="acme", deploy="custom")) == "deploy 100!, erase_devices 0, apply_configuration 0"
+    assert shown(of(further, deploy="direct")) == f"{AGENT}, {IN_BAND}, erase_devices 0"
+    assert of(further, bios="acme").hints == {}
 
 
 def test_only_listed_nodes_that_were_asked_for_and_alike_ones_share_their_steps() -> None:
     listed = [{"name": name, "raid_interface": "agent"} for name in ("a", "b", "c")]
 
-    found = deploy_steps.supported(listed, [NodeName("a"), NodeName("b"), NodeName("x")], {})
+    found = deploy_steps.supported(listed, [NodeName("a"), NodeName("b"), NodeName("x")], {}, 115)
 
     assert list(found) == ["a", "b"]
     assert found[NodeName("a")] is found[NodeName("b")]

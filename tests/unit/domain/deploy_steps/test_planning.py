@@ -143,6 +143,17 @@ def test_a_service_runs_the_steps_of_its_template_by_priority_and_no_default_one
     assert [one.step.step for one in planned.requested] == ["apply_configuration", "create_configuration"]
 
 
+def test_a_service_has_steps_of_its_own_where_the_provisioner_has_them() -> None:
+    burn_in = SupportedStep(Interface.DEPLOY, "burnin_cpu")
+    own = replace(REAL, service=(burn_in,))
+    template = replace(SERVICE, steps=(DeployStep(Interface.DEPLOY, "burnin_cpu", {}, 10),))
+
+    (planned,) = plan_service([N[0]], template, {N[0]: own})
+    assert ([step.step for step in planned.steps], planned.findings) == (["burnin_cpu"], ())
+    (refused,) = plan_service([N[0]], replace(SERVICE, steps=SERVICE.steps[:1]), {N[0]: own})
+    assert [finding.name for finding in refused.findings] == ["UnsupportedDeployStep"]
+
+
 def test_what_a_service_cannot_run_names_nodes_template_and_step() -> None:
     template = replace(SERVICE, steps=(SERVICE.steps[0], replace(SERVICE.steps[2], priority=5)))
 
