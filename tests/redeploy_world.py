@@ -26,6 +26,7 @@ from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
 from shipyard_api.domain.actions import ENDED, ActionName, RunState, StepId
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
+from shipyard_api.domain.teardown.labels import CORDONED_KEY
 from shipyard_api.domain.teardown_progress import teardowns
 from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.usecases.actions.control import ControlAction
@@ -236,13 +237,16 @@ class RedeployWorld(SimulatedWorld):
         self._joined = len(deployed)
 
 
+_CORDONS = {CORDONED, CORDONED_KEY}
+
+
 def _of_kubernetes(event: Event) -> str:
     """Return what an event of Kubernetes means to a node or a pod, empty if nothing."""
     match event:
         case {"event": "node_changed", "labels": {"promenade-decomission": "enabled"}, "node": node}:
             return f"to stop its kubelet {node}"
-        case {"event": "node_changed", "labels": labels, "node": node} if labels and CORDONED not in labels:
-            return f"{'set' if any(labels.values()) else 'cleared'} {', '.join(sorted(labels))} {node}"
+        case {"event": "node_changed", "labels": labels, "node": node} if labels and (own := labels.keys() - _CORDONS):
+            return f"{'set' if any(labels.values()) else 'cleared'} {', '.join(sorted(own))} {node}"
         case {"event": "node_changed", "cordoned": cordoned, "node": node}:
             return f"{'cordoned' if cordoned else 'uncordoned'} {node}"
         case {"event": "request", "method": "POST", "path": str(path), "status": status} if path.endswith("/eviction"):

@@ -155,6 +155,25 @@ def test_what_happens_to_a_pod_that_a_budget_keeps_for_ever(
         assert (world.provisioner.submissions, world.cluster.log) == ([], [])
 
 
+@pytest.mark.parametrize("cordoned_before", [False, True])
+def test_a_teardown_that_fails_before_anything_irreversible_takes_its_cordon_back(
+    worlds: Worlds, cordoned_before: bool
+) -> None:
+    limits = TeardownLimits().with_parameters({"drain-timeout": 60, "grace-period": 9})[0]
+    world = worlds(inputs={"limits": limits.to_json(), "force": True})
+    world.cluster.pods[N1].append(pod("db", labels={"app": "db"}))
+    world.cluster.budgets = [budget("db", allowed=0, expected=1)]
+    if cordoned_before:
+        world.cluster.cordon(world.cluster.nodes[N1])
+    world.cluster.break_next("uncordon")
+    world.run(world.worker())
+
+    assert world.state() is RunState.FAILED
+    assert world.cluster.nodes[N1].cordoned == cordoned_before
+    assert world.steps()[DESTROY][1].endswith("what the drain cordoned is uncordoned again")
+    assert world.provisioner.submissions == []
+
+
 def test_a_budget_that_gives_way_lets_one_pod_go_after_another(worlds: Worlds) -> None:
     world = worlds()
     world.cluster.pods[N1] = [pod(f"web-{number}", labels={"app": "web"}) for number in range(3)]
@@ -198,6 +217,7 @@ def test_a_member_that_the_rest_cannot_spare_is_waited_for_and_nothing_is_cleare
     assert ended(world)["clear-labels"] == "refused"
     assert "the rest would have no quorum" in world.steps()[DESTROY][1]
     assert (world.cluster.changes("clear"), world.etcd.log, world.provisioner.submissions) == ([], [], [])
+    assert world.cluster.changes("uncordon") == ["n1"]
 
 
 def test_a_member_that_comes_back_while_waiting_lets_the_teardown_go_on(worlds: Worlds) -> None:

@@ -6,6 +6,9 @@ DECOMMISSION_KEY = "promenade-decomission"
 DECOMMISSION_VALUE = "enabled"
 """The label that starts the DaemonSet which stops the kubelet, spelt as in the seed."""
 
+CORDONED_KEY = "shipyard-teardown"
+"""The label of a node that a teardown has cordoned; one that was cordoned before stays so when the teardown fails."""
+
 _OWN_NAMESPACES = ("kubernetes.io", "k8s.io")
 
 

@@ -11,6 +11,7 @@ from shipyard_api.domain.facts.teardown import PodsEvicted
 from shipyard_api.domain.teardown.drain import Drained, DrainFailed, Draining, OnBlocked, decide_drain
 from shipyard_api.domain.teardown.drain_plan import BLOCKED, DrainPlan, PlannedPod, plan_drain
 from shipyard_api.domain.teardown.kubelet import state_of
+from shipyard_api.domain.teardown.labels import CORDONED_KEY
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.domain.teardown.pods import PodUid
@@ -20,6 +21,9 @@ from shipyard_api.workflow.step import Act, Folded
 
 LOOK_SECONDS = 2.0
 BLOCKED_SECONDS = 5.0
+UNCORDON = "uncordon"
+BACK_SECONDS = 60.0
+"""For so long a cordon is tried to be taken back."""
 _REFUSED = frozenset({EvictionOutcome.BLOCKED, EvictionOutcome.NEVER})
 
 
@@ -69,14 +73,23 @@ class Drain(Part[DrainReport]):
         since = (state.since or now).isoformat()
         return self.carry_on(state, now, since=since, lease=lease_json(state), limits=state.limits.to_json())
 
+    def take_back(self, state: NodeState, now: datetime) -> Act[Request]:
+        """Let pods run on the node again, if the drain has cordoned it."""
+        return Act(self.request(state, now, UNCORDON), now + timedelta(seconds=BACK_SECONDS), repeatable=True)
+
     def perform(self, request: Request, marker: Marker) -> DrainReport:
-        """Cordon the node, look at its pods, and request what the rules allow."""
+        """Cordon the node, look at its pods, and request what the rules allow; or take the cordon back."""
+        if request.what == UNCORDON:
+            node = self.nodes.node(request.node)
+            if node is not None and CORDONED_KEY in node.labels:
+                self.nodes.uncordon(node, label=CORDONED_KEY)
+            return DrainReport()
         limits = TeardownLimits.from_json(request.more["limits"])
         look = self.nodes.look(request.node)
         if look is None:
             return DrainReport()
         if not look.node.cordoned:
-            self.nodes.cordon(look.node)
+            self.nodes.cordon(look.node, label=CORDONED_KEY)
         stored = request.more["lease"]
         seen = (stored[0], datetime.fromisoformat(stored[1])) if stored else None
         lease = renewed_at(seen, look.node, request.at)

@@ -10,7 +10,7 @@ from shipyard_api.actions.steps.teardown.state import NodeState, waiting
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.teardown import LabelsCleared
 from shipyard_api.domain.teardown.kubelet import Kubelet, state_of
-from shipyard_api.domain.teardown.labels import DECOMMISSION_KEY, to_clear
+from shipyard_api.domain.teardown.labels import CORDONED_KEY, DECOMMISSION_KEY, to_clear
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.domain.teardown.removal_checks import own_pods, unsettled
 from shipyard_api.ports.cluster_nodes import ClusterNodes
@@ -111,4 +111,5 @@ class ClearLabels(Part[LabelsReport | EtcdReport]):
 
 
 def _facts(state: NodeState, report: LabelsReport) -> tuple[Fact, ...]:
-    return (LabelsCleared(state.node, report.cleared),) if report.cleared else ()
+    cleared = tuple(one for one in report.cleared if one != CORDONED_KEY)
+    return (LabelsCleared(state.node, cleared),) if cleared else ()

@@ -6,13 +6,14 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from shipyard_api.actions.steps.teardown.destroy import Destroy
+from shipyard_api.actions.steps.teardown.drain import BACK_SECONDS, UNCORDON, Drain
 from shipyard_api.actions.steps.teardown.part import SILENCE_PAUSE, Pace, Part, ReadLimits, Request
 from shipyard_api.actions.steps.teardown.state import NodeState, TeardownTask, moved
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.limits import TeardownLimits
-from shipyard_api.domain.teardown.order import GUARDED, WENT_WELL, Operation, Teardown
+from shipyard_api.domain.teardown.order import GUARDED, WENT_WELL, Operation, Outcome, Teardown
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, ItemKind, Json, Look, Trouble
 
@@ -74,7 +75,10 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
             more = {"etcd": bool(GUARDED & set(task.operations))}
             return Look(Request(None, task.node, task.action, task.revision, now, "history", more))
         if (failed := state.order.failed) is not None:
-            return Failed(_failure(state.order, failed))
+            drain = self.parts.get(Operation.DRAIN)
+            if isinstance(drain, Drain) and not state.cordon and _goes_back(state):
+                return drain.take_back(state, now)
+            return Failed(_failure(state, state.order, failed))
         operation = state.order.next_operation()
         return Done(_summary(state.order)) if operation is None else self.parts[operation].decide(state, now)
 
@@ -97,6 +101,8 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
 
     def fold(self, state: NodeState, asked: Request, report: Answer | Trouble, now: datetime) -> Folded[NodeState]:
         """Have the operation judge the report."""
+        if asked.what == UNCORDON:
+            return self._taken_back(state, report, now)
         if isinstance(report, Trouble):
             if asked.operation is None:
                 return self._no_history(state, report, now)
@@ -121,6 +127,13 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
         """Return the provisioner's job that goes on."""
         part = self.parts.get(Operation.DESTROY_NODE)
         return part.leave(state, why) if isinstance(part, Destroy) else ()
+
+    def _taken_back(self, state: NodeState, report: Answer | Trouble, now: datetime) -> Folded[NodeState]:
+        if not isinstance(report, Trouble):
+            return Folded(replace(state, cordon="what the drain cordoned is uncordoned again"))
+        if report.refused or state.since is None or self.pace.lasted(state.since, now, BACK_SECONDS):
+            return Folded(replace(state, cordon=f"the node stays cordoned: {report.detail}"))
+        return Folded(state, wait_until=self.pace.after(now, SILENCE_PAUSE))
 
     def _no_history(self, state: NodeState, trouble: Trouble, now: datetime) -> Folded[NodeState]:
         """Ask again for a while: the design may be stored by a peer that does not answer."""
@@ -149,12 +162,24 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
         return self.parts[effect.operation]
 
 
-def _failure(order: Teardown, failed: Operation) -> str:
+def _goes_back(state: NodeState) -> bool:
+    """Return whether a failed teardown has done nothing to the node that cannot be taken back.
+
+    A drain that was called alone, or with other operations of its own, is repeated by its caller: its cordon stays.
+    """
+    order, began = state.teardown, state.teardown.outcomes
+    if state.task.must_exist or order.etcd_removal_has_begun:
+        return False
+    return Operation.DRAIN in began and all(began.get(one, Outcome.REFUSED) is Outcome.REFUSED for one in GUARDED)
+
+
+def _failure(state: NodeState, order: Teardown, failed: Operation) -> str:
     """Return what was done, what failed, and what was not tried (promenade, 3.2)."""
     done = [one.value for one, outcome, _ in order.report() if outcome in WENT_WELL]
     parts = [f"{failed.value}: {order.messages.get(failed, 'no reason given')}"]
     parts += [f"done: {', '.join(done)}"] if done else []
     parts += [f"not tried: {', '.join(one.value for one in order.not_tried)}"] if order.not_tried else []
+    parts += [state.cordon] if state.cordon else []
     return "; ".join(parts)
 
 

@@ -89,6 +89,8 @@ class NodeState:
     found on the node; ``removal``: see there; ``uid``: the node to delete; ``job``: the provisioner's; ``checked``:
     nothing forbids it.
 
+    ``cordon``: what became of the cordon after a failure.
+
     ``lease``: the kubelet's lease, and when (our clock) it was last seen to change. ``never_joined``: Kubernetes need
     not know the node. ``waived``: by etcd cluster, what removals were allowed to miss
     of the site's minimum. ``given_up``: clusters that keep their lost member. ``addresses``: those that members of a
@@ -113,6 +115,7 @@ class NodeState:
     uid: str = ""
     job: Job | None = None
     checked: bool = False
+    cordon: str = ""
 
     @property
     def node(self) -> NodeName:
@@ -159,6 +162,7 @@ class NodeState:
             "uid": self.uid,
             "job": self.job.to_json() if self.job else None,
             "checked": self.checked,
+            "cordon": self.cordon,
         }
         return stored | {name: value for name, value in optional.items() if value}
 
@@ -186,6 +190,7 @@ class NodeState:
             uid=stored.get("uid", ""),
             job=Job.from_json(stored["job"]) if "job" in stored else None,
             checked=stored.get("checked", False),
+            cordon=stored.get("cordon", ""),
         )
 
 
