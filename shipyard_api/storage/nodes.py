@@ -26,7 +26,7 @@ from shipyard_api.ports.state.nodes import (
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.phase_history import phase_history
 from shipyard_api.storage.phases import IN_ORDER, phase
-from shipyard_api.storage.worked_nodes import worked_on
+from shipyard_api.storage.worked_nodes import removed, worked_on
 
 Row = sa.Row[Any]
 
@@ -62,7 +62,7 @@ class SqlNodes:
             sa.select(_least(following, walked.c.name)).select_from(walked).where(walked.c.name.is_not(None))
         )
         last = _last(walked.c.name).lateral("last")
-        query = sa.select(last).select_from(walked.join(last, sa.true()))
+        query = sa.select(last).select_from(walked.join(last, sa.true())).where(~removed(last.c))
         if status:
             query = query.where(last.c.status.in_(status))
         if prefix:

@@ -4,7 +4,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from shipyard_api.domain.actions import RunState
 from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.storage import tables as t
 
 TORN_DOWN = "teardown"
 """The reason of a node whose teardown has begun in the action: whatever it was before, it is that no more."""
@@ -15,3 +17,15 @@ SKIPPED = "skipped"
 def worked_on(nodes: Any) -> sa.ColumnElement[bool]:
     """Return whether the action has worked on the node of the row; ``nodes``: the columns of ``action_nodes``."""
     return sa.or_(nodes.status != NodeStatus.NOT_STARTED.value, nodes.reason == TORN_DOWN)
+
+
+def removed(nodes: Any) -> sa.ColumnElement[bool]:
+    """Return whether the server of the row is gone from the site: its site action took it down, and succeeded so.
+
+    A single operation on a node ends well, too, and leaves the server where it is.
+    """
+    actions = t.actions.c
+    ended_well = sa.and_(actions.exclusive, actions.state == RunState.SUCCESS.value)
+    looked_up = sa.select(ended_well).where(actions.id == nodes.action_id).scalar_subquery()
+    # Looked up for the rare torn down node only; an EXISTS would read all actions.
+    return sa.case((nodes.reason == TORN_DOWN, looked_up), else_=sa.false())

@@ -15,7 +15,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.usecases.actions.design_changes import DesignChanges, design_changes
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.drift.find import FindDrift, Since
-from tests.redeploy_world import RedeployWorld
+from tests.redeploy_world import NODES, RedeployWorld
 from tests.simulated_peers import PEERS
 
 REMOVE = ActionName.REMOVE_SERVER
@@ -53,6 +53,9 @@ def test_servers_that_left_the_design_are_taken_down_for_good_one_after_another(
     assert world.state() is RunState.SUCCESS, world.told()
     story = [one for one in world.story() if not one.startswith("evicted")]
     assert story == [*of_node("n3"), *of_node("n1")]
+    with world.store().begin() as tx:
+        assert tx.nodes.deployed([NodeName(name) for name in NODES]) == {"n2"}
+        assert [one.node.name for one in tx.nodes.latest(status=(), prefix="", after="", limit=9)] == ["n2"]
 
 
 @pytest.mark.parametrize("world", ["ironic"], indirect=True)
@@ -72,6 +75,7 @@ def test_a_server_that_left_the_design_is_shown_until_it_is_taken_down(world: Re
     world.create(REMOVE, target_nodes="n1")
     world.run(world.worker())
     assert world.state() is RunState.SUCCESS, world.told()
+    assert shown() == ([], DesignChanges([], [], []))
 
 
 @pytest.mark.parametrize("world", ["ironic"], indirect=True)

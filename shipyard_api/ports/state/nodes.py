@@ -102,6 +102,8 @@ class Nodes(Protocol):
     ) -> Sequence[LastNodeRecord]:
         """Return nodes after the given name, in order of name; an empty filter passes all.
 
+        Nodes that were taken down for good are left out.
+
         ``status`` is the node's in the latest action that worked on it; ``prefix`` is the start of its name, which is
         one of ``names``.
         """
