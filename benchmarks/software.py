@@ -73,18 +73,18 @@ def planned(entries: list[dict[str, Any]], number: int) -> StageSoftware:
     # The commands of the graph do not matter here.
     documents = {task: {"id": task, "type": "shell", "parameters": {"cmd": "true"}} for task in graph.tasks}
     hosts = {node.name: Host(node.name, "192.0.2.1") for node in (*nodes, ClusterNode(MASTER))}
-    return StageSoftware(tuple(batch.runs for batch in made.batches), Rules.of(graph, made), documents, hosts)
+    return StageSoftware(made.flow, Rules.of(graph, made.groups), documents, hosts)
 
 
-def run(url: str, software: StageSoftware) -> None:
-    """Run the action in this process until it has ended."""
+def run(url: str, software: StageSoftware) -> int:
+    """Run the action in this process until it has ended; return the number of its work items."""
     database = connect(url, pool_size=3)
     store = SqlStore(database, ProcrastinateWakeup())
 
     def plan_it(_: PlanSoftware) -> StageSoftware:
         return software
 
-    step = SoftwareStage(SOFTWARE, plan_it, TaskItem(InstantHosts()))
+    step = SoftwareStage(SOFTWARE, plan_it, TaskItem(InstantHosts(), splits=True))
     engine = Engine(
         store,
         {ActionName.UPDATE_SOFTWARE: Definition(ActionName.UPDATE_SOFTWARE, fixed(step))},
@@ -108,7 +108,10 @@ def run(url: str, software: StageSoftware) -> None:
             with store.begin() as tx:
                 assert record.state is RunState.SUCCESS, tx.actions.steps([ACTION])
             break
+    with database.connect() as connection:
+        items: int = connection.execute(sa.text("SELECT count(*) FROM work_items")).scalar_one()
     database.dispose()
+    return items
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -124,18 +127,17 @@ def main(arguments: Sequence[str]) -> int:
     began = time.perf_counter()
     software = planned(entries, options.nodes)
     planning = time.perf_counter() - began
-    runs = [run for batch in software.batches for run in batch]
-    rows = sum(len(one.nodes) * len(one.tasks) for one in runs)
-    pieces = sum(-(-len(one.nodes) // 50) * len(one.tasks) for one in runs)
+    flow = software.flow
+    rows = sum(len(flow.nodes[cell.number]) for cell in flow.cells)
     with server.temporary({}) as running:
         database = sa.create_engine(running.url.replace("postgresql", "postgresql+psycopg2", 1))
         migrations.upgrade(database, ROOT / "migrations")
         database.dispose()
         began, cpu = time.perf_counter(), time.process_time()
-        run(running.url, software)
+        pieces = run(running.url, software)
         seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
     peak = peak_megabytes()
-    size = f"{rows} results in {pieces} pieces of {len(software.batches)} batches"
+    size = f"{rows} results in {pieces} pieces"
     print(f"{options.nodes} nodes, {len(entries)} tasks: {size}")
     print(f"  planned in {planning * 1e3:.0f} ms; run in {seconds:.1f} s, {cpu:.1f} s of CPU")
     print(f"  {seconds / pieces * 1e3:.2f} ms a piece, {seconds / rows * 1e6:.0f} µs a result, peak {peak:.0f} MB")

@@ -40,7 +40,7 @@ class SoftwareParts:
         if "software" not in inputs:
             return ()
         access = self.checks.systems.access
-        return (SoftwareStage(step, self.plan, TaskItem(access.tasks if access else None)),)
+        return (SoftwareStage(step, self.plan, TaskItem(access.tasks if access else None, splits=True)),)
 
     def plan(self, question: PlanSoftware) -> StageSoftware | NoPlan:
         """Plan the run, and keep its primaries. Raises ports.errors."""
@@ -61,7 +61,7 @@ class SoftwareParts:
             deploys = record is not None and record.name in DEPLOYING
             deployed = frozenset(tx.actions.deployed(ActionId(question.action))) if deploys else None
         made = _plan(access, site, rendering, deployed, question.selection or {})
-        if isinstance(made, StageSoftware) and made.batches:
+        if isinstance(made, StageSoftware) and made.flow.cells:
             with store.begin() as tx:
                 tx.software.keep_primaries(SITE, site.primaries)
         return made
@@ -108,8 +108,9 @@ def _plan(
     if unknown:
         return _refused(unknown)
     warnings = tuple(finding.message for finding in made.findings)
-    batches = tuple(batch.runs for batch in made.plan.batches)
-    return StageSoftware(batches, made.rules, made.documents, hosts, warnings, _secrets(rendering, made.documents))
+    return StageSoftware(
+        made.plan.flow, made.rules, made.documents, hosts, warnings, _secrets(rendering, made.documents)
+    )
 
 
 def _secrets(rendering: Rendering, entries: Mapping[TaskId, Json]) -> tuple[str, ...]:

@@ -6,13 +6,16 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from shipyard_api.actions.software_parts import SOFTWARE
+from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.domain.actions import ActionId, Control, RunState
 from shipyard_api.domain.facts.software import TaskStatus
-from shipyard_api.domain.items import ItemId
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.remote_tasks import Host
+from shipyard_api.storage import tables
 from shipyard_api.usecases.software.results import ReadTaskResults
 from tests.fakes.remote_tasks import FakeRemoteTasks
 from tests.software_world import ROLES, SoftwareWorld
@@ -34,12 +37,12 @@ def worlds(database_url: str) -> Iterator[Worlds]:
         world.close()
 
 
-def test_the_worked_example_of_the_seed_runs_batch_after_batch(worlds: Worlds) -> None:
+def test_the_worked_example_of_the_seed_runs_group_after_group(worlds: Worlds) -> None:
     world = worlds()
     world.run(world.worker())
 
     assert world.state() is RunState.SUCCESS
-    assert world.steps()[SOFTWARE] == ("success", "16 task(s) in 5 batch(es)")
+    assert world.steps()[SOFTWARE] == ("success", "16 task(s) on 8 node(s)")
     order = [node for name, node in world.started() if name == "setup_network"]
     waves = [order[:1], sorted(order[1:3]), sorted(order[3:5]), sorted(order[5:7]), order[7:]]
     numbers = [[1], [2, 4], [3, 5], [6, 7], [8]]
@@ -88,7 +91,7 @@ def test_a_failed_node_runs_nothing_more_and_its_group_tolerates_it(worlds: Worl
     world = worlds(graph=GRAPH, roles=SITE, tasks=tasks)
     world.run(world.worker())
 
-    expected = "6 task(s) in 2 batch(es); 1 node(s) failed within their tolerance: w2: one: exit status 1"
+    expected = "6 task(s) on 4 node(s); 1 node(s) failed within their tolerance: w2: one: exit status 1"
     assert world.steps()[SOFTWARE] == ("success", expected)
     assert ("two", "w2") not in world.started()
     (failed,) = [one for one in world.results() if one.status is TaskStatus.FAILED]
@@ -119,7 +122,7 @@ def test_a_node_that_does_not_answer_fails_after_its_limit_and_one_that_comes_ba
     world.run(world.worker(), each_time=back)
 
     assert world.steps()[SOFTWARE][1] == (
-        "6 task(s) in 2 batch(es); 1 node(s) failed within their tolerance: w1: one: no answer"
+        "6 task(s) on 4 node(s); 1 node(s) failed within their tolerance: w1: one: no answer"
     )
 
 
@@ -141,7 +144,39 @@ def test_a_stop_leaves_running_tasks_to_their_end_and_begins_nothing(worlds: Wor
     assert (world.state(), world.steps()[SOFTWARE][0]) == (RunState.FAILED, "failed")
     (left,) = [one for one in world.results() if one.status is TaskStatus.LEFT]
     assert (left.node, left.task, left.ended_at) == ("w1", "one", None)
-    assert {name for name, _ in world.started()} == {"one"}
+    assert not [node for _, node in world.started() if node == "d1"]
+
+
+def test_a_node_goes_on_while_another_one_is_slow(worlds: Worlds) -> None:
+    world = worlds(graph=GRAPH, roles=SITE, tasks=FakeRemoteTasks(hanging={NodeName("w1")}))
+
+    def release() -> None:
+        if ("two", "w2") in world.started() and ("two", "w3") in world.started():
+            world.tasks.hanging.clear()
+
+    world.run(world.worker(), each_time=release)
+
+    assert world.steps()[SOFTWARE] == ("success", "8 task(s) on 4 node(s)")
+    assert world.started()[-2:] == [("one", "d1"), ("two", "d1")]
+
+
+def test_a_requirement_that_failed_fails_the_action_and_what_requires_it_never_begins(worlds: Worlds) -> None:
+    graph = (
+        group("controller", role=["controller"]),
+        group("compute", role=["compute"]),
+        task("migrate", groups=["controller"]),
+        task("reinstall_ovs", groups=["compute"], requires=["migrate"]),
+    )
+    tasks = FakeRemoteTasks(failing={("run migrate", NodeName("c1"))})
+    world = worlds(graph=graph, roles={"c1": "controller", "n1": "compute"}, tasks=tasks)
+    world.run(world.worker())
+
+    assert world.state() is RunState.FAILED
+    assert world.steps()[SOFTWARE][1] == (
+        "0 task(s) on 2 node(s); 2 node(s) failed or lack a task: c1: migrate: exit status 1; "
+        "n1: reinstall_ovs did not run: migrate failed on c1"
+    )
+    assert world.started() == [("migrate", "c1")]
 
 
 def test_while_it_is_paused_a_task_is_watched_and_none_begins(worlds: Worlds) -> None:
@@ -212,9 +247,10 @@ def test_a_real_graph_runs_whole_but_for_what_it_computes(worlds: Worlds, versio
     ran = Counter(kinds[task] for task, _ in world.started())
     assert {"puppet", "shell", "sync", "copy_files"} <= set(ran)
     assert ran.total() > 200
-    copied, *_ = {one.marker for one in world.results() if one.task == "copy_keys"}
-    item = world.store().read(lambda tx: tx.items.task(world.action, ItemId(copied.removeprefix(f"{world.action}."))))
-    assert item["document"]["parameters"]["files"][0]["src"] == "/var/lib/fuel/keys/1/neutron/neutron.pub"
+    (software,) = [StageSoftware.find(world.store().read(lambda tx: tx.task_results.step_texts(world.action)))]
+    assert software is not None
+    document = software.work(world.action, TaskId("copy_keys"), ()).document
+    assert document["parameters"]["files"][0]["src"] == "/var/lib/fuel/keys/1/neutron/neutron.pub"
 
 
 def test_a_reboot_runs_between_other_tasks_and_has_its_own_time_to_come_back(worlds: Worlds) -> None:
@@ -256,5 +292,8 @@ def test_a_thousand_nodes_are_pieces_of_fifty(worlds: Worlds) -> None:
     sizes: dict[str, int] = {}
     for one in world.results():
         sizes[one.marker] = sizes.get(one.marker, 0) + 1
-    assert sorted(sizes.values()) == [20, 50, 50]
-    assert world.steps()[SOFTWARE] == ("success", "120 task(s) in 1 batch(es)")
+    assert sorted(sizes.values()) == [120]
+    assert world.steps()[SOFTWARE] == ("success", "120 task(s) on 120 node(s)")
+    with world.engine.connect() as connection:
+        items = connection.execute(sa.select(tables.work_items.c.task)).scalars()
+        assert sorted(len(item["hosts"]) for item in items) == [20, 50, 50]

@@ -1,35 +1,42 @@
 """Carry out a plan: which task may begin on which nodes when others have ended (seed 001; fuel-task-graph, 4).
 
-A node that failed a task runs nothing more. Whether others go on is a question of tolerance: every group counts its
-failed nodes, and a task of no group tolerates none. Tasks that are under way end by themselves in any case.
+Each node goes on by itself as soon as what its next task waits for has ended. A node that failed a task runs nothing
+more, and a task whose requirement is not met never runs. Whether the others go on is a question of tolerance: every
+group counts its failed nodes, and a task of no group tolerates none. Tasks that are under way end by themselves in any
+case.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.fault_tolerance import nodes_that_may_fail
+from shipyard_api.domain.task_graph.flow import Flow, Judge, Point
 from shipyard_api.domain.task_graph.graph import TaskGraph
-from shipyard_api.domain.task_graph.plan import Plan, Run
 from shipyard_api.domain.task_graph.tasks import TaskId
 
 MOST_NODES = 50
-"""The most nodes of one piece of work (contract, 4.1: ``max_nodes_per_call``)."""
+"""The most nodes of one piece of work (contract, 4.1: ``max_nodes_per_call``), and by default of a run at a time."""
 _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How many nodes of a group may fail; ``most`` None: all of them."""
+    """How many nodes of a group may fail; ``most`` None: not stated, so that nothing is stopped."""
 
     group: TaskId
     nodes: frozenset[NodeName]
     most: int | None
 
+    def tolerates(self, failed: Collection[NodeName]) -> bool:
+        """Return whether the group ended within its tolerance: 0 unless stated, and never all of its nodes."""
+        wrong = len(self.nodes.intersection(failed))
+        return not wrong or (wrong <= (self.most or 0) and wrong < len(self.nodes))
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the failure of a node means.
+    """What the failure of a node means, and how many nodes run tasks at the same time.
 
     ``limits``: of groups. ``strict``: tasks of no group, whose failure ends the run. ``ignored``: tasks with
     ``fail_on_error: false``, after whose failure a node goes on.
@@ -38,123 +45,168 @@ class Rules:
     limits: tuple[Limit, ...] = ()
     strict: frozenset[TaskId] = frozenset()
     ignored: frozenset[TaskId] = frozenset()
+    nodes_at_once: int = MOST_NODES
 
     @classmethod
-    def of(cls, graph: TaskGraph, plan: Plan) -> "Rules":
-        """Return the rules of a graph and its plan."""
+    def of(
+        cls, graph: TaskGraph, groups: Mapping[TaskId, Sequence[NodeName]], nodes_at_once: int = MOST_NODES
+    ) -> "Rules":
+        """Return the rules of a graph; ``groups``: the nodes of each group."""
         limits = tuple(
             Limit(group, frozenset(nodes), nodes_that_may_fail(graph.tasks[group].fault_tolerance, len(nodes)))
-            for group, nodes in plan.groups.items()
+            for group, nodes in groups.items()
             if nodes
         )
         tasks = [task for task in graph.tasks.values() if task.runs]
         strict = frozenset(task.id for task in tasks if not task.by_task and task.id not in graph.members)
-        return cls(limits, strict, frozenset(task.id for task in tasks if not task.fail_on_error))
+        ignored = frozenset(task.id for task in tasks if not task.fail_on_error)
+        return cls(limits, strict, ignored, nodes_at_once)
+
+    def tolerate(self, failed: Collection[NodeName]) -> bool:
+        """Return whether every failed node is in a group that states a tolerance, and all such groups kept theirs."""
+        return all(self.tolerates(node, failed) for node in failed)
+
+    def tolerates(self, node: NodeName, failed: Collection[NodeName]) -> bool:
+        """Return whether the failure of one of the failed nodes is within the stated tolerance of its groups."""
+        stated = [limit for limit in self.limits if limit.most is not None and node in limit.nodes]
+        return bool(stated) and all(limit.tolerates(failed) for limit in stated)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The place of a piece of work in its plan, by index. ``position``: of its task among those of the run."""
+class Running:
+    """Nodes of a cell, as bits, that run its task as one piece of work."""
 
-    batch: int
-    run: int
-    chunk: int
-    position: int
-
-    def __str__(self) -> str:
-        return f"{self.batch}.{self.run}.{self.chunk}.{self.position}"
-
-    @classmethod
-    def parse(cls, written: str) -> "Place":
-        """Return a place from its text."""
-        return cls(*map(int, written.split(".")))
+    cell: int
+    nodes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One task on up to ``MOST_NODES`` nodes, in the order of the plan."""
+    """One task on up to ``MOST_NODES`` nodes. ``goes_on``: the piece that they were part of, and that began the task."""
 
-    place: Place
+    id: str
     task: TaskId
     nodes: tuple[NodeName, ...]
+    goes_on: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a piece ended. ``failed``: nodes and why. ``rest``: nodes that have not ended; each part becomes a piece."""
+
+    piece: str
+    failed: Mapping[NodeName, str] = field(default_factory=dict)
+    rest: tuple[tuple[NodeName, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """A run of a plan. ``batch``: the current one, -1 before the first. ``open``: pieces under way.
+    """A run of a plan. ``done``: the nodes that have done each cell, as bits. ``open``: pieces under way.
 
-    ``failed``: why each failed node failed. ``stopped``: why nothing begins any more.
+    ``failed``: why each failed node failed. ``stopped``: why nothing begins any more. ``pieces``: how many there were.
     """
 
-    batches: tuple[tuple[Run, ...], ...]
+    flow: Flow
     rules: Rules
-    batch: int = -1
-    open: frozenset[Place] = frozenset()
+    done: Mapping[int, int] = field(default_factory=dict)
+    open: Mapping[str, Running] = field(default_factory=dict)
     failed: Mapping[NodeName, str] = field(default_factory=dict)
     stopped: str | None = None
+    pieces: int = 0
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing is under way and nothing may begin."""
-        return not self.open and (self.stopped is not None or self.batch >= len(self.batches))
+        """Whether nothing is under way and nothing may begin; only after ``advance``."""
+        return not self.open
 
-    def advance(
-        self, ended: Iterable[tuple[Place, Mapping[NodeName, str]]] = ()
-    ) -> tuple["Execution", tuple[Piece, ...]]:
-        """Return the execution after these pieces ended, each with the nodes that failed and why, and what may begin.
+    def advance(self, ended: Iterable[Ended] = ()) -> tuple["Execution", tuple[Piece, ...]]:
+        """Return the execution after these pieces ended, and the pieces that begin. Called with none to begin.
 
-        The pieces returned are under way from then on. Called with none to begin.
+        The pieces returned are under way from then on.
         """
-        failed, open_places, over = dict(self.failed), set(self.open), []
+        done, failed, still_open = dict(self.done), dict(self.failed), dict(self.open)
         stopped = self.stopped
-        for place, failures in ended:
-            open_places.discard(place)
-            over.append(place)
-            task = self._run(place).tasks[place.position]
-            if task in self.rules.ignored or not failures:
-                continue
-            for node, why in failures.items():
-                failed.setdefault(node, f"{task}: {why}")
-            stopped = stopped or self._reason_to_stop(task, failures, failed)
-        after = replace(self, open=frozenset(open_places), failed=failed, stopped=stopped)
+        pieces: list[Piece] = []
+        for end in ended:
+            running = still_open.pop(end.piece)
+            task, rest = self.flow.cells[running.cell].task, [self._bits(nodes) for nodes in end.rest]
+            over = running.nodes & ~sum(rest)
+            for bits in rest:
+                piece = Piece(
+                    str(self.pieces + len(pieces)), task, self.flow.named(self._class(running), bits), end.piece
+                )
+                pieces.append(piece)
+                still_open[piece.id] = Running(running.cell, bits)
+            if end.failed and task not in self.rules.ignored:
+                over &= ~self._bits(end.failed)
+                for node, why in end.failed.items():
+                    failed.setdefault(node, f"{task}: {why}")
+                stopped = stopped or self._reason_to_stop(task, end.failed, failed)
+            done[running.cell] = done.get(running.cell, 0) | over
+        after = replace(
+            self, done=done, open=still_open, failed=failed, stopped=stopped, pieces=self.pieces + len(pieces)
+        )
         if stopped is not None:
-            return after, ()
-        pieces = [piece for place in over if (piece := after._following(place)) is not None]
-        after = replace(after, open=after.open.union(piece.place for piece in pieces))
-        while not after.open and after.batch < len(after.batches):
-            after = replace(after, batch=after.batch + 1)
-            pieces = list(after._first_pieces())
-            after = replace(after, open=frozenset(piece.place for piece in pieces))
-        return after, tuple(pieces)
+            return after, tuple(pieces)
+        new = tuple(after._beginning())
+        running_now = {**still_open, **{piece.id: running for piece, running in new}}
+        after = replace(after, open=running_now, pieces=after.pieces + len(new))
+        return after, (*pieces, *(piece for piece, _ in new))
 
-    def nodes_at(self, place: Place) -> tuple[NodeName, ...]:
-        """Return the nodes of a place that have not failed."""
-        chunk = self._run(place).nodes[place.chunk * MOST_NODES : (place.chunk + 1) * MOST_NODES]
-        return tuple(node for node in chunk if node not in self.failed)
+    def nodes_of(self, piece: str) -> tuple[NodeName, ...]:
+        """Return the nodes of a piece that is under way."""
+        running = self.open[piece]
+        return self.flow.named(self._class(running), running.nodes)
 
-    def _run(self, place: Place) -> Run:
-        return self.batches[place.batch][place.run]
+    def unmet(self) -> Mapping[NodeName, str]:
+        """Return the nodes that did not fail and lack a task whose requirement is not met: the first one, and why."""
+        standing = _Standing(self)
+        found: dict[NodeName, str] = {}
+        for index, why in standing.unmet.items():
+            cell = self.flow.cells[index]
+            for node in self.flow.named(cell.number, standing.blocked[index] & ~standing.failed[cell.number]):
+                found.setdefault(node, f"{cell.task} did not run: {why}")
+        return found
 
-    def _first_pieces(self) -> Iterable[Piece]:
-        """Return the first task of each chunk of the current batch."""
-        if self.batch >= len(self.batches):
+    def is_good(self, unmet: Collection[NodeName]) -> bool:
+        """Return whether the nodes that failed, or lack a task, are within the tolerance that their groups state."""
+        return self.rules.tolerate({*self.failed, *unmet})
+
+    def _class(self, running: Running) -> int:
+        return self.flow.cells[running.cell].number
+
+    def _bits(self, nodes: Iterable[NodeName]) -> int:
+        return sum(self.flow.class_of[node][1] for node in nodes)
+
+    def _beginning(self) -> Iterable[tuple[Piece, Running]]:
+        """Return what begins now: the heaviest tasks first, then nodes in their order, as far as there is room."""
+        room = self.rules.nodes_at_once - sum(running.nodes.bit_count() for running in self.open.values())
+        if room <= 0:
             return
-        for number, run in enumerate(self.batches[self.batch]):
-            for chunk in range(-(-len(run.nodes) // MOST_NODES)):
-                piece = self._piece(Place(self.batch, number, chunk, 0))
-                if piece is not None:
-                    yield piece
-
-    def _following(self, place: Place) -> Piece | None:
-        if place.position + 1 == len(self._run(place).tasks):
-            return None
-        return self._piece(replace(place, position=place.position + 1))
-
-    def _piece(self, place: Place) -> Piece | None:
-        """Return the piece at a place, None if no node is left for it."""
-        run = self._run(place)
-        nodes = self.nodes_at(place)
-        return Piece(place, run.tasks[place.position], nodes) if nodes and run.tasks else None
+        chosen: dict[int, int] = {}
+        standing, flow = _Standing(self), self.flow
+        busy, windows = list(standing.busy), _Windows(self, standing)
+        ready = ((cell, bits) for cell, bits in standing.ready() if bits)
+        candidates = [
+            (-windows.weight(cell), flow.position.get(node, -1), cell, node)
+            for cell, bits in ready
+            for node in flow.named(flow.cells[cell].number, bits)
+        ]
+        for _, _, cell, node in sorted(candidates):
+            number, bit = flow.class_of[node]
+            if not busy[number] & bit and windows.admits(cell, number, bit):
+                busy[number] |= bit
+                chosen[cell] = chosen.get(cell, 0) | bit
+                room -= 1
+                if not room:
+                    break
+        count = self.pieces
+        for cell, bits in chosen.items():
+            nodes = flow.named(flow.cells[cell].number, bits)
+            for start in range(0, len(nodes), MOST_NODES):
+                part = nodes[start : start + MOST_NODES]
+                yield Piece(str(count), flow.cells[cell].task, part), Running(cell, self._bits(part))
+                count += 1
 
     def _reason_to_stop(
         self, task: TaskId, failures: Mapping[NodeName, str], failed: Mapping[NodeName, str]
@@ -171,6 +223,125 @@ class Execution:
                 )
         alone = sorted(node for node in failures if not any(node in limit.nodes for limit in groups))
         return f"Task {task} failed on {_listed(alone)}, and no group of theirs tolerates it." if alone else None
+
+
+class _Standing:
+    """What an execution has come to, as bits of nodes: by class what is ``busy`` and ``failed``, by cell the rest.
+
+    ``blocked``: nodes that will never run a cell. ``unmet``: why, for cells that wait for a point that is not met.
+    """
+
+    def __init__(self, execution: Execution) -> None:
+        flow = execution.flow
+        self._execution, self._flow = execution, flow
+        self.busy, self.failed = [0] * len(flow.nodes), [0] * len(flow.nodes)
+        self.running: dict[int, int] = {}
+        for one in execution.open.values():
+            self.busy[flow.cells[one.cell].number] |= one.nodes
+            self.running[one.cell] = self.running.get(one.cell, 0) | one.nodes
+        for node in execution.failed:
+            number, bit = flow.class_of[node]
+            self.failed[number] |= bit
+        self.blocked = [0] * len(flow.cells)
+        self.unmet: dict[int, str] = {}
+        self._fault: list[str | None] = [None] * len(flow.points)
+        self._ended = [False] * len(flow.points)
+        for is_point, index in flow.order:
+            if is_point:
+                self._judge(index)
+            else:
+                self._block(index)
+
+    def settled(self, index: int) -> int:
+        """Return the nodes that run a cell no more: they have done it, or never will."""
+        return self._execution.done.get(index, 0) | self.blocked[index]
+
+    def ready(self) -> Iterable[tuple[int, int]]:
+        """Return the cells with the nodes that may begin them, those apart that are busy."""
+        done = self._execution.done
+        for index, cell in enumerate(self._flow.cells):
+            bits = self._flow.full[cell.number] & ~self.settled(index) & ~self.busy[cell.number]
+            for earlier in cell.after:
+                if not bits:
+                    break
+                bits &= done.get(earlier, 0)
+            if bits and all(self._ended[point] for point in cell.points):
+                yield index, bits
+
+    def _block(self, index: int) -> None:
+        cell = self._flow.cells[index]
+        blocked = self.failed[cell.number]
+        for earlier in cell.after:
+            blocked |= self.blocked[earlier]
+        fault = next((fault for point in cell.points if (fault := self._fault[point])), None)
+        if fault:
+            self.unmet[index] = fault
+            blocked = self._flow.full[cell.number]
+        elif blocked & ~self.failed[cell.number]:
+            self.unmet[index] = next(self.unmet[one] for one in cell.after if one in self.unmet)
+        begun = self._execution.done.get(index, 0) | self.running.get(index, 0)
+        self.blocked[index] = blocked & ~begun
+
+    def _judge(self, index: int) -> None:
+        flow, point = self._flow, self._flow.points[index]
+        self._ended[index] = all(self._ended[one] for one in point.before) and all(
+            self.settled(cell) == flow.full[flow.cells[cell].number] for cell in point.cells
+        )
+        if not self._ended[index] or point.judge is Judge.PASS:
+            return
+        lost = {node: cell for cell in point.cells for node in flow.named(flow.cells[cell].number, self.blocked[cell])}
+        if not point.cells:
+            self._fault[index] = next((fault for one in point.before if (fault := self._fault[one])), None)
+        elif lost and not self._is_tolerated(point, lost):
+            self._fault[index] = f"{point.name} failed on {_listed(sorted(lost))}"
+
+    def _is_tolerated(self, point: Point, lost: Collection[NodeName]) -> bool:
+        rules = self._execution.rules
+        if point.judge is Judge.GROUP:
+            return next(limit for limit in rules.limits if limit.group == point.name).tolerates(lost)
+        numbers = {self._flow.cells[cell].number for cell in point.cells}
+        return len(lost) < sum(len(self._flow.nodes[number]) for number in numbers) and rules.tolerate(lost)
+
+
+class _Windows:
+    """How much room the windows of an execution have."""
+
+    def __init__(self, execution: Execution, standing: _Standing) -> None:
+        self._flow = execution.flow
+        self._inside = [self._nodes_inside(execution, standing, window.cells) for window in self._flow.windows]
+        self._room = [
+            window.most - sum(bits.bit_count() for bits in inside.values())
+            for window, inside in zip(self._flow.windows, self._inside, strict=True)
+        ]
+        weight = self._flow.weight
+        self._weight = [max(weight[cell] for cell in window.cells) for window in self._flow.windows]
+
+    def weight(self, cell: int) -> int:
+        """Return the weight of a cell; in a window all have the same, so that its nodes keep their order."""
+        of_windows = [self._weight[window] for window in self._flow.windows_of.get(cell, ())]
+        return max(of_windows, default=self._flow.weight[cell])
+
+    def admits(self, cell: int, number: int, bit: int) -> bool:
+        """Return whether a node may begin a cell; then it is inside of the windows of the cell."""
+        windows = [
+            window for window in self._flow.windows_of.get(cell, ()) if not self._inside[window].get(number, 0) & bit
+        ]
+        if any(self._room[window] <= 0 for window in windows):
+            return False
+        for window in windows:
+            self._room[window] -= 1
+            self._inside[window][number] = self._inside[window].get(number, 0) | bit
+        return True
+
+    def _nodes_inside(self, execution: Execution, standing: _Standing, cells: Iterable[int]) -> dict[int, int]:
+        """Return the nodes, by class, that have begun a cell and have not settled all."""
+        begun: dict[int, int] = {}
+        settled: dict[int, int] = {}
+        for cell in cells:
+            number = self._flow.cells[cell].number
+            begun[number] = begun.get(number, 0) | execution.done.get(cell, 0) | standing.running.get(cell, 0)
+            settled[number] = settled.get(number, -1) & standing.settled(cell)
+        return {number: bits & ~settled[number] for number, bits in begun.items()}
 
 
 def _listed(nodes: Sequence[NodeName]) -> str:

@@ -17,10 +17,17 @@ JOIN = TaskId("")
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """``before``: the units that each unit waits for. ``waiting_for_itself``: tasks on several nodes that do."""
+    """``before``: the units that each unit waits for. ``waiting_for_itself``: tasks on several nodes that do.
+
+    ``after_pre``: the units that wait for the stage pre_deployment of the seed; ``post``: the units of the stage
+    post_deployment, and ``before_post`` the units that these wait for.
+    """
 
     before: Mapping[Unit, frozenset[Unit]]
     waiting_for_itself: tuple[TaskId, ...] = ()
+    after_pre: frozenset[Unit] = frozenset()
+    before_post: frozenset[Unit] = frozenset()
+    post: frozenset[Unit] = frozenset()
 
 
 def order_units(placement: Placement) -> Ordering:
@@ -31,7 +38,13 @@ def order_units(placement: Placement) -> Ordering:
     builder.relations()
     builder.seed_stages()
     before = {unit: frozenset(found) for unit, found in builder.before.items()}
-    return Ordering(before, tuple(dict.fromkeys(builder.waiting_for_itself)))
+    return Ordering(
+        before,
+        tuple(dict.fromkeys(builder.waiting_for_itself)),
+        frozenset(builder.after_pre),
+        frozenset(builder.before_post),
+        frozenset(builder.post),
+    )
 
 
 def sorted_units(before: Mapping[Unit, Collection[Unit]]) -> list[Unit]:
@@ -59,6 +72,9 @@ class _Builder:
         self._graph = placement.graph
         self._joins = 0
         self.waiting_for_itself: list[TaskId] = []
+        self.after_pre: set[Unit] = set()
+        self.before_post: set[Unit] = set()
+        self.post: set[Unit] = set()
         self.before: dict[Unit, set[Unit]] = {
             unit: set() for task in self._graph.tasks for unit in placement.all_units(task)
         }
@@ -175,7 +191,8 @@ class _Builder:
                 in_stage[stage_name(task.stage, in_stage)].update(self._placement.all_units(task.id))
         if in_stage[PRE]:
             earlier = self._reachable({(PRE, None)}, self.before)
-            self._edges(((PRE, None),), [unit for unit in self.before if unit not in earlier])
+            self.after_pre = {unit for unit in self.before if unit not in earlier}
+            self._edges(((PRE, None),), self.after_pre)
         if in_stage[POST]:
             after: dict[Unit, set[Unit]] = {unit: set() for unit in self.before}
             for unit, found in self.before.items():
@@ -185,8 +202,9 @@ class _Builder:
             join: Unit = (JOIN, self._joins)
             self._joins += 1
             self.before[join] = set()
-            self._edges([unit for unit in after if unit not in later], (join,))
-            self._edges((join,), in_stage[POST])
+            self.before_post, self.post = {unit for unit in after if unit not in later}, in_stage[POST]
+            self._edges(self.before_post, (join,))
+            self._edges((join,), self.post)
 
     def _edges(self, first: Iterable[Unit], second: Iterable[Unit]) -> None:
         earlier = set(first)

@@ -8,6 +8,8 @@ from shipyard_api.domain.findings import Finding, error, info
 from shipyard_api.domain.graphs import find_cycles
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.conditions import ConditionError, Facts, is_true
+from shipyard_api.domain.task_graph.flow import Flow
+from shipyard_api.domain.task_graph.flow_edges import flow_of
 from shipyard_api.domain.task_graph.graph import TaskGraph, TooMuchMatching, cycle_text
 from shipyard_api.domain.task_graph.ordering import JOIN, Ordering, order_units, sorted_units
 from shipyard_api.domain.task_graph.placement import Placement, Unit
@@ -54,11 +56,16 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The batches of a run in order; each task runs once on each of its nodes. ``groups``: the nodes of each group."""
+    """The batches of a run in order; each task runs once on each of its nodes. ``groups``: the nodes of each group.
+
+    ``batches`` show the order as Fuel does (contract, 3.3). ``flow`` is what a run follows: in it each node goes on at
+    its own pace, and waits only where the graph has an edge.
+    """
 
     batches: tuple[Batch, ...]
     skipped: Mapping[TaskId, SkipReason] = field(default_factory=dict)
     groups: Mapping[TaskId, tuple[NodeName, ...]] = field(default_factory=dict)
+    flow: Flow = field(default_factory=Flow, repr=False)
 
     def order_on(self, node: NodeName) -> tuple[TaskId, ...]:
         """Return the tasks of a node in the order in which they run."""
@@ -114,7 +121,8 @@ def plan(graph: TaskGraph, site: Site, selection: Selection = EVERYTHING) -> tup
         group: tuple(node for number in classes for node in placement.classes[number])
         for group, classes in placement.group_classes.items()
     }
-    return Plan(batches, skipped, groups), tuple(_idle(site, batches))
+    flow = flow_of(placement, ordering, units, schedule.unit_of)
+    return Plan(batches, skipped, groups, flow), tuple(_idle(site, batches))
 
 
 def _edges(placement: Placement) -> int:
@@ -210,6 +218,7 @@ class _Schedule:
         skipped: Mapping[TaskId, SkipReason],
     ) -> None:
         self.conflicts: list[Finding] = []
+        self.unit_of: dict[tuple[TaskId, int], Unit] = {}
         self._placement = placement
         self._graph = placement.graph
         self._classes = placement.classes
@@ -223,8 +232,11 @@ class _Schedule:
         self._waves = self._levels(ordering, units)
 
     def batches(self) -> Iterator[Batch]:
-        """Return the batches. ``conflicts`` is complete after the last one."""
+        """Return the batches. ``conflicts`` and ``unit_of`` are complete after the last one."""
         parts = self._once_per_node()
+        self.unit_of = {
+            (task, part.number): unit for unit, found in parts.items() for part in found for task in part.tasks
+        }
         by_wave: dict[int, list[Unit]] = {}
         for unit in parts:
             by_wave.setdefault(self._waves[unit], []).append(unit)

@@ -74,7 +74,7 @@ def plan_site(site: SiteRun) -> SitePlan:
     used = {TaskId(entry["id"]): filled(entry, site.keys) for entry in documents if TaskId(entry["id"]) in ran}
     if faults := tuple(fault for entry in used.values() for fault in check_command(entry)):
         return SitePlan(None, faults)
-    return SitePlan(made, findings, Rules.of(graph, made), used)
+    return SitePlan(made, findings, Rules.of(graph, made.groups), used)
 
 
 def _nodes_of_run(site: SiteRun) -> tuple[tuple[ClusterNode, ...], Sequence[str]]:

@@ -4,11 +4,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from shipyard_api.actions.steps.acceptance import Acceptance
-from shipyard_api.actions.steps.software.state import TaskOnNodes
+from shipyard_api.actions.steps.software.state import StageSoftware, TaskOnNodes
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.facts.software import TaskStatus
-from shipyard_api.domain.items import ItemId
 from shipyard_api.domain.task_graph.result_errors import NodesOutOfReach, OutputNotKept, TaskResultNotFound
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.provisioner import Marker
@@ -81,11 +80,14 @@ class ReadTaskResults:
 
 
 def _work(tx: Transaction, action: ActionId, record: TaskRecord) -> TaskOnNodes | None:
-    """Return what ran: an item of the software stage, or an acceptance task of a group."""
-    item = tx.items.task(action, ItemId(record.marker.removeprefix(f"{action}.")))
-    if item:
-        return TaskOnNodes.from_json(item)
-    accepted = Acceptance.find(tx.task_results.step_texts(action))
+    """Return what ran: a task of the software stage, or an acceptance task of a group."""
+    texts = tx.task_results.step_texts(action)
+    planned = StageSoftware.find(texts)
+    if planned and record.task in planned.documents and record.node in planned.hosts:
+        work = planned.work(action, record.task, (record.node,))
+        if work.marker == record.marker:
+            return work
+    accepted = Acceptance.find(texts)
     return accepted.of(record.task, record.node, record.marker) if accepted else None
 
 

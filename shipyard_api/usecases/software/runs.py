@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 
 from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.domain.actions import ActionId, ActionName
@@ -94,10 +93,9 @@ class RunTasks:
             after = (found[-1].node, found[-1].task)
         texts = self.store.read(lambda tx: tx.task_results.step_texts(action.id))
         planned = StageSoftware.find(texts)
-        for run in (run for batch in (planned.batches if planned else ()) for run in batch):
-            for node, task in product(run.nodes, run.tasks):
-                if (node, task) not in begun:
-                    yield TaskOfRun(ids.get(node, 0), task, ended=action.ended_at is not None)
+        for node, task in planned.tasks if planned else ():
+            if (node, task) not in begun:
+                yield TaskOfRun(ids.get(node, 0), task, ended=action.ended_at is not None)
 
 
 def _results(action: ActionId, after: tuple[str, str], tx: Transaction) -> Sequence[TaskRecord]:

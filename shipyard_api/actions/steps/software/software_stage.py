@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar, Never
 
-from shipyard_api.actions.steps.software.state import StageSoftware, StageState, TaskOnNodes, failures
+from shipyard_api.actions.steps.software.state import StageSoftware, StageState, TaskOnNodes, TaskState
 from shipyard_api.actions.steps.software.task_item import TaskItem
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.task_graph.execution import Execution, Place
+from shipyard_api.domain.task_graph.execution import Ended, Execution, Piece
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Gather, Json, Step, Trouble
 
@@ -40,13 +40,16 @@ class NoPlan:
 
 @dataclass(frozen=True, slots=True)
 class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan]):
-    """Plans once, then runs batch after batch; each task on up to fifty nodes is a work item.
+    """Plans once, then lets each node go on at its own pace; a task on up to fifty nodes is a work item.
+
+    An item ends as soon as its nodes go different ways. The nodes that have ended go on with their next tasks, and the
+    others with the same task in an item of their own, under the same marker (ADR 0026).
 
     A plan follows from the task graph, the roles and tags at the time when the step begins, and stays as it is. A retry
     of the action plans again, and runs all tasks again: they can be repeated (seed 001).
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     id: StepId
     plan: Callable[[PlanSoftware], StageSoftware | NoPlan]
@@ -72,12 +75,9 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
         if not state.fixed:
             effect = PlanSoftware(state.action, state.revision, state.selection)
             return Act(effect, now + timedelta(seconds=_PLAN_SECONDS), repeatable=True)
-        execution = state.execution
-        if not execution.has_ended:
+        if not state.begun or state.open:
             return Gather()
-        if execution.stopped is not None:
-            return Failed(f"{execution.stopped} {_reasons(state.failed)}")
-        return Done(_summary(state))
+        return _verdict(state)
 
     def perform(self, effect: PlanSoftware, marker: Marker) -> StageSoftware | NoPlan:
         """Plan."""
@@ -96,39 +96,54 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
     def gather(self, state: StageState, ended: tuple[EndedItem, ...], now: datetime) -> Folded[StageState]:
         """Take what has ended, and create the items that may begin."""
         software, execution = state.software, state.execution
-        places = {str(place): place for place in state.open}
-        over = [(place, _failures(execution, place, one)) for one in ended if (place := places.get(one.id))]
-        succeeded = sum(len(execution.nodes_at(place)) - len(failed) for place, failed in over)
-        execution, pieces = execution.advance(over)
+        states = {item.id: TaskState.from_json(item.state) for item in ended if item.state is not None}
+        execution, pieces = execution.advance(_ended(execution, item, states.get(item.id)) for item in ended)
         state = replace(
             state,
-            batch=execution.batch,
+            begun=True,
+            done=execution.done,
             open=execution.open,
             failed=execution.failed,
             stopped=execution.stopped,
-            succeeded=state.succeeded + succeeded,
+            pieces=execution.pieces,
         )
-        new = ((piece.place, TaskOnNodes.of(state.action, software, piece)) for piece in pieces)
-        return Folded(state, items=tuple(NewItem(ItemId(str(place)), work.to_json()) for place, work in new))
+
+        def work(piece: Piece) -> TaskOnNodes:
+            new = software.work(state.action, piece.task, piece.nodes)
+            before = states[ItemId(piece.goes_on)] if piece.goes_on is not None else None
+            return new if before is None else replace(new, before=before.part(piece.nodes))
+
+        return Folded(state, items=tuple(NewItem(ItemId(piece.id), work(piece).to_json()) for piece in pieces))
 
 
-def _failures(execution: Execution, place: Place, ended: EndedItem) -> Mapping[NodeName, str]:
-    """Return the nodes that failed; all of them if the item itself broke or was stopped."""
-    failed = failures(ended.state) if ended.state is not None else {}
-    if ended.outcome is ItemState.SUCCESS or failed:
-        return failed
-    return dict.fromkeys(execution.nodes_at(place), ended.detail)
+def _ended(execution: Execution, item: EndedItem, state: TaskState | None) -> Ended:
+    """Return how a piece ended; if the item itself broke or was stopped, all nodes that had not ended failed."""
+    nodes = execution.nodes_of(item.id)
+    if item.outcome is ItemState.SUCCESS or (item.outcome is ItemState.FAILED and state is not None and state.failed):
+        return Ended(item.id, state.failed if state else {}, state.parts if state else ())
+    left = [node for part in state.parts for node in part] if state else nodes
+    return Ended(item.id, {**dict.fromkeys(left, item.detail), **(state.failed if state else {})})
 
 
-def _summary(state: StageState) -> str:
-    execution: Execution = state.execution
-    if not execution.batches:
-        return "; ".join(("no task runs on these nodes", *state.software.warnings))
-    ran = f"{state.succeeded} task(s) in {len(execution.batches)} batch(es)"
-    failed = f"; {len(state.failed)} node(s) failed within their tolerance: {_reasons(state.failed)}"
-    return ran + (failed if state.failed else "")
+def _verdict(state: StageState) -> Done | Failed:
+    """Return how the run ended: only failures within a tolerance that groups state are no failure of the run."""
+    execution = state.execution
+    unmet = execution.unmet()
+    if execution.stopped is not None:
+        return Failed(f"{execution.stopped} {_reasons(state.failed, unmet)}")
+    if not execution.flow.cells:
+        return Done("; ".join(("no task runs on these nodes", *state.software.warnings)))
+    succeeded = sum(bits.bit_count() for bits in state.done.values())
+    ran = f"{succeeded} task(s) on {len(execution.flow.class_of)} node(s)"
+    if not state.failed and not unmet:
+        return Done(ran)
+    count, reasons = len({*state.failed, *unmet}), _reasons(state.failed, unmet)
+    if not execution.is_good(unmet):
+        return Failed(f"{ran}; {count} node(s) failed or lack a task: {reasons}")
+    return Done(f"{ran}; {count} node(s) failed within their tolerance: {reasons}")
 
 
-def _reasons(failed: Mapping[NodeName, str], most: int = 3) -> str:
-    shown = [f"{node}: {why}" for node, why in sorted(failed.items())]
+def _reasons(failed: Mapping[NodeName, str], unmet: Mapping[NodeName, str], most: int = 3) -> str:
+    """Return why nodes failed, and after them why others lack a task."""
+    shown = [f"{node}: {why}" for nodes in (failed, unmet) for node, why in sorted(nodes.items())]
     return "; ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")

@@ -1,16 +1,16 @@
 """What the software stage and its work items store."""
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.commands import RemoteTask, remote_task
-from shipyard_api.domain.task_graph.execution import Execution, Limit, Piece, Place, Rules
-from shipyard_api.domain.task_graph.plan import Run
+from shipyard_api.domain.task_graph.execution import Execution, Limit, Rules, Running
+from shipyard_api.domain.task_graph.flow import Cell, Flow, Judge, Point, Window
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.workflow.step import Json
@@ -24,7 +24,7 @@ class StageSoftware:
     what the design keeps secret and any of these tasks has in its parameters; no output shows it.
     """
 
-    batches: tuple[tuple[Run, ...], ...]
+    flow: Flow
     rules: Rules
     documents: Mapping[TaskId, Json]
     hosts: Mapping[NodeName, Host]
@@ -34,15 +34,28 @@ class StageSoftware:
     @classmethod
     def find(cls, texts: Iterable[str]) -> "StageSoftware | None":
         """Return what a run works from, of the fixed texts of its action's steps; None if it is not planned."""
-        return next((cls.from_text(text) for text in texts if text.startswith('{"batches":')), None)
+        return next((cls.from_text(text) for text in texts if text.startswith('{"flow":')), None)
+
+    @property
+    def tasks(self) -> Iterator[tuple[NodeName, TaskId]]:
+        """Each task on each of its nodes, in the order of the graph."""
+        for cell in self.flow.cells:
+            for node in self.flow.nodes[cell.number]:
+                yield node, cell.task
+
+    def work(self, action: str, task: TaskId, nodes: Iterable[NodeName]) -> "TaskOnNodes":
+        """Return a task on nodes. Its marker is the same for ever, and no other task of the action has it."""
+        marker = f"{action}.{list(self.documents).index(task)}"
+        return TaskOnNodes(task, self.documents[task], marker, tuple(self.hosts[node] for node in nodes), self.secrets)
 
     def to_text(self) -> str:
         """Return the stored form."""
         stored = {
-            "batches": [[[run.unit, list(run.nodes), list(run.tasks)] for run in runs] for runs in self.batches],
+            "flow": _flow_to_json(self.flow),
             "limits": [[limit.group, sorted(limit.nodes), limit.most] for limit in self.rules.limits],
             "strict": sorted(self.rules.strict),
             "ignored": sorted(self.rules.ignored),
+            "nodes_at_once": self.rules.nodes_at_once,
             "documents": dict(self.documents),
             "hosts": {name: [host.address, host.port] for name, host in self.hosts.items()},
             "warnings": list(self.warnings),
@@ -55,34 +68,50 @@ class StageSoftware:
     def from_text(text: str) -> "StageSoftware":
         """Return it from its stored form. Many turns of an action read the same text, so the last ones are kept."""
         stored = json.loads(text)
-        names: dict[str, NodeName] = {}
-
-        def nodes(written: list[str]) -> tuple[NodeName, ...]:
-            return tuple(names.setdefault(name, NodeName(name)) for name in written)
-
+        limits = (Limit(TaskId(group), frozenset(map(NodeName, on)), most) for group, on, most in stored["limits"])
+        strict, ignored = (frozenset(map(TaskId, stored[kind])) for kind in ("strict", "ignored"))
         return StageSoftware(
-            tuple(
-                tuple(Run(TaskId(unit), nodes(on), tuple(map(TaskId, tasks))) for unit, on, tasks in runs)
-                for runs in stored["batches"]
-            ),
-            Rules(
-                tuple(Limit(TaskId(group), frozenset(nodes(on)), most) for group, on, most in stored["limits"]),
-                frozenset(map(TaskId, stored["strict"])),
-                frozenset(map(TaskId, stored["ignored"])),
-            ),
-            stored["documents"],
+            _flow_from_json(stored["flow"]),
+            Rules(tuple(limits), strict, ignored, stored["nodes_at_once"]),
+            {TaskId(task): document for task, document in stored["documents"].items()},
             {NodeName(name): Host(NodeName(name), *where) for name, where in stored["hosts"].items()},
             tuple(stored["warnings"]),
             tuple(stored.get("secrets", ())),
         )
 
 
+def _flow_to_json(flow: Flow) -> Json:
+    return {
+        "nodes": [[[node, flow.position.get(node)] for node in nodes] for nodes in flow.nodes],
+        "cells": [[cell.task, cell.number, list(cell.after), list(cell.points)] for cell in flow.cells],
+        "points": [[point.name, point.judge.value, list(point.cells), list(point.before)] for point in flow.points],
+        "windows": [[list(window.cells), window.most] for window in flow.windows],
+    }
+
+
+def _flow_from_json(stored: Json) -> Flow:
+    tasks: dict[str, TaskId] = {}
+    return Flow(
+        tuple(tuple(NodeName(node) for node, _ in nodes) for nodes in stored["nodes"]),
+        tuple(
+            Cell(tasks.setdefault(task, TaskId(task)), number, tuple(after), tuple(points))
+            for task, number, after, points in stored["cells"]
+        ),
+        tuple(
+            Point(TaskId(name), Judge(judge), tuple(cells), tuple(before))
+            for name, judge, cells, before in stored["points"]
+        ),
+        tuple(Window(tuple(cells), most) for cells, most in stored["windows"]),
+        {NodeName(node): place for nodes in stored["nodes"] for node, place in nodes if place is not None},
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class StageState:
     """``selection``: what the run is limited to, as in the inputs. ``problem``: why it cannot be planned.
 
-    ``fixed``: the text of the ``StageSoftware``, empty until it is planned. ``succeeded``: how often a task has
-    succeeded on a node so far. The rest is as in ``Execution``.
+    ``fixed``: the text of the ``StageSoftware``, empty until it is planned. ``begun``: whether tasks have begun. The
+    rest is as in ``Execution``.
     """
 
     action: str
@@ -90,42 +119,44 @@ class StageState:
     selection: Json | None = None
     problem: str = ""
     fixed: str = ""
-    batch: int = -1
-    open: frozenset[Place] = frozenset()
+    begun: bool = False
+    done: Mapping[int, int] = field(default_factory=dict)
+    open: Mapping[str, Running] = field(default_factory=dict)
     failed: Mapping[NodeName, str] = field(default_factory=dict)
     stopped: str | None = None
-    succeeded: int = 0
+    pieces: int = 0
 
     def to_json(self) -> Json:
         """Return the stored form."""
         return {
-            "v": 1,
+            "v": 2,
             "action": self.action,
             "revision": self.revision,
             "selection": self.selection,
             "problem": self.problem,
             "fixed": self.fixed,
-            "batch": self.batch,
-            "open": sorted(map(str, self.open)),
+            "begun": self.begun,
+            "done": {str(cell): f"{bits:x}" for cell, bits in self.done.items()},
+            "open": {piece: [running.cell, f"{running.nodes:x}"] for piece, running in self.open.items()},
             "failed": dict(self.failed),
             "stopped": self.stopped,
-            "succeeded": self.succeeded,
+            "pieces": self.pieces,
         }
 
     @classmethod
     def from_json(cls, stored: Json) -> "StageState":
         """Return the state from its stored form."""
-        return cls(
-            stored["action"],
-            stored["revision"],
-            stored["selection"],
-            stored["problem"],
-            stored["fixed"],
-            stored["batch"],
-            frozenset(map(Place.parse, stored["open"])),
-            {NodeName(node): why for node, why in stored["failed"].items()},
-            stored["stopped"],
-            stored["succeeded"],
+        start = cls(stored["action"], stored["revision"], stored["selection"], stored["problem"], stored["fixed"])
+        if stored["v"] == 1:
+            return replace(start, fixed="", problem=start.problem or (_OLDER if start.fixed else ""))
+        return replace(
+            start,
+            begun=stored["begun"],
+            done={int(cell): int(bits, 16) for cell, bits in stored["done"].items()},
+            open={piece: Running(cell, int(bits, 16)) for piece, (cell, bits) in stored["open"].items()},
+            failed={NodeName(node): why for node, why in stored["failed"].items()},
+            stopped=stored["stopped"],
+            pieces=stored["pieces"],
         )
 
     @property
@@ -137,43 +168,52 @@ class StageState:
     def execution(self) -> Execution:
         """The execution; only of a state that is planned."""
         software = self.software
-        return Execution(software.batches, software.rules, self.batch, self.open, self.failed, self.stopped)
+        return Execution(software.flow, software.rules, self.done, self.open, self.failed, self.stopped, self.pieces)
+
+
+_OLDER = "an earlier release began this run and ordered it in batches: retry the action to run its tasks again"
 
 
 @dataclass(frozen=True, slots=True)
 class TaskOnNodes:
-    """What a work item works from: one task on up to fifty nodes, under one marker. Outputs show no ``secrets``."""
+    """What a work item works from: one task on up to fifty nodes, under one marker. Outputs show no ``secrets``.
+
+    ``before``: the state of the task on these nodes where an earlier item began it, as stored by ``TaskState``.
+    """
 
     task: TaskId
     document: Json
     marker: str
     hosts: tuple[Host, ...]
     secrets: tuple[str, ...] = ()
+    before: Json | None = None
 
     @property
     def remote(self) -> RemoteTask:
         """The task as nodes get it."""
         return remote_task(self.document, secrets=self.secrets)
 
-    @classmethod
-    def of(cls, action: str, software: StageSoftware, piece: Piece) -> "TaskOnNodes":
-        """Return the work of a piece. Its marker is the same for ever, and no other piece has it."""
-        hosts = tuple(software.hosts[node] for node in piece.nodes)
-        document, marker = software.documents[piece.task], f"{action}.{piece.place}"
-        return cls(piece.task, document, marker, hosts, software.secrets)
-
     def to_json(self) -> Json:
         """Return the stored form."""
         hosts = [[host.name, host.address, host.port] for host in self.hosts]
         secrets = {"secrets": list(self.secrets)} if self.secrets else {}
-        return {"task": self.task, "document": self.document, "marker": self.marker, "hosts": hosts, **secrets}
+        before = {"before": self.before} if self.before else {}
+        return {
+            "task": self.task,
+            "document": self.document,
+            "marker": self.marker,
+            "hosts": hosts,
+            **secrets,
+            **before,
+        }
 
     @classmethod
     def from_json(cls, stored: Json) -> "TaskOnNodes":
         """Return it from its stored form."""
         hosts = tuple(Host(NodeName(name), *where) for name, *where in stored["hosts"])
         secrets = tuple(stored.get("secrets", ()))
-        return cls(TaskId(stored["task"]), stored["document"], stored["marker"], hosts, secrets)
+        before = stored.get("before")
+        return cls(TaskId(stored["task"]), stored["document"], stored["marker"], hosts, secrets, before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +242,30 @@ class TaskState:
             "silent": {node: since.isoformat() for node, since in self.silent.items()},
             "began": self.began.isoformat() if self.began else None,
         }
+
+    @classmethod
+    def of(cls, work: TaskOnNodes) -> "TaskState":
+        """Return the state of a task that has not begun, or that an earlier item began."""
+        state = cls(replace(work, before=None), tuple(host.name for host in work.hosts))
+        return state if work.before is None else cls.from_json({**work.before, "work": state.work.to_json()})
+
+    def part(self, nodes: Collection[NodeName]) -> Json:
+        """Return what an item goes on from that has the task on some of these nodes only; see ``TaskOnNodes``."""
+        kept = replace(
+            self,
+            waiting=tuple(node for node in self.waiting if node in nodes),
+            running=tuple(node for node in self.running if node in nodes),
+            failed={},
+            silent={node: since for node, since in self.silent.items() if node in nodes},
+        )
+        return {name: value for name, value in kept.to_json().items() if name != "work"}
+
+    @property
+    def parts(self) -> tuple[tuple[NodeName, ...], ...]:
+        """The nodes that have not ended: those that answer, and those that are silent, which others do not wait for."""
+        left = (*self.waiting, *self.running)
+        answering = tuple(node for node in left if node not in self.silent)
+        return tuple(part for part in (answering, tuple(node for node in left if node in self.silent)) if part)
 
     @classmethod
     def from_json(cls, stored: Json) -> "TaskState":

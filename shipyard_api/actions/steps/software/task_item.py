@@ -17,7 +17,8 @@ from shipyard_api.workflow.step import Act, Done, Failed, Folded, ItemKind, Json
 SILENCE_SECONDS = 600.0
 """A node that has not answered for so long has failed."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 2.0, 15.0
-"""Between two looks at a running task: a tenth of the time that it has taken, within these."""
+_SHARE = 30
+"""Between two looks at a running task: a thirtieth of the time that it has taken, within these."""
 _TAIL_OF_SUCCESS = 200
 """Characters of output that are kept of a success; of a failure all are kept that the node reported."""
 _SHOWN = 3
@@ -67,16 +68,20 @@ Results = Mapping[NodeName, RemoteResult]
 
 @dataclass(frozen=True, slots=True)
 class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
-    """Runs one task on its nodes. It succeeds if every node does; the step reads from its state which did not."""
+    """Runs one task on its nodes. It succeeds if every node does; the step reads from its state which did not.
+
+    ``splits``: it ends as soon as its nodes go different ways, so that none waits for another: some have ended and
+    others have not, or some are silent and others answer. The step then goes on with each part as an item of its own.
+    """
 
     version: ClassVar[int] = 1
 
     tasks: RemoteTasks | None
+    splits: bool = False
 
     def begin(self, task: Json) -> TaskState:
-        """Start with nothing begun."""
-        work = TaskOnNodes.from_json(task)
-        return TaskState(work, tuple(host.name for host in work.hosts))
+        """Start with nothing begun, or go on with what an earlier item began."""
+        return TaskState.of(TaskOnNodes.from_json(task))
 
     def load_state(self, stored: Json) -> TaskState:
         """Return a state from its stored form."""
@@ -88,12 +93,21 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
 
     def decide(self, state: TaskState, now: datetime) -> Act[StartTask] | Look[LookAtTask] | Done | Failed:
         """Start it everywhere, then look until it has ended everywhere."""
+        if self._divides(state):
+            return self._end(state)
         if state.waiting:
             effect = StartTask(state.work, state.hosts(state.waiting), state.hosts(state.running))
             return Act(effect, now + timedelta(seconds=SILENCE_SECONDS), repeatable=True)
         if state.running:
             return Look(LookAtTask(state.work, state.hosts(state.running)))
-        count = len(state.work.hosts)
+        return self._end(state)
+
+    def _divides(self, state: TaskState) -> bool:
+        left = sum(map(len, state.parts))
+        return self.splits and (len(state.parts) > 1 or 0 < left < len(state.work.hosts))
+
+    def _end(self, state: TaskState) -> Done | Failed:
+        count = len(state.work.hosts) - sum(map(len, state.parts))
         if not state.failed:
             return Done(f"{state.work.task} on {count} node(s)")
         shown = [f"{node}: {why}" for node, why in sorted(state.failed.items())]
@@ -165,7 +179,7 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
             state, waiting=tuple(waiting), running=tuple(running), failed=failed, silent=silent, began=began
         )
         facts = (TaskChanged(state.work.task, state.work.marker, tuple(changes)),) if changes else ()
-        if not waiting and not running:
+        if (not waiting and not running) or self._divides(state):
             return Folded(state, facts)
         pause = now + timedelta(seconds=_pause(began, now))
         return Folded(state, facts, wait_until=pause, watch_at=pause if running else None)
@@ -178,7 +192,7 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
 
 def _pause(began: datetime | None, now: datetime) -> float:
     taken = (now - began).total_seconds() if began else 0.0
-    return min(max(SHORTEST_PAUSE, taken / 10), LONGEST_PAUSE)
+    return min(max(SHORTEST_PAUSE, taken / _SHARE), LONGEST_PAUSE)
 
 
 def _ended(node: NodeName, result: RemoteResult) -> NodeResult:

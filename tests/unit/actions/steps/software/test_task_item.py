@@ -128,12 +128,45 @@ def test_it_ends_when_every_node_has_ended() -> None:
     assert failed == Failed("t failed on 1 of 2 node(s): a: exit 7")
 
 
-@pytest.mark.parametrize(("taken", "pause"), [(0, 2), (15, 2), (60, 6), (3600, 15)])
+@pytest.mark.parametrize(("taken", "pause"), [(0, 2), (60, 2), (180, 6), (3600, 15)])
 def test_a_long_task_is_looked_at_less_often(taken: float, pause: float) -> None:
     folded = ITEM.fold(RUNNING, LOOK, results(a="running", b="running"), at(taken))
 
     assert folded.wait_until == at(taken + pause)
     assert folded.facts == ()
+
+
+SPLITTING = TaskItem(None, splits=True)
+PARTS = {
+    "one has ended": (results(a="success", b="running"), [("b",)], {}),
+    "one has failed": (results(a="failed", b="running"), [("b",)], {"a": "exit None"}),
+    "one is silent": (results(a="unreachable", b="running"), [("b",), ("a",)], {}),
+    "all are silent": (results(a="unreachable", b="unreachable"), [("a", "b")], None),
+    "all go on": (results(a="running", b="running"), [("a", "b")], None),
+    "all have ended": (results(a="success", b="success"), [], {}),
+}
+
+
+@pytest.mark.parametrize(("report", "parts", "failed"), PARTS.values(), ids=PARTS)
+def test_an_item_that_splits_ends_when_its_nodes_go_different_ways(report: Any, parts: Any, failed: Any) -> None:
+    folded = SPLITTING.fold(RUNNING, LOOK, report, at(5))
+    decision = SPLITTING.decide(folded.state, at(5))
+
+    assert list(folded.state.parts) == parts
+    assert isinstance(decision, Done | Failed) == (folded.wait_until is None) == (failed is not None)
+    if failed is not None:
+        assert dict(folded.state.failed) == failed
+
+
+def test_a_part_goes_on_where_the_item_before_it_was() -> None:
+    before = SPLITTING.fold(RUNNING, LOOK, results(a="running", b="unreachable"), at(5)).state
+
+    work = replace(WORK, hosts=HOSTS[1:], before=before.part((B,)))
+    part = SPLITTING.begin(work.to_json())
+
+    assert part == TaskState(replace(WORK, hosts=HOSTS[1:]), (), (B,), silent={B: at(5)}, began=at(0))
+    late = SPLITTING.fold(part, LOOK, results(b="unreachable"), at(5 + SILENCE_SECONDS))
+    assert dict(late.state.failed) == {B: f"the node has not answered for {SILENCE_SECONDS:.0f} s"}
 
 
 def test_a_success_keeps_the_end_of_its_output_and_a_failure_all_of_it() -> None:

@@ -1,0 +1,149 @@
+"""What each task waits for on each node: on its own node, and across nodes (seed 001; contract: fuel-task-graph, 3 and 4.2).
+
+A *cell* is a task on one class of nodes, which are alike to every selector. Its nodes wait for other cells each on its
+own: a node goes on as soon as it has done them. A *point* is a set of cells that others wait for on all its nodes: a
+group, a stage, a task that holds across nodes, a relation. Cells and points do not grow with the number of nodes.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.tasks import TaskId
+
+
+class Judge(Enum):
+    """How a point is judged once it has ended. The values are stored."""
+
+    TASK = "task"
+    """Met unless a node failed outside a stated tolerance of its groups, or all nodes failed."""
+    GROUP = "group"
+    """Met within the group's own tolerance, 0 without one; never if all its nodes failed."""
+    PASS = "pass"
+    """A synchronisation point: always met."""
+
+    __hash__ = object.__hash__
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A task on the nodes of a class. ``after``: cells of the same class; ``points``: sets of cells on all their nodes."""
+
+    task: TaskId
+    number: int
+    after: tuple[int, ...] = ()
+    points: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Cells that others wait for as a whole; ``before``: points that must have ended, too. ``name``: for messages."""
+
+    name: TaskId
+    judge: Judge
+    cells: tuple[int, ...] = ()
+    before: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Cells that at most ``most`` nodes may be in at the same time, in the order of the nodes."""
+
+    cells: tuple[int, ...]
+    most: int
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Cells and points by index. ``nodes``: those of each class, in the order in which they were given.
+
+    ``position``: the place of each node among all nodes of the run. A flow has no cycle.
+    """
+
+    nodes: tuple[tuple[NodeName, ...], ...] = ()
+    cells: tuple[Cell, ...] = ()
+    points: tuple[Point, ...] = ()
+    windows: tuple[Window, ...] = ()
+    position: Mapping[NodeName, int] = field(default_factory=dict)
+
+    @cached_property
+    def full(self) -> tuple[int, ...]:
+        """All nodes of each class, as bits."""
+        return tuple((1 << len(nodes)) - 1 for nodes in self.nodes)
+
+    @cached_property
+    def order(self) -> tuple[tuple[bool, int], ...]:
+        """All cells and points, each after what it waits for: whether it is a point, and its index.
+
+        What is in a circle is missing.
+        """
+        offset = len(self.cells)
+        return tuple((node >= offset, node - offset if node >= offset else node) for node in self._topological)
+
+    @cached_property
+    def has_cycle(self) -> bool:
+        """Whether something waits for itself."""
+        return len(self._topological) < len(self.cells) + len(self.points)
+
+    @cached_property
+    def weight(self) -> tuple[int, ...]:
+        """The number of cells on the longest way from each cell to the end."""
+        offset, after = len(self.cells), self._after()
+        found = [0] * (offset + len(self.points))
+        for node in reversed(self._topological):
+            longest = max((found[later] for later in after[node]), default=0)
+            found[node] = longest + (node < offset)
+        return tuple(found[:offset])
+
+    @cached_property
+    def windows_of(self) -> Mapping[int, tuple[int, ...]]:
+        """The windows of each cell that has any."""
+        found: dict[int, tuple[int, ...]] = {}
+        for index, window in enumerate(self.windows):
+            for cell in window.cells:
+                found[cell] = (*found.get(cell, ()), index)
+        return found
+
+    @cached_property
+    def class_of(self) -> Mapping[NodeName, tuple[int, int]]:
+        """The class of each node, and its bit."""
+        return {node: (number, 1 << bit) for number, nodes in enumerate(self.nodes) for bit, node in enumerate(nodes)}
+
+    def named(self, number: int, bits: int) -> tuple[NodeName, ...]:
+        """Return the nodes of a class that the bits mean, in the order of the class."""
+        nodes = self.nodes[number]
+        found = []
+        while bits:
+            low = bits & -bits
+            found.append(nodes[low.bit_length() - 1])
+            bits ^= low
+        return tuple(found)
+
+    def _before(self, node: int) -> Iterable[int]:
+        offset = len(self.cells)
+        if node < offset:
+            cell = self.cells[node]
+            return (*cell.after, *(offset + point for point in cell.points))
+        point = self.points[node - offset]
+        return (*point.cells, *(offset + earlier for earlier in point.before))
+
+    def _after(self) -> Sequence[list[int]]:
+        found: list[list[int]] = [[] for _ in range(len(self.cells) + len(self.points))]
+        for node in range(len(found)):
+            for earlier in self._before(node):
+                found[earlier].append(node)
+        return found
+
+    @cached_property
+    def _topological(self) -> Sequence[int]:
+        after = self._after()
+        missing = [len(tuple(self._before(node))) for node in range(len(after))]
+        found = [node for node, count in enumerate(missing) if not count]
+        for node in found:
+            for later in after[node]:
+                missing[later] -= 1
+                if not missing[later]:
+                    found.append(later)
+        return found
