@@ -70,6 +70,8 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
 
     def decide(self, state: StageState, now: datetime) -> Act[PlanSoftware] | Gather | Done | Failed:
         """Plan, run, end."""
+        if state.older:
+            return Gather()
         if state.problem:
             return Failed(state.problem)
         if not state.fixed:
@@ -95,6 +97,8 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
 
     def gather(self, state: StageState, ended: tuple[EndedItem, ...], now: datetime) -> Folded[StageState]:
         """Take what has ended, and create the items that may begin."""
+        if state.older:
+            return Folded(replace(state, older=state.older - {item.id for item in ended}))
         software, execution = state.software, state.execution
         states = {item.id: TaskState.from_json(item.state) for item in ended if item.state is not None}
         execution, pieces = execution.advance(_ended(execution, item, states.get(item.id)) for item in ended)
@@ -132,7 +136,7 @@ def _verdict(state: StageState) -> Done | Failed:
     if execution.stopped is not None:
         return Failed(f"{execution.stopped} {_reasons(state.failed, unmet)}")
     if not execution.flow.cells:
-        return Done("; ".join(("no task runs on these nodes", *state.software.warnings)))
+        return Done("; ".join(state.software.warnings) or "no task runs on these nodes")
     succeeded = sum(bits.bit_count() for bits in state.done.values())
     ran = f"{succeeded} task(s) on {len(execution.flow.class_of)} node(s)"
     if not state.failed and not unmet:

@@ -110,8 +110,9 @@ def _flow_from_json(stored: Json) -> Flow:
 class StageState:
     """``selection``: what the run is limited to, as in the inputs. ``problem``: why it cannot be planned.
 
-    ``fixed``: the text of the ``StageSoftware``, empty until it is planned. ``begun``: whether tasks have begun. The
-    rest is as in ``Execution``.
+    ``fixed``: the text of the ``StageSoftware``, empty until it is planned. ``begun``: whether tasks have begun.
+    ``older``: items of a run that a release with batches began; they end, and nothing follows them. The rest is as in
+    ``Execution``.
     """
 
     action: str
@@ -125,6 +126,7 @@ class StageState:
     failed: Mapping[NodeName, str] = field(default_factory=dict)
     stopped: str | None = None
     pieces: int = 0
+    older: frozenset[str] = frozenset()
 
     def to_json(self) -> Json:
         """Return the stored form."""
@@ -141,6 +143,7 @@ class StageState:
             "failed": dict(self.failed),
             "stopped": self.stopped,
             "pieces": self.pieces,
+            **({"older": sorted(self.older)} if self.older else {}),
         }
 
     @classmethod
@@ -148,7 +151,7 @@ class StageState:
         """Return the state from its stored form."""
         start = cls(stored["action"], stored["revision"], stored["selection"], stored["problem"], stored["fixed"])
         if stored["v"] == 1:
-            return replace(start, fixed="", problem=start.problem or (_OLDER if start.fixed else ""))
+            return start._from_batches(stored)
         return replace(
             start,
             begun=stored["begun"],
@@ -157,7 +160,22 @@ class StageState:
             failed={NodeName(node): why for node, why in stored["failed"].items()},
             stopped=stored["stopped"],
             pieces=stored["pieces"],
+            older=frozenset(stored.get("older", ())),
         )
+
+    def _from_batches(self, stored: Json) -> "StageState":
+        """Return the state of version 1, whose runs had batches: planned again, ended, or ending with what is open."""
+        if not self.fixed or (stored["batch"] < 0 and not stored["open"]):
+            return replace(self, fixed="")
+        if (
+            not stored["open"]
+            and stored["stopped"] is None
+            and stored["batch"] >= len(json.loads(self.fixed)["batches"])
+        ):
+            ended = StageSoftware(Flow(), Rules(), {}, {}, ("an earlier release ended the run",))
+            return replace(self, fixed=ended.to_text(), begun=True)
+        problem = self.problem or stored["stopped"] or _OLDER
+        return replace(self, fixed="", problem=problem, older=frozenset(stored["open"]))
 
     @property
     def software(self) -> StageSoftware:
