@@ -6,8 +6,9 @@ group counts its failed nodes, and a task of no group tolerates none. Tasks that
 case.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.fault_tolerance import nodes_that_may_fail
@@ -186,13 +187,7 @@ class Execution:
         chosen: dict[int, int] = {}
         standing, flow = _Standing(self), self.flow
         busy, windows = list(standing.busy), _Windows(self, standing)
-        ready = ((cell, bits) for cell, bits in standing.ready() if bits)
-        candidates = [
-            (-windows.weight(cell), flow.position.get(node, -1), cell, node)
-            for cell, bits in ready
-            for node in flow.named(flow.cells[cell].number, bits)
-        ]
-        for _, _, cell, node in sorted(candidates):
+        for cell, node in _in_order(flow, windows, standing.ready()):
             number, bit = flow.class_of[node]
             if not busy[number] & bit and windows.admits(cell, number, bit):
                 busy[number] |= bit
@@ -316,10 +311,15 @@ class _Windows:
         weight = self._flow.weight
         self._weight = [max(weight[cell] for cell in window.cells) for window in self._flow.windows]
 
-    def weight(self, cell: int) -> int:
-        """Return the weight of a cell; in a window all have the same, so that its nodes keep their order."""
-        of_windows = [self._weight[window] for window in self._flow.windows_of.get(cell, ())]
-        return max(of_windows, default=self._flow.weight[cell])
+    def rank(self, cell: int) -> tuple[int, int]:
+        """Return the place of a cell among those that may begin: the heaviest first, then nodes of a cell together.
+
+        The cells of a window are one: its nodes keep their order.
+        """
+        of_windows = self._flow.windows_of.get(cell, ())
+        if not of_windows:
+            return -self._flow.weight[cell], cell
+        return min((-self._weight[window], self._flow.windows[window].cells[0]) for window in of_windows)
 
     def admits(self, cell: int, number: int, bit: int) -> bool:
         """Return whether a node may begin a cell; then it is inside of the windows of the cell."""
@@ -342,6 +342,14 @@ class _Windows:
             begun[number] = begun.get(number, 0) | execution.done.get(cell, 0) | standing.running.get(cell, 0)
             settled[number] = settled.get(number, -1) & standing.settled(cell)
         return {number: bits & ~settled[number] for number, bits in begun.items()}
+
+
+def _in_order(flow: Flow, windows: _Windows, ready: Iterable[tuple[int, int]]) -> Iterator[tuple[int, NodeName]]:
+    """Yield cells with their nodes: the heaviest cells first, in cells of one rank the nodes in their order."""
+    ranked = sorted((windows.rank(cell), cell, bits) for cell, bits in ready)
+    for _, alike in groupby(ranked, key=lambda one: one[0]):
+        nodes = [(cell, node) for _, cell, bits in alike for node in flow.named(flow.cells[cell].number, bits)]
+        yield from sorted(nodes, key=lambda one: (flow.position.get(one[1], -1), one[0]))
 
 
 def _listed(nodes: Sequence[NodeName]) -> str:
