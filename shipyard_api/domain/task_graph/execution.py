@@ -83,7 +83,7 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One task on up to ``MOST_NODES`` nodes. ``goes_on``: the piece that they were part of, and that began the task."""
+    """One task on up to ``MOST_NODES`` nodes. ``goes_on``: the piece that began the task, which they were part of."""
 
     id: str
     task: TaskId
@@ -282,7 +282,7 @@ class _Standing:
         self._ended[index] = all(self._ended[one] for one in point.before) and all(
             self.settled(cell) == flow.full[flow.cells[cell].number] for cell in point.cells
         )
-        if not self._ended[index] or point.judge is Judge.PASS:
+        if not self._ended[index] or point.judge is Judge.OPEN:
             return
         lost = {node: cell for cell in point.cells for node in flow.named(flow.cells[cell].number, self.blocked[cell])}
         if not point.cells:

@@ -1,4 +1,4 @@
-"""What each task waits for on each node: on its own node, and across nodes (seed 001; contract: fuel-task-graph, 3 and 4.2).
+"""What each task waits for, on its own node and across nodes (seed 001; contract: fuel-task-graph, 3 and 4.2).
 
 A *cell* is a task on one class of nodes, which are alike to every selector. Its nodes wait for other cells each on its
 own: a node goes on as soon as it has done them. A *point* is a set of cells that others wait for on all its nodes: a
@@ -21,7 +21,7 @@ class Judge(Enum):
     """Met unless a node failed outside a stated tolerance of its groups, or all nodes failed."""
     GROUP = "group"
     """Met within the group's own tolerance, 0 without one; never if all its nodes failed."""
-    PASS = "pass"
+    OPEN = "open"
     """A synchronisation point: always met."""
 
     __hash__ = object.__hash__
@@ -29,7 +29,7 @@ class Judge(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A task on the nodes of a class. ``after``: cells of the same class; ``points``: sets of cells on all their nodes."""
+    """A task on the nodes of a class, after cells of the same class and after points."""
 
     task: TaskId
     number: int

@@ -51,7 +51,7 @@ class _Builder:
 
     def _point_of(self, task: Task) -> int:
         if task.kind is Kind.STAGE:
-            return self._point(task.id, Judge.PASS, ())
+            return self._point(task.id, Judge.OPEN, ())
         if task.kind is Kind.GROUP:
             return self._point(task.id, Judge.GROUP, self._of_group.get(task.id, ()))
         return self._point(task.id, Judge.TASK, self._of_task.get(task.id, ()))
@@ -62,7 +62,7 @@ class _Builder:
         return len(self._points) - 1
 
     def _wait(self, cells: Collection[int], point: int, instead: int) -> None:
-        """Let the cells wait for a point; without cells, the point that stands for them, so that order passes through."""
+        """Let the cells wait for a point; without cells, the point that stands for them waits."""
         for cell in cells:
             self._points_of[cell].add(point)
         if not cells:
@@ -81,7 +81,7 @@ class _Builder:
         return self._of_task.get(task, ())
 
     def edges_on_nodes(self) -> None:
-        """Add the edges between the tasks of a class. They go through tasks that are skipped, and so do edges to points.
+        """Add the edges between the tasks of a class. They pass through skipped tasks, and so do edges to points.
 
         A point of a skipped task stands for what the task would have waited for on its nodes. Comes after all edges
         across nodes.
@@ -195,7 +195,7 @@ class _Builder:
                     self._points_of[cell].add(self._named[PRE])
         if ordering.post:
             earlier = [cell for cell in range(len(self._cells)) if self._unit(cell) in ordering.before_post]
-            point = self._point(TaskId("deployment"), Judge.PASS, earlier)
+            point = self._point(TaskId("deployment"), Judge.OPEN, earlier)
             for cell in range(len(self._cells)):
                 if self._unit(cell) in ordering.post:
                     self._points_of[cell].add(point)

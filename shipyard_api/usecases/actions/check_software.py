@@ -1,16 +1,18 @@
 """Check the nodes and tasks that a run of the task graph is limited to (seed 001, CLI; product, section 7)."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import InvalidParameters, ShipyardError, UnknownNodes
 from shipyard_api.domain.findings import error
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import NODES
 from shipyard_api.domain.task_graph.graph import TaskGraph
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.selection import check_selection
-from shipyard_api.domain.task_graph.site_plan import selection_of
+from shipyard_api.domain.task_graph.site_plan import SiteRun, plan_site, selection_of
 from shipyard_api.domain.task_graph.tasks import parse_tasks
 from shipyard_api.ports.documents import RenderingFailed
 from shipyard_api.ports.state.store import Store
@@ -25,7 +27,7 @@ class CheckSoftware:
     rendered: RenderedDesigns
 
     def __call__(self, revision: Revision, limits: JsonObject) -> ShipyardError | None:
-        """Return the refusal of a run with these limits, for unknown nodes or tasks; None if it may run.
+        """Return the refusal of a run with these limits: unknown nodes or tasks, an empty plan; None if it may run.
 
         ``limits``: as in ``Parameters.software``. ``CheckAction`` reports an unreadable design.
         """
@@ -41,4 +43,15 @@ class CheckSoftware:
             return InvalidParameters([error("NoTaskGraph", message, path="/parameters")])
         graph = TaskGraph.of(parse_tasks(cluster.layer.tasks))
         faults = check_selection(graph, selection_of(graph, limits))
-        return InvalidParameters([replace(one, path=f"/parameters{one.path}") for one in faults]) if faults else None
+        if faults:
+            return InvalidParameters([replace(one, path=f"/parameters{one.path}") for one in faults])
+        return self._nothing_to_run(known, limits)
+
+    def _nothing_to_run(self, names: Collection[NodeName], limits: JsonObject) -> ShipyardError | None:
+        site = self.store.read(lambda tx: tx.software.site(SITE, names))
+        run = SiteRun(site.tasks, site.nodes, site.primaries, site.status, site.models, limits, None, site.keys)
+        made = plan_site(run)
+        if made.plan is None or made.plan.batches:
+            return None
+        why = " ".join(finding.message for finding in made.findings) or "No node of the run is deployed."
+        return InvalidParameters([error("NothingToRun", f"There is nothing to run. {why}", path="/parameters")])

@@ -425,6 +425,7 @@ def test_the_tag_check_names_predefined_tags_without_a_node(admin: Fuel) -> None
 
 def test_tasks_run_on_chosen_nodes_as_an_action(admin: Fuel, store: SqlStore) -> None:
     admin.put("releases/1/deployment_tasks", CHAIN)
+    admin.post("clusters/1/assignment", [{"id": name, "roles": ["controller"]} for name in ("n1", "n2")])
     node = admin.get("nodes/n2")["id"]
 
     answer = admin.ask("PUT", f"clusters/1/deploy_tasks/?nodes={node},n1&force=0&noop_run=0", ["b", "pre", "b"])

@@ -73,6 +73,9 @@ REFUSED = {
     "an unknown node of a set": ({"nodes": "n[1-3]"}, "has no node n3."),
     "an unknown task": ({"nodes": ["n1"], "tasks": ["two", "zz"]}, "'zz' is not in the task graph."),
     "an unknown start": ({"start": "zz"}, "'zz' is not in the task graph."),
+    "a node without tasks": ({"nodes": ["n2"]}, "There is nothing to run. No task runs on 1 node(s) of the run: n2."),
+    "a task that is skipped": ({"nodes": ["n1"], "tasks": ["two"]}, "There is nothing to run."),
+    "nodes of which none is deployed": ({"skip": ["two"]}, "No node of the run is deployed."),
     "nothing between": ({"start": "two", "end": "one"}, "'one' does not depend on 'two'"),
 }
 
