@@ -1,22 +1,31 @@
-"""The step "tests with ../shared" of .ci/run: tests that need real site designs and task graphs beside the checkout.
+"""The step "tests of what a newcomer lacks" of .ci/run: tests that the newcomer's run of all tests has skipped.
 
-The newcomer's run of all tests has skipped them.
+They need the real site designs and task graphs of ../shared, or a program that nothing installs for them.
 """
 
+import shutil
 import sys
 
 from real_peer import LEFT_OUT, ROOT, LeftOut, run_skipped
 
-DATA = ROOT.parent / "shared" / "data"
+AVAILABLE = {
+    "beside this checkout": (ROOT.parent / "shared" / "data").is_dir(),
+    "curl is not installed": shutil.which("curl"),
+    "PgBouncer is not installed": shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin"),
+}
 
 
 def main() -> int:
-    """Run the tests if the data is there; return the exit code."""
-    if not DATA.is_dir():
-        sys.stdout.write("left out: ../shared/data is missing beside this checkout\n")
+    """Run the tests whose reason does not hold here; return the exit code."""
+    found = [reason for reason, available in AVAILABLE.items() if available]
+    lacking = AVAILABLE.keys() - set(found)
+    if lacking:
+        sys.stdout.write(f"still skipped: {', '.join(sorted(lacking))}\n")
+    if not found:
+        sys.stdout.write("left out: there is neither ../shared/data nor one of the programs\n")
         return LEFT_OUT
     try:
-        return run_skipped("beside this checkout")
+        return run_skipped(*found)
     except LeftOut as reason:
         sys.stdout.write(f"left out: {reason}\n")
         return LEFT_OUT
