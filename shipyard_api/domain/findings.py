@@ -70,3 +70,11 @@ def info(name: str, message: str, *, path: str = "", diagnostic: str = "") -> Fi
 def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings of level error, in order."""
     return tuple(finding for finding in findings if finding.level is Level.ERROR)
+
+
+def hidden_character(text: str, *, but: str = "") -> str | None:
+    """Return the code of the first character that is not shown, or changes how others are shown; None without one.
+
+    ``but``: such characters that are allowed, as line breaks of a long text.
+    """
+    return next((f"U+{ord(one):04X}" for one in text if not one.isprintable() and one not in but), None)

@@ -11,9 +11,11 @@ from shipyard_api.api.airship.errors import InvalidUntil
 from shipyard_api.api.airship.parameters import nodes
 from shipyard_api.api.airship.times import since, zulu
 from shipyard_api.api.http.authentication import Policy, may
+from shipyard_api.api.http.errors import SchemaViolated
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
 from shipyard_api.api.http.threads import answer_in_thread, threaded
 from shipyard_api.api.http.write_limit import SMALL_WRITE
+from shipyard_api.domain.findings import error, hidden_character
 from shipyard_api.domain.holds import Hold as HoldRecord
 from shipyard_api.domain.holds import HoldKind
 from shipyard_api.ports.schemas import Schemas
@@ -81,6 +83,9 @@ class NewHolds:
 
     def _post(self, req: falcon.Request, resp: falcon.Response, sent: bytes, node: str) -> None:
         body = parse_checked(req.path, sent, self._schemas, "hold_v1")
+        if code := hidden_character(body["reason"], but="\n\t"):
+            message = f"/reason has the character {code}, which is not shown: write it without"
+            raise SchemaViolated([error("HiddenCharacter", message, path="/reason", diagnostic="printable")])
         until = since(body["until"]) if "until" in body else None
         too_long = isinstance(until, timedelta) and until > _LONGEST
         if "until" in body and (until is None or too_long):

@@ -7,7 +7,7 @@ from heapq import nsmallest
 from typing import Any, NewType
 
 from shipyard_api.domain.documents.paths import pointer
-from shipyard_api.domain.findings import Finding, error, info, warning
+from shipyard_api.domain.findings import Finding, error, hidden_character, info, warning
 from shipyard_api.domain.graphs import find_cycles
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
@@ -79,6 +79,9 @@ def check_groups(data: object) -> tuple[Finding, ...]:
             )
         else:
             first[name] = index
+        if code := hidden_character(name):
+            message = f"The name {name!a} of a deployment group has the character {code}, which is not shown."
+            findings.append(error("HiddenCharacter", f"{message} Write it without.", path=f"/groups/{index}/name"))
         findings.extend(_misspelt(entry, index))
     depends_on: dict[str, list[str]] = {name: [] for name in first}
     unknown = 0

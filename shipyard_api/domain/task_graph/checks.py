@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from shipyard_api.domain.documents.paths import pointer
-from shipyard_api.domain.findings import Finding, error, warning
+from shipyard_api.domain.findings import Finding, error, hidden_character, warning
 from shipyard_api.domain.graphs import find_cycles
 from shipyard_api.domain.task_graph.commands import check_command, has_key
 from shipyard_api.domain.task_graph.conditions import ConditionError, parse_condition
@@ -93,6 +93,7 @@ def check_tasks(data: object, *, complete: bool = True) -> tuple[Finding, ...]:
         findings += _fields(entry)
     references = [found for entry in entries for found in _references(entry)]
     written = list(_names(entries, references))
+    findings += _hidden_characters(entries, written)
     too_large = _too_large(tasks, written, references)
     if too_large:
         return (*findings, too_large)
@@ -263,6 +264,14 @@ def _names(entries: Iterable[_Entry], references: Iterable[_Reference]) -> Itera
             own = (named,) if isinstance(named, str) else ()
             for name in (*own, *names_of(relation.get("role")), *names_of(relation.get("tags"))):
                 yield _Name(name, entry, path)
+
+
+def _hidden_characters(entries: Iterable[_Entry], written: Iterable[_Name]) -> Iterator[Finding]:
+    ids = (_Name(entry.task.id, entry, entry.path("id")) for entry in entries)
+    for one in (*ids, *written):
+        if code := hidden_character(one.name):
+            message = f"The name {one.name!a} has the character {code}, which is not shown: write it without."
+            yield error("HiddenCharacter", message, path=one.path)
 
 
 def _broken_patterns(written: Iterable[_Name]) -> Iterator[Finding]:

@@ -79,6 +79,7 @@ def test_a_hold_is_placed_shown_and_released(site: Site) -> None:
 BAD = {
     "no reason": ("n1", {"reason": ...}, "400", '"reason" is a required property'),
     "blank reason": ("n1", {"reason": " "}, "400", "does not match"),
+    "reason that reads backwards": ("n1", {"reason": "disk \u202ekcab"}, "400", "U+202E, which is not shown"),
     "long reason": ("n1", {"reason": "x" * 1001}, "400", "longer than 1000"),
     "a kind of Shipyard's own": ("n1", {"kind": "failed"}, "400", "failed"),
     "a member too many": ("n1", {"node": "n2"}, "400", "node"),

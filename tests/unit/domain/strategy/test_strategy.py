@@ -342,6 +342,14 @@ def test_a_name_used_twice_is_an_error() -> None:
     assert "groups 0 and 2" in findings[0].message
 
 
+@pytest.mark.parametrize("name", ["a\u202eb", "a\u200bb", "a\u00adb"], ids=ascii)
+def test_a_name_with_a_character_that_is_not_shown_is_an_error(name: str) -> None:
+    (finding,) = check_groups(data(group_entry("ok é"), group_entry(name)))
+
+    assert (finding.name, finding.path) == ("HiddenCharacter", "/groups/1/name")
+    assert finding.message.isprintable()
+
+
 def test_a_key_that_means_nothing_is_a_warning_with_the_likely_key() -> None:
     findings = check_groups(data(group_entry("a", sucess_criteria={}, note="x", **{"a/b~c": 1})))
 

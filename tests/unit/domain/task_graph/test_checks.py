@@ -204,6 +204,8 @@ REFUSED_BY_THE_CHECK: dict[str, tuple[list[dict[str, Any]], str, str, str]] = {
         "/0/parameters/timeout",
         "from 1 to 604800",
     ),
+    "an id that reads backwards": ([task("a\u202eb")], "HiddenCharacter", "/0/id", "U+202E"),
+    "a tag with a space of no width": ([task("a", tags=["x\u200b"])], "HiddenCharacter", "/0/tags", "U+200B"),
     "a name of nodes": (
         [task("mas"), task("a", requires=["master"])],
         "UnknownTask",
