@@ -158,6 +158,11 @@ class SqlNodes:
             NodeName(row.name) for row in self._connection.execute(newest) if row.status == NodeStatus.SUCCESS.value
         )
 
+    def failed(self) -> frozenset[NodeName]:
+        """Return the nodes that the newest action which worked on them failed to deploy."""
+        found = self.latest(status=(NodeStatus.FAILURE.value,), prefix="", after="", limit=2**31 - 1)
+        return frozenset(NodeName(one.node.name) for one in found)
+
     def phase_history(self, *, actions: int, before: ActionId | None = None) -> Mapping[Phase, PhaseHistory]:
         """Return the history of both phases."""
         return phase_history(self._connection, actions=actions, before=before)

@@ -70,7 +70,7 @@ FAILURES = {
 @pytest.mark.parametrize(
     ("world", "failure"),
     [
-        *(("drydock", failure) for failure in FAILURES if failure != "the deployment of the second"),
+        *(("drydock", failure) for failure in FAILURES),
         ("maas", "the deployment of the second"),
         ("ironic", "the teardown of one of two"),
     ],
@@ -89,6 +89,11 @@ def test_several_servers_go_in_batches_and_a_retry_finishes_what_failed(world: R
     world.fates()
     world.retry()
     world.run(world.worker())
+    if world.peer.name == "drydock" and "deploy" in fails.values():
+        # Its first deployment only releases a machine in Failed deployment; its preparation never would.
+        assert world.nodes()["n1"].status.value == "failure"
+        world.retry()
+        world.run(world.worker())
     assert world.state() is RunState.SUCCESS, world.told()
     assert {world.newest(name) for name in nodes} == {"success"}
     order = [one.split() for one in world.story() if one.startswith(("node removed ", "ready "))]

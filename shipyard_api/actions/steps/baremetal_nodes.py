@@ -23,7 +23,7 @@ from shipyard_api.actions.steps.rollout_messages import (
     steps_of,
 )
 from shipyard_api.actions.steps.rollout_state import VERSION, RolloutState, Watch
-from shipyard_api.actions.steps.settling import failures, finish, progress, settle_empty
+from shipyard_api.actions.steps.settling import failures, finish, progress, released, settle_empty
 from shipyard_api.actions.steps.software.software_stage import NoPlan
 from shipyard_api.actions.steps.software.task_item import SILENCE_SECONDS, Results, StartTask, TaskItem
 from shipyard_api.domain.actions import StepId
@@ -142,7 +142,19 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         selected = self.provisioner.select_nodes(design, [group.selectors for group in groups])
         by_group = {group.name: nodes for group, nodes in zip(groups, selected, strict=True)}
         accepted = [by_group[group.name] for group in groups if group.accept]
-        return Members(by_group, self._plan(question, frozenset().union(*accepted)) if accepted else None)
+        plan = self._plan(question, frozenset().union(*accepted)) if accepted else None
+        return Members(by_group, plan, self._to_release(frozenset().union(*selected)))
+
+    def _to_release(self, nodes: frozenset[NodeName]) -> Mapping[NodeName, str]:
+        """Return the nodes whose last deployment left them in a state that no preparation accepts."""
+        labels = self.provisioner.capabilities.limits.released_by_deploy
+        if not labels or self.kind is not Kind.DEPLOYMENT:
+            return {}
+        with self.store.begin() as tx:
+            failed = nodes & tx.nodes.failed()
+        machines = self.provisioner.conditions() if failed else ()
+        shown = {one.name.lower(): one.status for one in machines if one.status.lower() in labels}
+        return {node: shown[node.lower()] for node in sorted(failed) if node.lower() in shown}
 
     def _plan(self, question: SelectMembers, nodes: frozenset[NodeName]) -> Acceptance | NoPlan:
         if self.acceptance is None:
@@ -255,6 +267,9 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         if kept := tuple(node for node in state.kept if node in rollout.nodes):
             rollout.restore(nodes=dict.fromkeys(kept, NodeStatus.SUCCESS), groups={}, reasons={})
             facts.append(NodesKept(kept, state.kept_from))
+        to_release = {node: label for node, label in report.to_release.items() if node not in kept}
+        rollout.restore(nodes=dict.fromkeys(to_release, NodeStatus.PREPARED), groups={}, reasons={})
+        facts.extend(released(self.provisioner.name, members, to_release))
         return Folded(state, (*facts, *settle_empty(rollout)))
 
     def _fold_submitted(self, state: RolloutState, move: Move, job: JobId, now: datetime) -> Folded[RolloutState]:

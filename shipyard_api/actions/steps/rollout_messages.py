@@ -135,10 +135,14 @@ def steps_of(inputs: SiteInputs, phase: Phase, nodes: Collection[NodeName]) -> R
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The nodes of each group, and the acceptance tasks of those that have any, or why these cannot run."""
+    """The nodes of each group, and the acceptance tasks of those that have any, or why these cannot run.
+
+    ``to_release``: machines that only a deployment releases, with the provisioner's label of each.
+    """
 
     by_group: Mapping[GroupName, frozenset[NodeName]]
     acceptance: Acceptance | NoPlan | None = None
+    to_release: Mapping[NodeName, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

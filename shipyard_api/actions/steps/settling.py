@@ -1,13 +1,16 @@
 """Settling the moves of a rollout: early certainties of a running move, its end, and groups without work."""
 
+from collections.abc import Mapping
+
 from shipyard_api.actions.steps.rollout_state import Watch
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.phases import PhaseEnded
-from shipyard_api.domain.groups import PhaseStatus
+from shipyard_api.domain.groups import Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.moves import Move, Outcome
 from shipyard_api.domain.rollout.rollout import Rollout
+from shipyard_api.domain.strategy.strategy import GroupName
 
 
 def progress(
@@ -25,6 +28,18 @@ def finish(watch: Watch, rollout: Rollout, move: Move, outcome: Outcome, message
     timed_out = outcome.timed_out or outcome.never_begun or bool(wait and wait.timed_out)
     status = PhaseStatus.TIMEOUT if timed_out else _status(good, len(move.nodes))
     return (PhaseEnded(move.group, move.phase, status, message, move.batch), *rollout.finish(move, outcome))
+
+
+def released(
+    system: str, members: Mapping[GroupName, frozenset[NodeName]], to_release: Mapping[NodeName, str]
+) -> tuple[Fact, ...]:
+    """Return that these machines go on to their deployment, which releases them, without a preparation."""
+    facts: list[Fact] = []
+    for node, label in to_release.items():
+        group = next(name for name, nodes in members.items() if node in nodes)
+        why = f"{system} shows {label}: its deployment releases the machine; if it still fails by that, retry once more"
+        facts.append(NodesChanged(group, Phase.PREPARE, NodeStatus.PREPARED, (node,), reasons={node: why}))
+    return tuple(facts)
 
 
 def failures(facts: tuple[Fact, ...]) -> tuple[NodeName, ...]:

@@ -22,7 +22,13 @@ SYSTEM = "Drydock"
 LONGEST_DESIGN_REFERENCE = 128  # characters; a longer one makes the creation of a task fail with 500
 _LONGEST_ANSWER = 2000  # characters of an answer that is shown unparsed
 # A task's results cut longer names, which would hide success.
-LIMITS = ProvisionerLimits(SYSTEM, longest_name=32, preserves_storage=False, relabels=True)
+LIMITS = ProvisionerLimits(
+    SYSTEM,
+    longest_name=32,
+    preserves_storage=False,
+    relabels=True,
+    released_by_deploy=frozenset({"failed deployment"}),  # contract: drydock, 12, repeats
+)
 WHY_NO_STEPS = "its API takes none"
 NO_STEPS = SupportedSteps.none(SYSTEM, WHY_NO_STEPS)
 LARGEST_REVISION = 2**31 - 1

@@ -128,6 +128,9 @@ class Nodes(Protocol):
     def deployed(self, nodes: Collection[NodeName]) -> Collection[NodeName]:
         """Return those of the nodes that the newest action which worked on them deployed."""
 
+    def failed(self) -> frozenset[NodeName]:
+        """Return the nodes that the newest action which worked on them failed to deploy."""
+
     def phase_history(self, *, actions: int, before: ActionId | None = None) -> Mapping[Phase, PhaseHistory]:
         """Return how nodes fared in both phases, and how long phases took, in the newest deploying actions.
 

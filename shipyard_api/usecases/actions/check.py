@@ -62,6 +62,7 @@ VERSIONS = {
     TargetRevision.SUCCESSFUL_SITE_ACTION: Version.SUCCESSFUL_SITE_ACTION,
     TargetRevision.LAST_SITE_ACTION: Version.LAST_SITE_ACTION,
 }
+_NEWER = " If it is new in a revision that failed, use target-revision=last-site-action."
 DRAIN_INTERVAL = 10
 """Seconds between two looks at the pods of a group that a service drains."""
 
@@ -322,8 +323,10 @@ class CheckAction:
             known = self.rendered.inventory(revision).nodes
         except RenderingFailed as failed:
             return checked.refused(InvalidDesign(failed.findings))
+        usual = parameters.target_revision is TargetRevision.SUCCESSFUL_SITE_ACTION
+        newer = _NEWER if usual and checked.request.name in DEPLOYING else ""
         unknown = [
-            error("UnknownNode", f"Revision {revision} has no node {node}.")
+            error("UnknownNode", f"Revision {revision} has no node {node}.{newer}")
             for node in parameters.targets
             if node not in known
         ]

@@ -205,10 +205,12 @@ def test_servers_that_the_design_does_not_have_are_named(site: Site, name: str) 
 
     answer = ask(site, name, {"target_nodes": ["n1", "n3,n2", "nobody"]})
 
+    way = " If it is new in a revision that failed, use target-revision=last-site-action."
+    newer = way if name == "redeploy_server" else ""
     assert (answer.status, answer.json["message"]) == (falcon.HTTP_400, "Unknown nodes")
     assert [one["message"] for one in answer.json["details"]["messageList"]] == [
-        f"Revision {revision} has no node n3.",
-        f"Revision {revision} has no node nobody.",
+        f"Revision {revision} has no node n3.{newer}",
+        f"Revision {revision} has no node nobody.{newer}",
     ]
 
 
