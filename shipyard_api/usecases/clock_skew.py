@@ -21,10 +21,14 @@ Reading = Callable[[], float | None]
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Whether a system answered, and how many seconds its clock is ahead; None if that could not be read."""
+    """Whether a system answered, and how many seconds its clock is ahead; None if that could not be read.
+
+    ``at``: when it was asked, on this process's monotonic clock.
+    """
 
     up: bool
     ahead: float | None
+    at: float | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -67,9 +71,9 @@ class ClockSkew:
 
 def _answer(read: Reading) -> Answered:
     try:
-        return Answered(True, read())
+        return Answered(True, read(), time.monotonic())
     except PeerError:
-        return Answered(False, None)
+        return Answered(False, None, time.monotonic())
 
 
 def clock_wording(skew: Mapping[str, float]) -> str:

@@ -1,5 +1,6 @@
 """Whether this process can work, and how its queue, its workers, its peers and their clocks are."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,9 @@ _SKEWED = 300.0  # seconds; up to here, nothing depends on clocks (product, sect
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check. ``critical``: without it, this process can serve nothing. ``detail``: of a failed one, for anyone."""
+    """A check. ``critical``: without it, this process can serve nothing. ``detail``: for anyone, what failed or how old
+    the answer is.
+    """
 
     name: str
     ok: bool
@@ -49,13 +52,14 @@ def _work(queue: QueueHealth) -> Iterator[Check]:
     yield Check("queue", lag <= _LATE, "" if lag <= _LATE else f"a job has been due for {lag:.0f} s")
     lives = silence is not None and silence <= _SILENT
     said = "no worker is registered" if silence is None else f"no heartbeat of any worker for {silence:.0f} s"
-    yield Check("workers", lives, "" if lives else said)
+    yield Check("workers", lives, f"last heartbeat {silence:.0f} s ago" if lives else said)
 
 
 def _peers(answers: Mapping[str, Answered]) -> Iterator[Check]:
     for name, answer in answers.items():
         if name != "database":
-            yield Check(name, answer.up, "" if answer.up else "it does not answer")
+            age = "" if answer.at is None else f"asked {time.monotonic() - answer.at:.0f} s ago"
+            yield Check(name, answer.up, age if answer.up else ", ".join(filter(None, ("it does not answer", age))))
 
 
 def _clocks(answers: Mapping[str, Answered]) -> Check:

@@ -58,7 +58,7 @@ def waiting_rows(action: JsonObject) -> list[tuple[str, object]]:
         ("Waiting For:", text),
         ("Waiting Since:", waiting.get("since")),
         ("Last Answer:", f"{printable(waiting.get('last_answer') or 'none')}{answered}"),
-        ("Next Attempt:", waiting.get("next_attempt") or "under way"),
+        ("Next Attempt:", waiting.get("next_attempt") or "not known until the worker reports"),
         ("Deadline:", waiting.get("deadline") or "none"),
     ]
 

@@ -16,6 +16,7 @@ from shipyard_api.domain.strategy.strategy import parse_selector
 
 SCHEMA = "shipyard/NodeTraits/v1"
 SHIPPED = "node_traits_v1"
+_MOST_NAMED = 5
 HAS, REQUESTED = "traits", "requested_traits"
 
 
@@ -44,7 +45,13 @@ def read_node_traits(
             asked, also_wrong = read_traits(document.data.get(REQUESTED), f"/{REQUESTED}")
             faults += [*wrong, *also_wrong]
         if not faults:
-            chosen = select([parse_selector(selector) for selector in document.data["selectors"]], machines)
+            selectors = [parse_selector(selector) for selector in document.data["selectors"]]
+            named = frozenset[NodeName]().union(*(selector.node_names for selector in selectors))
+            if unknown := sorted(named - machines.nodes.keys()):
+                more = f" and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
+                message = f"The design has no node {in_words(unknown[:_MOST_NAMED])}{more}; correct the names."
+                faults.append(warning("TraitsOfUnknownNode", message, path="/selectors"))
+            chosen = select(selectors, machines)
             for node in chosen:
                 has[node] |= given
                 requested[node] |= asked

@@ -8,7 +8,7 @@ from typing import Any
 from shipyard_api.domain.deploy_steps.merge import PlannedStep, plan_node, requested_steps, service_steps, trait_faults
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, TemplateStep
-from shipyard_api.domain.deploy_steps.traits import NodeTraits, in_words
+from shipyard_api.domain.deploy_steps.traits import NodeTraits, TraitName, in_words
 from shipyard_api.domain.findings import Finding, error, errors, warning
 from shipyard_api.domain.nodes import NodeName
 
@@ -62,6 +62,23 @@ def plan_nodes(
     return tuple(
         _plan(tuple(nodes), own, templates if with_templates else (), None if kind is None else kinds[kind])
         for (own, kind, with_templates), nodes in alike.items()
+    )
+
+
+def without_template(traits: Mapping[NodeName, NodeTraits], templates: Sequence[DeployTemplate]) -> tuple[Finding, ...]:
+    """Return a warning for each requested trait that has no template: nothing runs for it, which may be a typo."""
+    names = {template.name for template in templates}
+    lacking: defaultdict[TraitName, list[NodeName]] = defaultdict(list)
+    for node in sorted(traits):
+        for trait in (traits[node].requested & traits[node].has) - names:
+            lacking[trait].append(node)
+    return tuple(
+        warning(
+            "TraitWithoutTemplate",
+            f"{_named(tuple(nodes))}: the requested trait {trait} has no deploy template, so no step runs for it. "
+            "Correct its name, or create the template.",
+        )
+        for trait, nodes in sorted(lacking.items())
     )
 
 

@@ -15,6 +15,7 @@ from shipyard_api.domain.deploy_steps.planning import (
     shared_steps,
     unused_templates,
     without,
+    without_template,
 )
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.deploy_steps.traits import TraitName
@@ -84,7 +85,8 @@ class PlanDeploySteps:
             return StepPlan(findings=findings)
         templates = self.store.read(lambda tx: tx.deploy_templates.of_traits(names))
         nodes = plan_nodes(traits, templates, self._supported(nodes_with_templates(traits, templates)))
-        return StepPlan(nodes, (*findings, *(finding for one in nodes for finding in one.findings)))
+        unused = without_template(traits, templates)
+        return StepPlan(nodes, (*findings, *unused, *(finding for one in nodes for finding in one.findings)))
 
     def left_alone(self, plan: StepPlan) -> StepPlan:
         """Return the plan of a deployment of the site with the nodes that it leaves alone. Raises ports.errors."""

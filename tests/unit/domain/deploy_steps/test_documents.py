@@ -111,6 +111,16 @@ def test_a_document_with_a_fault_counts_for_no_node(data: Any, findings: list[st
         assert fault.diagnostic.startswith(findings[0])
 
 
+def test_a_node_that_the_design_does_not_have_is_a_warning() -> None:
+    known = next(iter(shown({"selectors": [], "traits": ["CUSTOM_A"]})[0]))
+    data = {"selectors": [{"node_names": [known, "typo"]}], "traits": ["CUSTOM_A"]}
+    nodes, findings = read_node_traits(rendering(data), SCHEMAS.check)
+    assert list(nodes) == [known]
+    assert [(one.name, one.message) for one in findings] == [
+        ("TraitsOfUnknownNode", "The design has no node typo; correct the names.")
+    ]
+
+
 def test_traits_of_no_node_are_a_warning_and_secret_ones_an_error() -> None:
     assert shown({"selectors": [{"rack_names": ["r9"]}], "traits": ["CUSTOM_A"]}) == ({}, ["TraitsOfNoNode /selectors"])
     assert shown(POOL, secret=True) == ({}, ["SecretInDeploymentDocument "])

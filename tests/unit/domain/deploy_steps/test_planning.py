@@ -10,6 +10,7 @@ from shipyard_api.domain.deploy_steps.planning import (
     requested_from_json,
     requested_of,
     requested_to_json,
+    without_template,
 )
 from shipyard_api.domain.deploy_steps.supported import SupportedStep, SupportedSteps
 from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface
@@ -123,6 +124,14 @@ def test_requested_traits_that_a_node_lacks_are_an_error_with_and_without_templa
 
     assert [[finding.name for finding in one.findings] for one in found] == [["TraitNotOnNode"], ["TraitNotOnNode"], []]
     assert plan_nodes({N[0]: NodeTraits(HAS, HAS)}, [], {}) == ()
+
+
+def test_a_requested_trait_without_a_template_is_a_warning() -> None:
+    typo = TraitName("CUSTOM_TYPO")
+    traits = {N[0]: NodeTraits(HAS | {typo}, HAS | {typo}), N[1]: NodeTraits(HAS | {typo}, HAS)}
+    (found,) = without_template(traits, [replace(TEMPLATES[0], name=name) for name in HAS])
+    assert (found.name, found.level.value) == ("TraitWithoutTemplate", "Warning")
+    assert found.message.startswith("n00: the requested trait CUSTOM_TYPO has no deploy template")
 
 
 SERVICE = DeployTemplate(
