@@ -1,0 +1,305 @@
+"""A row played: Shipyard's API and worker in this process, wired by ``bootstrap``, before simulators of all peers."""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+from urllib.request import Request, urlopen
+
+import yaml
+from falcon.testing import Result
+
+from shipyard_api import bootstrap, programs
+from shipyard_api.adapters.drydock.options import DrydockOptions
+from shipyard_api.adapters.encryption.fernet import new_key
+from shipyard_api.adapters.encryption.options import EncryptionOptions
+from shipyard_api.adapters.kubernetes.options import KubernetesOptions
+from shipyard_api.domain.actions import ENDED, ActionId, Control, RunState
+from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
+from shipyard_api.ports.provisioner import Marker
+from shipyard_api.setting_types import Count, Secret
+from shipyard_api.settings import ApiOptions, DatabaseOptions, Settings, load
+from shipyard_api.storage.silence import SilenceWatch
+from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.usecases.journal.follow import FollowJournal, as_fields
+from shipyard_api.usecases.stragglers.watch import WatchStragglers
+from shipyard_api.workflow.turn import Engine
+from shipyard_api.yaml_stream import write_documents
+from shipyard_simulators.etcd.simulator import EtcdSimulator
+from shipyard_simulators.kubernetes.manifests import ordinary
+from shipyard_simulators.kubernetes.simulator import KubernetesSimulator
+from shipyard_simulators.server import in_thread
+from tests.combinations.model import Row
+from tests.databases import empty
+from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
+from tests.integration.api.in_process import Client
+from tests.one_action import control, seconds_until_due, state_of
+from tests.simulated_peers import PEERS, scenario
+from tests.virtual_time import VirtualClock
+from tests.world import SETTLE
+
+NODES = ("n1", "n2", "n3")
+MEMBERS = ("n1", "n2", "n3", "x1", "x2", "x3", "x4")
+DURATIONS = {"join_nodes": 20, "ready_nodes": 20, "stop_pods": 3}
+V1 = "/api/v1.0"
+AFTERWARDS = 4000.0  # seconds in which all that goes on at a peer ends
+
+# The phase of a row as each simulator calls it.
+PHASES: Mapping[str, Mapping[str, str]] = {
+    "deploy": {"drydock": "deploy", "maas": "deploy", "ironic": "deploy"},
+    "prepare": {"drydock": "prepare", "maas": "prepare", "ironic": "clean"},
+    "teardown": {"drydock": "destroy", "maas": "release", "ironic": "clean"},
+}
+PIPELINES: Mapping[str, Mapping[str, Any]] = {
+    "serial": {},
+    "parallel": {"max_parallel_groups": 3},
+    "as_prepared": {"deploy_as_prepared": True, "max_parallel_groups": 2},
+    "in_flight": {"max_nodes_in_flight": 1},
+}
+GROUPS: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "one": [group_entry("all", critical=True, selectors=[{"node_names": list(NODES)}])],
+    "several": [
+        group_entry("first", critical=True, selectors=[{"node_names": ["n1"]}]),
+        group_entry("second", depends_on=["first"], selectors=[{"node_names": ["n2"]}]),
+        group_entry("third", selectors=[{"node_names": ["n3"]}]),
+    ],
+    "shared": [
+        group_entry("left", critical=True, selectors=[{"node_names": ["n1", "n2"]}]),
+        group_entry("right", selectors=[{"node_names": ["n2", "n3"]}]),
+    ],
+    "lenient": [
+        group_entry(
+            "most",
+            critical=True,
+            selectors=[{"node_names": list(NODES)}],
+            success_criteria={"maximum_failed_nodes": 1, "minimum_successful_nodes": 1},
+        )
+    ],
+}
+for _group in (group for name in ("one", "several", "shared") for group in GROUPS[name]):
+    _group["success_criteria"] = {"percent_successful_nodes": 100}  # type: ignore[index]  # built here
+
+
+def reason_of(node: str) -> str:
+    """Return the reason that a peer gives for the failure of this node, and of no other."""
+    return f"{node} broke its own disk"
+
+
+class Site:
+    """All that a row needs, with its site deployed unless the row deploys it."""
+
+    def __init__(self, url: str, row: Row) -> None:
+        self.row, self.cleanup = row, ExitStack()
+        self.clock = VirtualClock()
+        self.actions: list[ActionId] = []
+        self.answers: list[tuple[str, Any]] = []
+        try:
+            self._begin(url)
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self, url: str) -> None:
+        row, enter = self.row, self.cleanup.enter_context
+        random.seed(0)  # what adapters leave to chance
+        empty(url)
+        self.peer = PEERS[row["provisioner"]](self.clock, self.scenario({}), NODES)
+        self.cleanup.callback(self.peer.close)
+        self.apiserver: KubernetesSimulator | None = None
+        self.members: EtcdSimulator | None = None
+        if row["cluster"] == "kubernetes":
+            simulator = KubernetesSimulator(self.scenario({}), clock=self.clock.of_peers())
+            self.apiserver = enter(in_thread(simulator))
+        if row["etcd"] == "members":
+            self.members = enter(in_thread(EtcdSimulator(names=MEMBERS, clock=self.clock.of_peers())))
+        self._joined = 0
+        self._wire(url)
+
+    def scenario(self, fates: Mapping[str, Any]) -> Any:
+        return scenario(fates, DURATIONS)
+
+    def play(self, fates: Mapping[str, Mapping[str, Any]]) -> None:
+        """Let the provisioner treat these nodes so from now on, and all others well."""
+        body = yaml.safe_dump({"nodes": fates, "durations": DURATIONS}).encode()
+        with urlopen(Request(f"{self.peer.url}/simulator/scenario", body, {"X-Auth-Token": "any"}, method="POST")):
+            pass
+
+    def _wire(self, url: str) -> None:
+        settings = Settings(
+            database=DatabaseOptions(url=Secret(url), pool_size=3),
+            drydock=DrydockOptions(url="http://127.0.0.1:9/api/v1.0", design_url="http://127.0.0.1:9/{revision}"),
+            kubernetes=KubernetesOptions(url=self.apiserver.url if self.apiserver else ""),
+            secrets=EncryptionOptions(keys=Secret(new_key())),
+            api=ApiOptions(writes_per_minute=Count(0)),
+        )
+        with patch.object(SilenceWatch, "watch"):
+            made = bootstrap.parts(settings)
+        provisioner = self.peer.provisioner(lambda revision: made.rendered.inventory(Revision(revision)))
+        rules = replace(made.rules, limits=provisioner.capabilities.limits)
+        self.made = replace(made, provisioner=provisioner, rules=rules)
+        self.store: SqlStore = made.store
+        self.database = made.store._engine
+        self.cleanup.callback(self.database.dispose)
+        tokens = programs.tokens(load({"DATABASE_URL": url}))
+        _, token = tokens.create("tester", "admin")
+        with patch.object(bootstrap, "parts", lambda _settings: self.made):
+            self.client = Client(bootstrap.api(settings), headers={"X-Auth-Token": token})
+        self.engine = Engine(
+            self.store,
+            bootstrap._definitions(self.made),
+            self.clock,
+            lambda: Marker(str(uuid.uuid4())),
+            settle=SETTLE,
+            worker="worker",
+        )
+
+    # What an operator does.
+
+    def ask(self, method: str, path: str, body: Any = None, *, expect: int | None = None) -> Result:
+        """Send a request to the API; ``expect``: the only right status."""
+        headers, sent = {}, None
+        if isinstance(body, bytes):
+            headers, sent = {"Content-Type": "application/x-yaml"}, body
+        elif body is not None:
+            headers, sent = {"Content-Type": "application/json"}, json.dumps(body)
+        answer = self.client.simulate_request(method, f"{V1}{path}", body=sent, headers=headers)
+        assert expect in (None, answer.status_code), f"{method} {path}: {answer.status_code} {answer.text}"
+        assert answer.status_code < 500, f"{method} {path}: {answer.status_code} {answer.text}"
+        return answer
+
+    def get(self, path: str) -> Any:
+        return self.ask("GET", path, expect=200).json
+
+    def commit(self, **labels: str) -> None:
+        """Put the design into force."""
+        documents = self.documents(labels)
+        for revision in range(1, 10):
+            self.peer.publish(revision, documents)
+        self.ask("POST", "/configdocs/design?buffermode=replace", write_documents(documents), expect=201)
+        self.ask("POST", "/commitconfigdocs", expect=200)
+
+    def documents(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
+        row = self.row
+        pipeline = PIPELINES[row["pipeline"]]
+        configuration = {"armada": {"manifest": "full-site"}, "physical_provisioner": dict(pipeline)}
+        nodes = [node_document(name, labels={"rack": f"r-{name}", **labels}) for name in NODES]
+        further = []
+        if self.members:
+            etcd = {"name": "kubernetes-etcd", "endpoints": list(self.members.endpoints)}
+            further.append(document(ETCD_CLUSTERS, "etcd-clusters", {"clusters": [etcd]}))
+        if self.apiserver:
+            further.append(document(GENESIS, "genesis", {"hostname": "n0"}))
+        return [
+            layering_policy(),
+            *nodes,
+            strategy_document(*GROUPS[row["groups"]]),
+            document("shipyard/DeploymentConfiguration/v1", "deployment-configuration", configuration),
+            *further,
+        ]
+
+    def plan(self, body: Mapping[str, Any], *, force: bool = False) -> Any:
+        """Return the plan of an action or of a retry."""
+        return self.ask("POST", f"/plans?force={str(force).lower()}", dict(body), expect=200).json
+
+    def create(self, name: str, parameters: Mapping[str, Any]) -> Result:
+        """Create an action; it is the one that ``run`` works on."""
+        answer = self.ask("POST", "/actions", {"name": name, "parameters": dict(parameters)})
+        if answer.status_code == 201:
+            self.actions.append(ActionId(answer.json["id"]))
+            self._make_due()
+        return answer
+
+    def retry(self, *, force: bool = False) -> Result:
+        """Retry the newest action."""
+        path = f"/actions/{self.action}/control/retry"
+        answer = self.ask("POST", f"{path}?force=true" if force else path)
+        if answer.status_code in (200, 201, 202):
+            self.actions.append(ActionId(answer.json["id"] if answer.json else self._newest()))
+            self._make_due()
+        return answer
+
+    def _newest(self) -> str:
+        return str(max(self.get("/actions"), key=lambda action: action["id"])["id"])
+
+    @property
+    def action(self) -> ActionId:
+        return self.actions[-1]
+
+    def state(self) -> RunState:
+        return state_of(self.store, self.action)
+
+    def control(self, what: Control) -> bool:
+        """Pause, resume or stop the action."""
+        return control(self.store, self.database, self.action, what, self.clock.now())
+
+    def _make_due(self) -> None:
+        # The database's clock runs, and the site's stands still.
+        with self.database.begin() as connection:
+            connection.exec_driver_sql("UPDATE actions SET wake_at = %s WHERE wake_at IS NOT NULL", (self.clock.now(),))
+
+    def run(self, controls: Mapping[int, Control] | None = None) -> None:
+        """Deliver turns and runs of items, each when it is due, until the action has ended."""
+        ahead = dict(controls or {})
+        for number in range(1500):
+            if number in ahead:
+                self.control(ahead.pop(number))
+            self.engine.run(self.action)
+            self.engine.items.run(self.action, "run-1")
+            self._let_join()
+            if self.state() in ENDED:
+                return
+            self.clock.advance(seconds_until_due(self.database, self.action, self.clock.now()))
+        raise AssertionError(f"the action does not end\n{self.journal()}")
+
+    def _let_join(self) -> None:
+        """A machine that is deployed becomes a node of the cluster."""
+        if not self.apiserver:
+            return
+        deployed = [one for one in self.peer.ended() if one.phase == "deploy" and one.ok]
+        for one in deployed[self._joined :]:
+            self.apiserver.join(one.node)
+        self._joined = len(deployed)
+
+    def populate(self) -> None:
+        """Let ordinary pods run in the cluster."""
+        if self.apiserver:
+            self.apiserver.add(*ordinary(len(NODES)))
+            self.clock.advance(60)
+
+    def settle(self) -> None:
+        """Let whatever goes on at the peer after the action come to its end, and Shipyard learn of it."""
+        self.clock.advance(AFTERWARDS)
+        WatchStragglers(self.store, self.made.provisioner, self.clock.now, 30.0, "watcher")()
+
+    # What can be seen afterwards.
+
+    def touched(self) -> tuple[int, int]:
+        """Return how much was begun at the provisioner, and how much was changed in the cluster."""
+        changes = self.apiserver.events() if self.apiserver else []
+        asked = [one for one in changes if one.get("method", "GET") not in ("GET", "HEAD")]
+        return len(self.peer.begun()) + len(self.peer.destroyed()), len(asked)
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return the events of the newest action, as the event stream sends them."""
+        follow = FollowJournal(self.store)
+        until, after, found = follow.ends().last, 0, []
+        while True:
+            page = follow.page(after, until, self.action)
+            found += [as_fields(one) for one in page.entries]
+            if not page.entries:
+                return found
+            after = page.until
+
+    def journal(self) -> str:
+        """Return the events of the newest action, a line each."""
+        return "\n".join(f"{one['at']} {one['step']} {one['kind']} {one['text']}" for one in self.events())
+
+    def close(self) -> None:
+        self.cleanup.close()
