@@ -118,6 +118,10 @@ FAULTS = (
             "cured": ("yes",),
         },
     ),
+    Fault(
+        "a retry of a failed rebuild prepares the node, which undeploys it, and then finds nothing to rebuild",
+        {"wipe": ("rebuild",), "fails": _FAIL, "control": ("none", "pause"), "cured": ("yes",)},
+    ),
 )
 
 

@@ -1,0 +1,147 @@
+"""Each pair of options of the product in some run, in virtual time; ``./dev crash`` takes each triple."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from shipyard_api.domain.actions import Control, RunState
+from tests.combinations.model import FAULTS, OPTIONS, REFUSALS, Row, is_accepted, refusal
+from tests.combinations.oracle import Asked, complaints, failing, targets_of
+from tests.combinations.pairwise import cells_of, rows
+from tests.combinations.site import PHASES, Site, reason_of
+
+PLAIN: Row = {name: values[0] for name, values in OPTIONS.items()}
+ACCEPTED, TRIPLES = rows(OPTIONS, is_accepted), rows(OPTIONS, is_accepted, strength=3)
+CONTROLS: dict[str, dict[int, Control]] = {
+    "none": {},
+    "pause": {3: Control.PAUSE, 6: Control.UNPAUSE},
+    "stop": {4: Control.STOP},
+}
+HERE = "tests/combinations/test_rows.py"
+
+
+def row_id(row: Row) -> str:
+    """Return the action, the provisioner, and every value of the row that is not plain."""
+    first, second, *others = row
+    return " ".join([row[first], row[second], *(f"{one}={row[one]}" for one in others if row[one] != PLAIN[one])])
+
+
+def cases(found: Sequence[Row]) -> list[Any]:
+    """Return the rows as cases; those of a known fault must fail."""
+    why = {row_id(row): [pytest.mark.xfail(reason=one.name) for one in FAULTS if one.applies(row)] for row in found}
+    return [pytest.param(row, id=row_id(row), marks=why[row_id(row)]) for row in found]
+
+
+REFUSED = [
+    {**PLAIN, **{name: values[0] for name, values in one.values.items()}, "provisioner": provisioner}
+    for one in REFUSALS
+    for provisioner in one.values.get("provisioner", OPTIONS["provisioner"])
+]
+
+
+@pytest.mark.parametrize("row", cases(ACCEPTED))
+def test_a_row_keeps_every_promise(module_database_url: str, row: Row) -> None:
+    _play(module_database_url, row, "test_a_row_keeps_every_promise", "test")
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("row", cases(TRIPLES))
+def test_each_triple_keeps_every_promise(module_database_url: str, row: Row) -> None:
+    _play(module_database_url, row, "test_each_triple_keeps_every_promise", "crash")
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=row_id)
+def test_what_is_refused_touches_nothing(module_database_url: str, row: Row) -> None:
+    why = refusal(row)
+    assert why is not None
+    with closing(Site(module_database_url, row)) as site:
+        body = _prepared(site, row)
+        begun = site.touched()
+        plan = site.plan(body)
+        answer = site.create(body["name"], body["parameters"])
+        assert (answer.status_code, plan["refused"] is not None) == (why.status, True), (why.name, answer.text)
+        assert plan["refused"]["reason"] in answer.json["reason"]
+        assert site.touched() == begun
+
+
+def test_every_pair_that_may_occur_is_in_some_row() -> None:
+    covered = {cell for row in ACCEPTED for cell in cells_of(row)}
+    assert {cell for row in TRIPLES for cell in cells_of(row)} <= covered
+
+
+def _play(url: str, row: Row, test: str, command: str) -> None:
+    """Play a row to its end; raise AssertionError with the row, what is wrong, and how to see it again."""
+    with closing(Site(url, row)) as site:
+        try:
+            found = _first(site, row)
+            if not found and site.state() is RunState.FAILED:
+                found = _retried(site, row)
+        except AssertionError as error:
+            found = [str(error)]
+        journal = site.journal() if site.actions else ""
+    again = f"to see it again: ./dev {command} '{HERE}::{test}[{row_id(row)}]'"
+    assert not found, "\n".join([*found, again, f"the row: {dict(row)}", "-- events of the newest action", journal])
+
+
+def _parameters(row: Row) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if row["action"] in ("redeploy_server", "relabel_nodes"):
+        found["target_nodes"] = ",".join(targets_of(row))
+    if row["force"] == "yes":
+        found["force"] = "true"
+    if row["batch"] != "1":
+        found["max_parallel_nodes"] = int(row["batch"])
+    if row["wipe"] == "preserve":
+        found["preserve-local-storage"] = "true"
+    if row["wipe"] == "rebuild":
+        found["mode"] = "rebuild"
+    return found
+
+
+def _prepared(site: Site, row: Row) -> dict[str, Any]:
+    """Bring the site to where the action of the row begins; return the action."""
+    site.commit()
+    if row["action"] != "deploy_site":
+        assert site.create("deploy_site", {}).status_code == 201
+        site.run()
+        assert site.state() is RunState.SUCCESS, site.journal()
+        site.populate()
+    if row["revision"] == "newer" or row["action"] == "update_site":
+        site.commit(newer="yes")
+    phase = PHASES[row["phase"]][row["provisioner"]]
+    site.play({name: {phase: "fail", "reason": reason_of(name)} for name in failing(row)})
+    if row["held"] == "yes":
+        site.ask("POST", f"/nodes/{targets_of(row)[0]}/holds", {"reason": "new disk"}, expect=201)
+    site.clock.advance(60)
+    return {"name": row["action"], "parameters": _parameters(row)}
+
+
+def _first(site: Site, row: Row) -> list[str]:
+    body = _prepared(site, row)
+    since, plan = site.clock.now(), site.plan(body)
+    answer = site.create(body["name"], body["parameters"])
+    if answer.status_code != 201:
+        return [f"refused: {answer.status_code} {answer.text}"]
+    site.run(CONTROLS[row["control"]])
+    return complaints(site, Asked(since, plan, targets_of(row), stopped=row["control"] == "stop"))
+
+
+def _retried(site: Site, row: Row) -> list[str]:
+    """Whatever failed can be retried, and the retry ends."""
+    if row["cured"] == "yes":
+        site.play({})
+    site.settle()
+    force = row["force"] == "yes"
+    since, plan = site.clock.now(), site.plan({"retry": site.action}, force=force)
+    answer = site.retry(force=force)
+    if answer.status_code != 201:
+        return [f"the retry is refused: {answer.status_code} {answer.text}"]
+    site.run()
+    found = complaints(site, Asked(since, plan, targets_of(row)))
+    if row["cured"] == "yes" and site.state() is not RunState.SUCCESS:
+        found.append(f"nothing fails any more, and the retry ended {site.state().value}")
+    return [f"retry: {one}" for one in found]
