@@ -32,6 +32,9 @@ _NAMED = re.compile(
     """,
     _FLAGS,
 )
+# How many there are: `pass=12 fail=0`, `tokens: 128`. No secret is that short, and none of a `db_pass` is shown.
+_COUNTED = re.compile(r"(?<![\w-])(?:pass|\w{0,40}s)[=:]\Z", re.IGNORECASE)
+_COUNT = re.compile(r"\d{1,3}+(?=[ \t]*+(?:\Z|[\r\n,;]|[\w.-]++=))")
 _VALUE = re.compile(
     r"""
     [ \t]*+
@@ -162,6 +165,8 @@ def _value_of(text: str, named: re.Match[str]) -> tuple[int, int]:
         return (at := value.end() if value else named.end()), at
     if value["quote"]:
         return value.end(), _end_of_quoted(text, value)[0]
+    if _COUNTED.search(text, max(0, named.start() - 1), named.end()) and (count := _COUNT.match(text, value.end())):
+        return count.end(), count.end()
     if named["pair"]:
         return value.end(), value.end()
     begins = ends = next((value.start(kind) for kind in ("bracket", "scheme") if value[kind]), value.end())

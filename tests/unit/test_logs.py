@@ -115,6 +115,14 @@ def test_a_secret_in_a_text_is_left_out(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["db_pass=123", "--pass=123", "pass=12 monkeys", "token: 12", "pass=1234567", "pwd=123"]
+)
+def test_a_number_that_is_no_count_is_left_out(text: str) -> None:
+    assert "***" in redacted(text)
+    assert "12" not in redacted(text)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "http://peer:8080/api/v1.0/tasks",
@@ -137,6 +145,9 @@ def test_a_secret_in_a_text_is_left_out(text: str) -> None:
         'OAuth oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_nonce="3"',
         "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----",
         "3 passes, bypass: yes, compass=n",
+        "ok: [n1] => pass=12 fail=0",
+        "tokens: 128",
+        "secrets: 3, credentials: 0",
         "X-Context-Marker: 10b2a3c4-0000-4000-8000-00000000cafe",
     ],
 )
