@@ -72,7 +72,7 @@ function Row({ node }) {
   const { word, tone } = STATUS[node.status] || { word: plain(node.status), tone: "idle" };
   const to = { node: node.name };
   return html`<tr><td><a href=${link(to)} onClick=${follow(to)}>${node.name}</a></td>
-    <td><span class="tone-${tone}">${word}</span>${node.holds.length > 0 && html` <span class="badge queued">held</span>`}</td>
+    <td><span class="tone-${tone}">${word}</span>${node.holds.length > 0 && html` <span class="badge queued">held</span>`}${node.in_design === false && html` <span class="badge">not in the design</span>`}</td>
     <td>${node.group || node.groups.join(", ")}</td>
     <td><a href=${link({ view: "", action: node.action_id })} onClick=${follow({ view: "", action: node.action_id })} title=${node.action_id}>
       <time>${localTime(node.updated_at, true)}</time></a></td>
