@@ -54,6 +54,7 @@ def pod(found: JsonObject) -> Pod:
         local_data=any("emptyDir" in one for one in volumes),
         leaves_at=_moment(metadata.get("deletionTimestamp")),
         volumes=tuple(filter(None, (*claims, *ephemeral))),
+        finalizers=tuple(map(str, metadata.get("finalizers") or ())),
     )
 
 

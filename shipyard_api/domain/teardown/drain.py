@@ -82,5 +82,6 @@ def decide_drain(
 def _reason(planned: PlannedPod) -> str:
     controller = planned.pod.controller
     owner = f"{controller.kind} {controller.name}" if controller else "no controller"
-    state = "it is still ending" if planned.pod_class is PodClass.LEAVING else planned.why or "it was not evicted"
+    ending = planned.pod_class is PodClass.LEAVING
+    state = planned.why or ("it is still ending" if ending else "it was not evicted")
     return f"{planned.pod} ({planned.pod.phase.value}, {owner}): {state}"

@@ -124,7 +124,7 @@ def plan_drain(
     for pod in sorted(pods, key=lambda pod: (len(_losses(pod, daemons)), pod.ready, pod.namespace, pod.name)):
         fixed = _class_without_eviction(pod, daemons, now, kubelet)
         if fixed is not None:
-            planned.append(PlannedPod(pod, fixed))
+            planned.append(PlannedPod(pod, fixed, why=_keeps_leaving(pod) if fixed is PodClass.LEAVING else ""))
         else:
             protecting = [budget for budget in by_namespace[pod.namespace] if budget.protects(pod)]
             planned.append(_judge(pod, protecting, used, _losses(pod, daemons)))
@@ -144,6 +144,12 @@ def _class_without_eviction(
         is_over = kubelet is Kubelet.DEAD and now >= pod.leaves_at
         return PodClass.UNREACHABLE if is_over else PodClass.LEAVING
     return PodClass.FINISHED if pod.phase in FINISHED else None
+
+
+def _keeps_leaving(pod: Pod) -> str:
+    """Return what keeps a pod that is being deleted beyond its own time, empty if nothing does."""
+    why = "it is being deleted, and finalizers keep it until their controllers remove them"
+    return f"{why}: {', '.join(pod.finalizers)}" if pod.finalizers else ""
 
 
 def _judge(pod: Pod, budgets: list[Budget], used: Counter[str], losses: tuple[Loss, ...]) -> PlannedPod:

@@ -42,7 +42,7 @@ class Pod:
 
     ``mirror``: it has the annotation of a static pod. ``local_data``: it has an ``emptyDir`` volume. ``leaves_at``: its
     ``deletionTimestamp``, the moment when its grace period ends; None if nothing deletes it. ``volumes``: names of its
-    volume claims.
+    volume claims. ``finalizers``: those that keep it until their controllers remove them.
     """
 
     namespace: str
@@ -56,6 +56,7 @@ class Pod:
     local_data: bool = False
     leaves_at: datetime | None = None
     volumes: tuple[str, ...] = ()
+    finalizers: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"

@@ -9,7 +9,7 @@ from shipyard_api.actions.steps.teardown.state import NodeState, waiting
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.teardown import PodsEvicted
 from shipyard_api.domain.teardown.drain import Drained, DrainFailed, Draining, OnBlocked, decide_drain
-from shipyard_api.domain.teardown.drain_plan import BLOCKED, DrainPlan, PlannedPod, plan_drain
+from shipyard_api.domain.teardown.drain_plan import BLOCKED, DrainPlan, PlannedPod, PodClass, plan_drain
 from shipyard_api.domain.teardown.kubelet import state_of
 from shipyard_api.domain.teardown.labels import CORDONED_KEY
 from shipyard_api.domain.teardown.limits import TeardownLimits
@@ -135,7 +135,9 @@ class Drain(Part[DrainReport]):
             facts.append(PodsEvicted(state.node, tuple(accepted)))
         if draining.delete:
             facts.append(PodsEvicted(state.node, tuple(str(one.pod) for one in draining.delete), forced=True))
-        reasons = tuple(_why(one, answer) for one, answer in refused)
+        leaving = report.plan.of({PodClass.LEAVING}) if report.plan else ()
+        kept = (f"{one.pod}: {one.why}" for one in leaving if one.why)
+        reasons = (*(_why(one, answer) for one, answer in refused), *kept)
         pause = BLOCKED_SECONDS if reasons and state.limits.on_blocked is OnBlocked.WAIT else LOOK_SECONDS
         wanted = max((answer.retry_after for _, answer in refused), default=0.0)
         until = max(self.pace.after(now, pause), now + timedelta(seconds=wanted))

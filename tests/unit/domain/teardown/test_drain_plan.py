@@ -187,3 +187,10 @@ def test_a_planned_pod_is_shown_as_json_and_as_a_sentence() -> None:
     assert str(planned) == (
         "default/web (evictable): it has no controller and will not come back; the data in its emptyDir volumes is lost"
     )
+
+
+def test_a_pod_that_a_finalizer_keeps_names_it() -> None:
+    pod = Pod("default", "kept", PodUid("kept"), leaves_at=NOW, finalizers=("example.com/backup",))
+    (planned,) = plan_drain([pod], [], [], now=NOW).left
+    assert planned.pod_class is PodClass.LEAVING
+    assert planned.why.endswith("finalizers keep it until their controllers remove them: example.com/backup")
