@@ -72,11 +72,13 @@ class SoftwareWorld:
                 tx.software.save_node(replace(one, roles=(self.roles[one.name],)))
         self.create(self.action)
 
-    def create(self, action: ActionId) -> None:
+    def create(self, action: ActionId, retried: ActionId | None = None) -> None:
+        """Queue a run; with ``retried``, one that goes on with another."""
         self.action = action
         # None of these nodes was deployed by Shipyard, so they are named.
         software = {"nodes": list(self.roles), **self.limited}
         inputs = {"v": 1, "revision": 1, "action": action, "software": software}
+        inputs |= {"retried": retried} if retried else {}
         steps = self._definition(Checkpoints(), self.store()).step_ids(inputs)
         marker = str(uuid.uuid4())
         with self.store().begin() as tx:

@@ -1,7 +1,7 @@
 """The software stage from the configured systems: plan it, run it (product, section 7; seeds 001 and 002)."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shipyard_api.actions.site_checks import RemoteAccess, SiteChecks
 from shipyard_api.actions.steps.acceptance import Acceptance, PlanAcceptance
@@ -15,6 +15,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.task_graph.acceptance import accepting_groups, check_acceptance
 from shipyard_api.domain.task_graph.commands import filled, secrets_in
+from shipyard_api.domain.task_graph.execution import kept
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.roles import MASTER
 from shipyard_api.domain.task_graph.site_plan import SiteRun, plan_site
@@ -22,6 +23,7 @@ from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.ports.state.software import SoftwareSite
+from shipyard_api.ports.state.store import Transaction
 from shipyard_api.workflow.step import AnyStep, Json
 
 SOFTWARE = StepId("software.run_task_graph")
@@ -61,6 +63,9 @@ class SoftwareParts:
             deploys = record is not None and record.name in DEPLOYING
             deployed = frozenset(tx.actions.deployed(ActionId(question.action))) if deploys else None
         made = _plan(access, site, rendering, deployed, question.selection or {})
+        if isinstance(made, StageSoftware) and question.retried:
+            with store.begin() as tx:
+                made = keeping(tx, made, ActionId(question.retried))
         if isinstance(made, StageSoftware) and made.flow.cells:
             with store.begin() as tx:
                 tx.software.keep_primaries(SITE, site.primaries)
@@ -111,6 +116,21 @@ def _plan(
     return StageSoftware(
         made.plan.flow, made.rules, made.documents, hosts, warnings, _secrets(rendering, made.documents)
     )
+
+
+def keeping(tx: Transaction, software: StageSoftware, retried: ActionId) -> StageSoftware:
+    """Return the run without what an action, or the ones it retried itself, has done already.
+
+    A task that was changed since runs again, and all tasks do on nodes that were deployed since.
+    """
+    record, earlier = tx.actions.get(retried), StageSoftware.find(tx.task_results.step_texts(retried))
+    if record is None or earlier is None:
+        return software
+    succeeded = {*tx.task_results.succeeded(retried), *earlier.kept_tasks}
+    again = tx.nodes.touched_since(record.created_at, {node for node, _ in succeeded})
+    same = {task for task, entry in software.documents.items() if earlier.documents.get(task) == entry}
+    done = {(node, task) for node, task in succeeded if node not in again and task in same}
+    return replace(software, kept=kept(software.flow, done))
 
 
 def _secrets(rendering: Rendering, entries: Mapping[TaskId, Json]) -> tuple[str, ...]:

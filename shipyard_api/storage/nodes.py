@@ -26,7 +26,7 @@ from shipyard_api.ports.state.nodes import (
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.phase_history import phase_history
 from shipyard_api.storage.phases import IN_ORDER, phase
-from shipyard_api.storage.worked_nodes import removed, worked_on
+from shipyard_api.storage.worked_nodes import TORN_DOWN, removed, worked_on
 
 Row = sa.Row[Any]
 
@@ -85,6 +85,15 @@ class SqlNodes:
         )
         statuses = {status.value: status for status in NodeStatus}
         return [NodeLine(name, statuses[status], groups) for name, status, groups in rows]
+
+    def touched_since(self, moment: datetime, nodes: Collection[NodeName]) -> Collection[NodeName]:
+        """Return the nodes."""
+        held, actions = t.action_nodes.c, t.actions.c
+        sent = sa.or_(held.group_name.is_not(None), held.reason == TORN_DOWN)
+        query = sa.select(held.name).join_from(t.action_nodes, t.actions, actions.id == held.action_id)
+        named = held.name == sa.any_(sa.cast(list(nodes), ARRAY(sa.Text)))
+        rows = self._connection.execute(query.where(actions.created_at > moment, worked_on(held), sent, named))
+        return frozenset(map(NodeName, rows.scalars()))
 
     def newest_since(
         self, moment: datetime, nodes: Collection[NodeName]

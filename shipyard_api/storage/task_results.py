@@ -62,6 +62,12 @@ class SqlTaskResults:
             found.setdefault(TaskId(task), {})[TaskStatus(status)] = number
         return found
 
+    def succeeded(self, action: ActionId) -> Collection[tuple[NodeName, TaskId]]:
+        """Return each task that succeeded on a node."""
+        rows = task_results.c
+        query = sa.select(rows.node, rows.task).where(rows.action_id == action, rows.status == TaskStatus.SUCCESS.value)
+        return frozenset((NodeName(node), TaskId(task)) for node, task in self._connection.execute(query))
+
     def step_texts(self, action: ActionId) -> Sequence[str]:
         """Return the fixed texts of the action's steps."""
         steps = tables.steps.c

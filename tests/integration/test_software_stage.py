@@ -179,6 +179,28 @@ def test_a_requirement_that_failed_fails_the_action_and_what_requires_it_never_b
     assert world.started() == [("migrate", "c1")]
 
 
+def test_a_retry_runs_only_what_did_not_succeed_and_what_depends_on_it(worlds: Worlds) -> None:
+    tasks = FakeRemoteTasks(failing={("run two", NodeName("w1")), ("run two", NodeName("w3"))})
+    world = worlds(graph=GRAPH, roles=SITE, tasks=tasks)
+    world.run(world.worker())
+    assert world.state() is RunState.FAILED
+    tasks.failing = {("run one", NodeName("d1"))}
+    for number in (1, 2):
+        tasks.log.clear()
+        world.create(ActionId(str(number).rjust(26, "0")), retried=world.action)
+        world.run(world.worker())
+        if number == 1:
+            # What w2 had done is kept; the group db waited for all nodes of web.
+            assert sorted(world.started()) == [("one", "d1"), ("two", "w1"), ("two", "w3")]
+            tasks.failing = set()
+
+    assert sorted(world.started()) == [("one", "d1"), ("two", "d1")]
+    assert world.steps()[SOFTWARE] == (
+        "success",
+        f"2 task(s) on 4 node(s), 6 kept of action {ActionId('1'.rjust(26, '0'))}",
+    )
+
+
 def test_while_it_is_paused_a_task_is_watched_and_none_begins(worlds: Worlds) -> None:
     world = worlds(graph=GRAPH, roles=SITE, tasks=FakeRemoteTasks(polls=3))
     worker = world.worker()

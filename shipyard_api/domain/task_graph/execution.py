@@ -100,6 +100,28 @@ class Ended:
     rest: tuple[tuple[NodeName, ...], ...] = ()
 
 
+def kept(flow: Flow, succeeded: Collection[tuple[NodeName, TaskId]]) -> Mapping[int, int]:
+    """Return what a retry need not run again, as ``Execution.done``: what succeeded, with all that it waited for.
+
+    ``succeeded``: tasks on nodes. What depends on a task that runs again runs again, too.
+    """
+    found: dict[int, int] = {}
+    is_whole = [False] * len(flow.points)
+    for is_point, index in flow.order:
+        if is_point:
+            point = flow.points[index]
+            cells = all(found[cell] == flow.full[flow.cells[cell].number] for cell in point.cells)
+            is_whole[index] = cells and all(is_whole[one] for one in point.before)
+            continue
+        cell = flow.cells[index]
+        nodes = (node for node in flow.nodes[cell.number] if (node, cell.task) in succeeded)
+        bits = sum(flow.class_of[node][1] for node in nodes) if all(is_whole[one] for one in cell.points) else 0
+        for earlier in cell.after:
+            bits &= found[earlier]
+        found[index] = bits
+    return {index: bits for index, bits in found.items() if bits}
+
+
 @dataclass(frozen=True, slots=True)
 class Execution:
     """A run of a plan. ``done``: the nodes that have done each cell, as bits. ``open``: pieces under way.

@@ -114,6 +114,12 @@ class Nodes(Protocol):
     def lines(self, action: ActionId) -> Sequence[NodeLine]:
         """Return the least about all nodes of the action, in order of name."""
 
+    def touched_since(self, moment: datetime, nodes: Collection[NodeName]) -> Collection[NodeName]:
+        """Return those of the nodes that an action created after the moment deployed, tried to deploy or took down.
+
+        A node that an action only kept is none of them.
+        """
+
     def newest_since(
         self, moment: datetime, nodes: Collection[NodeName]
     ) -> Mapping[NodeName, tuple[ActionName, NodeStatus]]:

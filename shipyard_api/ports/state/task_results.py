@@ -50,5 +50,8 @@ class TaskResults(Protocol):
     def counts(self, action: ActionId) -> Mapping[TaskId, Mapping[TaskStatus, int]]:
         """Return how many nodes each task of an action has in each status."""
 
+    def succeeded(self, action: ActionId) -> Collection[tuple[NodeName, TaskId]]:
+        """Return each task that succeeded on a node, without its output."""
+
     def step_texts(self, action: ActionId) -> Sequence[str]:
         """Return the texts that the states of the action's steps keep unchanged (``workflow.step.Json``)."""

@@ -39,7 +39,7 @@ from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import teardown_inputs
 from shipyard_api.usecases.actions.design_changes import DesignChanges, design_changes
 from shipyard_api.usecases.actions.design_groups import design_at, members_of, strategy_of
-from shipyard_api.usecases.actions.plan_software import PlanSoftware, SoftwarePlan
+from shipyard_api.usecases.actions.plan_software import PlanSoftware, Retried, SoftwarePlan
 from shipyard_api.usecases.actions.preconditions import site_is_busy
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
@@ -139,7 +139,8 @@ class PlanAction:
         steps = self._frozen_steps(old.name, inputs) if inputs else NO_STEPS
         groups = self._groups(inputs, inputs.strategy, retry.kept) if inputs else ()
         written = retry.inputs.get("software")
-        software = None if written is None else self._software(old.name, old.revision, groups, written)
+        goes_on = Retried(old.id, frozenset(retry.kept) if old.name in DEPLOYING else None)
+        software = None if written is None else self._software(old.name, old.revision, groups, written, goes_on)
         return Plan(
             name=old.name,
             retried=old.id,
@@ -227,13 +228,18 @@ class PlanAction:
         return plan_groups(strategy, members, inputs.configuration.mode, kept)
 
     def _software(
-        self, name: ActionName, revision: Revision | None, groups: Sequence[PlannedGroup], written: JsonObject
+        self,
+        name: ActionName,
+        revision: Revision | None,
+        groups: Sequence[PlannedGroup],
+        written: JsonObject,
+        retried: Retried | None = None,
     ) -> SoftwarePlan | None:
         """Return what the stage runs if every node is deployed."""
         if name not in WITH_SOFTWARE or revision is None:
             return None
         deployed = {node for planned in groups for node in planned.members} if name in DEPLOYING else None
-        return self.plan_software(revision, deployed, written)
+        return self.plan_software(revision, deployed, written, retried)
 
     def _steps(self, name: ActionName, inputs: JsonObject) -> Sequence[StepId]:
         definition = self.definitions.get(name)

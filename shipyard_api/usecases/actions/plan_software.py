@@ -1,15 +1,18 @@
 """Preview the software stage of an action, without running anything (product, section 7)."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from shipyard_api.actions.software_parts import keeping
+from shipyard_api.actions.steps.software.state import StageSoftware
+from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.documents import Rendering, Revision
 from shipyard_api.domain.documents import inventory as nodes_of
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.layers import SITE
-from shipyard_api.domain.task_graph.plan import Batch, SkipReason
+from shipyard_api.domain.task_graph.plan import Batch, Run, SkipReason
 from shipyard_api.domain.task_graph.site_plan import SiteRun, plan_site
 from shipyard_api.domain.task_graph.tag_check import check_tags
 from shipyard_api.domain.task_graph.tasks import TaskId
@@ -31,6 +34,18 @@ class SoftwarePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Retried:
+    """The action that a run goes on with. ``nodes``: those that are not deployed again; None for all."""
+
+    action: ActionId
+    nodes: Collection[NodeName] | None = None
+
+    def keeps(self, node: NodeName) -> bool:
+        """Return whether the node is not deployed again."""
+        return self.nodes is None or node in self.nodes
+
+
+@dataclass(frozen=True, slots=True)
 class PlanSoftware:
     """The use case. ``hosts``: where SSH reaches nodes, and findings about the others; None without SSH."""
 
@@ -39,11 +54,16 @@ class PlanSoftware:
     hosts: Hosts | None
 
     def __call__(
-        self, revision: Revision, deployed: Collection[NodeName] | None, written: JsonObject
+        self,
+        revision: Revision,
+        deployed: Collection[NodeName] | None,
+        written: JsonObject,
+        retried: Retried | None = None,
     ) -> SoftwarePlan | None:
         """Return the plan of a run on a revision, None for a site without a task graph.
 
         ``deployed`` and ``written``: as of ``SiteRun``. Design nodes that have no roles yet are planned as such.
+        ``retried``: the run goes on with another one, and the plan has only what it runs itself.
         """
         cluster = self.store.read(lambda tx: tx.software.cluster(SITE))
         if cluster is None or not cluster.layer.tasks:
@@ -63,9 +83,29 @@ class PlanSoftware:
             findings += check_tags(site.cluster.layer, site.nodes)
         if made.plan is None:
             return SoftwarePlan(findings=findings)
-        return SoftwarePlan(made.plan.batches, sorted(made.plan.skipped.items()), findings)
+        batches: Sequence[Batch] = made.plan.batches
+        if retried is not None and made.rules is not None:
+            software = StageSoftware(made.plan.flow, made.rules, made.documents, {})
+            done = self.store.read(lambda tx: keeping(tx, software, retried.action)).kept_tasks
+            batches = _without(batches, {(node, task) for node, task in done if retried.keeps(node)})
+        return SoftwarePlan(batches, sorted(made.plan.skipped.items()), findings)
 
     def _unreachable(self, rendering: Rendering, nodes: Sequence[NodeName]) -> Sequence[Finding]:
         if self.hosts is None:
             return [error("NoSsh", "Shipyard cannot reach the nodes: configure [ssh].")]
         return self.hosts(rendering, nodes)[1]
+
+
+def _without(batches: Sequence[Batch], done: Collection[tuple[NodeName, TaskId]]) -> Sequence[Batch]:
+    """Return the batches without tasks that were done on nodes; nodes with the same tasks left stay together."""
+    found = []
+    for batch in batches:
+        runs = []
+        for run in batch.runs:
+            alike: dict[tuple[TaskId, ...], list[NodeName]] = {}
+            for node in run.nodes:
+                alike.setdefault(tuple(task for task in run.tasks if (node, task) not in done), []).append(node)
+            runs += [Run(run.unit, tuple(nodes), tasks) for tasks, nodes in alike.items() if tasks]
+        if runs:
+            found.append(replace(batch, runs=tuple(runs)))
+    return found

@@ -20,15 +20,20 @@ _PLAN_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class PlanSoftware:
-    """Plan the run, and keep the primaries that it chose. ``selection``: the limits of the run, None for none."""
+    """Plan the run, and keep the primaries that it chose. ``selection``: the limits of the run, None for none.
+
+    ``retried``: the action whose run failed, and of which this one keeps what succeeded.
+    """
 
     action: str
     revision: int
     selection: Json | None = None
+    retried: str | None = None
 
     def to_json(self) -> Json:
         """Return the stored form."""
-        return {"action": self.action, "revision": self.revision, "selection": self.selection}
+        retried = {"retried": self.retried} if self.retried else {}
+        return {"action": self.action, "revision": self.revision, "selection": self.selection, **retried}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,7 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
     others with the same task in an item of their own, under the same marker (ADR 0026).
 
     A plan follows from the task graph, the roles and tags at the time when the step begins, and stays as it is. A retry
-    of the action plans again, and runs all tasks again: they can be repeated (seed 001).
+    of the action plans again, and runs what did not succeed and what depends on it.
     """
 
     version: ClassVar[int] = 2
@@ -58,7 +63,8 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
 
     def begin(self, inputs: Json) -> StageState:
         """Start without a plan."""
-        return StageState(inputs["action"], inputs["revision"], inputs.get("software"))
+        retried = inputs.get("retried")
+        return StageState(inputs["action"], inputs["revision"], inputs.get("software"), retried=retried)
 
     def load_state(self, stored: Json) -> StageState:
         """Return a state from its stored form."""
@@ -66,7 +72,7 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
 
     def load_effect(self, stored: Json) -> PlanSoftware:
         """Return an effect from its stored form."""
-        return PlanSoftware(stored["action"], stored["revision"], stored["selection"])
+        return PlanSoftware(stored["action"], stored["revision"], stored["selection"], stored.get("retried"))
 
     def decide(self, state: StageState, now: datetime) -> Act[PlanSoftware] | Gather | Done | Failed:
         """Plan, run, end."""
@@ -75,7 +81,7 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
         if state.problem:
             return Failed(state.problem)
         if not state.fixed:
-            effect = PlanSoftware(state.action, state.revision, state.selection)
+            effect = PlanSoftware(state.action, state.revision, state.selection, state.retried)
             return Act(effect, now + timedelta(seconds=_PLAN_SECONDS), repeatable=True)
         if not state.begun or state.open:
             return Gather()
@@ -93,7 +99,7 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
             return Folded(replace(state, problem=report.detail))
         if isinstance(report, NoPlan):
             return Folded(replace(state, problem=report.reason))
-        return Folded(replace(state, fixed=report.to_text()))
+        return Folded(replace(state, fixed=report.to_text(), done=report.kept))
 
     def gather(self, state: StageState, ended: tuple[EndedItem, ...], now: datetime) -> Folded[StageState]:
         """Take what has ended, and create the items that may begin."""
@@ -137,8 +143,11 @@ def _verdict(state: StageState) -> Done | Failed:
         return Failed(f"{execution.stopped} {_reasons(state.failed, unmet)}")
     if not execution.flow.cells:
         return Done("; ".join(state.software.warnings) or "no task runs on these nodes")
-    succeeded = sum(bits.bit_count() for bits in state.done.values())
+    kept = sum(bits.bit_count() for bits in state.software.kept.values())
+    succeeded = sum(bits.bit_count() for bits in state.done.values()) - kept
     ran = f"{succeeded} task(s) on {len(execution.flow.class_of)} node(s)"
+    if kept:
+        ran += f", {kept} kept of action {state.retried}"
     if not state.failed and not unmet:
         return Done(ran)
     count, reasons = len({*state.failed, *unmet}), _reasons(state.failed, unmet)

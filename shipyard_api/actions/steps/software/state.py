@@ -21,7 +21,8 @@ class StageSoftware:
     """What a run of the stage works from, once it is planned: it stays as it is until the run ends.
 
     ``documents``: the entries of the task graph that run, by id. ``hosts``: where each node is reached. ``secrets``:
-    what the design keeps secret and any of these tasks has in its parameters; no output shows it.
+    what the design keeps secret and any of these tasks has in its parameters; no output shows it. ``kept``: what a
+    retry does not run again, as ``Execution.done``.
     """
 
     flow: Flow
@@ -30,6 +31,7 @@ class StageSoftware:
     hosts: Mapping[NodeName, Host]
     warnings: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    kept: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
     def find(cls, texts: Iterable[str]) -> "StageSoftware | None":
@@ -41,6 +43,14 @@ class StageSoftware:
         """Each task on each of its nodes, in the order of the graph."""
         for cell in self.flow.cells:
             for node in self.flow.nodes[cell.number]:
+                yield node, cell.task
+
+    @property
+    def kept_tasks(self) -> Iterator[tuple[NodeName, TaskId]]:
+        """Each task on each node that the run has kept from the runs before it."""
+        for index, bits in self.kept.items():
+            cell = self.flow.cells[index]
+            for node in self.flow.named(cell.number, bits):
                 yield node, cell.task
 
     def work(self, action: str, task: TaskId, nodes: Iterable[NodeName]) -> "TaskOnNodes":
@@ -60,6 +70,7 @@ class StageSoftware:
             "hosts": {name: [host.address, host.port] for name, host in self.hosts.items()},
             "warnings": list(self.warnings),
             **({"secrets": list(self.secrets)} if self.secrets else {}),
+            **({"kept": _bits_to_json(self.kept)} if self.kept else {}),
         }
         return json.dumps(stored, separators=(",", ":"))
 
@@ -77,7 +88,16 @@ class StageSoftware:
             {NodeName(name): Host(NodeName(name), *where) for name, where in stored["hosts"].items()},
             tuple(stored["warnings"]),
             tuple(stored.get("secrets", ())),
+            _bits_from_json(stored.get("kept", {})),
         )
+
+
+def _bits_to_json(done: Mapping[int, int]) -> Json:
+    return {str(cell): f"{bits:x}" for cell, bits in done.items()}
+
+
+def _bits_from_json(stored: Json) -> Mapping[int, int]:
+    return {int(cell): int(bits, 16) for cell, bits in stored.items()}
 
 
 def _flow_to_json(flow: Flow) -> Json:
@@ -111,8 +131,8 @@ class StageState:
     """``selection``: what the run is limited to, as in the inputs. ``problem``: why it cannot be planned.
 
     ``fixed``: the text of the ``StageSoftware``, empty until it is planned. ``begun``: whether tasks have begun.
-    ``older``: items of a run that a release with batches began; they end, and nothing follows them. The rest is as in
-    ``Execution``.
+    ``older``: items of a run that a release with batches began; they end, and nothing follows them. ``retried``: the
+    action whose run this one goes on with. The rest is as in ``Execution``.
     """
 
     action: str
@@ -127,6 +147,7 @@ class StageState:
     stopped: str | None = None
     pieces: int = 0
     older: frozenset[str] = frozenset()
+    retried: str | None = None
 
     def to_json(self) -> Json:
         """Return the stored form."""
@@ -138,12 +159,13 @@ class StageState:
             "problem": self.problem,
             "fixed": self.fixed,
             "begun": self.begun,
-            "done": {str(cell): f"{bits:x}" for cell, bits in self.done.items()},
+            "done": _bits_to_json(self.done),
             "open": {piece: [running.cell, f"{running.nodes:x}"] for piece, running in self.open.items()},
             "failed": dict(self.failed),
             "stopped": self.stopped,
             "pieces": self.pieces,
             **({"older": sorted(self.older)} if self.older else {}),
+            **({"retried": self.retried} if self.retried else {}),
         }
 
     @classmethod
@@ -155,12 +177,13 @@ class StageState:
         return replace(
             start,
             begun=stored["begun"],
-            done={int(cell): int(bits, 16) for cell, bits in stored["done"].items()},
+            done=_bits_from_json(stored["done"]),
             open={piece: Running(cell, int(bits, 16)) for piece, (cell, bits) in stored["open"].items()},
             failed={NodeName(node): why for node, why in stored["failed"].items()},
             stopped=stored["stopped"],
             pieces=stored["pieces"],
             older=frozenset(stored.get("older", ())),
+            retried=stored.get("retried"),
         )
 
     def _from_batches(self, stored: Json) -> "StageState":

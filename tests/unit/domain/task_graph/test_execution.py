@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.task_graph.execution import MOST_NODES, Ended, Execution, Piece, Rules
+from shipyard_api.domain.task_graph.execution import MOST_NODES, Ended, Execution, Piece, Rules, kept
 from shipyard_api.domain.task_graph.roles import ClusterNode
+from shipyard_api.domain.task_graph.tasks import TaskId
 from tests.task_graphs import MAINTENANCE, PUPPET, SEED_GRAPH, graph, group, task
 from tests.task_plans import SEED_NODES, node, planned
 
@@ -336,6 +337,40 @@ def test_what_a_failed_requirement_means(
     assert missing == {(task_name, name) for task_name, names in never.items() for name in names.split()}
     assert ended.unmet() == unmet
     assert ended.is_good(ended.unmet()) is good
+
+
+# What succeeded before; then what a retry runs again.
+AGAIN: dict[str, tuple[Entries, str, str]] = {
+    "nothing succeeded": (WIDE, "", "one:a1 one:a2 one:a3 one:b1 two:a1 two:a2 two:a3 two:b1"),
+    "all but one node": (
+        WIDE,
+        "one:a1 one:a2 two:a1 two:a2",
+        "one:a3 two:a3 one:b1 two:b1",
+    ),
+    "a node that lacks its last task": (
+        WIDE,
+        "one:a1 one:a2 one:a3 two:a1 two:a2 one:b1 two:b1",
+        "two:a3 one:b1 two:b1",
+    ),
+    "everything": (WIDE, "one:a1 one:a2 one:a3 one:b1 two:a1 two:a2 two:a3 two:b1", ""),
+    "a task of its own after one that runs again": (
+        ALONE,
+        "second:a1 first:a2 second:a2 first:a3 other:b1",
+        "first:a1 second:a1 second:a3",
+    ),
+}
+
+
+@pytest.mark.parametrize(("entries", "succeeded", "again"), AGAIN.values(), ids=AGAIN)
+def test_a_retry_runs_what_did_not_succeed_and_what_depends_on_it(entries: Entries, succeeded: str, again: str) -> None:
+    execution, _ = begun(entries, THREE)
+    pairs = {(NodeName(name), TaskId(task_name)) for task_name, name in (one.split(":") for one in succeeded.split())}
+
+    done = kept(execution.flow, pairs)
+    ended, story = played(*Execution(execution.flow, execution.rules, done).advance())
+
+    assert {f"{task_name}:{name}" for task_name, name in story} == set(again.split())
+    assert ended.has_ended
 
 
 def test_the_maintenance_of_the_seed_goes_no_further_than_its_first_failure() -> None:
