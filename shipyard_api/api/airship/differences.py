@@ -121,11 +121,11 @@ def _two_versions(req: falcon.Request) -> tuple[Version, Version]:
         return Version.COMMITTED, Version.BUFFER
     if len(given) != 2:
         raise WrongNumberOfVersions
-    given = [written.replace("-", "_") for written in given]
-    if given[0] == given[1]:
+    first, second = (written.replace("-", "_") for written in given)
+    if first == second:
         raise SameVersion
-    for written in given:
-        if written not in _VERSIONS:
+    for written, word in zip(given, (first, second), strict=True):
+        if word not in _VERSIONS:
             raise UnknownVersion(written, _VERSIONS)
-    base, new = (version for version in Version if version.value in given)
+    base, new = (version for version in Version if version.value in (first, second))
     return base, new

@@ -458,7 +458,8 @@ def _site_says(*answers: Answer) -> Callable[[Stage], dict[str, Any]]:
 
 STATES["machines"] = State(_site_says(Answer(200, MACHINES)))
 STATES["no_machines"] = State(_site_says(Answer(200, [])))
-STATES["machines_refused"] = State(_site_says(Answer(403, {"message": "no"})))
+# Not 403, which after an earlier state's answers would be the silence of a restarting peer.
+STATES["machines_refused"] = State(_site_says(Answer(400, {"message": "no"})))
 STATES["machines_broken"] = State(_site_says(Answer(500, {"message": "MAAS is away"})))
 STATES["machines_silent"] = State(_site_says())
 

@@ -66,7 +66,7 @@ CASES = {
         (
             "Error: Unable to commit configuration documents",
             "Reason: There are no documents in the buffer to commit",
-            "- Error: There are no documents in the buffer to commit",
+            "",
         ),
         line(1),
     ),
@@ -128,7 +128,7 @@ CASES = {
         (
             "Error: Action not found",
             f"Reason: Unknown Action: {UNKNOWN_ULID}",
-            f"- Error: Unknown Action: {UNKNOWN_ULID}",
+            "",
         ),
         line(1),
     ),
