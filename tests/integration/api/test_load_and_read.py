@@ -343,7 +343,7 @@ def test_the_version_is_read_without_regard_to_case(site: Site) -> None:
         return str(held["metadata"]["name"])
 
     assert name() == name(version="buffer") == name(version="BUFFER") == "two"
-    for version in ("committed", "Committed", "successful_site_action", "last_site_action"):
+    for version in ("committed", "Committed", "successful_site_action", "successful-site-action", "last_site_action"):
         assert name(version=version) == "one"
 
 
