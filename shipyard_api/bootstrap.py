@@ -343,6 +343,7 @@ def worker(settings: Settings) -> "TurnWorker":
     sight = SightNodes(made.store, made.provisioner, made.cluster, machines, made.clock.now, pause)
 
     def sweep() -> int:
+        made.store.check_schema()
         made.clock.measure()
         return engine.sweep(grace=options.overdue_seconds)
 

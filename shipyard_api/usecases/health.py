@@ -40,8 +40,8 @@ class CheckHealth:
         try:
             self.check_schema()
             queue = self.store.read(lambda tx: tx.measures.queue())
-        except UnsuitableDatabase:
-            return [Check("database", False, "its schema is of another release", critical=True)]
+        except UnsuitableDatabase as error:
+            return [Check("database", False, str(error), critical=True)]
         except StoreUnavailable:
             return [Check("database", False, "it does not answer", critical=True), *_peers(answers)]
         return [Check("database", True, critical=True), *_work(queue), *_peers(answers), _clocks(answers)]

@@ -25,7 +25,7 @@ from shipyard_api.adapters.procrastinate.lifeline import BuriedError, Lifeline, 
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.procrastinate.wakeup import ITEMS_QUEUE, ITEMS_TASK, QUEUE, TASK
 from shipyard_api.domain.actions import ActionId
-from shipyard_api.ports.state.errors import StoreUnavailable
+from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 
 LOG = logging.getLogger(__name__)
 
@@ -37,6 +37,7 @@ _NEVER = 1e9  # seconds
 class TurnWorker:
     """Runs the turns queued in the Postgres of ``conninfo``; ``run``, ``run_items`` and ``sweep`` are the engine's.
 
+    The process ends with exit code 2 as soon as ``sweep`` raises UnsuitableDatabase: the schema was changed meanwhile.
     ``chores`` may take long; ``chores_seconds``: the pause between two runs. ``on_connect``: SQL for a new connection.
     ``beside``: what never ends, each in a thread that ends with the process.
     """
@@ -151,7 +152,10 @@ class TurnWorker:
             await asyncio.sleep(seconds)
 
     async def _sweep_up(self) -> None:
-        woken = await asyncio.to_thread(self._sweep)
+        try:
+            woken = await asyncio.to_thread(self._sweep)
+        except UnsuitableDatabase as error:
+            _end("worker does not fit its database", error, code=2)
         if woken:
             LOG.warning("overdue actions woken", extra={"actions": woken})
 
@@ -220,9 +224,9 @@ def _lost(error: Exception) -> NoReturn:
     _end("worker has no database", error)
 
 
-def _end(message: str, error: object) -> NoReturn:
+def _end(message: str, error: object, *, code: int = 1) -> NoReturn:
     """End the process without waiting for turns: threads in a call to a peer would hold it up for minutes."""
     cause = getattr(error, "__cause__", None)
     LOG.error(message, extra={"trouble": f"{error or type(error).__name__}" + (f": {cause}" if cause else "")})
     logging.shutdown()
-    os._exit(1)
+    os._exit(code)

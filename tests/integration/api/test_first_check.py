@@ -1,12 +1,15 @@
-"""Settings and databases with which the API does not start: one sentence, exit code 2, and no port."""
+"""Settings and databases with which a program does not start, or go on: one sentence, exit code 2, and no port."""
 
 import os
 import socket
 import subprocess
 import sys
+import time
 
+import psycopg
 import pytest
 
+from shipyard_api.storage import schema
 from tests.integration.api.test_without_identities import program
 
 SETTINGS = {
@@ -43,19 +46,44 @@ def test_the_api_does_not_start_on_an_empty_database(empty_database_url: str) ->
     assert output.count("\n") == 1
 
 
+def worker_settings(database_url: str, **settings: str) -> dict[str, str]:
+    """The environment of a worker; its provisioner is nowhere."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SHIPYARD_")}
+    return {
+        **kept,
+        "SHIPYARD_CONFIG": os.devnull,
+        "DATABASE_URL": database_url,
+        "SHIPYARD_DRYDOCK_URL": "http://127.0.0.1:9/api/v1.0",
+        "SHIPYARD_DRYDOCK_DESIGN_URL": "http://127.0.0.1:9/{revision}",
+        **settings,
+    }
+
+
+WORKER = [sys.executable, "-m", "shipyard_api.worker"]
+
+
 def test_a_worker_whose_port_is_taken_names_the_setting(database_url: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("SHIPYARD_")}
-        settings = {
-            "SHIPYARD_CONFIG": os.devnull,
-            "DATABASE_URL": database_url,
-            "SHIPYARD_DRYDOCK_URL": "http://127.0.0.1:9/api/v1.0",
-            "SHIPYARD_DRYDOCK_DESIGN_URL": "http://127.0.0.1:9/{revision}",
-            "SHIPYARD_WORKER_STATUS_PORT": str(taken.getsockname()[1]),
-        }
-        worker = [sys.executable, "-m", "shipyard_api.worker"]
-        ended = subprocess.run(
-            worker, env={**kept, **settings}, capture_output=True, text=True, timeout=60, check=False
-        )
+        settings = worker_settings(database_url, SHIPYARD_WORKER_STATUS_PORT=str(taken.getsockname()[1]))
+        ended = subprocess.run(WORKER, env=settings, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 2
     assert ended.stderr.startswith("Error: [worker] status_address, status_port: cannot serve at 127.0.0.1, port ")
+
+
+def test_a_worker_ends_when_its_schema_is_replaced(database_url: str) -> None:
+    settings = worker_settings(database_url, SHIPYARD_WORKER_SWEEP_SECONDS="1")
+    worker = subprocess.Popen(WORKER, env=settings, stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True)
+    try:
+        with psycopg.connect(database_url, autocommit=True) as connection:
+            deadline = time.monotonic() + 60
+            while not connection.execute("SELECT 1 FROM procrastinate_workers").fetchone():
+                assert worker.poll() is None, worker.communicate()
+                assert time.monotonic() < deadline
+            connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        output, _ = worker.communicate(timeout=60)
+    finally:
+        worker.kill()
+        worker.wait()
+    (said,) = [line for line in output.splitlines() if "9999" in line]
+    assert f"has schema 9999, and this release knows only {schema.supported()}" in said
+    assert (worker.returncode, "Traceback" in output) == (2, False)

@@ -54,6 +54,7 @@ def test_health_is_503_on_a_schema_of_another_release(site: Site, engine: sa.Eng
         connection.execute(replace, {"version": "9999"})
     try:
         answer = site.nobody.ask("GET", "/health")
+        ready = site.nobody.ask("GET", "/health/ready")
     finally:
         with engine.begin() as connection:
             connection.execute(replace, {"version": schema.NEWEST})
@@ -63,7 +64,9 @@ def test_health_is_503_on_a_schema_of_another_release(site: Site, engine: sa.Eng
         "Unsuitable database",
         False,
     )
-    assert "has schema 9999, and this release knows only" in answer.json["reason"]
+    assert f"has schema 9999, and this release knows only {schema.supported()}" in answer.json["reason"]
+    assert ready.status == falcon.HTTP_503
+    assert f"{ready.json['checks'][0]['detail']}." == answer.json["reason"]
 
 
 def test_health_shows_clocks_once_they_are_read(site: Site) -> None:
