@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 from hypothesis import given
@@ -15,7 +16,7 @@ from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.modes import SERIAL, Mode
 from shipyard_api.domain.strategy.criteria import shortfalls
-from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.strategy.strategy import GroupName, Strategy
 from tests.property.sites import Site, modes, run, sites, weave
 from tests.property.test_rollout import resumed, stored
 
@@ -55,6 +56,21 @@ def test_every_group_ends_as_in_the_serial_run(site: Site, mode: Mode, seed: int
 
     assert rollout.groups == serial.groups
     assert rollout.verdict() is serial.verdict()
+
+
+@given(sites(timeouts=False), modes, seeds)
+def test_without_dependencies_every_node_that_the_serial_run_deploys_is_deployed(
+    site: Site, mode: Mode, seed: int
+) -> None:
+    apart = tuple(replace(group, depends_on=()) for group in site.strategy.groups)
+    site = replace(site, strategy=Strategy(apart))
+    serial, _, _ = run(site)
+    rollout = site.rollout(mode)
+    weave(site, rollout, Random(seed))
+
+    assert {node for node, status in serial.nodes.items() if status is NodeStatus.SUCCESS} <= {
+        node for node, status in rollout.nodes.items() if status is NodeStatus.SUCCESS
+    }
 
 
 @given(sites(timeouts=False), modes, seeds)

@@ -7,17 +7,15 @@ rollout.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from shipyard_api.domain.groups import GroupStatus, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.membership import Membership
-from shipyard_api.domain.rollout.modes import SERIAL
 from shipyard_api.domain.rollout.moves import Move
-from shipyard_api.domain.rollout.planning import plan_groups
 from shipyard_api.domain.rollout.run_sets import NodeCount, RunSet
 from shipyard_api.domain.strategy.criteria import SuccessCriteria, needed
-from shipyard_api.domain.strategy.strategy import GroupName, Strategy
+from shipyard_api.domain.strategy.strategy import GroupName
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ class GroupRuns:
     ) -> None:
         self._groups, self._members, self._nodes = membership.groups, membership.members, nodes
         self._progress, self._statuses, self._every = progress, progress.groups, every
-        self.order = _order(membership)
+        self.order = tuple(membership.serial)
         self._deployed = {
             name: NodeCount(nodes[node].deployed for node in members) for name, members in membership.members.items()
         }
@@ -120,13 +118,3 @@ class GroupRuns:
             if group.critical:
                 runs &= succeeds[name]
         return runs
-
-
-def _order(membership: Membership) -> tuple[GroupName, ...]:
-    """Return the groups in the order in which they begin, whichever of them begin.
-
-    A group that fails only takes out groups that come later; it does not change the order of the others.
-    """
-    groups = [replace(group, success_criteria=SuccessCriteria()) for group in membership.groups.values()]
-    planned = plan_groups(Strategy(tuple(groups)), dict.fromkeys(membership.groups, ()), SERIAL)
-    return tuple(one.group.name for one in planned)

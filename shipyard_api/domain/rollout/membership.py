@@ -1,6 +1,7 @@
 """Which nodes the groups of a strategy hold."""
 
-from collections.abc import Iterable, Mapping
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
 
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
@@ -26,3 +27,19 @@ class Membership:
         for group in strategy.groups:
             for parent in group.depends_on:
                 self.children[parent].append(group.name)
+        self.serial = {name: position for position, name in enumerate(self._serial_order())}
+
+    def _serial_order(self) -> Iterator[GroupName]:
+        """Return the groups in the order in which they begin one after another, whichever of them begin.
+
+        A group that fails only takes out groups that come later; it does not change the order of the others.
+        """
+        waiting = {name: len(group.depends_on) for name, group in self.groups.items()}
+        ready = [self.rank[name] for name, count in waiting.items() if not count]
+        while ready:
+            name = self.by_rank[heapq.heappop(ready)]
+            yield name
+            for child in self.children[name]:
+                waiting[child] -= 1
+                if not waiting[child]:
+                    heapq.heappush(ready, self.rank[child])

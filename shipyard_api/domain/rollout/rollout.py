@@ -3,7 +3,8 @@
 A rollout only changes by ``start``, ``refuse``, ``hold``, ``progress`` and ``finish``; all return facts. It knows no
 clock and no provisioner. A phase sends those members whose node status fits at that moment (prepare: not started;
 deploy: prepared) and that no other group has in flight, so a node is sent at most once per phase, by whichever of its
-groups comes first. A group is judged when all its members are settled, whichever group moved them.
+groups comes first. A group is judged when all its members are settled, whichever group moved them. While a group
+prepares, groups that come after it in the serial run do not deploy its nodes: they could fail its preparation.
 """
 
 import heapq
@@ -71,6 +72,7 @@ class Rollout:
         self.mode = mode
         self._groups, self._rank, self._by_rank = membership.groups, membership.rank, membership.by_rank
         self._children, self._groups_of = membership.children, membership.groups_of
+        self._serial = membership.serial
         self.members = membership.members
         self.nodes = dict(membership.nodes)
         self.groups: dict[GroupName, GroupStatus] = dict.fromkeys(self._groups, GroupStatus.NOT_STARTED)
@@ -96,6 +98,8 @@ class Rollout:
                 if not opened.not_started:
                     self.groups[name] = GroupStatus.DEPLOYING
                 self._note(name, opened)
+        for name in self._open:
+            self._share(name)
 
     @property
     def done(self) -> bool:
@@ -142,8 +146,7 @@ class Rollout:
             self._in_flight.update(move.nodes)
             self._open[move.group].batches[move.phase] = move.batch
             self._take(move.nodes)
-        facts.extend(self._judged([move.group]))
-        return tuple(facts)
+        return (*facts, *self._judged([move.group]))
 
     def refuse(self, move: Move, why: str) -> tuple[Fact, ...]:
         """Fail the group of the next move, because the provisioner rejected it; its descendants fail by dependency.
@@ -170,8 +173,7 @@ class Rollout:
         facts = self._entered(move.group)
         held = tuple(node for node in move.nodes if node in reasons)
         self._take(held)
-        facts.extend(self._settled(move, (), held, Outcome(reasons=reasons, held=True)))
-        return tuple(facts)
+        return (*facts, *self._settled(move, (), held, Outcome(reasons=reasons, held=True)))
 
     def progress(self, move: Move, outcome: Outcome, failed: Iterable[NodeName] = ()) -> tuple[Fact, ...]:
         """Record the nodes of a running move that are known to have succeeded or failed before it ends."""
@@ -271,8 +273,9 @@ class Rollout:
         if self.groups[name] is not GroupStatus.NOT_STARTED:
             return []
         heapq.heappop(self._ready)
-        self._begin(name, {})
         self.groups[name] = GroupStatus.PREPARING
+        self._begin(name, {})
+        self._share(name)
         return [GroupChanged(name, GroupStatus.PREPARING)]
 
     def _begin(self, name: GroupName, batches: Mapping[Phase, int]) -> OpenGroup:
@@ -288,12 +291,30 @@ class Rollout:
         else:
             self._can_send.discard(name)
 
+    def _share(self, name: GroupName) -> None:
+        """Decide anew which open groups could deploy the nodes of a group that has begun or ended to prepare."""
+        if self._open.keys() <= {name}:
+            return
+        prepared = [node for node in self.members[name] if self.nodes[node] is NodeStatus.PREPARED]
+        for node in (node for node in prepared if node not in self._in_flight and node not in self.in_queue):
+            for holder in self._open.keys() & self._groups_of[node]:
+                self._open[holder].to_deploy.pop(node, None)
+                if not self._comes_too_early(node, holder):
+                    self._open[holder].to_deploy[node] = None
+                self._note(holder, self._open[holder])
+
+    def _comes_too_early(self, node: NodeName, name: GroupName) -> bool:
+        """Return whether the node's deployment by this group could fail the preparation of an earlier one."""
+        return len(self._open) > 1 and any(
+            self.groups[other] is GroupStatus.PREPARING and self._serial[other] < self._serial[name]
+            for other in self._groups_of[node]
+        )
+
     def _take(self, nodes: Iterable[NodeName]) -> None:
         """Let no group send these nodes now."""
         for node in nodes:
             for name in self._groups_of[node]:
-                opened = self._open.get(name)
-                if opened is not None:
+                if (opened := self._open.get(name)) is not None:
                     opened.to_prepare.pop(node, None)
                     opened.to_deploy.pop(node, None)
                     self._note(name, opened)
@@ -343,8 +364,7 @@ class Rollout:
         self.nodes[node] = status
         groups = self._groups_of[node]
         for name in groups:
-            opened = self._open.get(name)
-            if opened is None:
+            if (opened := self._open.get(name)) is None:
                 continue
             if before is NodeStatus.NOT_STARTED:
                 opened.not_started -= 1
@@ -352,7 +372,8 @@ class Rollout:
                 opened.prepared -= 1
             if status is NodeStatus.PREPARED:
                 opened.prepared += 1
-                opened.to_deploy[node] = None
+                if not self._comes_too_early(node, name):
+                    opened.to_deploy[node] = None
             elif status is NodeStatus.SUCCESS:
                 opened.succeeded += 1
         return groups
@@ -360,8 +381,7 @@ class Rollout:
     def _judged(self, concerned: Iterable[GroupName]) -> Iterator[Fact]:
         """Advance these groups as far as the statuses of their members allow, in the order of the document."""
         for name in sorted(concerned, key=self._rank.__getitem__):
-            opened = self._open.get(name)
-            if opened is None:
+            if (opened := self._open.get(name)) is None:
                 continue
             if self.groups[name] is GroupStatus.PREPARING:
                 yield from self._judge_prepare(name, opened)
@@ -372,12 +392,13 @@ class Rollout:
 
     def _judge_prepare(self, name: GroupName, opened: OpenGroup) -> Iterator[Fact]:
         """Judge the preparation over all members; early only if no outstanding outcome can change the result."""
-        early = self.mode.deploy_as_prepared and bool(opened.to_deploy)
+        early = self.mode.deploy_as_prepared and bool(opened.prepared)
         if opened.not_started and not early:
             return
         missed = self._shortfalls(name, opened.prepared + opened.prepared_in_queue + opened.succeeded)
         if not missed:
             self.groups[name] = GroupStatus.DEPLOYING
+            self._share(name)
             yield GroupChanged(name, GroupStatus.DEPLOYING)
         elif not opened.not_started:
             yield from self._fail(name, Reason.PREPARE, "; ".join(map(str, missed)), missed)
@@ -402,13 +423,7 @@ class Rollout:
                     heapq.heappush(self._ready, self._rank[child])
         return GroupChanged(name, GroupStatus.SUCCESS)
 
-    def _fail(
-        self,
-        name: GroupName,
-        reason: Reason,
-        detail: str,
-        missed: tuple[Shortfall, ...] = (),
-    ) -> Iterable[Fact]:
+    def _fail(self, name: GroupName, reason: Reason, detail: str, missed: tuple[Shortfall, ...] = ()) -> Iterable[Fact]:
         """Fail the group and, because of it, all its descendants; each group is visited once."""
         self._end(name, GroupStatus.FAILED)
         self.reasons[name] = reason
@@ -429,3 +444,4 @@ class Rollout:
         self.groups[name] = status
         del self._open[name]
         self._can_send.discard(name)
+        self._share(name)

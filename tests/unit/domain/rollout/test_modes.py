@@ -70,6 +70,32 @@ def test_a_node_of_two_running_groups_is_sent_by_the_first_and_awaited_by_the_ot
     assert begin(subject) == [move("a", DEPLOY, "n1"), move("b", DEPLOY, "n2")]
 
 
+def test_a_node_is_not_deployed_by_a_later_group_while_an_earlier_one_prepares() -> None:
+    # n1 fails in deploy: were g3 to send it now, g0 would miss its criteria in prepare and leave n3 prepared.
+    mode = Mode(max_parallel_groups=2, max_nodes_in_flight=2, deploy_as_prepared=True)
+    g0 = (group("g0", critical=True, percent=99), "n1 n2 n3")
+    subject = rollout(mode, g0, (group("g1"), ""), (group("g3", after=["g1"]), "n1 n2 n3"))
+    moves = begin(subject)
+    while subject.running:
+        first = subject.running[0]
+        fails = {NodeName("n1")} if first.phase is DEPLOY else set()
+        subject.finish(first, Outcome(frozenset(first.nodes) - fails))
+        moves += begin(subject)
+
+    assert [(one.group, one.phase, one.nodes) for one in moves if one.nodes] == [
+        ("g0", PREPARE, ("n1", "n2")),
+        ("g0", PREPARE, ("n3",)),
+        ("g0", DEPLOY, ("n1", "n2")),
+        ("g0", DEPLOY, ("n3",)),
+    ]
+    assert [subject.nodes[node] for node in names("n1 n2 n3")] == [
+        NodeStatus.FAILURE,
+        NodeStatus.SUCCESS,
+        NodeStatus.SUCCESS,
+    ]
+    assert subject.reasons == {GroupName("g0"): Reason.DEPLOY}
+
+
 def test_a_group_whose_nodes_are_all_away_for_others_is_judged_when_they_are_back() -> None:
     subject = rollout(Mode(max_parallel_groups=2), (group("a"), "n1"), (group("b", minimum=1), "n1"))
     assert begin(subject) == [move("a", PREPARE, "n1"), move("b", PREPARE)]
