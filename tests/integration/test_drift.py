@@ -310,4 +310,4 @@ def test_our_own_work_is_no_drift_and_a_peer_that_does_not_answer_is_named(site:
     site.world.peer.play([{"action": "error"}])
     found = site.drift()
     assert [one.system for one in found.unanswered] == ["MAAS"]
-    assert found.differences == {"Kubernetes": []}
+    assert found.differences == {"design": [], "Kubernetes": []}

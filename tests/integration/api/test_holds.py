@@ -13,9 +13,9 @@ from shipyard_api.api.mount import Mount
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.holds import OVERRIDDEN
-from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
-from shipyard_api.domain.task_graph.layers import Layer, ReleaseId
+from shipyard_api.domain.task_graph.layers import SITE, Layer, ReleaseId
 from shipyard_api.storage import tables as t
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.factories import group_entry, strategy_document
@@ -149,6 +149,9 @@ def test_actions_that_touch_no_held_node_are_created(site: Site, engine: sa.Engi
         release = tx.software.release(ReleaseId(1))
         assert release
         tx.software.save_release(replace(release, layer=Layer((group("web"), task("one", groups=["web"])))))
+        tx.software.add_nodes(SITE, map(NodeName, ("n1", "n2")))
+        for node in tx.software.nodes(SITE):
+            tx.software.save_node(replace(node, roles=("web",)))
     update = {"name": "update_software", "parameters": {"nodes": "n1"}}
     assert site.admin.act(json.dumps(update)).status == falcon.HTTP_409
     created = site.admin.act('{"name": "update_software", "parameters": {"nodes": "n2"}}').json["id"]
