@@ -9,6 +9,7 @@ import falcon
 from shipyard_api.api.airship.action_nodes import group_entity, phase_entity
 from shipyard_api.api.airship.action_views import summary_entity, verdict
 from shipyard_api.api.airship.rendered_actions import RenderedActions
+from shipyard_api.api.airship.way_back import way_back
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.entity_tags import holds
 from shipyard_api.api.http.threads import threaded
@@ -74,6 +75,7 @@ def _positions(names: Sequence[str]) -> dict[str, int]:
 def _entity(found: Overview) -> dict[str, Any]:
     return {
         "action": {**summary_entity(found.action), "verdict": verdict(found.action.state)},
+        "way_back": way_back(found.action, found.failed),
         "groups": [_group(one) for one in found.groups],
         "nodes": {"total": len(found.letters), "letters": found.letters},
     }

@@ -7,6 +7,7 @@ import falcon
 
 from shipyard_api.api.airship.action_nodes import group_entity, node_entity, phase_entity
 from shipyard_api.api.airship.action_views import summary_entity
+from shipyard_api.api.airship.way_back import way_back
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.findings import Finding
@@ -34,11 +35,16 @@ class Report:
             "verdict": report.verdict,
             "seconds": report.seconds,
             "failed_steps": [{"id": step, "detail": why} for step, why in report.failed_steps.items()],
+            "way_back": way_back(report.action, _failed(report)),
             "totals": _totals(report),
             "findings": [_finding(finding) for finding in report.findings],
             "groups": [_group(group) for group in report.groups],
             "nodes": _nodes(report),
         }
+
+
+def _failed(report: report_action.Report) -> list[str]:
+    return [one.node.name for one in report.nodes if one.node.status is NodeStatus.FAILURE]
 
 
 def _totals(report: report_action.Report) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from shipyard_api.cli.commands.syntax import LATEST, ItemGroup, check_action_id,
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import action_tables, answers, node_tables
 from shipyard_api.cli.output.printout import TextTable
-from shipyard_api.cli.output.shapes import parse_object
+from shipyard_api.cli.output.shapes import JsonObject, parse_object
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api
@@ -53,13 +53,21 @@ def action(options: GlobalOptions, /, action_id: str) -> None:
 
     def with_causes(api: "Api") -> answers.Answer:
         answer = api.get(path)
-        if options.form == "cli" and answer.status == 200 and parse_object(answer.text).get("dag_status") == "failed":
+        if options.form == "cli" and answer.status == 200 and _has_failures(api, path, parse_object(answer.text)):
             report = api.get(f"{path}/report")
             # A server of upstream has no reports.
             causes.extend(node_tables.causes(report.text) if report.status == 200 else [])
         return answer
 
     show(options, with_causes, expected=200, cli=lambda text: action_tables.action(text, causes))
+
+
+def _has_failures(api: "Api", path: str, action: JsonObject) -> bool:
+    """Return whether something failed in an action: a success may tolerate nodes that did, as its overview shows."""
+    if action.get("dag_status") != "success":
+        return action.get("dag_status") == "failed"
+    overview = api.get(f"{path}/overview")
+    return overview.status == 200 and bool(parse_object(overview.text).get("way_back"))
 
 
 @click.command(

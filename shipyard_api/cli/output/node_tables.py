@@ -131,6 +131,7 @@ def report(text: str) -> Printout:
         *([table(steps, _STEP, gap=4)] if steps else []),
         table(_groups(found), _GROUP, gap=4),
         table(_failed_nodes(found), _NODE, gap=4),
+        *([table(ways, _WAY_BACK, gap=4)] if (ways := _ways_back(found)) else []),
     ]
     if findings:
         parts.append(table(findings, ("Level", "Finding", "Message"), gap=4))
@@ -143,16 +144,22 @@ def groups(text: str) -> Printout:
 
 
 def causes(text: str) -> Sequence[TextTable]:
-    """Return the tables of a report that say why an action failed: its failed steps, groups and nodes."""
+    """Return the tables of a report that say why an action failed, and the commands that go on from there."""
     found = parse_object(text)
     failed = [row for row in _groups(found) if row[2] == "failed"]
-    tables = ((_failed_steps(found), _STEP), (failed, _GROUP), (_failed_nodes(found), _NODE))
+    tables = (
+        (_failed_steps(found), _STEP),
+        (failed, _GROUP),
+        (_failed_nodes(found), _NODE),
+        (_ways_back(found), _WAY_BACK),
+    )
     return [table(rows, headers, gap=4) for rows, headers in tables if rows]
 
 
 _STEP = ("Failed Step", "Why")
 _GROUP = ("Group", "Critical", "Status", "Success", "Prepare", "Deploy", "Why")
 _NODE = ("Failed Node", "Group", "Why", "Look At")
+_WAY_BACK = ("Next Command", "When")
 
 
 def _groups(found: JsonObject) -> list[tuple[object, ...]]:
@@ -175,6 +182,10 @@ def _failed_nodes(found: JsonObject) -> list[tuple[object, ...]]:
         for one in _objects(found, "nodes")
         if one.get("status") == "failure"
     ]
+
+
+def _ways_back(found: JsonObject) -> list[tuple[object, ...]]:
+    return [(one.get("command"), one.get("when")) for one in objects_at(found, "way_back")]
 
 
 def _failed_steps(found: JsonObject) -> list[tuple[object, ...]]:

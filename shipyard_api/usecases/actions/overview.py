@@ -43,12 +43,13 @@ _OF_STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """An action at a glance. ``letters``: of its nodes, in order of name."""
+    """An action at a glance. ``letters``: of its nodes, in order of name; ``failed``: those that failed."""
 
     version: str
     action: ActionRecord
     groups: Sequence[ListedGroup]
     letters: str
+    failed: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,8 @@ def _overview(tx: Transaction, action: str) -> Overview:
         ListedGroup(group, needed(criteria.get(group.name, SuccessCriteria()), sum(group.nodes.values())))
         for group in groups
     ]
-    return Overview(version, record, listed, letters(nodes, groups))
+    failed = [node.name for node in nodes if node.status is NodeStatus.FAILURE]
+    return Overview(version, record, listed, letters(nodes, groups), failed)
 
 
 def _action_with_nodes(tx: Transaction, action: str) -> tuple[ActionRecord, Sequence[NodeLine]]:

@@ -102,6 +102,7 @@ def test_an_action_that_was_not_looked_at_yet(site: Site) -> None:
         "verdict": None,
         "seconds": None,
         "failed_steps": [],
+        "way_back": [],
         "totals": {"groups": groups, "nodes": nodes},
         "findings": [],
         "groups": [],

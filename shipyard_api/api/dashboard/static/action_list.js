@@ -31,7 +31,7 @@ function matches(action, text) {
 
 /** Where an action failed: its first failed step; of one that runs, how many of its steps have ended. */
 function result({ dag_status: status, steps = [] }) {
-  if (status === "failed") return steps.filter((one) => one.state === "failed").at(-1)?.id.split(".").at(-1) || "";
+  if (status === "failed") return steps.filter((one) => one.state === "failed").at(-1)?.id.replace(/^[^.]*\./, "") || "";
   if (status !== "running") return "";
   return `step ${steps.filter((one) => ["success", "failed", "skipped"].includes(one.state)).length + 1} of ${steps.length}`;
 }

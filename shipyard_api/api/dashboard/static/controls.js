@@ -16,8 +16,8 @@ const VERBS = {
   retry: { word: "Retry", title: "Retry this action?" },
 };
 
-function possible(action) {
-  if (action.dag_status === "success") return [];
+function possible({ action, way_back: ways }) {
+  if (action.dag_status === "success") return ways?.length ? ["retry"] : [];
   if (action.dag_status === "failed") return ["retry"];
   return action.dag_status === "paused" ? ["unpause", "stop"] : ["pause", "stop"];
 }
@@ -25,7 +25,7 @@ function possible(action) {
 export function Controls({ overview }) {
   const [verb, choose] = useState(null);
   const { action } = overview;
-  const verbs = possible(action);
+  const verbs = possible(overview);
   if (!verbs.length) return null;
   if (!may("invoke_action_control")) return html`<p class="muted">Your roles may only look.</p>`;
   return html`<div class="controls">

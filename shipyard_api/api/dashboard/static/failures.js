@@ -32,7 +32,7 @@ export function Failures({ overview, failures }) {
   const found = roots(overview.groups);
   const shown = new Set();
   const elsewhere = failures.filter((node) => !found.some(({ root }) => root.name === node.group));
-  if (!found.length && !failures.length) return null;
+  if (!found.length && !failures.length && !overview.way_back?.length) return null;
   found.sort((one, other) => other.root.critical - one.root.critical);
   return html`<section class="failures" aria-labelledby="failures-title">
     <h2 id="failures-title">What failed</h2>
@@ -41,8 +41,16 @@ export function Failures({ overview, failures }) {
     ${elsewhere.length > 0 && html`<div class="failure tolerated">
       <h3>${count(elsewhere.length, "failed node")} that the criteria tolerate</h3>
       <${NodeList} nodes=${elsewhere} withGroup /></div>`}
+    <${WayBack} ways=${overview.way_back} />
     <${StepLogs} overview=${overview} />
   </section>`;
+}
+
+/** The next commands for what failed. */
+function WayBack({ ways }) {
+  if (!ways?.length) return null;
+  return html`<div class="failure"><h3>What to do next</h3>
+    <ul class="nodes">${ways.map((one) => html`<li key=${one.command}><code>${one.command}</code> <span class="muted">${one.when}</span></li>`)}</ul></div>`;
 }
 
 /** The logs of the failed steps of an action that has failed. */

@@ -25,6 +25,7 @@ def test_describe(api, run, words, path):
 def test_a_failed_action_says_why_in_words(api, run):
     note = samples.NOTE | {"note_val": "Stage.NOT_STARTED: n2; Stage.FAILED: n1"}
     report = {
+        "way_back": [{"command": f"shipyard retry {ID}", "when": "when the cause is repaired"}],
         "failed_steps": [{"id": "drydock_build.verify_site", "detail": "MAAS does not answer"}],
         "groups": [],
         "nodes": [{"name": "n1", "status": "failure", "group": "g", "reason": "deploy", "detail": "no root device"}],
@@ -35,6 +36,13 @@ def test_a_failed_action_says_why_in_words(api, run):
     assert "drydock_build.verify_site    MAAS does not answer" in found
     assert "node/n1        g        deploy: no root device" in found
     assert any(line.endswith("not started: n2; failed: n1") for line in found)
+    assert f"shipyard retry {ID}    when the cause is repaired" in found
+
+    api.replies[f"GET /actions/{ID}"] = Reply(200, samples.action("Complete"))
+    tolerated = {way: Reply(200, {"way_back": way_back}) for way, way_back in (("no", []), ("yes", report["way_back"]))}
+    for failures, shown in (("no", False), ("yes", True)):
+        api.replies[f"GET /actions/{ID}/overview"] = tolerated[failures]
+        assert ("no root device" in run("describe", "action", ID).stdout) is shown
 
 
 def test_the_log_of_an_action_is_that_of_its_steps_in_order_of_time(api, run):

@@ -1,0 +1,52 @@
+"""The way back of an ended action in which something failed: the next commands, as report, page and CLI show them."""
+
+import json
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from shipyard_api.domain.actions import CHECKS, DEPLOYING, ENDED, LISTED, ActionName, RunState
+from shipyard_api.node_sets import fold
+from shipyard_api.ports.state.actions import ActionRecord
+
+_REPAIRED = "when the cause is repaired; it keeps the nodes that are deployed"
+_REPEATED = "when the cause is repaired"
+_CORRECTED = "to use a design that was corrected and committed since"
+_AGAIN = "if a retry fails the same way; it drains and erases these servers, then deploys them again"
+_AGAIN_PRESERVED = (
+    "if a retry fails the same way; it drains these servers, then deploys them again as this action would"
+)
+
+
+def way_back(action: ActionRecord, failed: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the next commands, the usual one first; none unless something failed. ``failed``: the nodes that did."""
+    if action.state not in ENDED or (action.state is RunState.SUCCESS and not failed):
+        return []
+    if action.name not in LISTED:
+        return []
+    found = [(f"shipyard retry {action.id}", _REPAIRED if failed else _REPEATED)]
+    of_site = CHECKS[action.name].commits
+    if failed and action.name in DEPLOYING:
+        again = _redeploy(action, failed)
+        found.append((again, _AGAIN if of_site else _AGAIN_PRESERVED))
+    elif of_site:
+        found.append((f"shipyard create action {action.name.value}", _CORRECTED))
+    return [{"command": command, "when": when} for command, when in found]
+
+
+def _redeploy(action: ActionRecord, failed: Sequence[str]) -> str:
+    """Return the redeployment of these servers.
+
+    Only a whole-site action tags its revision, so ``last-site-action`` is that one. A targeted action keeps its own
+    parameters: without them, data disks that it preserves would be erased.
+    """
+    own = {"target-revision": "last-site-action"} if CHECKS[action.name].commits else action.parameters
+    parameters = {**own, "target_nodes": fold(failed)}
+    written = (f"--param={shlex.quote(f'{name}={_text(value)}')}" for name, value in parameters.items())
+    return " ".join(["shipyard create action", ActionName.REDEPLOY_SERVER.value, *written])
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return ",".join(value)
+    return value if isinstance(value, str) else json.dumps(value)

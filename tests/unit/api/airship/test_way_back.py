@@ -1,0 +1,50 @@
+"""The next commands that report, page and ``describe action`` show for an action in which something failed."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from shipyard_api.api.airship.way_back import way_back
+from shipyard_api.domain.actions import ActionId, ActionName, RunState
+from shipyard_api.ports.state.actions import ActionRecord
+
+ID = "01M7XV7VKPMDHXJVA7WMC7P6XP"
+RETRY = f"shipyard retry {ID}"
+REDEPLOY = "shipyard create action redeploy_server"
+OF_SITE = f"{REDEPLOY} --param=target-revision=last-site-action"
+
+ROWS: dict[str, tuple[str, str, dict[str, Any], list[str], list[str]]] = {
+    "nothing failed": ("deploy_site", "success", {}, [], []),
+    "not ended": ("deploy_site", "running", {}, ["n1"], []),
+    "no node was touched": ("deploy_site", "failed", {}, [], [RETRY, "shipyard create action deploy_site"]),
+    "one node": ("deploy_site", "failed", {"a": "b"}, ["n1"], [RETRY, f"{OF_SITE} --param=target_nodes=n1"]),
+    "two nodes": ("update_site", "failed", {}, ["n1", "n2"], [RETRY, f"{OF_SITE} --param='target_nodes=n[1-2]'"]),
+    "tolerated": ("deploy_site", "success", {}, ["n1"], [RETRY, f"{OF_SITE} --param=target_nodes=n1"]),
+    "the second of two servers, whose disks are preserved": (
+        "redeploy_server",
+        "failed",
+        {"target_nodes": "n1,n2", "preserve-local-storage": True, "target-revision": "committed"},
+        ["n2"],
+        [
+            RETRY,
+            f"{REDEPLOY} --param=target_nodes=n2 --param=preserve-local-storage=true --param=target-revision=committed",
+        ],
+    ),
+    "nothing is deployed": ("remove_server", "failed", {"target_nodes": "n1"}, ["n1"], [RETRY]),
+    "no retry": ("node_operation", "failed", {}, [], []),
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_what_failed_has_a_way_back(row: str) -> None:
+    name, state, parameters, failed, commands = ROWS[row]
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    action = ActionRecord(
+        ActionId(ID), ActionName(name), parameters, "ann", "", None, None, RunState(state), now, now, now, 1
+    )
+
+    found = way_back(action, failed)
+
+    assert [one["command"] for one in found] == commands
+    assert all(one["when"] for one in found)
