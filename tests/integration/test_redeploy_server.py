@@ -131,7 +131,7 @@ def test_a_budget_that_never_gives_way_is_named_within_a_second(worlds: Worlds) 
     (waits,) = world.facts("teardown_waits")
     assert world.clock.now() == begun
     assert waits.reasons == (
-        "default/db: budget default/db allows no disruption at all (it wants 1 healthy pods of 1, and 1 are): "
+        "default/db: budget default/db allows no disruption at all (healthy pods: 1, needed: 1, expected: 1): "
         "this will not end by itself",
     )
 

@@ -168,11 +168,20 @@ def _judge(pod: Pod, budgets: list[Budget], used: Counter[str], losses: tuple[Lo
         # One that is not ready takes nothing away for long: the disruption controller counts healthy pods only.
         used[str(budget)] += pod.ready
         return PlannedPod(pod, PodClass.EVICTABLE, losses)
-    numbers = f"it wants {budget.desired} healthy pods of {budget.expected}, and {budget.current} are"
+    numbers = f"healthy pods: {budget.current}, needed: {budget.desired}, expected: {budget.expected}"
     if budget.never_allows and not budget.allowed:
         why = f"budget {budget} allows no disruption at all ({numbers}): this will not end by itself"
         return PlannedPod(pod, PodClass.BLOCKED_FOREVER, losses, names, why)
-    return PlannedPod(pod, PodClass.BLOCKED_NOW, losses, names, f"budget {budget} forbids it now ({numbers})")
+    return PlannedPod(pod, PodClass.BLOCKED_NOW, losses, names, f"budget {budget} {_why_now(budget)} ({numbers})")
+
+
+def _why_now(budget: Budget) -> str:
+    """Return why it blocks a pod for the moment; only the last case follows from its numbers."""
+    if not budget.current_status:
+        return "has changed, and Kubernetes has yet to count its pods again"
+    if budget.allowed:
+        return f"allows {budget.allowed} more now, which other pods of this node take first"
+    return "allows no disruption now"
 
 
 def _losses(pod: Pod, daemons: Collection[tuple[str, str]]) -> tuple[Loss, ...]:

@@ -105,8 +105,8 @@ SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
     ),
     "a teardown waits": (
         "teardown_waits",
-        {"node": "n1", "operation": "drain", "reasons": ["a/b: budget a/x forbids it now"]},
-        TeardownWaits(N1, Operation.DRAIN, ("a/b: budget a/x forbids it now",)),
+        {"node": "n1", "operation": "drain", "reasons": ["a/b: budget a/x allows no disruption now"]},
+        TeardownWaits(N1, Operation.DRAIN, ("a/b: budget a/x allows no disruption now",)),
     ),
     "pods are evicted": (
         "pods_evicted",

@@ -1,6 +1,7 @@
 """The class of every pod (contract: promenade, 4.1; product, 6)."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -139,13 +140,27 @@ def test_a_blocked_pod_names_its_budgets_its_numbers_and_whether_waiting_helps()
         for budgets in ((budget(current=1),), (budget(desired=2),), (budget("b"), budget("a")))
     )
 
-    assert now.why == "budget default/web forbids it now (it wants 1 healthy pods of 2, and 1 are)"
+    assert now.why == "budget default/web allows no disruption now (healthy pods: 1, needed: 1, expected: 2)"
     assert forever.why == (
-        "budget default/web allows no disruption at all (it wants 2 healthy pods of 2, and 2 are): "
+        "budget default/web allows no disruption at all (healthy pods: 2, needed: 2, expected: 2): "
         "this will not end by itself"
     )
     assert two.budgets == ("default/a", "default/b")
     assert two.why.endswith("this will not end by itself")
+
+
+def test_a_budget_with_more_healthy_pods_than_it_needs_says_why_it_blocks() -> None:
+    changed = plan(pod(), budgets=(replace(budget(allowed=1), current_status=False),)).pods[0]
+    *_, last = plan(pod("a"), pod("b"), budgets=(budget(allowed=1, desired=9, current=10, expected=11),)).pods
+
+    assert changed.why == (
+        "budget default/web has changed, and Kubernetes has yet to count its pods again "
+        "(healthy pods: 2, needed: 1, expected: 2)"
+    )
+    assert last.why == (
+        "budget default/web allows 1 more now, which other pods of this node take first "
+        "(healthy pods: 10, needed: 9, expected: 11)"
+    )
 
 
 # --- Order ------------------------------------------------------------------------------------------------------------
