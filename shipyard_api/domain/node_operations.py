@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, LabelsCleared, PodsEvicted, TeardownChanged
@@ -133,8 +132,7 @@ def read_limits(
             faults.append(f"{name} is {_quoted(values[0])}: write a whole number of seconds above 0.")
         else:
             sent[name] = seconds
-    values_of = {field: sent[name] for name, field in known.items() if name in sent}
-    limits = TeardownLimits(**{**_fields(usual), **values_of})
+    limits = usual.with_values({field: sent[name] for name, field in known.items() if name in sent})
     if not faults and Operation.DRAIN in operation.operations and limits.drain_grace_period >= limits.drain:
         timeout, grace = list(known)[:2]
         usual_one = "" if {timeout, grace} <= sent.keys() else " (the usual one counts where it is not given)"
@@ -216,7 +214,3 @@ def _whole(written: str) -> int | None:
 
 def _quoted(written: str) -> str:
     return repr(written if len(written) <= _QUOTED else f"{written[:_QUOTED]}…")
-
-
-def _fields(limits: TeardownLimits) -> dict[str, Any]:
-    return {**limits.to_json(), "on_blocked": limits.on_blocked}

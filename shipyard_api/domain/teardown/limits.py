@@ -68,8 +68,19 @@ class TeardownLimits:
             else:
                 message = f"{ON_BLOCKED} is {str(written[ON_BLOCKED])[:60]!r}: write one of {', '.join(words)}."
                 faults.append(error("OnBlockedUnknown", message))
-        changed = replace(self, **values)
+        changed = self.with_values(values)
         return changed, (*faults, *changed.check())
+
+    def with_values(self, values: Mapping[str, Any]) -> Self:
+        """Return the limits with these fields. A drain too short for a grace period that is not given halves it.
+
+        Half the drain is the proportion of the defaults: pods that use all of their grace still leave in time.
+        """
+        changed = replace(self, **values)
+        is_short = 1 < changed.drain <= changed.drain_grace_period
+        if is_short and "drain" in values and "drain_grace_period" not in values:
+            return replace(changed, drain_grace_period=changed.drain // 2)
+        return changed
 
     def scaled(self, factor: float, chosen: Collection[str] = ()) -> Self:
         """Return the limits for a simulated site where a second lasts ``factor`` seconds; at least one each.

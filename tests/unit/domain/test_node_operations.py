@@ -4,8 +4,9 @@ import pytest
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, LabelsCleared, PodsEvicted, TeardownChanged
-from shipyard_api.domain.node_operations import NodeOperation, Reason, ended
+from shipyard_api.domain.node_operations import NodeOperation, Reason, ended, read_limits
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import UNKNOWN_NODE, Operation, Outcome
 
 N1 = NodeName("n1")
@@ -13,6 +14,15 @@ N1 = NodeName("n1")
 
 def changed(operation: Operation, outcome: Outcome, message: str = "") -> TeardownChanged:
     return TeardownChanged(N1, operation, outcome, message)
+
+
+@pytest.mark.parametrize(
+    ("operation", "timeout"), [(NodeOperation.DRAIN, "timeout"), (NodeOperation.DECOMMISSION, "drain-node-timeout")]
+)
+def test_a_timeout_below_the_usual_grace_period_lowers_it(operation: NodeOperation, timeout: str) -> None:
+    sent, limits, faults = read_limits(operation, {timeout: ["60"]}, TeardownLimits())
+
+    assert (sent, limits, faults) == ({timeout: 60}, TeardownLimits(drain=60, drain_grace_period=30), ())
 
 
 FAILED = {
