@@ -169,7 +169,10 @@ def _targets(given: Mapping[str, Any]) -> tuple[NodeName, ...]:
         return parse_targets(given.get(TARGET_NODES))
     if TARGET_NODES in given:
         raise _refused(SERVER_NAME, f"give either {SERVER_NAME} or {TARGET_NODES}")
-    return parse_targets([given[SERVER_NAME]])
+    name = given[SERVER_NAME]
+    if isinstance(name, str) and "," in name:
+        raise _refused(SERVER_NAME, f"it names one server, not {_shown(name)}; {TARGET_NODES} names several")
+    return parse_targets([name])
 
 
 def _target_revision(given: Mapping[str, Any]) -> TargetRevision:

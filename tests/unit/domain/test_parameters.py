@@ -91,6 +91,16 @@ def test_a_targeted_action_without_targets_is_refused(name: ActionName, written:
         parse_parameters(name, written)
 
 
+@pytest.mark.parametrize("name", [REDEPLOY, ActionName.REMOVE_SERVER])
+def test_the_name_of_one_server_is_not_a_list_of_servers(name: ActionName) -> None:
+    with pytest.raises(InvalidParameters) as caught:
+        parse_parameters(name, {"server-name": "c1,c2"})
+
+    assert caught.value.findings[0].message == (
+        "The parameter server-name is wrong: it names one server, not 'c1,c2'; target_nodes names several."
+    )
+
+
 def test_two_ways_to_name_the_targets_at_once_are_refused() -> None:
     with pytest.raises(InvalidParameters, match="give either server-name or target_nodes"):
         parse_parameters(REDEPLOY, {"server-name": "n1", "target_nodes": "n1"})
