@@ -122,7 +122,9 @@ class EtcdHealthStatuses:
 
 def _query(req: falcon.Request) -> Mapping[str, Sequence[str]]:
     """Return every value of every parameter, but for the one that all addresses take."""
-    return {name: req.get_param_as_list(name) or [] for name in req.params if name != "verbosity"}
+    # Unlike elsewhere, an empty value is kept, and refused: it is no request for the default.
+    given = falcon.uri.parse_query_string(req.query_string, keep_blank=True)
+    return {name: value if isinstance(value, list) else [value] for name, value in given.items() if name != "verbosity"}
 
 
 def _answer(req: falcon.Request, resp: falcon.Response, end: OperationEnded) -> None:
