@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from shipyard_api.adapters.ssh import payload
-from shipyard_api.adapters.ssh.report import ReportError, parse, result
+from shipyard_api.adapters.ssh.report import NO_SPACE, ReportError, parse, result
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import ENDED_REMOTE, RemoteFile, RemoteResult, RemoteState, RemoteTask
 from tests.sshd import end_processes
@@ -34,6 +34,7 @@ class Node:
         self.tasks = directory / "tasks"
         self.marks = directory / "marks"
         self.task = RemoteTask(f"echo mark >>'{self.marks}'", timeout=30)
+        self.inside: tuple[str, ...] = ()
 
     @property
     def state(self) -> Path:
@@ -64,22 +65,25 @@ class Node:
         return len(self.marks.read_text().splitlines()) if self.marks.exists() else 0
 
     def _call(self, call: tuple[str, bytes], task: RemoteTask, script: str) -> RemoteResult | None:
+        done = self.ssh(call, script)
+        with suppress(ReportError):
+            return result(parse(done.stdout), task) if done.returncode == 0 else None
+        return None
+
+    def ssh(self, call: tuple[str, bytes], script: str = SCRIPT) -> "subprocess.CompletedProcess[bytes]":
         command, data = call
         text = script.encode()
         command = command.replace("/bin/sh", self.shell).replace(
             f"head -c {len(payload.SCRIPT)}", f"head -c {len(text)}"
         )
-        done = subprocess.run(
-            ["/bin/sh", "-c", command],
+        return subprocess.run(
+            [*self.inside, "/bin/sh", "-c", command],
             input=text + data.removeprefix(payload.SCRIPT),
             capture_output=True,
             check=False,
             env=self._environment(),
             start_new_session=True,
         )
-        with suppress(ReportError):
-            return result(parse(done.stdout), task) if done.returncode == 0 else None
-        return None
 
     def _environment(self) -> Mapping[str, str]:
         return {
@@ -99,6 +103,53 @@ def _nothing_is_left(tmp_path: Path) -> Iterator[None]:
 @pytest.fixture
 def node(tmp_path: Path) -> Node:
     return Node(tmp_path)
+
+
+@pytest.fixture
+def small(node: Node) -> Iterator[Node]:
+    """A node with 256 KiB for its tasks: a file system of its own, in a namespace where we may mount one."""
+    node.tasks.mkdir()
+    mount = 'mount -t tmpfs -o size=256k tmpfs "$1" && echo ready && exec sleep 600'
+    command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, "sh", str(node.tasks)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as holder:
+        assert holder.stdout is not None
+        ready = holder.stdout.readline() == b"ready\n"
+        node.inside = ("nsenter", f"--target={holder.pid}", "--user", "--preserve-credentials", "--mount")
+        try:
+            if not ready:
+                pytest.skip("this machine lets nobody mount in a user namespace")
+            yield node
+        finally:
+            holder.kill()
+
+
+FILLING = {
+    "by its output": "yes | head -c 3000000",
+    "by its output, and it fails": "yes | head -c 3000000; exit 3",
+    "by others": "head -c 3000000 /dev/zero >'{tasks}/fill'; echo done",
+}
+
+
+@pytest.mark.parametrize("command", FILLING.values(), ids=FILLING)
+def test_a_task_whose_disk_fills_up_keeps_its_exit_status(small: Node, command: str) -> None:
+    task = RemoteTask(command.format(tasks=small.tasks), timeout=30)
+    small.start(task)
+    done = small.until_ended(task)
+    failed = command.endswith("3")
+    expected = (RemoteState.FAILED, 3) if failed else (RemoteState.SUCCESS, 0)
+    assert ((done.state, done.exit_status), done.attempts) == (expected, 1)
+    assert done.size > 0
+
+
+def test_a_task_is_not_started_without_space_and_the_directory_is_named(small: Node) -> None:
+    subprocess.run([*small.inside, "sh", "-c", 'head -c 3000000 /dev/zero >"$1/fill"', "sh", small.tasks], check=False)
+    refused = small.ssh(payload.start(M, small.task, 1000))
+    assert (refused.returncode, refused.stdout.decode()) == (NO_SPACE, f"{small.state}\n")
+    assert small.look().state is RemoteState.UNKNOWN
+
+    subprocess.run([*small.inside, "rm", f"{small.tasks}/fill"], check=True)
+    small.start()
+    assert small.until_ended().state is RemoteState.SUCCESS
 
 
 def killed_once_at_every_line() -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from shipyard_api.adapters.ssh import copies, payload, text
 from shipyard_api.adapters.ssh.connections import SYSTEM, Access, Connections, NodeError, NodeRefusal
-from shipyard_api.adapters.ssh.report import Report, ReportError, parse, result
+from shipyard_api.adapters.ssh.report import Report, ReportError, parse, refusal, result
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
@@ -85,9 +85,7 @@ class SshRemoteTasks:
         command, data = call
         answer = await self._connections.run(host, command, data, most=_ROOM + MOST_WINDOW + 2 * around)
         if answer.status:
-            raise NodeRefusal(
-                f"exit status {answer.status}: {text.detail(answer.stderr or answer.stdout) or 'no message'}"
-            )
+            raise NodeRefusal(refusal(host.name, answer.status, answer.stdout, answer.stderr))
         try:
             return parse(answer.stdout)
         except ReportError as error:

@@ -15,6 +15,10 @@ ENDS = {
 }
 
 
+NO_SPACE = 28
+"""The exit status of a call that found no space on the node; its output is the directory."""
+
+
 class ReportError(ValueError):
     """An answer that the supervisor does not give."""
 
@@ -42,6 +46,13 @@ class Report:
     def ended(self) -> bool:
         """Whether nothing will follow."""
         return self.fields["alive"] != ["yes"]
+
+
+def refusal(node: str, status: int, output: bytes, errors: bytes) -> str:
+    """Return why a call of the supervisor ended with an exit status that is not 0."""
+    if status == NO_SPACE and (directory := text.detail(output)):
+        return f"no space left on {node}:{directory}"
+    return f"exit status {status}: {text.detail(errors or output) or 'no message'}"
 
 
 def parse(answer: bytes) -> Report:

@@ -10,6 +10,7 @@
 # - Only who holds the claim runs anything. So `start` may be repeated and raced: without `run` nothing has begun, and
 #   a start that was cut off anywhere before is done again; with `run`, start only reports.
 # - `stop` claims the task itself if nobody has. Then no supervisor that is still on its way can.
+# - `work` holds the room of its records, so that a task that fills the disk, or runs while others do, is still told.
 # - A claim without `end` whose process is gone (killed, node restarted) is lost: it may have begun, so it never begins again.
 
 umask 077
@@ -20,6 +21,8 @@ head_kept=8192   # blocks of 512 bytes: 4 MiB
 tail_kept=65536  # bytes
 forgotten=28     # days after its end
 grace=50         # tenths of a second between TERM and KILL
+room=16384       # bytes for the claim and the attempts
+no_space=28      # exit status of a call that found no space; its output is the directory
 
 # Prints when a process started, in ticks since the boot; nothing if it is gone or a zombie.
 started() {
@@ -70,8 +73,28 @@ fail() {
     exit 1
 }
 
+# Whether files can be made in a directory, and nothing written to them.
+full() {
+    {
+        true >"$1/.room.$$" && ! head -c 4096 /dev/zero >"$1/.room.$$"
+        found=$?
+        rm -f "$1/.room.$$"
+    } 2>/dev/null
+    return "$found"
+}
+
+# Ends a call that cannot write to a directory.
+unwritten() {
+    if full "$1"; then
+        rm -rf "$dir/stage.$$"
+        echo "$1"
+        exit "$no_space"
+    fi
+    fail "cannot write to $1"
+}
+
 home() {
-    mkdir -p "$root" && chmod 700 "$root" && mkdir -p "$dir" || fail "cannot write to $root"
+    mkdir -p "$root" && chmod 700 "$root" && mkdir -p "$dir" || unwritten "$root"
 }
 
 forget() {
@@ -84,16 +107,20 @@ forget() {
 stage() {
     new=$dir/stage.$$
     rm -rf "$new"
-    mkdir "$new" && printf '%s\n' "$script" >"$new/supervisor" || fail "cannot write to $dir"
+    mkdir "$new" && printf '%s\n' "$script" >"$new/supervisor" || unwritten "$dir"
     for part; do
-        head -c "${part##*:}" >"$new/${part%%:*}" || fail "cannot write to $dir"
+        head -c "${part##*:}" >"$new/${part%%:*}" || unwritten "$dir"
         [ $(($(wc -c <"$new/${part%%:*}"))) -eq "${part##*:}" ] || {
             rm -rf "$new"
-            fail "the task did not arrive whole, or there is no room in $dir"
+            fail "the task did not arrive whole"
         }
     done
+    for part in end total; do
+        printf '%200s\n' '' >"$new/$part" || unwritten "$dir"
+    done
+    head -c "$room" /dev/zero >"$new/room" || unwritten "$dir"
     # If another start came first, this moves into its directory, where nobody reads it.
-    mv "$new" "$dir/work" || fail "cannot write to $dir"
+    mv "$new" "$dir/work" || unwritten "$dir"
 }
 
 launch() {
@@ -153,6 +180,7 @@ sizes() {
         [ "$last" -le $((total - first)) ] || last=$((total - first))
         [ "$last" -ge 0 ] || last=0
     fi
+    [ "$total" -ge "$first" ] || total=$first
 }
 
 kept() {
@@ -220,10 +248,10 @@ capture() {
         trap '' XFSZ
         ulimit -f "$head_kept"
         exec tee "$dir/head" 2>/dev/null
-    } | tee "$dir/rest" | wc -c >"$dir/total.new"
+    } | tee "$dir/rest" | wc -c 1<>"$dir/work/total"
     wait
     rm -f "$dir/rest"
-    mv "$dir/total.new" "$dir/total"
+    mv "$dir/work/total" "$dir/total"
 }
 
 # Interrupts the supervisor at the end of its time. TERM ends it with its sleep, at any moment.
@@ -247,6 +275,7 @@ run() {
     trap 'interrupt stopped' TERM
     trap 'interrupt timed_out' ALRM
     since=$(started $$)
+    rm -f "$dir/work/room"
     if ! claim supervisor "$(boot)" $$ "$since"; then
         [ ! -e "$dir/end" ] || rm -rf "$dir/work"
         return
@@ -284,7 +313,7 @@ run() {
         sleep 0.05
         waited=$((waited + 1))
     done
-    echo "$reason ${code:--} $attempts $began $(clock)" >"$dir/end.new" && mv "$dir/end.new" "$dir/end"
+    echo "$reason ${code:--} $attempts $began $(clock)" 1<>"$dir/work/end" && mv "$dir/work/end" "$dir/end"
     rm -rf "$dir/work"
 }
 
@@ -295,8 +324,10 @@ place() {
     if [ -d "$1" ]; then fail "$1 is a directory"; fi
     new=$(mktemp "$folder/.shipyard.XXXXXX") || exit 1
     cat "$2" >"$new" && chmod "$3" "$new" && mv -f -- "$new" "$1" || {
+        why="cannot write $1"
+        ! full "$folder" || why="no space left on $folder"
         rm -f "$new"
-        fail "cannot write $1"
+        fail "$why"
     }
 }
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shipyard_api.adapters.ssh.report import HEADER, ReportError, parse, result
+from shipyard_api.adapters.ssh.report import HEADER, ReportError, parse, refusal, result
 from shipyard_api.ports.remote_tasks import TAIL, RemoteResult, RemoteState, RemoteTask
 
 CLAIMED = {"run": "supervisor b1 77 900", "attempt": "2 10.50 78 901"}
@@ -183,3 +183,15 @@ def test_the_tail_has_a_limit_and_no_part_of_a_secret() -> None:
     assert running.tail.endswith("x *** y ***")  # more may follow
     short = result(parse(answer(b"and-more ok" + b"." * 20, **{**lines, "output": "999 0 999"}, alive="yes")), task)
     assert "more" not in short.tail
+
+
+@pytest.mark.parametrize(
+    ("status", "output", "errors", "expected"),
+    [
+        pytest.param(28, b"/tasks\n", b"head: write error\n", "no space left on n1:/tasks", id="full"),
+        pytest.param(1, b"", b"cannot write to /tasks\n", "exit status 1: cannot write to /tasks", id="not writable"),
+        pytest.param(28, b"", b"", "exit status 28: no message", id="of another program"),
+    ],
+)
+def test_why_a_call_was_refused(status: int, output: bytes, errors: bytes, expected: str) -> None:
+    assert refusal("n1", status, output, errors) == expected
