@@ -148,9 +148,10 @@ class Site:
         self.database = made.store._engine
         self.cleanup.callback(self.database.dispose)
         tokens = programs.tokens(load({"DATABASE_URL": url}))
-        _, token = tokens.create("tester", "admin")
+        self._tokens = tokens
         with patch.object(bootstrap, "parts", lambda _settings: self.made):
-            self.client = Client(bootstrap.api(settings), headers={"X-Auth-Token": token})
+            self._app = bootstrap.api(settings)
+        self.client = self.caller("tester")
         self.engine = Engine(
             self.store,
             bootstrap._definitions(self.made),
@@ -159,6 +160,11 @@ class Site:
             settle=SETTLE,
             worker="worker",
         )
+
+    def caller(self, name: str) -> Client:
+        """Return a client of the API with a token of its own."""
+        _, token = self._tokens.create(name, "admin")
+        return Client(self._app, headers={"X-Auth-Token": token})
 
     # What an operator does.
 
