@@ -9,14 +9,14 @@ from sqlalchemy.dialects.postgresql import ARRAY, distinct_on, insert
 
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.drift.sightings import LeftNode, SeenMember, Sighting
+from shipyard_api.domain.drift.sightings import LeftNode, SeenMember, Sighting, TakenDownNode
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.ports.state.sightings import Unsighted
 from shipyard_api.storage import sighting_tables as s
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.actions import SHOWN, action_record
-from shipyard_api.storage.worked_nodes import worked_on
+from shipyard_api.storage.worked_nodes import TORN_DOWN, removed, worked_on
 
 _ENDED = tuple(state.value for state in ENDED)
 _SITE = (ActionName.DEPLOY_SITE.value, ActionName.UPDATE_SITE.value)
@@ -38,14 +38,7 @@ class SqlSightings:
 
     def left(self, since: ActionId) -> Sequence[LeftNode]:
         """Return the nodes whose newest record is a success."""
-        held, seen, torn = t.action_nodes.c, s.node_sightings.c, t.node_teardowns.c
-        newest = (
-            sa.select(held.name, held.action_id, held.status, held.updated_at)
-            .where(held.action_id >= since, worked_on(held))
-            .ext(distinct_on(held.name))
-            .order_by(held.name, held.action_id.desc())
-            .subquery()
-        )
+        seen, torn, newest = s.node_sightings.c, t.node_teardowns.c, _newest(since)
         teardown = sa.exists().where(torn.node == newest.c.name, torn.at > newest.c.updated_at)
         query = (
             sa.select(newest, seen.machine, seen.installed, seen.member, teardown.label("torn_down"))
@@ -64,6 +57,20 @@ class SqlSightings:
                 else Sighting(row.machine, row.installed, SeenMember(**row.member) if row.member else None),
                 in_cluster=not row.torn_down,
             )
+            for row in self._connection.execute(query)
+        ]
+
+    def taken_down(self, since: ActionId) -> Sequence[TakenDownNode]:
+        """Return the nodes whose newest record is a teardown that ended without them."""
+        by, newest = t.actions.alias("by"), _newest(since)
+        query = (
+            sa.select(newest, by.c.name.label("action_name"))
+            .join_from(newest, by, by.c.id == newest.c.action_id)
+            .where(newest.c.reason == TORN_DOWN, by.c.state.in_(_ENDED), ~removed(newest.c))
+            .order_by(newest.c.name)
+        )
+        return [
+            TakenDownNode(NodeName(row.name), ActionId(row.action_id), ActionName(row.action_name), row.updated_at)
             for row in self._connection.execute(query)
         ]
 
@@ -138,3 +145,15 @@ class SqlSightings:
             .where(s.sighted_actions.c.action_id == sa.any_(sa.cast([*done], ARRAY(sa.Text))))
             .values(done_at=now)
         )
+
+
+def _newest(since: ActionId) -> sa.Subquery:
+    """Select the newest record of each node that this action or a later one worked on."""
+    held = t.action_nodes.c
+    return (
+        sa.select(held.name, held.action_id, held.status, held.reason, held.updated_at)
+        .where(held.action_id >= since, worked_on(held))
+        .ext(distinct_on(held.name))
+        .order_by(held.name, held.action_id.desc())
+        .subquery()
+    )

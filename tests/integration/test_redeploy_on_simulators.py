@@ -7,8 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from shipyard_api.domain.actions import ActionName, RunState
+from shipyard_api.adapters.kubernetes.access import Address
+from shipyard_api.adapters.kubernetes.client import KubernetesClient
+from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
+from shipyard_api.domain.actions import ActionName, Control, RunState
+from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import InvalidParameters, NothingRelabels
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.drift.find import FindDrift, Since
 from tests.redeploy_world import RedeployWorld
 from tests.simulated_peers import PEERS
 from tests.world import SETTLE, KilledError
@@ -182,6 +188,37 @@ def test_an_api_server_that_restarts_in_a_drain_is_waited_for_and_is_shown(world
     assert world.story() == story("drydock")
     assert "answered 403" in shown[0]
     assert "it may be restarting" in shown[0]
+
+
+@pytest.mark.parametrize("world", ["ironic"], indirect=True)
+def test_a_server_that_a_stopped_redeploy_leaves_cordoned_is_drift_until_a_retry(world: RedeployWorld) -> None:
+    world.create(REDEPLOY, target_nodes="n1")
+    stopped = world.action
+
+    def shown() -> list[tuple[str, str, str]]:
+        rendered = RenderedDesigns(world.designs())
+        client = KubernetesClient(Address(world.apiserver.url), first_pause=0.0)
+        world.running.callback(client.close)
+        machines = lambda revision: rendered.inventory(Revision(revision))  # noqa: E731  # as in the wiring
+        drift = FindDrift(world.store(), world.provisioner, KubernetesCluster(client), machines)
+        rows = drift(Since.SUCCESSFUL_SITE_ACTION).differences
+        return [(one.node, one.kind.value, one.seen) for one in rows["Kubernetes"]]
+
+    assert shown() == []
+
+    def stop() -> None:
+        if "cordoned n1" in world.story():
+            with world.store().begin() as tx:
+                tx.actions.control(stopped, Control.STOP, "tester")
+
+    world.run(world.worker(), stop)
+    assert world.state() is RunState.FAILED, world.told()
+    why = f"cordoned by redeploy_server {stopped}, and not brought back: shipyard retry {stopped}"
+    assert shown() == [("n1", "cordoned", why)]
+    assert world.newest("n1") == "failure"
+    world.retry()
+    world.run(world.worker())
+    assert (world.state(), shown()) == (RunState.SUCCESS, [])
 
 
 @pytest.mark.crash

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from shipyard_api.domain.drift.sightings import LeftNode, MachineState, SeenMachine, SeenMember
+from shipyard_api.domain.actions import LISTED
+from shipyard_api.domain.drift.sightings import LeftNode, MachineState, SeenMachine, SeenMember, TakenDownNode
 from shipyard_api.domain.nodes import NodeName
 
 
@@ -71,6 +72,21 @@ def of_members(
     ]
 
 
+def of_teardowns(
+    taken: Iterable[TakenDownNode], seen: Mapping[NodeName, SeenMember], *, cordoned_by_us: Collection[NodeName]
+) -> Sequence[Difference]:
+    """Return the nodes that a teardown left out of service in the cluster, in order of node, each with its way back.
+
+    ``cordoned_by_us``: nodes that may be cordoned.
+    """
+    return [
+        Difference(node.name, *found, node.since)
+        for node in sorted(taken, key=lambda one: one.name)
+        if node.name in seen
+        for found in _taken_down(node, seen[node.name], may_cordon=node.name in cordoned_by_us)
+    ]
+
+
 def of_design(left: Iterable[LeftNode], designed: Collection[NodeName], revision: int) -> Sequence[Difference]:
     """Return the nodes that are deployed and no longer in the design, in order of node, each with its way out."""
     return [
@@ -84,6 +100,17 @@ def of_design(left: Iterable[LeftNode], designed: Collection[NodeName], revision
         for node in sorted(left, key=lambda one: one.name)
         if node.name not in designed
     ]
+
+
+def _taken_down(node: TakenDownNode, seen: SeenMember, *, may_cordon: bool) -> Iterator[tuple[Kind, str, str]]:
+    way_back = f"shipyard create action redeploy_server --param=target_nodes={node.name}"
+    if node.action_name in LISTED:
+        way_back = f"shipyard retry {node.action}"
+    by = f"by {node.action_name.value} {node.action}, and not brought back: {way_back}"
+    if not seen.joined:
+        yield Kind.MISSING, "in the cluster", f"taken out {by}"
+    elif seen.cordoned and not may_cordon:
+        yield Kind.CORDONED, "schedulable", f"cordoned {by}"
 
 
 def _machine(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
-from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.nodes import NodeName
 
 
@@ -77,3 +77,13 @@ class LeftNode:
     since: datetime
     sighting: Sighting | None = None
     in_cluster: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TakenDownNode:
+    """A node whose teardown began in an action, its newest, which has ended and did not bring it back."""
+
+    name: NodeName
+    action: ActionId
+    action_name: ActionName
+    since: datetime

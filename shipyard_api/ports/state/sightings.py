@@ -7,7 +7,7 @@ from typing import Protocol
 
 from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.drift.sightings import LeftNode, Sighting
+from shipyard_api.domain.drift.sightings import LeftNode, Sighting, TakenDownNode
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.actions import ActionRecord
@@ -35,6 +35,9 @@ class Sightings(Protocol):
 
         An empty id: of all actions.
         """
+
+    def taken_down(self, since: ActionId) -> Sequence[TakenDownNode]:
+        """Return the nodes whose newest action, this one or a later one, took them down and ended without them."""
 
     def at_work(self) -> Sequence[ActionRecord]:
         """Return the actions that have not ended, in order of creation."""

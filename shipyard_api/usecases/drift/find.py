@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.drift.differences import Difference, of_design, of_machines, of_members
+from shipyard_api.domain.drift.differences import Difference, of_design, of_machines, of_members, of_teardowns
 from shipyard_api.domain.drift.errors import NoSiteAction
 from shipyard_api.domain.drift.sightings import LeftNode
 from shipyard_api.domain.drift.targets import targets
@@ -68,13 +68,13 @@ class FindDrift:
             base = tx.sightings.last_site_action(succeeded=since is Since.SUCCESSFUL_SITE_ACTION)
             if base is None:
                 raise NoSiteAction(since.value)
-            left = tx.sightings.left(base.id)
+            left, taken = tx.sightings.left(base.id), tx.sightings.taken_down(base.id)
+            names = [*(node.name for node in left), *(node.name for node in taken)]
             moving = tx.sightings.at_work()
-            held = {hold.node for hold in tx.holds.active([node.name for node in left])}
+            held = {hold.node for hold in tx.holds.active(names)}
         before = self._at_work(moving)
         unanswered: list[Unanswered] = []
         machines = _asked(self.provisioner.name, self.provisioner.conditions, unanswered)
-        names = [node.name for node in left]
         members = None
         if self.cluster is not None:
             readiness = self.cluster.readiness
@@ -83,6 +83,7 @@ class FindDrift:
         with self.store.begin() as tx:
             moving = [*moving, *tx.sightings.at_work()]
             now = {node.name: node for node in tx.sightings.left(base.id)}
+            down = set(taken).intersection(tx.sightings.taken_down(base.id))
         busy = {**before, **self._at_work(moving)}
         still = [node for node in left if node.name not in busy and _is_same(node, now.get(node.name))]
         differences = {}
@@ -91,7 +92,10 @@ class FindDrift:
         if machines is not None:
             differences[self.provisioner.name] = of_machines(still, machines)
         if self.cluster is not None and members is not None:
-            differences[self.cluster.name] = of_members(still, members, cordoned_by_us=held)
+            differences[self.cluster.name] = [
+                *of_members(still, members, cordoned_by_us=held),
+                *of_teardowns((node for node in down if node.name not in busy), members, cordoned_by_us=held),
+            ]
         return Drift(
             base,
             differences,

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shipyard_api.domain.actions import ActionId
-from shipyard_api.domain.drift.differences import Kind, of_machines, of_members
-from shipyard_api.domain.drift.sightings import LeftNode, MachineState, SeenMachine, SeenMember, Sighting
+from shipyard_api.domain.actions import ActionId, ActionName
+from shipyard_api.domain.drift.differences import Kind, of_machines, of_members, of_teardowns
+from shipyard_api.domain.drift.sightings import LeftNode, MachineState, SeenMachine, SeenMember, Sighting, TakenDownNode
 from shipyard_api.domain.nodes import NodeName
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
@@ -101,3 +101,30 @@ def test_members(left: LeftNode, seen: SeenMember, expected: list[tuple[Kind, st
 
 def test_a_held_node_may_be_cordoned() -> None:
     assert not of_members([LEFT], {N1: replace(MEMBER, cordoned=True)}, cordoned_by_us={N1})
+
+
+TAKEN = TakenDownNode(N1, ActionId("B"), ActionName.REDEPLOY_SERVER, AT)
+CORDONED = replace(MEMBER, cordoned=True)
+RETRY = "by redeploy_server B, and not brought back: shipyard retry B"
+AGAIN = "by node_operation B, and not brought back: shipyard create action redeploy_server --param=target_nodes=n1"
+TAKEN_DOWN = {
+    "cordoned": (TAKEN, CORDONED, (), [(Kind.CORDONED, "schedulable", f"cordoned {RETRY}")]),
+    "cordoned, by what cannot be retried": (
+        replace(TAKEN, action_name=ActionName.NODE_OPERATION),
+        CORDONED,
+        (),
+        [(Kind.CORDONED, "schedulable", f"cordoned {AGAIN}")],
+    ),
+    "out of the cluster": (TAKEN, GONE, (), [(Kind.MISSING, "in the cluster", f"taken out {RETRY}")]),
+    "uncordoned since": (TAKEN, MEMBER, (), []),
+    "held": (TAKEN, CORDONED, {N1}, []),
+}
+
+
+@pytest.mark.parametrize(("taken", "seen", "held", "expected"), TAKEN_DOWN.values(), ids=TAKEN_DOWN.keys())
+def test_teardowns(
+    taken: TakenDownNode, seen: SeenMember, held: set[NodeName], expected: list[tuple[Kind, str, str]]
+) -> None:
+    found = of_teardowns([taken], {N1: seen}, cordoned_by_us=held)
+    assert [(one.kind, one.expected, one.seen) for one in found] == expected
+    assert not of_teardowns([taken], {}, cordoned_by_us=held)
