@@ -8,6 +8,7 @@ from typing import ClassVar
 from shipyard_api.actions.steps.software.state import TaskOnNodes, TaskState
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
+from shipyard_api.domain.facts.steps import Waiting
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import Marker
@@ -110,9 +111,7 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
         count = len(state.work.hosts) - sum(map(len, state.parts))
         if not state.failed:
             return Done(f"{state.work.task} on {count} node(s)")
-        shown = [f"{node}: {why}" for node, why in sorted(state.failed.items())]
-        more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
-        return Failed(f"{state.work.task} failed on {len(shown)} of {count} node(s): {'; '.join(shown[:_SHOWN])}{more}")
+        return Failed(f"{state.work.task} failed on {len(state.failed)} of {count} node(s): {_listed(state.failed)}")
 
     def perform(self, effect: StartTask, marker: Marker) -> Results:
         """Start it, under the marker of the piece of work: the engine's own would change with every attempt."""
@@ -144,7 +143,7 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
     def fold(
         self, state: TaskState, asked: LookAtTask | StartTask, report: Results | Trouble, now: datetime
     ) -> Folded[TaskState]:
-        """Take what each node reported."""
+        """Take what each node reported; say once which nodes do not answer, and why."""
         if isinstance(report, Trouble):
             report = _of_trouble(report, asked)
         before, task = frozenset(state.running), state.work.remote
@@ -152,6 +151,7 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
         waiting, running = dict.fromkeys(state.waiting), dict.fromkeys(state.running)
         failed, silent = dict(state.failed), dict(state.silent)
         changes: list[NodeResult] = []
+        fell_silent: dict[NodeName, str] = {}
         for node, result in report.items():
             if node not in waiting and node not in running:
                 continue
@@ -161,6 +161,10 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
             if result.state is RemoteState.UNREACHABLE or never_began or restarts:
                 since = silent.setdefault(node, now)
                 if (now - since).total_seconds() < limit:
+                    if node not in state.silent:
+                        fell_silent[node] = result.detail or (
+                            "it has not begun" if never_began else "it does not answer"
+                        )
                     continue
             silent.pop(node, None)
             waiting.pop(node, None)
@@ -178,7 +182,11 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
         state = replace(
             state, waiting=tuple(waiting), running=tuple(running), failed=failed, silent=silent, began=began
         )
-        facts = (TaskChanged(state.work.task, state.work.marker, tuple(changes)),) if changes else ()
+        facts: tuple[Fact, ...] = ()
+        if changes:
+            facts = (TaskChanged(state.work.task, state.work.marker, tuple(changes)),)
+        if fell_silent:
+            facts = (*facts, _silence(state.work, fell_silent, now + timedelta(seconds=limit)))
         if (not waiting and not running) or self._divides(state):
             return Folded(state, facts)
         pause = now + timedelta(seconds=_pause(began, now))
@@ -193,6 +201,18 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
 def _pause(began: datetime | None, now: datetime) -> float:
     taken = (now - began).total_seconds() if began else 0.0
     return min(max(SHORTEST_PAUSE, taken / _SHARE), LONGEST_PAUSE)
+
+
+def _listed(reasons: Mapping[NodeName, str]) -> str:
+    shown = [f"{node}: {why}" for node, why in sorted(reasons.items())]
+    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+    return f"{'; '.join(shown[:_SHOWN])}{more}"
+
+
+def _silence(work: TaskOnNodes, reasons: Mapping[NodeName, str], deadline: datetime) -> Waiting:
+    """Return the fact that nodes have begun to be silent, each with its reason."""
+    what = f"{work.task} on {len(reasons)} node(s): {_listed(reasons)}"
+    return Waiting("SSH", what, deadline.isoformat())
 
 
 def _ended(node: NodeName, result: RemoteResult) -> NodeResult:

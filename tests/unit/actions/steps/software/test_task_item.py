@@ -8,6 +8,7 @@ import pytest
 from shipyard_api.actions.steps.software.state import TaskOnNodes, TaskState
 from shipyard_api.actions.steps.software.task_item import SILENCE_SECONDS, LookAtTask, StartTask, TaskItem
 from shipyard_api.domain.facts.software import TaskStatus
+from shipyard_api.domain.facts.steps import Waiting
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState
@@ -78,8 +79,29 @@ def test_a_node_has_failed_when_it_has_been_silent_for_too_long() -> None:
     late = ITEM.fold(answered, LOOK, results(a="unreachable", b="unreachable"), at(5 + SILENCE_SECONDS))
 
     assert (late.state.running, set(late.state.failed)) == ((B,), {A})
-    (fact,) = late.facts
+    fact, waiting = late.facts
+    assert isinstance(waiting, Waiting)
     assert [(one.node, one.status) for one in fact.results] == [(A, TaskStatus.FAILED)]  # type: ignore[attr-defined]
+
+
+def test_which_nodes_do_not_answer_is_said_at_the_first_look_and_once() -> None:
+    away = {A: RemoteResult(RemoteState.UNREACHABLE, detail="Connection refused"), **results(b="running")}
+    until = at(5 + SILENCE_SECONDS).isoformat()
+
+    first = ITEM.fold(RUNNING, LOOK, away, at(5))
+    again = ITEM.fold(first.state, LOOK, away, at(10))
+    back = ITEM.fold(again.state, LOOK, results(a="running", b="unreachable"), at(15))
+    part = SPLITTING.begin(replace(WORK, hosts=HOSTS[:1], before=first.state.part((A,))).to_json())
+
+    assert first.facts == (Waiting("SSH", "t on 1 node(s): a: Connection refused", until),)
+    assert again.facts == ()
+    assert [fact.what for fact in back.facts if isinstance(fact, Waiting)] == ["t on 1 node(s): b: it does not answer"]
+    assert SPLITTING.fold(part, LOOK, {A: away[A]}, at(10)).facts == ()
+
+    none = ITEM.fold(NEW, START, Trouble("no route", refused=False), at(5))
+    assert [fact.what for fact in none.facts if isinstance(fact, Waiting)] == [
+        "t on 2 node(s): a: no route; b: no route"
+    ]
 
 
 def test_a_node_that_a_task_reboots_may_be_away_and_let_nobody_in_for_the_time_of_the_task() -> None:
