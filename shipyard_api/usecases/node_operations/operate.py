@@ -141,7 +141,7 @@ class OperateNodes:
             faults.append(f"{operation.value} takes no body.")
         used = revision or committed_revision(self.designs.heads())
         sent, limits, wrong = read_limits(operation, call.query, self._usual_limits(used))
-        if faults := [*faults, *wrong]:
+        if faults := [*faults, *wrong, *self._unreadable(operation, used)]:
             raise OperationRefused(refused(Reason.BAD_REQUEST, *faults))
         parameters: dict[str, Any] = {"node": call.node, "operation": operation.value, **sent}
         if revision is not None:
@@ -160,6 +160,18 @@ class OperateNodes:
         except UnknownRevision:
             return None, f"This site has no revision {revision}: name one of its own."
         return revision, ""
+
+    def _unreadable(self, operation: NodeOperation, revision: Revision | None) -> Sequence[str]:
+        """Return why the design of an operation that counts etcd members cannot be read: it would fail at its work."""
+        if revision is None or not operation.takes_members:
+            return ()
+        try:
+            self.rendered.of(revision)
+        except RenderingFailed as failed:
+            return [f"Revision {revision} cannot be rendered: {finding.message}" for finding in failed.findings]
+        except UnknownRevision:
+            return [f"This site has no revision {revision} any more."]
+        return ()
 
     def _usual_limits(self, revision: Revision | None) -> TeardownLimits:
         """Return the site's limits; the seed's where its design cannot be read."""

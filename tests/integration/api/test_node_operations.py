@@ -20,7 +20,7 @@ from shipyard_api.logs import AUDIT
 from shipyard_api.storage.unit_of_work import SqlStore
 from tests.integration.api.cluster_world import MOST, ClusterWorld, Programs, programs, reference
 from tests.integration.api.conftest import new_site, settings
-from tests.integration.api.wire import JSON, V1, everything_said, messages
+from tests.integration.api.wire import JSON, V1, everything_said, messages, small_design
 from tests.integration.storage.rows import empty
 from tests.peer import Peer
 from tests.teardown_world import ETCD, pod
@@ -161,6 +161,19 @@ def test_a_kubelet_that_does_not_stop_is_a_warning_of_a_decommission(world: Clus
     assert [text[:42] for level, text in shown(answer) if level == "Warning"] == [
         "shutdown-kubelet: no DaemonSet waits for t"
     ]
+
+
+@pytest.mark.parametrize("operation", ["clear-labels", "remove-etcd", "decommission"])
+def test_a_design_that_cannot_be_rendered_is_refused_with_its_finding(world: ClusterWorld, operation: str) -> None:
+    without_policy = small_design()[:-1]
+    assert world.site.admin.load("design", *without_policy).status == falcon.HTTP_201
+    assert world.site.admin.commit(force="true").status == falcon.HTTP_200
+
+    answer = world.call("n1", operation, None if operation == "clear-labels" else reference(1))
+
+    assert (answer.status, answer.json["reason"]) == (falcon.HTTP_400, "BadRequest")
+    assert "Revision 1 cannot be rendered: The design holds no deckhand/LayeringPolicy/v1" in everything_said(answer)
+    assert world.actions() == []
 
 
 def test_limits_are_those_of_the_call_then_of_the_site(world: ClusterWorld) -> None:
