@@ -21,6 +21,7 @@ NO_VERSION = {
     Version.SUCCESSFUL_SITE_ACTION: "No site action has succeeded yet",
 }
 _DONE = {Control.PAUSE: "paused", Control.UNPAUSE: "unpaused", Control.STOP: "stopped", Control.RETRY: "retried"}
+_ALSO = {Control.RETRY: " or has nodes that did not succeed"}
 
 
 def quoted(written: str) -> str:
@@ -37,7 +38,7 @@ def unknown_word(kind: str, written: str, known: Collection[str]) -> str:
 
 def wrong_state(control: Control, needed: str, found: str) -> str:
     """Return which state a control needs."""
-    return f"Only an action that is {needed} can be {_DONE[control]}; this one is {found}"
+    return f"Only an action that is {needed}{_ALSO.get(control, '')} can be {_DONE[control]}; this one is {found}"
 
 
 def unknown_address(path: str, templates: Collection[str]) -> str:

@@ -94,7 +94,8 @@ def test_other_states_are_a_conflict_that_is_not_audited(
     assert answer.status == falcon.HTTP_409
     assert answer.json["message"] == f"Unable to {verb} action"
     done = {"stop": "stopped", "pause": "paused", "unpause": "unpaused", "retry": "retried"}[verb]
-    cause = f"Only an action that is {needed} can be {done}; this one is {state}"
+    also = " or has nodes that did not succeed" if verb == "retry" else ""
+    cause = f"Only an action that is {needed}{also} can be {done}; this one is {state}"
     # The contract has no retry.
     sentence = cause if verb == "retry" else f"dag_run state must be {needed}, but is {state}"
     assert (answer.json["reason"], messages(answer)[0]["message"]) == (sentence, cause)

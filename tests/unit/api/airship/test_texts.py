@@ -109,7 +109,7 @@ def test_an_error_has_its_sentence(failed: errors.ShipyardError, code: int, titl
         pytest.param(errors.NothingCommitted(), "commit them: shipyard commit configdocs", id="nothing committed"),
         pytest.param(
             errors.WrongState(Control.RETRY, "failed", "queued"),
-            "Only an action that is failed can be retried; this one is queued",
+            "Only an action that is failed or has nodes that did not succeed can be retried; this one is queued",
             id="retry",
         ),
         pytest.param(ours.UnsupportedAction("deploysite"), "Did you mean 'deploy_site'? It is one of: ", id="action"),
