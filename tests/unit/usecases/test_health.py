@@ -35,11 +35,23 @@ def failed(queue: QueueHealth, answers: Mapping[str, Answered]) -> dict[str, str
         pytest.param(CALM, {"MAAS": Answered(False, None)}, {"MAAS": "it does not answer"}, id="silent peer"),
         pytest.param(
             CALM,
+            {"MAAS": Answered(False, None, at=-300.0), "Drydock": Answered(True, 0.0, at=-300.0)},
+            {"MAAS": "it does not answer, asked 300 s ago"},
+            id="a silent peer that was asked",
+        ),
+        pytest.param(
+            CALM,
             {"MAAS": Answered(True, -301.0)},
             {"clocks": "off by more than 5 minutes: MAAS -301 s"},
             id="skewed clock",
         ),
     ],
 )
-def test_checks(queue: QueueHealth, answers: Mapping[str, Answered], expected: Mapping[str, str]) -> None:
+def test_checks(
+    queue: QueueHealth,
+    answers: Mapping[str, Answered],
+    expected: Mapping[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("time.monotonic", lambda: 0.0)
     assert failed(queue, answers) == expected

@@ -23,6 +23,16 @@ def test_a_terminal_gets_no_character_that_it_would_obey(text, shown):
     assert wording.printable_lines(text) == shown
 
 
+NEXT = [("2026-11-21T01:31:12Z", "2026-11-21T01:31:12Z"), (None, "not known until the worker reports")]
+
+
+@pytest.mark.parametrize(("attempt", "shown"), NEXT)
+def test_a_next_attempt_that_no_worker_has_reported_is_not_known(attempt, shown):
+    rows = wording.waiting_rows({"waiting_for": {"who": "Drydock", "next_attempt": attempt}})
+
+    assert dict(rows)["Next Attempt:"] == shown
+
+
 SPANS = [(0, "0:00"), (59.9, "0:59"), (61, "1:01"), (3599, "59:59"), (3723, "1:02:03"), (360000, "100:00:00")]
 
 
