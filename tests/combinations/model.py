@@ -109,16 +109,6 @@ class Fault:
 
 FAULTS = (
     Fault(
-        "a retry takes a node of Ironic that is still clean failed for its own failure, and sends it no verb",
-        {
-            "provisioner": ("ironic",),
-            "fails": _FAIL,
-            "phase": ("teardown",),
-            "control": ("none", "pause"),
-            "cured": ("yes",),
-        },
-    ),
-    Fault(
         "a retry of a failed rebuild prepares the node, which undeploys it, and then finds nothing to rebuild",
         {"wipe": ("rebuild",), "fails": _FAIL, "control": ("none", "pause"), "cured": ("yes",)},
     ),

@@ -227,8 +227,9 @@ def _deployed(node: Node, job: Job) -> Decision:
 def _destroy(node: Node, job: Job) -> Decision:
     if why := _excluded(node, job):
         return Failed(why)
-    if node.state in {"clean failed", "adopt failed"}:
-        return Failed(f"{error_of(node)}; the disks may hold data")
+    again = _cleaned_again(node, job)
+    if again or node.state in {"clean failed", "adopt failed"}:
+        return again or Failed(f"{error_of(node)}; the disks may hold data")
     if node.state == "service failed" and node.maintenance and node.fault == _SERVICE_FAILURE:
         return Do(Verb.END_MAINTENANCE)  # Ironic set it, and a node in maintenance could not be deployed again
     if why := _in_maintenance(node):
@@ -244,6 +245,19 @@ def _destroy(node: Node, job: Job) -> Decision:
     if node.mark and node.mark.kept:
         return Do(Verb.PUT_BACK)
     return Do(Verb.REMOVE) if job.policy.remove else Done()
+
+
+def _cleaned_again(node: Node, job: Job) -> Decision | None:
+    """Return the next verb on a node whose cleaning failed in earlier work, None if it is no such node (any more)."""
+    if node.state == "clean failed":
+        tried = _tried(node, job, Verb.PROVIDE) or _tried(node, job, Verb.UNDEPLOY)
+        why = _in_maintenance(node, ignored_fault=_CLEAN_FAILURE)
+        return None if tried else Failed(why) if why else Do(Verb.MANAGE)
+    if node.state != "manageable" or not _tried(node, job, Verb.MANAGE):
+        return None
+    if why := _in_maintenance(node, ignored_fault=_CLEAN_FAILURE):
+        return Failed(why)
+    return Do(Verb.END_MAINTENANCE if node.maintenance else Verb.PROVIDE)
 
 
 def _powered_off(node: Node, job: Job) -> Decision:

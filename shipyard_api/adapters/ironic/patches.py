@@ -62,7 +62,7 @@ def patch_before(node: Node, job: Job, verb: Verb | None, payload: Payload) -> t
         mark = _restore(mark, changes)
     if verb is Verb.NOTE:
         mark = replace(mark, unsupported=job.left_out.get(NodeName(node.name), ()))
-    if verb is Verb.UNDEPLOY and job.wipe is Wipe.OS_DISK_ONLY and _CLEAN not in mark.kept:
+    if verb in (Verb.UNDEPLOY, Verb.PROVIDE) and job.wipe is Wipe.OS_DISK_ONLY and _CLEAN not in mark.kept:
         mark = replace(mark, kept={_CLEAN: node.automated_clean})
         changes.append(_set(f"/{_CLEAN}", value=False))
     if mark == node.mark and (verb is not Verb.DEPLOY or node.ours):

@@ -1,6 +1,6 @@
 """What becomes of a node in each state: the tables of a prepare, a deployment, a destroy and a stop."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -187,7 +187,7 @@ def test_a_node_is_destroyed_from_every_state_in_which_it_is_deployed() -> None:
     expected |= dict.fromkeys(("service wait", "service failed"), Verb.UNDEPLOY)
     expected |= dict.fromkeys((*_BUSY, "deploying", "adopting", "rescuing", "unrescuing", "servicing"), Waiting)
     expected |= dict.fromkeys(("available", "manageable", "enroll", "inspect failed"), Done)
-    table(DESTROY, expected)
+    table(DESTROY, expected | {"clean failed": Verb.MANAGE})
 
 
 @pytest.mark.parametrize("state", ["active", "error", "deploy failed", "clean failed"])
@@ -196,8 +196,29 @@ def test_a_destroy_that_failed_in_our_own_try_has_failed(state: str) -> None:
 
 
 def test_a_failed_cleaning_says_that_data_may_be_left() -> None:
-    decision = decide(node("clean failed", maintenance=True, fault="clean failure"), N1, job(DESTROY))
-    assert decision == Failed("n1 is clean failed: it broke; the disks may hold data")
+    failed = node("clean failed", maintenance=True, fault="clean failure", mark=tried(DESTROY, Verb.UNDEPLOY))
+    assert decide(failed, N1, job(DESTROY)) == Failed("n1 is clean failed: it broke; the disks may hold data")
+
+
+@pytest.mark.parametrize(
+    ("state", "fault", "verbs", "expected"),
+    [
+        ("clean failed", "clean failure", (), Verb.MANAGE),
+        ("clean failed", None, (), Failed),  # a person's maintenance
+        ("manageable", "clean failure", (Verb.MANAGE,), Verb.END_MAINTENANCE),
+        ("manageable", None, (Verb.MANAGE,), Failed),
+        ("manageable", "", (Verb.MANAGE,), Verb.PROVIDE),
+        ("cleaning", "", (Verb.MANAGE, Verb.PROVIDE), Waiting),
+        ("clean failed", "clean failure", (Verb.MANAGE, Verb.PROVIDE), Failed),
+        ("available", "", (Verb.MANAGE, Verb.PROVIDE), Done),
+    ],
+)
+def test_a_cleaning_that_failed_in_earlier_work_is_done_again(
+    state: str, fault: str | None, verbs: Sequence[Verb], expected: object
+) -> None:
+    mark = tried(DESTROY, *verbs) if verbs else None
+    one = node(state, maintenance=fault != "", fault=fault or "", mark=mark)
+    assert kind(decide(one, N1, job(DESTROY))) == expected
 
 
 def test_a_node_that_is_gone_is_destroyed_and_fails_everything_else() -> None:
