@@ -18,11 +18,15 @@ LETTERS = {"s": "success", "f": "failure", "p": "prepared", "n": "not_started"}
 
 @dataclass(frozen=True)
 class Asked:
-    """An action that was created: when, what its plan was, and for which nodes. ``stopped``: an operator did."""
+    """An action that was created: when, what its plan was, and for which nodes. ``stopped``: an operator did.
+
+    ``erased``: the machines that the peer had erased before it, as often as it did.
+    """
 
     since: datetime
     plan: Mapping[str, Any]
     targets: Sequence[str]
+    erased: Sequence[str]
     stopped: bool = False
 
 
@@ -30,6 +34,7 @@ def complaints(site: Site, asked: Asked) -> list[str]:
     """Return what is wrong with the newest action, which has ended."""
     return [
         *_peers(site, asked),
+        *_disks(site, asked),
         *_nodes(site, asked),
         *_faces(site),
         *_plan(site, asked),
@@ -45,6 +50,17 @@ def _peers(site: Site, asked: Asked) -> list[str]:
     return found + [
         f"{one.node}: {one.phase} was begun, and it is no target" for one in begun if one.node not in asked.targets
     ]
+
+
+def _disks(site: Site, asked: Asked) -> list[str]:
+    """A rebuild or preserve-local-storage erases nothing, and a rebuild undeploys nothing."""
+    if site.row["wipe"] == "replace":
+        return []
+    erased = Counter(site.peer.erased()) - Counter(asked.erased)
+    found = [f"{name}: was erased, and its disks were to be kept" for name in sorted(erased)]
+    if site.row["wipe"] == "rebuild":
+        found += [f"{one.node}: a rebuild took it down" for one in site.peer.destroyed() if one.at >= asked.since]
+    return found
 
 
 def _nodes(site: Site, asked: Asked) -> list[str]:

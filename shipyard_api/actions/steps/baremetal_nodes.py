@@ -23,7 +23,7 @@ from shipyard_api.actions.steps.rollout_messages import (
     steps_of,
 )
 from shipyard_api.actions.steps.rollout_state import VERSION, RolloutState, Watch
-from shipyard_api.actions.steps.settling import failures, finish, progress, released, settle_empty
+from shipyard_api.actions.steps.settling import failures, finish, progress, released, settle_empty, unprepared
 from shipyard_api.actions.steps.software.software_stage import NoPlan
 from shipyard_api.actions.steps.software.task_item import SILENCE_SECONDS, Results, StartTask, TaskItem
 from shipyard_api.domain.actions import StepId
@@ -270,6 +270,10 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         to_release = {node: label for node, label in report.to_release.items() if node not in kept}
         rollout.restore(nodes=dict.fromkeys(to_release, NodeStatus.PREPARED), groups={}, reasons={})
         facts.extend(released(self.provisioner.name, members, to_release))
+        if not self.kind.prepares:
+            left = [node for node in rollout.nodes if node not in kept]
+            rollout.restore(nodes=dict.fromkeys(left, NodeStatus.PREPARED), groups={}, reasons={})
+            facts.extend(unprepared(members, left))
         return Folded(state, (*facts, *settle_empty(rollout)))
 
     def _fold_submitted(self, state: RolloutState, move: Move, job: JobId, now: datetime) -> Folded[RolloutState]:

@@ -42,6 +42,11 @@ class Kind(Enum):
         """The operation of each phase."""
         return {Kind.REBUILD: REBUILD, Kind.SERVICE: SERVICE}.get(self, OPERATIONS)
 
+    @property
+    def prepares(self) -> bool:
+        """Whether nodes are prepared first. A preparation would undeploy, and clean, a node whose rebuild failed."""
+        return self is not Kind.REBUILD
+
 
 MOST_TOLD = 3  # different answers in the summary of one poll
 

@@ -1,6 +1,6 @@
 """Settling the moves of a rollout: early certainties of a running move, its end, and groups without work."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from shipyard_api.actions.steps.rollout_state import Watch
 from shipyard_api.domain.facts.fact import Fact
@@ -39,6 +39,17 @@ def released(
         group = next(name for name, nodes in members.items() if node in nodes)
         why = f"{system} shows {label}: its deployment releases the machine; if it still fails by that, retry once more"
         facts.append(NodesChanged(group, Phase.PREPARE, NodeStatus.PREPARED, (node,), reasons={node: why}))
+    return tuple(facts)
+
+
+def unprepared(members: Mapping[GroupName, frozenset[NodeName]], nodes: Collection[NodeName]) -> tuple[Fact, ...]:
+    """Return that these nodes go on to their deployment without a preparation."""
+    facts: list[Fact] = []
+    left = set(nodes)
+    for group, names in members.items():
+        if ready := tuple(sorted(left & names)):
+            facts.append(NodesChanged(group, Phase.PREPARE, NodeStatus.PREPARED, ready))
+            left.difference_update(ready)
     return tuple(facts)
 
 
