@@ -73,7 +73,10 @@ def of_release() -> dict[str, Any]:
     agent = agent_steps()
     table: dict[str, Any] = {kind: {} for kind in KINDS}
     for interface in INTERFACES:
-        for entry in sorted(entry_points(group=f"ironic.hardware.interfaces.{interface}"), key=lambda one: one.name):
+        entries = entry_points(group=f"ironic.hardware.interfaces.{interface}")
+        # Interfaces of other packages, such as those of a demonstration, are not Ironic's.
+        own = (entry for entry in entries if entry.dist is not None and entry.dist.name == "ironic")
+        for entry in sorted(own, key=lambda one: one.name):
             implementation = entry.load()
             for kind in KINDS:
                 steps = own_steps(interface, implementation, kind)
