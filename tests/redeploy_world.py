@@ -131,12 +131,12 @@ class RedeployWorld(SimulatedWorld):
         played = yaml.safe_dump({"nodes": fates, "durations": DURATIONS}).encode()
         self.peer._call("POST", f"{self.peer.url}/simulator/scenario", played)
 
-    def retry(self) -> None:
+    def retry(self, *, force: bool = False) -> None:
         """Retry the action; the new one is the one that ``run`` works on."""
         identity = str(next(_numbers)) * 26
         control = ControlAction(self.store(), self.definitions(Checkpoints()), lambda: identity[:26])
         caller = Caller("tester", frozenset({"admin"}), str(uuid.uuid4()))
-        self.action = control.retry(self.action, caller, force=False).id
+        self.action = control.retry(self.action, caller, force=force).id
         self.make_due()
 
     def nodes(self) -> Mapping[str, NodeRecord]:

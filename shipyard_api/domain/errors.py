@@ -212,6 +212,7 @@ class Overtaken(Conflict):
     name: ActionName
     revision: int | None
     nodes: Sequence[str]
+    removed: bool = False  # the nodes, for good: force does not override that
 
 
 @dataclass(eq=False)

@@ -112,6 +112,22 @@ class SqlNodes:
         )
         return {NodeName(row.name): (ActionName(row.action_name), NodeStatus(row.status)) for row in rows}
 
+    def removed_since(self, moment: datetime, nodes: Collection[NodeName]) -> Mapping[NodeName, ActionId]:
+        """Return the nodes with the action that took each down."""
+        held, later = t.action_nodes.c, t.actions.alias()
+        rows = self._connection.execute(
+            sa.select(held.name, held.action_id, removed(held).label("removed"))
+            .join_from(t.action_nodes, later, later.c.id == held.action_id)
+            .where(
+                later.c.created_at > moment,
+                worked_on(held),
+                held.name == sa.any_(sa.cast(list(nodes), ARRAY(sa.Text))),
+            )
+            .order_by(later.c.created_at)
+        )
+        newest = {NodeName(row.name): row for row in rows}
+        return {node: ActionId(row.action_id) for node, row in newest.items() if row.removed}
+
     def etcd_removal_began(self, node: NodeName) -> bool:
         """Return whether the node's latest teardown began to take members out and left the node in that state."""
         rows = t.node_teardowns.c

@@ -10,8 +10,8 @@ import pytest
 from shipyard_api.actions.redeploy_server import CHECK_TEARDOWN
 from shipyard_api.domain.actions import ActionName, RunState
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.errors import UnknownNodes
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.errors import Overtaken, UnknownNodes
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.usecases.actions.design_changes import DesignChanges, design_changes
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.drift.find import FindDrift, Since
@@ -76,6 +76,25 @@ def test_a_server_that_left_the_design_is_shown_until_it_is_taken_down(world: Re
     world.run(world.worker())
     assert world.state() is RunState.SUCCESS, world.told()
     assert shown() == ([], DesignChanges([], [], []))
+
+
+@pytest.mark.parametrize("world", ["ironic"], indirect=True)
+def test_no_retry_of_an_older_action_brings_a_removed_server_back(world: RedeployWorld) -> None:
+    world.fates(n1={"deploy": "fail", "reason": "no luck"})
+    world.create(ActionName.REDEPLOY_SERVER, target_nodes="n1")
+    world.run(world.worker())
+    assert world.nodes()["n1"].status is NodeStatus.FAILURE, world.told()
+    older = world.action
+    world.leave("n1")
+    world.create(REMOVE, target_nodes="n1")
+    world.run(world.worker())
+    assert world.state() is RunState.SUCCESS, world.told()
+    removal, world.action = world.action, older
+
+    with pytest.raises(Overtaken) as refused:
+        world.retry(force=True)
+
+    assert (refused.value.newer, refused.value.nodes, refused.value.removed) == (removal, ["n1"], True)
 
 
 @pytest.mark.parametrize("world", ["ironic"], indirect=True)

@@ -44,10 +44,10 @@ def text_of(failed: domain.ShipyardError) -> tuple[Row, Text]:
 
 def _overtaken(failed: domain.Overtaken) -> Text:
     done = f"worked on {named(failed.nodes)}" if failed.nodes else f"deployed revision {failed.revision}"
+    way_out = "" if failed.removed else ", or use the parameter force=true to retry this one all the same"
     return Text(
         "A newer action has overtaken this one",
-        f"{failed.name.value} {failed.newer} has {done} since action {failed.action}. Start a new action, or use the "
-        "parameter force=true to retry this one all the same.",
+        f"{failed.name.value} {failed.newer} has {done} since action {failed.action}. Start a new action{way_out}.",
     )
 
 

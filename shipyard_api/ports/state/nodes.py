@@ -128,6 +128,9 @@ class Nodes(Protocol):
         A record counts if its action submitted, kept or took down the node.
         """
 
+    def removed_since(self, moment: datetime, nodes: Collection[NodeName]) -> Mapping[NodeName, ActionId]:
+        """Return the nodes that are gone since an action created after the moment took them down for good."""
+
     def etcd_removal_began(self, node: NodeName) -> bool:
         """Return whether a teardown may have taken an etcd member of the node out, with no deployment of it since."""
 

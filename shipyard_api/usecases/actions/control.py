@@ -112,6 +112,7 @@ class ControlAction:
             try:
                 _check(action_id, Control.RETRY, _state(tx, old))
                 _refuse_second_site_action(tx, old.name)
+                _refuse_removed(tx, old, kept)
                 _refuse_overtaken(tx, old, force=force)
                 _refuse_stragglers(tx, old.name, kept, force=force)
                 refuse_operations(tx.actions.node_operations(), old.name, _touched(tx, old, kept))
@@ -127,6 +128,7 @@ class ControlAction:
         # First, so that the reads below see everything that a later action did.
         _refuse_second_site_action(tx, old.name)
         inputs, kept = _retry_inputs(tx, old)
+        _refuse_removed(tx, old, kept)
         _refuse_overtaken(tx, old, force=force)
         _refuse_stragglers(tx, old.name, kept, force=force)
         new, definition = ActionId(self.new_id()), self.definitions[old.name]
@@ -175,6 +177,14 @@ def _refuse_second_site_action(tx: Transaction, name: ActionName) -> None:
     with site_is_busy():
         if name in EXCLUSIVE and (running := tx.actions.running_site_action()):
             raise SiteBusy(*running)
+
+
+def _refuse_removed(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> None:
+    """Raise Conflict if a later action has taken a server of this one down for good."""
+    gone = tx.nodes.removed_since(old.created_at, _touched(tx, old, kept) or ())
+    for newer in (tx.actions.get(action) for action in gone.values()):
+        if newer is not None:
+            raise Overtaken(old.id, newer.id, newer.name, newer.revision, sorted(gone), removed=True)
 
 
 def _refuse_overtaken(tx: Transaction, old: ActionRecord, *, force: bool) -> None:
