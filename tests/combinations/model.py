@@ -1,6 +1,8 @@
 """The options of the product as one table, of which the covering array makes runs.
 
 A new option is a line in ``OPTIONS``, its meaning in ``site.py``, and a line in ``NEEDS`` if it is for some rows only.
+Not in the table: ``service_server``, templates, the software stage, Promenade, Deckhand, limits changed during a
+run, drains and joins that fail, operations on nodes, and a ``remove_server`` that fails or is paused or stopped.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ Row = Mapping[str, str]
 
 # The first value of each option is the plain one.
 OPTIONS: dict[str, Sequence[str]] = {
-    "action": ("redeploy_server", "deploy_site", "update_site", "relabel_nodes"),
+    "action": ("redeploy_server", "deploy_site", "update_site", "relabel_nodes", "remove_server"),
     "provisioner": ("drydock", "maas", "ironic"),
     "targets": ("2", "1", "3"),
     "batch": ("1", "2"),
@@ -30,7 +32,8 @@ OPTIONS: dict[str, Sequence[str]] = {
     "force": ("no", "yes"),
 }
 
-_TARGETED = ("redeploy_server", "relabel_nodes")
+TARGETED = ("redeploy_server", "relabel_nodes", "remove_server")
+TEARING_DOWN = ("redeploy_server", "remove_server")
 _SITE = ("deploy_site", "update_site")
 _DEPLOYS = ("redeploy_server", *_SITE)
 _FAIL = ("first", "last", "all")
@@ -53,12 +56,14 @@ class Rule:
 
 # Where a value means nothing, the row has the plain one instead.
 NEEDS = (
-    Rule("targets", ("1", "3"), {"action": _TARGETED}),
-    Rule("batch", ("2",), {"action": ("redeploy_server",), "targets": ("2", "3")}),
+    Rule("targets", ("1", "3"), {"action": TARGETED}),
+    # The pods of the last server of the cluster have nowhere to go.
+    Rule("targets", ("3",), {"action": ("redeploy_server", "relabel_nodes")}),
+    Rule("batch", ("2",), {"action": TEARING_DOWN, "targets": ("2", "3")}),
     Rule("pipeline", ("parallel", "as_prepared", "in_flight"), {"action": _SITE}),
     Rule("etcd", ("members",), {"cluster": ("kubernetes",)}),
     Rule("wipe", ("preserve", "rebuild"), {"action": ("redeploy_server",)}),
-    Rule("revision", ("newer",), {"action": ("redeploy_server", "relabel_nodes")}),
+    Rule("revision", ("newer",), {"action": TARGETED}),
     Rule("fails", _FAIL, {"action": _DEPLOYS}),
     Rule("phase", ("prepare", "teardown"), {"fails": _FAIL}),
     Rule("phase", ("teardown",), {"action": ("redeploy_server",), "wipe": ("replace",)}),
@@ -86,7 +91,7 @@ REFUSALS = (
     Refusal("Drydock preserves no storage", 400, {"provisioner": ("drydock",), "wipe": ("preserve",)}),
     Refusal("only Ironic rebuilds", 400, {"provisioner": ("drydock", "maas"), "wipe": ("rebuild",)}),
     Refusal("a held node is left alone", 409, {"held": ("yes",), "force": ("no",)}),
-    Refusal("nothing drains", 409, {"action": ("redeploy_server",), "cluster": ("none",), "force": ("no",)}),
+    Refusal("nothing drains", 409, {"action": TEARING_DOWN, "cluster": ("none",), "force": ("no",)}),
     Refusal(
         "nothing sets labels",
         409,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from tests.combinations.model import Row
+from tests.combinations.model import TARGETED, Row
 from tests.combinations.site import NODES, Site, reason_of
 
 INTERNAL = re.compile(r"internal|Traceback|IntegrityError|psycopg|sqlalchemy|KeyError|AssertionError", re.IGNORECASE)
@@ -67,6 +67,8 @@ def _nodes(site: Site, asked: Asked) -> list[str]:
     """Each target ended deployed or carries its own reason."""
     if site.row["action"] == "relabel_nodes":
         return [] if site.state().value == "success" else [f"the action ended {site.state().value}"]
+    if site.row["action"] == "remove_server":
+        return _removed(site, asked)
     ended = [one for one in site.peer.ended() if one.at >= asked.since]
     last = {one.node: one for one in ended}
     deployed = {one.node for one in ended if one.phase == "deploy" and one.ok}
@@ -88,6 +90,18 @@ def _nodes(site: Site, asked: Asked) -> list[str]:
         if status != "success" and name not in said and not asked.stopped:
             found.append(f"{name}: is not deployed, and nothing says why")
     return found
+
+
+def _removed(site: Site, asked: Asked) -> list[str]:
+    """Each target was taken down, and no view shows it as deployed."""
+    found = [] if site.state().value == "success" else [f"the action ended {site.state().value}"]
+    up, newest = _up(site), {node["name"]: node["status"] for node in site.get("/nodes")["nodes"]}
+    found += [f"{name}: was not taken down" for name in asked.targets if name in up]
+    return found + [
+        f"{name}: was taken down, and GET /nodes says success"
+        for name in asked.targets
+        if newest.get(name) == "success"
+    ]
 
 
 def _up(site: Site) -> set[str]:
@@ -160,7 +174,7 @@ def _everything_said(site: Site) -> str:
 
 def targets_of(row: Row) -> Sequence[str]:
     """Return the nodes that the action of the row is about."""
-    return NODES[: int(row["targets"])] if row["action"] in ("redeploy_server", "relabel_nodes") else NODES
+    return NODES[: int(row["targets"])] if row["action"] in TARGETED else NODES
 
 
 def failing(row: Row) -> Sequence[str]:

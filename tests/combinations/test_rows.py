@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from shipyard_api.domain.actions import Control, RunState
-from tests.combinations.model import FAULTS, OPTIONS, REFUSALS, Row, is_accepted, refusal
+from tests.combinations.model import FAULTS, OPTIONS, REFUSALS, TARGETED, Row, is_accepted, refusal
 from tests.combinations.oracle import Asked, complaints, failing, targets_of
 from tests.combinations.pairwise import cells_of, rows
 from tests.combinations.site import NODES, PHASES, V1, Site, reason_of
@@ -141,7 +141,7 @@ def _play(url: str, row: Row, test: str, command: str) -> None:
 
 def _parameters(row: Row) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    if row["action"] in ("redeploy_server", "relabel_nodes"):
+    if row["action"] in TARGETED:
         found["target_nodes"] = ",".join(targets_of(row))
     if row["force"] == "yes":
         found["force"] = "true"
