@@ -9,6 +9,7 @@ known of all batches is checked before the first server is touched.
 from collections.abc import Sequence
 
 from shipyard_api.actions.site_parts import PREPARE_AND_DEPLOY_NODES, SiteParts
+from shipyard_api.actions.steps.rollout_messages import Kind
 from shipyard_api.actions.teardown_parts import TeardownParts
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.facts.fact import Fact
@@ -16,6 +17,7 @@ from shipyard_api.domain.facts.groups import MembersKnown
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import stored_strategy
 from shipyard_api.domain.targets import TARGET_GROUP, in_batch, in_batches
+from shipyard_api.ports.provisioner import Wipe
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.step import AnyStep, Json
 
@@ -39,10 +41,16 @@ def definition(parts: SiteParts, teardown: TeardownParts) -> Definition:
             if teardown.drains or not rebuild:
                 found.append(teardown.nodes(numbered(DESTROY_NODES, number), nodes, inputs))
             step, group = numbered(PREPARE_AND_DEPLOY_NODES, number), in_batch(TARGET_GROUP, number)
-            found.append(parts.prepare_and_deploy_nodes(step, nodes, group, rebuild=rebuild))
+            found.append(parts.prepare_and_deploy_nodes(step, nodes, group, kind=_kind(inputs)))
         return tuple(found)
 
     return Definition(ActionName.REDEPLOY_SERVER, steps, first_facts=_groups)
+
+
+def _kind(inputs: Json) -> Kind:
+    if inputs.get("rebuild"):
+        return Kind.REBUILD
+    return Kind.DEPLOYMENT if inputs.get("wipe", Wipe.ALL.value) == Wipe.ALL.value else Kind.PRESERVING
 
 
 def batches(inputs: Json) -> Sequence[tuple[NodeName, ...]]:

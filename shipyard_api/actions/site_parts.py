@@ -105,7 +105,7 @@ class SiteParts:
         targets: tuple[NodeName, ...] = (),
         group: str = TARGET_GROUP,
         *,
-        rebuild: bool = False,
+        kind: Kind = Kind.DEPLOYMENT,
     ) -> BaremetalNodes:
         """Return the step that prepares and deploys the nodes, group by group; or only ``targets``, as one group."""
         systems = self.checks.systems
@@ -118,7 +118,7 @@ class SiteParts:
             self.retry.pause,
             targets=targets,
             group=GroupName(group),
-            kind=Kind.REBUILD if rebuild else Kind.DEPLOYMENT,
+            kind=kind,
             acceptance=SoftwareParts(self.checks).acceptance,
         )
 

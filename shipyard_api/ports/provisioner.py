@@ -71,7 +71,8 @@ class Capabilities:
 class Work:
     """One piece of work: an operation on named nodes (never an empty set), or on the whole site (``nodes`` None).
 
-    ``wipe`` applies to a destroy only; a provisioner that does not preserve storage refuses anything but ALL.
+    ``wipe`` applies to a destroy, and to a preparation that undeploys a failed node; a provisioner that does not
+    preserve storage refuses anything but ALL.
     ``steps``: what templates ask for in the deployment of these nodes, by node: priority 0 disables a default step. The
     provisioner merges them with its default steps (seed 003), and refuses work with steps that it does not support. A
     service runs exactly these, in this order.

@@ -148,7 +148,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     def _to_release(self, nodes: frozenset[NodeName]) -> Mapping[NodeName, str]:
         """Return the nodes whose last deployment left them in a state that no preparation accepts."""
         labels = self.provisioner.capabilities.limits.released_by_deploy
-        if not labels or self.kind is not Kind.DEPLOYMENT:
+        if not labels or self.kind not in (Kind.DEPLOYMENT, Kind.PRESERVING):
             return {}
         with self.store.begin() as tx:
             failed = nodes & tx.nodes.failed()
@@ -239,7 +239,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             if watch.at_provisioner:
                 unsettled = rollout.unsettled(move)
                 steps = work_steps(steps_of(state.inputs, move.phase, unsettled))
-                jobs[watch.job.id] = Work(self._operations[move.phase], design, unsettled, steps=steps)
+                wipe = self.kind.wipe(move.phase)
+                jobs[watch.job.id] = Work(self._operations[move.phase], design, unsettled, wipe, steps)
             elif watch.joining and joining.first_poll(watch.joining, state.inputs.configuration) <= now:
                 nodes.extend(sorted(watch.joining.nodes))
         late = any(one <= now for one in rollout_state.job_deadlines(state))

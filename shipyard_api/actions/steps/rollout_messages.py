@@ -22,7 +22,7 @@ from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.errors import PeerError
-from shipyard_api.ports.provisioner import JobId, JobReport, Operation, Reports, Work
+from shipyard_api.ports.provisioner import JobId, JobReport, Operation, Reports, Wipe, Work
 from shipyard_api.workflow.step import Json, Trouble
 
 OPERATIONS = {Phase.PREPARE: Operation.PREPARE_NODES, Phase.DEPLOY: Operation.DEPLOY_NODES}
@@ -34,6 +34,7 @@ class Kind(Enum):
     """What a rollout does to its nodes; the values are the flags of stored effects."""
 
     DEPLOYMENT = ""
+    PRESERVING = "preserve"
     REBUILD = "rebuild"
     SERVICE = "service"
 
@@ -41,6 +42,11 @@ class Kind(Enum):
     def operations(self) -> Mapping[Phase, Operation]:
         """The operation of each phase."""
         return {Kind.REBUILD: REBUILD, Kind.SERVICE: SERVICE}.get(self, OPERATIONS)
+
+    def wipe(self, phase: Phase) -> Wipe:
+        """What a phase may erase. A preparation undeploys, and would clean, a node whose deployment failed."""
+        kept = self is Kind.PRESERVING and phase is Phase.PREPARE
+        return Wipe.OS_DISK_ONLY if kept else Wipe.ALL
 
     @property
     def prepares(self) -> bool:
@@ -89,7 +95,9 @@ class SubmitMove:
     @property
     def work(self) -> Work:
         """The move as the provisioner gets it."""
-        return Work(self.kind.operations[self.move.phase], self.design, self.move.nodes, steps=work_steps(self.steps))
+        phase = self.move.phase
+        wipe, steps = self.kind.wipe(phase), work_steps(self.steps)
+        return Work(self.kind.operations[phase], self.design, self.move.nodes, wipe, steps)
 
     def to_json(self) -> Json:
         """Return the stored form."""

@@ -258,7 +258,7 @@ class ReconcilePass:
 
     def _may_release(self, due: list[tuple[NodeName, Observation]]) -> bool:
         """Return whether a release keeps the disks: the site-wide setting may have changed since the submission."""
-        kept = self.work.operation is Operation.DESTROY_NODES and self.work.wipe is not Wipe.ALL
+        kept = self.work.wipe is not Wipe.ALL
         if not kept or all(one.decision.verb is not Verb.RELEASE for _, one in due):
             return True
         return not erases_always(self.client)
