@@ -113,8 +113,8 @@ class RedeployWorld(SimulatedWorld):
         """Create an action; it is the one that ``run`` works on."""
         definitions = self.definitions(Checkpoints())
         check = self.check()
-        identity = str(next(_numbers)) * 26
-        create = CreateAction(self.store(), check, definitions, lambda: identity[:26], 1.0)
+        identity = f"{next(_numbers):026}"
+        create = CreateAction(self.store(), check, definitions, lambda: identity, 1.0)
         request = ActionRequest(name, parameters, None)
         self.since = self.clock.now()
         self.action = create(request, Caller("tester", frozenset({"admin"}), str(uuid.uuid4()))).action.id
@@ -133,8 +133,9 @@ class RedeployWorld(SimulatedWorld):
 
     def retry(self, *, force: bool = False) -> None:
         """Retry the action; the new one is the one that ``run`` works on."""
-        identity = str(next(_numbers)) * 26
-        control = ControlAction(self.store(), self.definitions(Checkpoints()), lambda: identity[:26])
+        # Ids sort in order of creation, as those of the product.
+        identity = f"{next(_numbers):026}"
+        control = ControlAction(self.store(), self.definitions(Checkpoints()), lambda: identity)
         caller = Caller("tester", frozenset({"admin"}), str(uuid.uuid4()))
         self.action = control.retry(self.action, caller, force=force).id
         self.make_due()
