@@ -10,7 +10,7 @@
 # - Only who holds the claim runs anything. So `start` may be repeated and raced: without `run` nothing has begun, and
 #   a start that was cut off anywhere before is done again; with `run`, start only reports.
 # - `stop` claims the task itself if nobody has. Then no supervisor that is still on its way can.
-# - `work` holds the room of its records, so that a task that fills the disk, or runs while others do, is still told.
+# - `work` holds the room of its records, so that a task that fills the disk, or runs while others do, is still reported.
 # - A claim without `end` whose process is gone (killed, node restarted) is lost: it may have begun, so it never begins again.
 
 umask 077

@@ -1,4 +1,4 @@
-"""Plans and forecasts: a single answer may take seconds of processor time, and nobody else must wait for it.
+"""Plans and forecasts: a single answer may take seconds of processor time, which must not delay other callers.
 
 Each process runs few of them at a time, and one for each caller. Callers wait in turn, and a caller who has used its
 processor time is refused before the work starts, until its share has grown back.

@@ -7,7 +7,7 @@ from shipyard_api.domain.errors import Invalid, ShipyardError
 from shipyard_api.domain.findings import Finding
 
 RETRY_SECONDS = "5"
-"""The ``Retry-After`` of an outage whose end nobody knows: of the database, or of a peer."""
+"""The ``Retry-After`` of an outage of unknown length: of the database, or of a peer."""
 
 
 @dataclass(eq=False)

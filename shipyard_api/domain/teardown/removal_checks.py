@@ -61,7 +61,7 @@ def unsettled(
 
 
 def own_pods(pods: Collection[Pod], daemon_sets: Collection[DaemonSet]) -> tuple[Pod, ...]:
-    """Return the pods that an earlier shutdown of the kubelet started: nobody but Shipyard removes them."""
+    """Return the pods that an earlier shutdown of the kubelet started, and that only Shipyard removes."""
     own = {(one.namespace, Controller("DaemonSet", one.name)) for one in daemon_sets if one.stops_kubelets}
     return tuple(pod for pod in pods if (pod.namespace, pod.controller) in own)
 

@@ -47,7 +47,7 @@ _NODE_RUNS = 20_000_000
 FEW_NODE_RUNS = 2_000_000
 _MEMBERSHIPS = 100_000
 
-# A phase that so many polls have not seen at work is queued, or its provisioner is silent.
+# A phase is queued, or its provisioner is silent, if this many polls have not seen it at work.
 _POLLS = 2
 _OVER = (GroupStatus.SUCCESS.value, GroupStatus.FAILED.value)
 

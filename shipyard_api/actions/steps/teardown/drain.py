@@ -23,7 +23,7 @@ LOOK_SECONDS = 2.0
 BLOCKED_SECONDS = 5.0
 UNCORDON = "uncordon"
 BACK_SECONDS = 60.0
-"""For so long a cordon is tried to be taken back."""
+"""Seconds in which the removal of a cordon is retried."""
 _REFUSED = frozenset({EvictionOutcome.BLOCKED, EvictionOutcome.NEVER})
 
 

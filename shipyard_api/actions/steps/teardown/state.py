@@ -89,7 +89,7 @@ class NodeState:
     found on the node; ``removal``: see there; ``uid``: the node to delete; ``job``: the provisioner's; ``checked``:
     nothing forbids it.
 
-    ``cordon``: what became of the cordon after a failure.
+    ``cordon``: whether the cordon was taken back after a failure.
 
     ``lease``: the kubelet's lease, and when (our clock) it was last seen to change. ``never_joined``: Kubernetes need
     not know the node. ``waived``: by etcd cluster, what removals were allowed to miss
