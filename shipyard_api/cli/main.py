@@ -62,7 +62,6 @@ _SECTIONS = {
         "unpause",
         "stop",
         "retry",
-        "ack",
         "set",
         "control",
     ),
@@ -275,7 +274,6 @@ for command in (
     control.unpause,
     control.stop,
     control.retry,
-    control.ack,
     limits.set_,
     control.control,
     nodes.report,
@@ -322,7 +320,6 @@ for command in (
     forecast.forecast,
     logs.logs,
     control.retry,
-    control.ack,
     control.control,
     nodes.report,
 ):

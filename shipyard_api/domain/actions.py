@@ -124,7 +124,6 @@ class Control(Enum):
     UNPAUSE = "unpause"
     STOP = "stop"
     RETRY = "retry"
-    ACKNOWLEDGE = "acknowledge"
 
 
 CONTROLLABLE: dict[Control, tuple[RunState, ...]] = {
@@ -132,7 +131,6 @@ CONTROLLABLE: dict[Control, tuple[RunState, ...]] = {
     Control.UNPAUSE: (RunState.PAUSED,),
     Control.STOP: (RunState.RUNNING, RunState.PAUSED),
     Control.RETRY: (RunState.FAILED,),
-    Control.ACKNOWLEDGE: (RunState.FAILED,),
 }
 """The states in which an action takes each control, the usual one first (contract: shipyard-rest, 6.7)."""
 
@@ -141,7 +139,7 @@ CONTROLLABLE: dict[Control, tuple[RunState, ...]] = {
 class ActionState:
     """The state of an action as controls see it. ``stopped``: a stop was accepted; it cannot be undone.
 
-    ``tolerated``: it has nodes that did not succeed, so that a success can be retried for them alone, or acknowledged.
+    ``tolerated``: it has nodes that did not succeed, so that a success can be retried for them alone.
     """
 
     state: RunState
@@ -151,7 +149,7 @@ class ActionState:
     def refusal(self, control: Control) -> tuple[str, str] | None:
         """Return the state that the control needs and the state of the action, None if the action can take it."""
         allowed = CONTROLLABLE[control]
-        if RunState.FAILED in allowed and self.state is RunState.SUCCESS and self.tolerated:
+        if control is Control.RETRY and self.state is RunState.SUCCESS and self.tolerated:
             return None
         if self.state not in allowed:
             return allowed[0].value, self.state.value

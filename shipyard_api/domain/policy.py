@@ -58,7 +58,7 @@ GUARDS = (
             ("get_action_step_logs", _READ, "Read what happened in a step of an action."),
             ("get_task_output", _READ, "Read the output of a task on a node, which Shipyard fetches from there."),
             ("get_action_validation", _READ, "See a validation of an action."),
-            ("invoke_action_control", _WRITE, "Pause, unpause, stop, retry or acknowledge an action."),
+            ("invoke_action_control", _WRITE, "Pause, unpause, stop or retry an action."),
             ("create_plan", _READ, "See what an action would do; it changes nothing."),
             ("get_forecast", _READ, "See how an action is likely to go."),
             ("get_configdocs_status", _READ, "Compare versions of the documents."),

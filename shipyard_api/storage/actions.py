@@ -21,7 +21,7 @@ from shipyard_api.domain.actions import (
     StepState,
 )
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.facts.actions import ACKNOWLEDGED, Noted
+from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.teardown.limits import TeardownLimits
@@ -350,16 +350,6 @@ class SqlActions:
         self._audit(action, "set limits", user)
         journal.record(self._connection, Line(action, row.epoch, None, row.at, "api"), [Noted("Limits Changed", text)])
         self._turns.wake(action, None)
-
-    def acknowledge(self, action: ActionId, user: str, text: str) -> None:
-        """Acknowledge the failures of an action. Writing its row serializes callers, and lists see a new version."""
-        own, audit, word = t.actions.c, t.command_audit.c, Control.ACKNOWLEDGE.value
-        touched = t.actions.update().where(own.id == action).values(user_name=own.user_name)
-        row = self._connection.execute(touched.returning(own.epoch, sa.func.site_time().label("at"))).one()
-        earlier = sa.select(audit.id).where(audit.action_id == action, audit.command == word)
-        if self._connection.execute(earlier.limit(1)).one_or_none() is None:
-            self._audit(action, word, user)
-            journal.record(self._connection, Line(action, row.epoch, None, row.at, "api"), [Noted(ACKNOWLEDGED, text)])
 
     def deployed(self, action: ActionId) -> Sequence[NodeName]:
         """Return the action's nodes that were deployed successfully."""

@@ -33,7 +33,6 @@ from shipyard_api.api.http.threads import answer_in_thread, threaded
 from shipyard_api.domain.actions import LIMITED, LISTED, ActionId, ActionName
 from shipyard_api.domain.actions import Control as Verb
 from shipyard_api.domain.errors import ActionNotFound
-from shipyard_api.domain.findings import hidden_character
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.notes import SUMMARY
 from shipyard_api.domain.teardown.drain import OnBlocked
@@ -49,7 +48,6 @@ from shipyard_api.usecases.journal.notes import ReadNotes
 from shipyard_api.usecases.journal.validations import validations
 
 _LONGEST_KEY = 255
-_LONGEST_REASON = 1000
 
 
 class Actions:
@@ -180,7 +178,7 @@ class Action:
 
 
 class Control:
-    """``/actions/{action_id}/control/{control_verb}``: pause, unpause, stop (6.7); and ours, retry and acknowledge."""
+    """``/actions/{action_id}/control/{control_verb}``: pause, unpause, stop; and retry, which is ours (6.7)."""
 
     policy: ClassVar[Policy] = {"POST": "workflow_orchestrator:invoke_action_control"}
 
@@ -207,20 +205,8 @@ class Control:
             new = self._control.retry(action_id, req.context.caller, force=force, may_override_holds=may)
             _created(req, resp, new, {})
             return
-        if verb is Verb.ACKNOWLEDGE:
-            self._control.acknowledge(action_id, req.context.caller, _reason(req))
-        else:
-            self._control(action_id, verb, req.context.caller)
+        self._control(action_id, verb, req.context.caller)
         resp.status = falcon.HTTP_202
-
-
-def _reason(req: falcon.Request) -> str:
-    """Return the words of an acknowledgement."""
-    written = single(req, "reason") or ""
-    if len(written) > _LONGEST_REASON or (code := hidden_character(written)):
-        fault = f"longer than {_LONGEST_REASON} characters" if len(written) > _LONGEST_REASON else f"with {code} in it"
-        raise falcon.HTTPInvalidParam(f"The value is {fault}.", "reason")
-    return written
 
 
 def _require_for(req: falcon.Request, name: ActionName, parameters: JsonObject) -> None:

@@ -84,8 +84,8 @@ def _some(nodes: Sequence[str]) -> str:
 def _wrong_state(failed: domain.WrongState) -> Text:
     cause = causes.wrong_state(failed.control, failed.needed, failed.found)
     sentence = f"dag_run state must be {failed.needed}, but is {failed.found}"
-    # The contract has neither.
-    reason = cause if failed.control in (Control.RETRY, Control.ACKNOWLEDGE) else sentence
+    # The contract has no retry.
+    reason = cause if failed.control is Control.RETRY else sentence
     return Text(f"Unable to {failed.control.value} action", reason, cause=cause)
 
 

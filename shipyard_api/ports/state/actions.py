@@ -250,9 +250,6 @@ class Actions(Protocol):
     def set_limits(self, action: ActionId, limits: TeardownLimits, user: str, text: str) -> None:
         """Set the limits of an action, with a line in its audit and ``text`` as a note, and wake it."""
 
-    def acknowledge(self, action: ActionId, user: str, text: str) -> None:
-        """Acknowledge the failures of an action, in its audit and with ``text`` as a note; only the first counts."""
-
     def deployed(self, action: ActionId) -> Sequence[NodeName]:
         """Return the nodes of the action that are deployed, in order of name."""
 

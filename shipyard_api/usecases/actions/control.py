@@ -1,4 +1,4 @@
-"""Pause, unpause or stop a running action, and retry or acknowledge a failed one (contract: shipyard-rest, 6.7)."""
+"""Pause, unpause or stop a running action, and retry a failed one (contract: shipyard-rest, 6.7)."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -67,14 +67,6 @@ class ControlAction:
         with self.store.begin() as tx:
             state = tx.actions.control(ActionId(action_id), control, caller.user)
         _check(action_id, control, state)
-
-    def acknowledge(self, action_id: str, caller: Caller, reason: str) -> None:
-        """Record that the caller has seen what failed; the first one stays. Raises NotFound and Conflict."""
-        with self.store.begin() as tx:
-            record = tx.actions.get(ActionId(action_id))
-            _check(action_id, Control.ACKNOWLEDGE, _state(tx, record) if record else None)
-            text = f"{caller.user} has seen what failed" + (f": {reason}" if reason else "")
-            tx.actions.acknowledge(ActionId(action_id), caller.user, text)
 
     def action(self, action_id: str) -> ActionRecord:
         """Return an action; raises NotFound."""

@@ -1,12 +1,9 @@
 // Why it failed: each group that failed by itself, its nodes with the provisioner's words, its dependents folded below.
-import { html, useState } from "./preact.js";
-import { get, post, segment, V1 } from "./api.js";
+import { html } from "./preact.js";
+import { get, segment, V1 } from "./api.js";
 import { follow, link } from "./address.js";
-import { Fault } from "./dialog.js";
-import { refresh } from "./live.js";
 import { useRead } from "./loading.js";
 import { Log } from "./steps_view.js";
-import { may } from "./session.js";
 import { REASONS, count, plain } from "./words.js";
 
 const SHOWN = 8;
@@ -45,32 +42,8 @@ export function Failures({ overview, failures }) {
       <h3>${count(elsewhere.length, "failed node")} that the criteria tolerate</h3>
       <${NodeList} nodes=${elsewhere} withGroup /></div>`}
     <${WayBack} ways=${overview.way_back} />
-    <${Acknowledgement} action=${overview.action} />
     <${StepLogs} overview=${overview} />
   </section>`;
-}
-
-/** Who acknowledged the failures and when, or a button that does. */
-function Acknowledgement({ action }) {
-  const [sent, send] = useState({ times: 0, words: "", error: null });
-  const { id, verdict } = action;
-  const found = useRead(() => (verdict ? get(`${V1}/actions/${segment(id)}`) : null), [id, verdict, sent.times]);
-  if (!found.value) return null;
-  const note = found.value.notes.find((one) => one.sub_type === "Acknowledged");
-  if (note) return html`<p class="failure">✓ Acknowledged ${note.note_timestamp.slice(0, 19)}: ${note.note_val}</p>`;
-  if (!may("invoke_action_control")) return null;
-  const acknowledge = async () => {
-    try {
-      await post(`${V1}/actions/${segment(id)}/control/acknowledge${sent.words ? `?reason=${encodeURIComponent(sent.words)}` : ""}`);
-      send({ times: sent.times + 1, words: "", error: null });
-      refresh();
-    } catch (error) {
-      send({ ...sent, error });
-    }
-  };
-  return html`<div class="row failure"><input aria-label="Why" placeholder="Words (optional)" value=${sent.words}
-      onInput=${(event) => send({ ...sent, words: event.target.value })} />
-    <button onClick=${acknowledge}>Acknowledge</button></div><${Fault} error=${sent.error} />`;
 }
 
 /** The next commands for what failed. */
