@@ -126,7 +126,7 @@ def prepare(home: Path, account: Account, python: str) -> None:
     """Clone the checkout with what is not committed yet, and make the account's home and PATH."""
     home.mkdir(mode=0o755)
     programs, clone = home / "bin", home / "shipyard"
-    for directory in (programs, home / "home", home / "tmp"):
+    for directory in (programs, home / "home", home / "t"):
         directory.mkdir(mode=0o755)
     for name in PROGRAMS:
         if found := shutil.which(name):
@@ -138,7 +138,7 @@ def prepare(home: Path, account: Account, python: str) -> None:
     if configuration := _pip_configuration():
         (home / "home" / "pip.conf").write_bytes(configuration.read_bytes())
     if account.uid is not None:
-        for directory in (clone, home / "home", home / "tmp"):
+        for directory in (clone, home / "home", home / "t"):
             subprocess.run(["chown", "-R", f"{account.uid}:{account.gid}", str(directory)], check=True)
 
 
@@ -169,7 +169,7 @@ def environment(home: Path, account: Account) -> dict[str, str]:
         for name, value in os.environ.items()
         if name in KEPT or name.startswith("PIP_") or name.lower().endswith("_proxy")
     }
-    own = {"HOME": str(home / "home"), "USER": account.name, "LOGNAME": account.name, "TMPDIR": str(home / "tmp")}
+    own = {"HOME": str(home / "home"), "USER": account.name, "LOGNAME": account.name, "TMPDIR": str(home / "t")}
     if (home / "home" / "pip.conf").is_file():
         own["PIP_CONFIG_FILE"] = str(home / "home" / "pip.conf")
     return {**kept, **own, "PATH": str(home / "bin"), "SHELL": "/bin/sh"}

@@ -108,6 +108,8 @@ def node(tmp_path: Path) -> Node:
 @pytest.fixture
 def small(node: Node) -> Iterator[Node]:
     """A node with 256 KiB for its tasks: a file system of its own, in a namespace where we may mount one."""
+    if not (shutil.which("unshare") and shutil.which("nsenter")):
+        pytest.skip("this machine has no unshare and nsenter")
     node.tasks.mkdir()
     mount = 'mount -t tmpfs -o size=256k tmpfs "$1" && echo ready && exec sleep 600'
     command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, "sh", str(node.tasks)]
