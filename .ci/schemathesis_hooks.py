@@ -34,6 +34,20 @@ def filter_query(_context: Any, query: Any) -> bool:
     return all("[" in name or PLAIN_NAME.fullmatch(name) for name in names)
 
 
+@schemathesis.hook
+def filter_body(_context: Any, body: Any) -> bool:
+    """Send no numbers of more than 64 bits: JSON may have them, and every body with one is refused."""
+    return not _has_huge_number(body)
+
+
+def _has_huge_number(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_huge_number, value.values()))
+    if isinstance(value, list):
+        return any(map(_has_huge_number, value))
+    return isinstance(value, int | float) and not -(2**63) <= value < 2**63
+
+
 class _Loader(yaml.SafeLoader):
     """Reads no dates."""
 

@@ -255,6 +255,7 @@ def test_tasks_run_on_nodes(prepared: Clients, words: list[str]) -> None:
     at_rest(prepared)
     before = len(prepared.fuel2("task", "list", "-f", "json"))
     node = str(prepared.fuel2("node", "list", "-f", "json")[0]["id"])
+    prepared.fuel2("env", "add", "nodes", "-e", "1", "-n", node, "-r", "controller")
 
     prepared.fuel("node", "--node", node, *words)
 
@@ -269,6 +270,7 @@ def test_tasks_run_on_nodes(prepared: Clients, words: list[str]) -> None:
 def test_nodes_are_deployed_and_unknown_tasks_refused(prepared: Clients) -> None:
     at_rest(prepared)
     first, second = (str(one["id"]) for one in prepared.fuel2("node", "list", "-f", "json")[:2])
+    prepared.fuel2("env", "add", "nodes", "-e", "1", "-n", first, second, "-r", "controller")
 
     assert "task" in prepared.fuel2("env", "nodes", "deploy", "-e", "1", "-n", first, second, "--force").lower()
     said = prepared.refused(CLIENT, "node", "--node", first, "--tasks", "nowhere")
