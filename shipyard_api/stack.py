@@ -1,4 +1,4 @@
-"""The embedded stack in the foreground: Postgres, API, worker and a simulated provisioner, as one program.
+"""The embedded stack in the foreground: Postgres, API, worker, simulated provisioner and hosts, as one program.
 
 ``python -m shipyard_api.stack up``: the command line starts it for `shipyard up` and `shipyard demo`. It restarts
 programs that exit, and stops all of them at its own end. Real installations run the same API and worker under their
@@ -27,10 +27,12 @@ from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.adapters.gunicorn import first_check
 from shipyard_api.child_processes import Stack, wait_until_it_answers
 from shipyard_api.settings import load, share_directory
-from shipyard_api.stack_settings import given_settings
+from shipyard_api.stack_settings import given_settings, simulates_hosts
 from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect
+from shipyard_simulators.addresses import network, read_addresses
 from shipyard_simulators.embedded_postgres import server as embedded_postgres
+from shipyard_simulators.hosts import keys
 from shipyard_simulators.scenario import ScenarioInvalid, load_scenario
 
 # The name of the token with which the simulator fetches designs; every start creates a new one.
@@ -205,12 +207,17 @@ def _run(options: StackOptions, given: Mapping[str, str]) -> None:
             simulators = {provisioner: simulator}
             if options.kubernetes:
                 simulators["kubernetes"] = settings["SHIPYARD_KUBERNETES_URL"] = _start_kubernetes(stack, options)
+            if simulates_hosts(given):
+                simulators["hosts"], found = _start_hosts(stack, options, directory / "hosts")
+                settings |= found
             if not given.keys() & _KEYS:
                 settings["SHIPYARD_SECRETS_KEYS_FILE"] = str(_secret_key(directory))
             address = _start_service(stack, options, listener, url, settings, given)
             wait_until_it_answers(stack, provisioner, f"{simulator}{peer.ready}")
             if options.kubernetes:
                 wait_until_it_answers(stack, "kubernetes", f"{simulators['kubernetes']}/readyz")
+            if "hosts" in simulators:
+                wait_until_it_answers(stack, "hosts", f"{simulators['hosts']}/simulator/hosts")
             wait_until_it_answers(stack, "api", f"{address}/health")
             ready = {
                 "url": address,
@@ -312,6 +319,21 @@ def _start_simulator(stack: Stack, options: StackOptions, peer: SimulatedPeer) -
 def _start_kubernetes(stack: Stack, options: StackOptions) -> str:
     follow = str(_event_log(stack, options.provisioner))
     return _add_simulator(stack, options, "kubernetes", ("--site", str(options.site), "--follow", follow), {})
+
+
+def _start_hosts(stack: Stack, options: StackOptions, directory: Path) -> tuple[str, Mapping[str, str]]:
+    """Start the simulated hosts; return their URL, and the settings to reach them by SSH."""
+    keys.ensure(directory)
+    port = str(_free_port())
+    follow = str(_event_log(stack, options.provisioner))
+    own = ("--site", str(options.site), "--directory", str(directory), "--ssh-port", port, "--follow", follow)
+    return _add_simulator(stack, options, "hosts", own, {}), {
+        "SHIPYARD_SSH_KEY_FILE": str(directory / keys.KEY),
+        "SHIPYARD_SSH_KNOWN_HOSTS": str(directory / keys.KNOWN_HOSTS),
+        "SHIPYARD_SSH_JUMP_HOST": f"shipyard@127.0.0.1:{port}",
+        "SHIPYARD_SSH_NETWORK": network(read_addresses(options.site)),
+        "SHIPYARD_SSH_MASTER": "master",
+    }
 
 
 def _add_simulator(

@@ -1,6 +1,7 @@
 """The settings that the caller of `shipyard up` gives to the embedded stack."""
 
 import os
+import sys
 from collections.abc import Mapping
 
 import click
@@ -48,3 +49,8 @@ def given_settings(environ: Mapping[str, str], provisioner: str, *, kubernetes: 
     if refused:
         raise click.UsageError("\n  ".join(["shipyard up cannot use these settings; take them out:", *refused]))
     return given
+
+
+def simulates_hosts(given: Mapping[str, str]) -> bool:
+    """Return whether the stack simulates hosts: not if the caller's settings reach real ones."""
+    return "SHIPYARD_SSH_KEY_FILE" not in given and sys.platform == "linux"

@@ -27,7 +27,10 @@ class CurrentScenario:
     """The current scenario: ``current`` returns it, ``play`` replaces it."""
 
     def __init__(
-        self, current: Callable[[], Scenario], play: Callable[[Scenario], None], service: FaultyService
+        self,
+        current: Callable[[], Scenario],
+        play: Callable[[Scenario], None],
+        service: FaultyService | None = None,
     ) -> None:
         self._current, self._play, self._service = current, play, service
 
@@ -44,7 +47,8 @@ class CurrentScenario:
             refuse(resp, cause.faults)
             return
         self._play(scenario)
-        self._service.play(scenario.service, seed=scenario.seed)
+        if self._service is not None:
+            self._service.play(scenario.service, seed=scenario.seed)
         self.on_get(req, resp)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,13 @@ from shipyard_simulators.clock import stamp
 
 
 class EventLog:
-    """Events in the order of their time, kept in memory and optionally in a file. Thread-safe."""
+    """Events in the order of their time, kept in memory and optionally in a file. Thread-safe.
 
-    def __init__(self, path: Path | None) -> None:
-        self._events: list[dict[str, Any]] = []
+    ``most``: how many are kept in memory; None: all.
+    """
+
+    def __init__(self, path: Path | None, *, most: int | None = None) -> None:
+        self._events: deque[dict[str, Any]] = deque(maxlen=most)
         self._lock = threading.Lock()
         # Line buffering: a reader of the file always sees whole events.
         self._file = path.open("a", encoding="utf-8", buffering=1) if path else None
@@ -26,7 +30,7 @@ class EventLog:
                 self._file.write(json.dumps(entry) + "\n")
 
     def events(self) -> list[dict[str, Any]]:
-        """Return all events so far."""
+        """Return the events that are kept."""
         with self._lock:
             return list(self._events)
 

@@ -20,6 +20,9 @@ class NodeOutcomeKind(Enum):
     REFUSE = "refuse"
     FLAPS = "flaps"
     HOLD = "hold"
+    LOSE = "lose"
+    REBOOT = "reboot"
+    FULL = "full"
 
 
 _ENDS = (NodeOutcomeKind.OK, NodeOutcomeKind.FAIL, NodeOutcomeKind.NEVER, NodeOutcomeKind.SLOW)
@@ -50,6 +53,9 @@ PHASES: Mapping[str, tuple[NodeOutcomeKind, ...]] = MappingProxyType(
         # Only in Kubernetes: whether the machine becomes a node, and whether the node becomes ready.
         "join": (NodeOutcomeKind.OK, NodeOutcomeKind.NEVER, NodeOutcomeKind.SLOW),
         "ready": (NodeOutcomeKind.OK, NodeOutcomeKind.NEVER, NodeOutcomeKind.SLOW, NodeOutcomeKind.FLAPS),
+        # Only of hosts: connections over SSH, and tasks.
+        "connect": (NodeOutcomeKind.OK, NodeOutcomeKind.NEVER, NodeOutcomeKind.SLOW, NodeOutcomeKind.REFUSE),
+        "task": (*_ENDS, NodeOutcomeKind.LOSE, NodeOutcomeKind.REBOOT, NodeOutcomeKind.FULL),
     }
 )
 
@@ -64,6 +70,9 @@ NAMED_OUTCOMES: tuple[tuple[str, str, NodeOutcomeKind], ...] = tuple(
         ("refuses", NodeOutcomeKind.REFUSE),
         ("flaps", NodeOutcomeKind.FLAPS),
         ("holds", NodeOutcomeKind.HOLD),
+        ("loses", NodeOutcomeKind.LOSE),
+        ("reboots", NodeOutcomeKind.REBOOT),
+        ("full", NodeOutcomeKind.FULL),
     )
     if kind in PHASES[phase] and phase != "destroy" and (phase, kind) != ("deploy", NodeOutcomeKind.REFUSE)
 )

@@ -52,6 +52,10 @@ MACHINE_DURATIONS: Mapping[str, float] = MappingProxyType(
         "move_daemons": 3,
         "stop_kubelet": 10,
         "lose_nodes": 40,
+        # Of hosts: a slow connection, a slow task (ten times this), and a restart.
+        "connect_hosts": 1,
+        "run_tasks": 30,
+        "boot_hosts": 60,
     }
 )
 

@@ -1,12 +1,14 @@
 """The designs: each reference is fetched once, and its content is cached under the exact string."""
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import requests
 import yaml
 
+from shipyard_simulators.addresses import Addresses, addresses
 from shipyard_simulators.drydock.design import Design, read_design
 
 # Drydock sends its own token to these; to all others it sends none.
@@ -20,10 +22,10 @@ class UnreadableDesign(Exception):
 
 
 class Designs:
-    """The designs that this Drydock has read. Thread-safe."""
+    """The designs that this Drydock has read. Thread-safe. ``noted``: called with the addresses in each new one."""
 
-    def __init__(self, token: str | None) -> None:
-        self._token = token
+    def __init__(self, token: str | None, noted: Callable[[Addresses], None] = lambda _: None) -> None:
+        self._token, self._noted = token, noted
         self._kept: dict[str, Design] = {}
         self._lock = threading.Lock()
 
@@ -38,6 +40,7 @@ class Designs:
         except (requests.RequestException, OSError, ValueError, RecursionError, yaml.YAMLError) as cause:
             raise UnreadableDesign(f"{design_ref}: {cause}") from cause
         design = read_design(documents)
+        self._noted(addresses(documents))
         with self._lock:
             return self._kept.setdefault(design_ref, design)
 

@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from shipyard_simulators.addresses import Addresses
 from shipyard_simulators.clock import Clock
+from shipyard_simulators.deployments import DESIGN
 from shipyard_simulators.drydock.app import create_app
 from shipyard_simulators.drydock.designs import Designs
 from shipyard_simulators.drydock.orchestrator import Orchestrator
@@ -30,8 +32,12 @@ class DrydockSimulator(Simulated):
         token: str | None = None,
         clock: Clock | None = None,
     ) -> None:
-        clock, designs = clock or Clock(time_scale), Designs(design_token)
-        log = EventLog(log_file)
+        clock, log = clock or Clock(time_scale), EventLog(log_file)
+
+        def noted(found: Addresses) -> None:
+            log.write(clock.now(), DESIGN, addresses=found)
+
+        designs = Designs(design_token, noted)
         self._orchestrator = Orchestrator(scenario, clock, designs, log)
         super().__init__(create_app(self._orchestrator, designs, clock, log, token=token), port, log)
 

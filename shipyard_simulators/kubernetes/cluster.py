@@ -11,8 +11,8 @@ from math import inf
 from typing import Any, TypeVar
 
 from shipyard_simulators.clock import Clock
+from shipyard_simulators.deployments import Deployments
 from shipyard_simulators.events import EventLog
-from shipyard_simulators.kubernetes.deployments import Deployments
 from shipyard_simulators.kubernetes.errors import already_exists, not_found
 from shipyard_simulators.kubernetes.kinds import Kind, kinds
 from shipyard_simulators.kubernetes.node import LOST, READY, Object, registered, report, stamp

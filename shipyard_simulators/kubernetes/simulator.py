@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from shipyard_simulators.clock import Clock
+from shipyard_simulators.deployments import Deployments
 from shipyard_simulators.events import EventLog
 from shipyard_simulators.kubernetes.app import create_app
 from shipyard_simulators.kubernetes.cluster import SimulatedCluster
-from shipyard_simulators.kubernetes.deployments import Deployments
 from shipyard_simulators.kubernetes.manifests import add_manifests
 from shipyard_simulators.kubernetes.versions import VERSIONS
 from shipyard_simulators.scenario import Scenario

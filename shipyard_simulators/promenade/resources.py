@@ -91,11 +91,12 @@ class Control:
     def on_put_outcome(self, req: falcon.Request, resp: falcon.Response, operation: str) -> None:
         """Set how an operation goes from now on."""
         body = _json(req)
-        if operation not in FAILURES or not set(body) <= {"seconds", "failures", "warnings"}:
-            refuse_control(resp, [f"should be one of {', '.join(FAILURES)}, with seconds, failures, warnings"])
+        if operation not in FAILURES or not set(body) <= {"seconds", "failures", "warnings", "nodes"}:
+            refuse_control(resp, [f"should be one of {', '.join(FAILURES)}, with seconds, failures, warnings, nodes"])
             return
-        texts = (tuple(map(str, body.get(name, ()))) for name in ("failures", "warnings"))
-        self._site.outcomes[operation] = Outcome(float(body.get("seconds", 0)), *texts)
+        failures, warnings = (tuple(map(str, body.get(name, ()))) for name in ("failures", "warnings"))
+        nodes = frozenset(map(str, body.get("nodes", ())))
+        self._site.outcomes[operation] = Outcome(float(body.get("seconds", 0)), failures, warnings, nodes)
         resp.status = falcon.HTTP_204
 
     def on_put_etcd(self, req: falcon.Request, resp: falcon.Response) -> None:

@@ -20,6 +20,7 @@ from shipyard_simulators.server import Application, Simulated, in_thread
 class PromenadeSimulator(Simulated):
     """A simulated Promenade on 127.0.0.1.
 
+    ``time_scale``: real seconds per nominal second; ``clock`` replaces it.
     ``nodes``: those that Kubernetes has. ``teardown``: whether it has the teardown API; no released one does.
     ``token``: the token that clients must send (None: any client is accepted).
     """
@@ -34,8 +35,9 @@ class PromenadeSimulator(Simulated):
         nodes: Iterable[str] = (),
         teardown: bool = True,
         token: str | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        clock, log = Clock(time_scale), EventLog(log_file)
+        clock, log = clock or Clock(time_scale), EventLog(log_file)
         self.site = PromenadeSite(clock, nodes, teardown=teardown)
         super().__init__(_app(self.site, scenario or Scenario(), clock, log, token), port, log)
 

@@ -20,11 +20,15 @@ _DONE = "done already"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How an operation goes: ``seconds`` long, nominally, then a failure with these messages if there are any."""
+    """How an operation goes: ``seconds`` long, nominally, then a failure with these messages if there are any.
+
+    ``nodes``: the only ones of which it goes so; none: all.
+    """
 
     seconds: float = 0.0
     failures: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    nodes: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -45,11 +49,18 @@ class PromenadeSite:
         self.etcd: dict[str, str] = {}
         self._lock = threading.Lock()
 
+    def join(self, name: str) -> None:
+        """Let a machine become a node of the cluster; one that is a node stays as it is."""
+        with self._lock:
+            self.nodes.setdefault(name, Node(name))
+
     def run(self, operation: str, name: str) -> list[Message]:
         """Run an operation to its end, even if the client disconnects; return its messages."""
         with self._lock:
             node = self.nodes.get(name)
             outcome = self.outcomes.get(operation, Outcome())
+        if outcome.nodes and name not in outcome.nodes:
+            outcome = Outcome()
         if node is None:
             raise PromenadeError(404, "NodeNotFoundException", "Node not found", reason="NotFound")
         if operation in node.done:

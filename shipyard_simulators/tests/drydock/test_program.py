@@ -27,6 +27,7 @@ def test_the_program_announces_itself_serves_and_ends_at_once(tmp_path: Path, en
     assert url in out.decode()
     assert [json.loads(line)["event"] for line in log_file.read_text().splitlines()] == [
         "task_requested",
+        "design",
         "task_started",
         "node_started",
         "node_prepared",

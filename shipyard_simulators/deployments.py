@@ -1,16 +1,25 @@
-"""The machines that a simulated provisioner has deployed, from its event log: each of them joins."""
+"""The machines that a simulated provisioner has deployed, from its event log."""
 
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from shipyard_simulators.addresses import Addresses
+
+DESIGN = "design"
+"""The event of a design that was read."""
+
 
 class Deployments:
-    """Reads the log of a Drydock, MAAS or Ironic while it grows; the file may come later."""
+    """Reads the log of a Drydock, MAAS or Ironic while it grows; the file may come later.
+
+    ``addresses``: of each node, in each network, as the newest design has it that a Drydock read.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path, self._read = path, 0
+        self.addresses: Addresses = {}
 
     def new(self) -> Iterator[str]:
         """Yield the names of the machines whose deployment ended well since the last time."""
@@ -22,7 +31,10 @@ class Deployments:
                 if not line.endswith(b"\n"):
                     return
                 self._read += len(line)
-                if name := _deployed(json.loads(line)):
+                event = json.loads(line)
+                if event.get("event") == DESIGN:
+                    self.addresses = event["addresses"]
+                if name := _deployed(event):
                     yield name.lower()
 
 
