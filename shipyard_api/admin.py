@@ -146,6 +146,8 @@ def check() -> None:
 
     made = bootstrap.check(settings)
     check_database(settings.database.url)
+    if finding := made.store.read(lambda tx: tx.measures.replication()).finding:
+        click.echo(f"Warning: {finding}", err=True)
     skew = monitoring.clock_skew(settings, made.provisioner.name, made.clock.ahead_of_host)
     for name, ahead in skew.measure().items():
         if ahead is None:

@@ -5,7 +5,6 @@ What only one program needs is imported by its function: a worker starts sooner,
 
 import os
 import socket
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -39,11 +38,12 @@ from shipyard_api.domain.nodes import Inventory
 from shipyard_api.domain.site_design import DesignRules, VersionRule
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision, UnreadableDesign
-from shipyard_api.ports.provisioner import Marker, Provisioner
+from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.settings import DesignStoreKind, Settings, SettingsError, Severity, share_directory
 from shipyard_api.storage.addresses import SERVER_KEEPALIVES, check_address, conninfo
 from shipyard_api.storage.clock import DatabaseClock
+from shipyard_api.storage.rivals import avoid_old_primary, check_old_primary
 from shipyard_api.storage.silence import SilenceWatch
 from shipyard_api.storage.suitability import check_database
 from shipyard_api.storage.unit_of_work import SqlStore, connect, connect_readers
@@ -79,9 +79,11 @@ from shipyard_api.usecases.journal.notes import ReadNotes
 from shipyard_api.usecases.journal.validations import ReadValidations
 from shipyard_api.usecases.node_operations.etcd_health import EtcdHealth
 from shipyard_api.usecases.node_operations.operate import OperateNodes
+from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
 from shipyard_api.usecases.nodes.drain_plan import PlanDrain
 from shipyard_api.usecases.nodes.list import ListNodes
 from shipyard_api.usecases.nodes.statuses import SiteStatuses
+from shipyard_api.usecases.replication import WatchReplication
 from shipyard_api.usecases.software.results import ReadTaskResults
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
 from shipyard_api.usecases.tokens.tickets import EventTickets
@@ -95,6 +97,9 @@ if TYPE_CHECKING:
 
 # How often stragglers are polled, in seconds of the site.
 STRAGGLER_SECONDS = 30.0
+
+# How old the committed design may be that lists of nodes are compared with, if Deckhand keeps it.
+_DESIGN_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +129,8 @@ def parts(settings: Settings) -> Parts:
     }
     if settings.promenade.url:
         needed["[drydock] design_url"] = provisioners.design_url(settings)
+    if settings.promenade.teardown:
+        needed["[promenade] url"] = settings.promenade.url
     if settings.designs.store is DesignStoreKind.DECKHAND:
         needed["[deckhand] url"] = settings.deckhand.url
     faults = [f"{name} is not set" for name, value in needed.items() if not value]
@@ -146,7 +153,8 @@ def parts(settings: Settings) -> Parts:
     SilenceWatch().watch(engine, readers)
     compile_schema, schemas = DataSchemas(), SchemaFiles(share_directory() / "schemas")
     designs = design_stores.design_store(settings, engine, compile_schema)
-    rendered = RenderedDesigns(designs)
+    is_peer = settings.designs.store is DesignStoreKind.DECKHAND
+    rendered = RenderedDesigns(designs, remember=_DESIGN_SECONDS if is_peer else 0.0)
     cluster = clusters.cluster(settings)
     version = version_rule(settings, settings.validations.deployment_version_commit)
     wakeup = ProcrastinateWakeup()
@@ -224,7 +232,11 @@ def api(settings: Settings) -> "Mount":
     plan_steps = PlanDeploySteps(store, rendered, made.provisioner, schemas.check)
     check_acceptance = CheckAcceptance(store, rendered, made.rules, made.access.hosts if made.access else None)
     check_software = CheckSoftware(store, rendered)
-    check = CheckAction(designs, rendered, schemas, made.rules, plan_steps, check_acceptance, check_software)
+    nodes, etcd, design_template = _cluster_nodes(made), EtcdGateway(), provisioners.design_url(settings)
+    check_etcd = CheckEtcd(rendered, made.rules, nodes, etcd)
+    check = CheckAction(
+        designs, rendered, schemas, made.rules, plan_steps, check_acceptance, check_software, check_etcd
+    )
     create = CreateAction(
         store=store,
         check=check,
@@ -233,17 +245,18 @@ def api(settings: Settings) -> "Mount":
         time_scale=settings.engine.time_scale,
     )
     control = ControlAction(store, definitions, lambda: str(ULID()))
-    nodes, etcd, design_template = _cluster_nodes(made), EtcdGateway(), provisioners.design_url(settings)
     operate = OperateNodes(
         store=store,
         designs=designs,
         rendered=rendered,
         rules=made.rules,
         nodes=nodes,
+        check_etcd=check_etcd,
         definition=definitions[ActionName.NODE_OPERATION],
         new_id=lambda: str(ULID()),
         time_scale=settings.engine.time_scale,
         design_template=design_template,
+        direct=not settings.promenade.teardown,
     )
     plan_drain = PlanDrain(designs, rendered, made.rules, nodes, etcd)
     guards = Guards(
@@ -276,7 +289,8 @@ def api(settings: Settings) -> "Mount":
                 rendered=rendered,
                 definitions=definitions,
                 plan_drain=plan_drain,
-                plan_software=PlanSoftware(store, rendered, made.access.hosts if made.access else None),
+                plan_software=_plan_software(store, rendered, made.access),
+                time_scale=settings.engine.time_scale,
             ),
             forecast_action=ForecastAction(
                 store, check, control, designs, rendered, made.clock, settings.engine.time_scale
@@ -325,6 +339,7 @@ def worker(settings: Settings) -> "TurnWorker":
     from shipyard_api.adapters.procrastinate.worker import TurnWorker
 
     monitoring.trace("worker", settings.traces)
+    avoid_old_primary(settings.database.url)
     made = parts(settings)
     check_database(settings.database.url)
     name = f"{socket.gethostname()}:{os.getpid()}"
@@ -332,7 +347,6 @@ def worker(settings: Settings) -> "TurnWorker":
         made.store,
         _definitions(made),
         made.clock,
-        lambda: Marker(str(uuid.uuid4())),
         settle=settings.engine.settle_seconds,
         worker=name,
     )
@@ -342,8 +356,12 @@ def worker(settings: Settings) -> "TurnWorker":
     machines = partial(_machines, made.rendered)
     sight = SightNodes(made.store, made.provisioner, made.cluster, machines, made.clock.now, pause)
 
+    replication = WatchReplication(made.store)
+
     def sweep() -> int:
         made.store.check_schema()
+        check_old_primary(settings.database.url)
+        replication()
         made.clock.measure()
         return engine.sweep(grace=options.overdue_seconds)
 
@@ -358,6 +376,12 @@ def worker(settings: Settings) -> "TurnWorker":
         on_connect=SERVER_KEEPALIVES,
         beside=webhooks.deliveries(settings, made.store, name),
     )
+
+
+def _plan_software(store: SqlStore, rendered: RenderedDesigns, access: RemoteAccess | None) -> PlanSoftware:
+    if access is None:
+        return PlanSoftware(store, rendered, None)
+    return PlanSoftware(store, rendered, access.hosts, access.sources)
 
 
 def _definitions(made: Parts) -> Mapping[ActionName, Definition]:

@@ -1,10 +1,15 @@
 """What a running action waits for (product, section 3: silence is visible and bounded)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
 from shipyard_api.domain.json_types import JsonObject
+
+ITEMS = "work items"
+"""Who a step waits for whose items all go on."""
+_MOST = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,29 @@ class WaitingFor:
             _moment(stored["next_attempt"]),
             _moment(stored["deadline"]),
         )
+
+
+def of_items(step: str) -> Awaited:
+    """Return what a step waits for that has open work items."""
+    return Awaited(ITEMS, f"the items of {step}")
+
+
+def together(waits: Sequence[WaitingFor]) -> WaitingFor | None:
+    """Return several waits as one: since the first began, until the first ends; None without any."""
+    if not waits:
+        return None
+    in_order = sorted(waits, key=lambda one: (one.since, one.who, one.what))
+    more = f" and {len(waits) - _MOST} more" if len(waits) > _MOST else ""
+    answers = dict.fromkeys(one.last_answer for one in in_order[:_MOST] if one.last_answer)
+    return WaitingFor(
+        ", ".join(dict.fromkeys(one.who for one in in_order)),
+        "; ".join(one.what for one in in_order[:_MOST]) + more,
+        in_order[0].since,
+        "; ".join(answers),
+        max((one.answered_at for one in waits if one.answered_at), default=None),
+        min((one.next_attempt for one in waits if one.next_attempt), default=None),
+        min((one.deadline for one in waits if one.deadline), default=None),
+    )
 
 
 def _text(moment: datetime | None) -> str | None:

@@ -133,6 +133,31 @@ class JobReport:
     ahead: JobAhead | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class EarlierWork:
+    """Work on nodes that the provisioner was sent earlier, as it shows it."""
+
+    job: JobId
+    operation: Operation
+    nodes: tuple[NodeName, ...]
+
+
+ORDER = (
+    Operation.DESTROY_NODES,
+    Operation.PREPARE_NODES,
+    Operation.DEPLOY_NODES,
+    Operation.REBUILD_NODES,
+    Operation.SERVICE_NODES,
+)
+"""The order in which one action sends operations on a node, each once and only after the one before has succeeded."""
+
+
+def goes_beyond(one: str, other: Operation) -> bool:
+    """Return whether an operation, by its value, comes after the other on a node in one action."""
+    values = [operation.value for operation in ORDER]
+    return one in values and other in ORDER and values.index(one) > ORDER.index(other)
+
+
 class Provisioner(Protocol):
     """A provisioner of one site."""
 
@@ -183,8 +208,20 @@ class Provisioner(Protocol):
         our other intents, which a peer without markers could mistake for this one.
         """
 
+    def earlier_work(
+        self, marker: Marker, work: Work, *, since: datetime, known: Collection[JobId] = ()
+    ) -> Sequence[EarlierWork]:
+        """Return what the action of the marker has had done to nodes of this work, the oldest first.
+
+        For an action whose records may be lost since then (our clock, UTC). ``known``: jobs that have a record. Where
+        the provisioner stores no marker, work of the same design is taken for the action's. Changes nothing.
+        """
+
     def report(self, job: JobId, work: Work) -> JobReport:
         """Return the report on the job; may be repeated, also concurrently.
+
+        Nodes with which the job's action has gone on, to a later operation, have succeeded, whatever they are now: the
+        record of that may be lost.
 
         For a provisioner that has machines but no jobs, this also moves each machine of the work to its next state. It
         decides from the state it has just read, so a repetition does no harm.

@@ -10,7 +10,6 @@ from sqlalchemy.exc import IntegrityError
 from ulid import ULID
 
 from shipyard_api.domain.actions import (
-    ENDED,
     EXCLUSIVE,
     ActionId,
     ActionName,
@@ -19,9 +18,10 @@ from shipyard_api.domain.actions import (
     RunState,
     StepId,
     StepState,
+    nodes_of_run,
 )
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.facts.actions import Noted
+from shipyard_api.domain.facts.actions import ACKNOWLEDGED, Noted
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.teardown.limits import TeardownLimits
@@ -34,18 +34,20 @@ from shipyard_api.ports.state.actions import (
     ActionRecord,
     DescribedAction,
     NewAction,
+    RunningSiteAction,
     StepRecord,
     Successor,
 )
 from shipyard_api.ports.state.errors import RequestKeyTaken, SiteBusy
-from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
+from shipyard_api.ports.state.groups import GroupRecord
 from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.storage import description, journal
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.action_filters import filtered
+from shipyard_api.storage.groups import groups_of_action
 from shipyard_api.storage.nodes import Wanted, nodes_of_action
-from shipyard_api.storage.phases import IN_ORDER, phase
 from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.running_site_actions import MOVING, on_nodes, on_site
 from shipyard_api.storage.turns import SqlTurns
 from shipyard_api.storage.worked_nodes import TORN_DOWN
 from shipyard_api.telemetry import traceparent
@@ -56,8 +58,6 @@ Row = sa.Row[Any]
 SHOWN = tuple(column for column in t.actions.c if column.name not in ("inputs", "limits"))
 """The columns of an ActionRecord."""
 
-
-_MOVING = tuple(state.value for state in RunState if state not in ENDED)
 
 # Any number that no other advisory lock in this database uses.
 _CREATION_LOCK = 0x5317_ACC7
@@ -77,7 +77,13 @@ class SqlActions:
         self._turns = turns
 
     def create(self, action: NewAction) -> ActionRecord:
-        """Insert the action. A unique index decides whether another site action is running."""
+        """Insert the action. A unique index decides whether another site action is running, a lock whether a run is."""
+        nodes = nodes_of_run(action.name, action.inputs)
+        if action.name in EXCLUSIVE:
+            self.lock_creation()
+            running = self.running_site_action(nodes) if nodes is not None else on_nodes(self._connection, None)
+            if running:
+                raise SiteBusy(*running)
         values = {
             "id": action.id,
             "name": action.name.value,
@@ -90,7 +96,7 @@ class SqlActions:
             "idempotency_key": action.key.key if action.key else None,
             "request_digest": action.key.digest if action.key else None,
             "caller": action.key.caller if action.key else None,
-            "exclusive": action.name in EXCLUSIVE,
+            "exclusive": action.name in EXCLUSIVE and nodes is None,
             "inputs": dict(action.inputs),
             "state": RunState.QUEUED.value,
             "wake_at": sa.func.site_time(),
@@ -142,21 +148,18 @@ class SqlActions:
     def node_operations(self) -> Sequence[ActionRecord]:
         """Return the node operations that have not ended."""
         own = t.actions.c
-        query = sa.select(*SHOWN).where(own.name == ActionName.NODE_OPERATION.value, own.state.in_(_MOVING))
+        query = sa.select(*SHOWN).where(own.name == ActionName.NODE_OPERATION.value, own.state.in_(MOVING))
         return [action_record(row) for row in self._connection.execute(query.order_by(own.id))]
 
     def ended(self, actions: Collection[ActionId]) -> Collection[ActionId]:
         """Return those that have ended."""
         own = t.actions.c
-        query = sa.select(own.id).where(own.id.in_(actions), own.state.not_in(_MOVING))
+        query = sa.select(own.id).where(own.id.in_(actions), own.state.not_in(MOVING))
         return [ActionId(action) for action in self._connection.execute(query).scalars()]
 
-    def running_site_action(self) -> tuple[ActionId, ActionName] | None:
-        """Return the site action that has not ended."""
-        row = self._connection.execute(
-            sa.select(t.actions.c.id, t.actions.c.name).where(t.actions.c.exclusive, t.actions.c.state.in_(_MOVING))
-        ).one_or_none()
-        return (ActionId(row.id), ActionName(row.name)) if row else None
+    def running_site_action(self, nodes: Collection[NodeName] | None = None) -> RunningSiteAction | None:
+        """Return the first site action that has not ended and may work on one of the nodes."""
+        return on_site(self._connection) or on_nodes(self._connection, nodes)
 
     def get(self, action: ActionId) -> ActionRecord | None:
         """Return the action."""
@@ -251,29 +254,7 @@ class SqlActions:
         self, action: ActionId, *, status: Collection[str], group: Collection[str], after: int, limit: int
     ) -> Sequence[GroupRecord]:
         """Return a page of deployment groups with their phases and the count of their nodes by status."""
-        groups = t.deployment_groups
-        query = sa.select(groups).where(groups.c.action_id == action, groups.c.position > after)
-        if status:
-            query = query.where(groups.c.status.in_(status))
-        if group:
-            query = query.where(groups.c.name.in_(group))
-        rows = self._connection.execute(query.order_by(groups.c.position).limit(limit)).all()
-        names = [row.name for row in rows]
-        counts, phases = self._counts(action, names), self._phases(action, names)
-        return [
-            GroupRecord(
-                row.position,
-                row.name,
-                row.critical,
-                row.depends_on,
-                row.status,
-                row.reason,
-                row.detail,
-                counts[row.name],
-                phases[row.name],
-            )
-            for row in rows
-        ]
+        return groups_of_action(self._connection, action, status=status, group=group, after=after, limit=limit)
 
     def nodes(
         self,
@@ -339,17 +320,20 @@ class SqlActions:
 
     def set_limits(self, action: ActionId, limits: TeardownLimits, user: str, text: str) -> None:
         """Set the limits of an action, and let a running one look at once."""
-        own, now = t.actions.c, sa.func.site_time()
-        running = own.state == RunState.RUNNING.value
-        row = self._connection.execute(
-            t.actions.update()
-            .where(own.id == action)
-            .values(limits=dict(limits.to_json()), wake_at=sa.case((running, now), else_=own.wake_at))
-            .returning(own.epoch, now.label("at"))
-        ).one()
-        self._audit(action, "set limits", user)
-        journal.record(self._connection, Line(action, row.epoch, None, row.at, "api"), [Noted("Limits Changed", text)])
+        own = t.actions.c
+        wake_at = sa.case((own.state == RunState.RUNNING.value, sa.func.site_time()), else_=own.wake_at)
+        note = Noted("Limits Changed", text)
+        self._note(action, user, "set limits", note, limits=dict(limits.to_json()), wake_at=wake_at)
         self._turns.wake(action, None)
+
+    def acknowledge(self, action: ActionId, user: str, text: str) -> None:
+        """Acknowledge the failures of an action unless this was done; the row lock serializes callers."""
+        self.lock(action)
+        audit, command = t.command_audit.c, Control.ACKNOWLEDGE.value
+        earlier = sa.select(audit.id).where(audit.action_id == action, audit.command == command).limit(1)
+        if self._connection.execute(earlier).one_or_none() is None:
+            # A write gives the action a new version, without which its cached representation stays.
+            self._note(action, user, command, Noted(ACKNOWLEDGED, text), user_name=t.actions.c.user_name)
 
     def deployed(self, action: ActionId) -> Sequence[NodeName]:
         """Return the action's nodes that were deployed successfully."""
@@ -388,36 +372,17 @@ class SqlActions:
         revision = None if row.revision is None else Revision(row.revision)
         return Successor(ActionId(row.id), ActionName(row.name), revision, [NodeName(name) for name in names])
 
+    def _note(self, action: ActionId, user: str, command: str, note: Noted, **values: Any) -> None:
+        """Write the row of an action, with a line in its audit and a note."""
+        query = t.actions.update().where(t.actions.c.id == action).values(**values)
+        row = self._connection.execute(query.returning(t.actions.c.epoch, sa.func.site_time().label("at"))).one()
+        self._audit(action, command, user)
+        journal.record(self._connection, Line(action, row.epoch, None, row.at, "api"), [note])
+
     def _audit(self, action: ActionId, command: str, user: str) -> None:
         self._connection.execute(
             t.command_audit.insert().values(id=str(ULID()), action_id=action, command=command, user_name=user)
         )
-
-    def _counts(self, action: ActionId, groups: Sequence[str]) -> Mapping[str, Mapping[NodeStatus, int]]:
-        nodes = t.action_nodes
-        held = (
-            sa.select(sa.func.unnest(nodes.c.groups).label("group"), nodes.c.status)
-            .where(nodes.c.action_id == action)
-            .subquery()
-        )
-        rows = self._connection.execute(
-            sa.select(held.c.group, held.c.status, sa.func.count())
-            .where(held.c.group.in_(groups))
-            .group_by(held.c.group, held.c.status)
-        )
-        counts: dict[str, dict[NodeStatus, int]] = {name: dict.fromkeys(NodeStatus, 0) for name in groups}
-        for name, status, number in rows:
-            counts[name][NodeStatus(status)] = number
-        return counts
-
-    def _phases(self, action: ActionId, groups: Sequence[str]) -> Mapping[str, Sequence[PhaseRecord]]:
-        phases = t.group_phases
-        found: defaultdict[str, list[PhaseRecord]] = defaultdict(list)
-        for row in self._connection.execute(
-            sa.select(phases).where(phases.c.action_id == action, phases.c.group_name.in_(groups)).order_by(*IN_ORDER)
-        ):
-            found[row.group_name].append(phase(row, row.nodes))
-        return found
 
 
 def action_record(row: Row) -> ActionRecord:

@@ -59,7 +59,7 @@ def parameters(url: str) -> dict[str, str]:
     for name in _LISTS:
         values = found.get(name, "").split(",")
         if len(values) > 1:
-            values.insert(0, values.pop(_latest.get(url, 0)))
+            values.insert(0, values.pop(current_host(url)))
             found[name] = ",".join(values)
     return found
 
@@ -69,21 +69,31 @@ def conninfo(url: str) -> str:
     return str(make_dsn(**parameters(url)))
 
 
+def current_host(url: str) -> int:
+    """Return the place of the host that accepted writes last."""
+    return _latest.get(url, 0)
+
+
+def prefer_host(url: str, place: int) -> None:
+    """Let the next connections of this process try the host at this place first."""
+    _latest[url] = place
+
+
 def open_connection(url: str) -> Connection:
     """Connect to the host that accepts writes, and remember it.
 
     If the first host is silent for a second, the others are asked meanwhile. Raises psycopg2.OperationalError if no
     host accepts writes; StoreUnavailable as ``check_address``.
     """
-    hosts = _hosts(url)
-    if len(hosts) == 1:
-        return _connect(hosts[0])
-    hosts.insert(0, hosts.pop(_latest.get(url, 0)))
-    pool = ThreadPoolExecutor(len(hosts), thread_name_prefix="database")
-    first = pool.submit(_connect, hosts[0])
+    found = hosts(url)
+    if len(found) == 1:
+        return _connect(found[0])
+    found.insert(0, found.pop(current_host(url)))
+    pool = ThreadPoolExecutor(len(found), thread_name_prefix="database")
+    first = pool.submit(_connect, found[0])
     done, _ = wait([first], _HEAD_START)
-    found = done and first.exception() is None
-    attempts = [first, *(pool.submit(_connect, host) for host in hosts[1:] if not found)]
+    accepts = done and first.exception() is None
+    attempts = [first, *(pool.submit(_connect, host) for host in found[1:] if not accepts)]
     pool.shutdown(wait=False)
     for attempt in as_completed(attempts):
         if attempt.exception() is not None:
@@ -101,7 +111,7 @@ def open_connection(url: str) -> Connection:
 def _remember(url: str, connection: Connection) -> None:
     """Let the next connections of this process try the host of this one first."""
     info = connection.info
-    for place, host in enumerate(_hosts(url)):
+    for place, host in enumerate(hosts(url)):
         name = host.get("host") or host.get("hostaddr")
         if name == info.host and host.get("port", "") in ("", str(info.port)):
             _latest[url] = place
@@ -125,7 +135,7 @@ def _parsed(url: str) -> dict[str, str]:
     return {**_DEFAULTS, **given, "target_session_attrs": "read-write"}
 
 
-def _hosts(url: str) -> list[dict[str, str]]:
+def hosts(url: str) -> list[dict[str, str]]:
     """Return the parameters of each host, in the order of the URL; those of all if libpq rejects the lists."""
     found = _parsed(url)
     lists = {name: found[name].split(",") for name in _LISTS if name in found}

@@ -15,13 +15,14 @@ from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.items import ENDED_ITEM, EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.waiting import WaitingFor
+from shipyard_api.domain.waiting import WaitingFor, of_items, together
 from shipyard_api.ports.state.errors import Fenced
 from shipyard_api.ports.state.items import ItemClaim
 from shipyard_api.ports.state.turns import Claim, Intent
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.histories import CURRENT_TABLE, check_table, lost_history
 from shipyard_api.storage.hold_rows import guard
 from shipyard_api.storage.intents import intent_from, intent_json
 from shipyard_api.storage.projections.line import Line
@@ -30,6 +31,7 @@ from shipyard_api.storage.wakeups import queue
 # Items that end within this time of each other are gathered by one turn of their action.
 _GATHER_PAUSE = timedelta(seconds=0.25)
 _RUNS = 32  # of one action, queued or at work
+_MOST_WAITS = 100  # items whose waits are shown as one
 
 _items = t.work_items
 _OPEN = _items.c.ended_at.is_(None)
@@ -105,6 +107,10 @@ class SqlItems:
             EndedItem(ItemId(row.id), ItemState(row.state), row.detail, row.memory) for row in in_order
         ), any_open
 
+    def waiting_for(self, claim: Claim) -> WaitingFor | None:
+        """Return what open items wait for."""
+        return self._waiting(claim.action, claim.step)
+
     def wake_resting(self, claim: Claim, *, now: datetime) -> None:
         """Make the items that rest since a pause due."""
         resting = (_OPEN, _items.c.wake_at.is_(None), _items.c.holder.is_(None))
@@ -164,6 +170,7 @@ class SqlItems:
         row = self._connection.execute(_claim(tuple(versions.items())), values).one_or_none()
         if row is None:
             return None
+        check_table(self._connection, row.of_table)
         return ItemClaim(
             action=action,
             step=StepId(row.step_id),
@@ -178,6 +185,8 @@ class SqlItems:
             user=row.user_name,
             context_marker=row.context_marker,
             traceparent=row.traceparent or "",
+            lost=lost_history(self._connection, action, row, now),
+            waiting=WaitingFor.from_json(row.waiting_for) if row.waiting_for else None,
         )
 
     def start(self, claim: ItemClaim, state: JsonObject, *, now: datetime) -> ItemClaim:
@@ -212,14 +221,18 @@ class SqlItems:
         values: dict[str, Any] = {"memory": state, "intent": None, "broken": 0}
         if wake_at is not None:
             values |= {"wake_at": wake_at, "holder": None}
-        row = self._fenced(claim, values)
+        row = self._write(claim, values, waiting)
         journal.record(self._connection, self._line(claim, now), facts)
         paused = row.action_state == RunState.PAUSED.value
-        return replace(claim, state=state, intent=None, paused=paused, stop=row.stop)
+        return replace(claim, state=state, intent=None, paused=paused, stop=row.stop, waiting=waiting)
+
+    def tell(self, claim: ItemClaim, facts: Sequence[Fact], *, now: datetime) -> None:
+        """Write facts."""
+        journal.record(self._connection, self._line(claim, now), facts)
 
     def sleep(self, claim: ItemClaim, *, until: datetime, waiting: WaitingFor | None = None) -> None:
         """Let the item go until then."""
-        self._fenced(claim, {"wake_at": until, "holder": None})
+        self._write(claim, {"wake_at": until, "holder": None}, waiting or claim.waiting)
 
     def rest(self, claim: ItemClaim, *, waiting: WaitingFor | None = None) -> None:
         """Let the item go until the action is resumed or stopped.
@@ -310,6 +323,33 @@ class SqlItems:
     def _of_step(self, claim: Claim) -> tuple[sa.ColumnElement[bool], ...]:
         return _items.c.action_id == claim.action, _items.c.step_id == claim.step
 
+    def _write(self, claim: ItemClaim, values: Mapping[str, Any], waiting: WaitingFor | None) -> sa.Row[Any]:
+        """Write to the item's row with what it waits for, and show that in the row of its action if it has changed."""
+        if waiting == claim.waiting:
+            return self._fenced(claim, values)
+        # In the order in which turns of the action lock: its own row first, then those of items.
+        own = t.actions.c.id == claim.action
+        self._connection.execute(sa.select(t.actions.c.id).where(own).with_for_update(key_share=True))
+        row = self._fenced(claim, {**values, "waiting_for": waiting.to_json() if waiting else None})
+        shown = self._waiting(claim.action, claim.step)
+        if shown is None and claim.waiting is not None:
+            shown = of_items(claim.step).after(None, claim.waiting.since)
+        if shown is not None:
+            # A step with turns of its own beside its items says itself what it waits for.
+            rests = (t.actions.c.wake_at.is_(None), t.actions.c.state == RunState.RUNNING.value)
+            self._connection.execute(t.actions.update().where(own, *rests).values(waiting_for=shown.to_json()))
+        return row
+
+    def _waiting(self, action: ActionId, step: StepId | None) -> WaitingFor | None:
+        waits = _items.c.waiting_for
+        rows = self._connection.execute(
+            sa.select(waits)
+            .where(_items.c.action_id == action, _items.c.step_id == step, _OPEN, waits.is_not(None))
+            .order_by(_items.c.position)
+            .limit(_MOST_WAITS)
+        )
+        return together([WaitingFor.from_json(stored) for stored in rows.scalars()])
+
     def _fenced(self, claim: ItemClaim, values: Mapping[str, Any], statement: sa.Executable = _FENCED) -> sa.Row[Any]:
         """Write to the item's row, or raise Fenced."""
         own = {"of_action": claim.action, "of_step": claim.step, "of_item": claim.item, "of_epoch": claim.epoch}
@@ -370,10 +410,14 @@ def _claim(versions: Versions) -> sa.Executable:
             _items.c.memory,
             _items.c.intent,
             _items.c.stop,
+            _items.c.waiting_for,
             t.actions.c.state.label("action_state"),
             t.actions.c.user_name,
             t.actions.c.context_marker,
             t.actions.c.traceparent,
+            t.actions.c.lost_after,
+            t.actions.c.loss_noticed_at,
+            CURRENT_TABLE,
         )
     )
 

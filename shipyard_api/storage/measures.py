@@ -5,9 +5,11 @@ from collections import defaultdict
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ENDED, RunState
-from shipyard_api.ports.state.measures import Count, QueueHealth, QueueLoad, SiteCounts
+from shipyard_api.domain.replication import Replication
+from shipyard_api.ports.state.measures import Count, HistoryState, QueueHealth, QueueLoad, SiteCounts
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.history_tables import histories
 
 _OPEN = tuple(state.value for state in RunState if state not in ENDED)
 _NONE = sa.literal("")
@@ -37,6 +39,18 @@ class SqlMeasures:
             heartbeats=self._heartbeats(),
         )
 
+    def replication(self) -> Replication:
+        """Return how the database replicates; walsenders of logical replication and of backups are no standbys."""
+        row = self._connection.execute(_REPLICATION).one()
+        return Replication(row.standbys, row.synchronous, row.names, row.commit)
+
+    def history(self) -> HistoryState:
+        """Return the newest history that was noticed, number 0 before the first."""
+        row = self._connection.execute(_HISTORY).one_or_none()
+        if row is None:
+            return HistoryState(0, "", None, 0)
+        return HistoryState(row.number, row.difference, row.noticed_at if row.difference else None, row.reconciling)
+
     def queue(self) -> QueueHealth:
         """Return how the queue and its workers are."""
         lag = max((one.oldest for one in self._load()), default=0.0)
@@ -48,6 +62,23 @@ class SqlMeasures:
 
     def _heartbeats(self) -> list[float]:
         return [max(0.0, seconds) for (seconds,) in self._connection.execute(sa.text(self._wakeup.heartbeats()))]
+
+
+_REPLICATION = sa.text("""
+SELECT count(r.pid) AS standbys, current_setting('synchronous_standby_names') AS names,
+    current_setting('synchronous_commit') AS commit,
+    CASE WHEN count(r.pid) = count(r.sync_state) THEN count(*) FILTER (WHERE r.sync_state IN ('sync', 'quorum')) END
+    AS synchronous
+FROM pg_stat_replication r
+WHERE r.state IS DISTINCT FROM 'backup'
+    AND NOT EXISTS (SELECT FROM pg_replication_slots s WHERE s.active_pid = r.pid AND s.slot_type = 'logical')
+""")
+_reconciling = sa.select(sa.func.count()).where(t.actions.c.state.in_(_OPEN), t.actions.c.lost_after.is_not(None))
+_HISTORY = (
+    sa.select(histories, _reconciling.scalar_subquery().label("reconciling"))
+    .order_by(histories.c.number.desc())
+    .limit(1)
+)
 
 
 def _only(counts: list[Count]) -> int:

@@ -13,6 +13,7 @@ from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.history import PhaseHistory
+from shipyard_api.domain.teardown.left_cordons import LeftCordon
 from shipyard_api.domain.teardown.order import WENT_WELL, Operation, Outcome
 from shipyard_api.ports.state.groups import PhaseRecord
 from shipyard_api.ports.state.nodes import (
@@ -24,6 +25,7 @@ from shipyard_api.ports.state.nodes import (
     TeardownRecord,
 )
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.left_cordons import left_cordons
 from shipyard_api.storage.phase_history import phase_history
 from shipyard_api.storage.phases import IN_ORDER, phase
 from shipyard_api.storage.worked_nodes import TORN_DOWN, removed, worked_on
@@ -146,6 +148,23 @@ class SqlNodes:
             held.name == node, held.status == NodeStatus.SUCCESS.value, held.updated_at > latest.at
         )
         return not self._connection.execute(sa.select(deployed)).scalar_one()
+
+    def left_cordons(self, nodes: Collection[NodeName]) -> Mapping[NodeName, LeftCordon]:
+        """Return the nodes with their cordons."""
+        rows = t.node_teardowns.c
+        return self._left_cordons(rows.node == sa.any_(sa.cast(list(nodes), ARRAY(sa.Text))))
+
+    def left_cordoned_by(self, action: ActionId, nodes: Collection[NodeName]) -> Mapping[NodeName, LeftCordon]:
+        """Return the nodes with their cordons."""
+        rows = t.node_teardowns.c
+        named = rows.node == sa.any_(sa.cast(list(nodes), ARRAY(sa.Text)))
+        return self._left_cordons(sa.and_(named, rows.action_id == action))
+
+    def _left_cordons(self, which: sa.ColumnElement[bool]) -> Mapping[NodeName, LeftCordon]:
+        return {
+            NodeName(row.node): LeftCordon(ActionId(row.action_id), ActionName(row.name), row.at, row.cleared)
+            for row in self._connection.execute(left_cordons(which))
+        }
 
     def teardowns(self, node: str, *, limit: int) -> Sequence[TeardownRecord]:
         """Return what began and ended, newest first."""

@@ -1,6 +1,7 @@
 """How nodes fared in each phase of the newest actions, and how long the phases took."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 
@@ -8,6 +9,7 @@ from shipyard_api.domain.actions import DEPLOYING, ActionId
 from shipyard_api.domain.groups import Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.rollout.history import PhaseHistory
+from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.storage import tables as t
 
 _REACHED = {Phase.PREPARE: NodeStatus.PREPARED, Phase.DEPLOY: NodeStatus.SUCCESS}
@@ -49,7 +51,7 @@ def phase_history(connection: sa.Connection, *, actions: int, before: ActionId |
     counts = {(row.phase, row.status): int(row.nodes) for row in outcomes}
     seconds = sa.func.extract("epoch", phases.ended_at - phases.submitted_at).label("seconds")
     took = connection.execute(
-        sa.select(phases.phase, seconds)
+        sa.select(phases.phase, phases.group_name, seconds)
         .where(
             phases.action_id.in_(newest),
             phases.ended_at.is_not(None),
@@ -64,6 +66,14 @@ def phase_history(connection: sa.Connection, *, actions: int, before: ActionId |
             counts.get((phase.value, NodeStatus.FAILURE.value), 0),
             counts.get((phase.value, reached.value), 0),
             [float(row.seconds) for row in took if row.phase == phase.value],
+            _by_group([(row.group_name, float(row.seconds)) for row in took if row.phase == phase.value]),
         )
         for phase, reached in _REACHED.items()
     }
+
+
+def _by_group(took: Iterable[tuple[str, float]]) -> Mapping[GroupName, Sequence[float]]:
+    found: defaultdict[GroupName, list[float]] = defaultdict(list)
+    for name, seconds in took:
+        found[GroupName(name)].append(seconds)
+    return found

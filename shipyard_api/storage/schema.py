@@ -2,10 +2,10 @@
 
 from shipyard_api.ports.state.errors import UnsuitableDatabase
 
-OLDEST = "0021"
+OLDEST = "0023"
 """The first schema with every table and column that the code uses."""
 
-NEWEST = "0021"
+NEWEST = "0023"
 """The schema that ``db upgrade`` of this release leads to."""
 
 CURRENT = "SELECT version_num FROM alembic_version"

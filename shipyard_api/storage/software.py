@@ -168,7 +168,11 @@ class SqlSoftware:
         own = actions.c
         state = self._connection.execute(
             sa.select(own.state)
-            .where(own.name.in_([name.value for name in _DEPLOYING]), own.state.in_([one.value for one in ENDED]))
+            .where(
+                own.name.in_([name.value for name in _DEPLOYING]),
+                own.state.in_([one.value for one in ENDED]),
+                own.inputs[("software", "noop")].as_boolean().is_not(True),
+            )
             .order_by(own.id.desc())
             .limit(1)
         ).scalar_one_or_none()

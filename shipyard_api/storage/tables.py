@@ -11,15 +11,15 @@ from shipyard_api.domain.facts.jobs import JobStarted, LateResult
 from shipyard_api.domain.facts.phases import PhaseStarted
 from shipyard_api.storage import (  # noqa: F401  # of the same schema
     event_tables,
+    history_tables,
     sighting_tables,
     software_tables,
+    template_tables,
 )
 from shipyard_api.storage.table_metadata import metadata
 
 ONE_SITE_ACTION = "actions_one_site_action_at_a_time"
 ONE_FOR_EACH_KEY = "actions_one_for_each_key"
-ONE_TEMPLATE_FOR_EACH_NAME = "deploy_templates_name_unique"
-ONE_TEMPLATE_FOR_EACH_ID = "deploy_templates_uuid_unique"
 
 _MOMENT = sa.DateTime(timezone=True)
 _ACTION = sa.String(26)
@@ -59,6 +59,9 @@ actions = sa.Table(
     sa.Column("created_at", _MOMENT, nullable=False, server_default=sa.func.now()),
     sa.Column("started_at", _MOMENT),
     sa.Column("ended_at", _MOMENT),
+    # What the action recorded after the first moment may be lost; the first turn after that was at the second.
+    sa.Column("lost_after", _MOMENT),
+    sa.Column("loss_noticed_at", _MOMENT),
     sa.CheckConstraint("state IN ('queued', 'running', 'paused', 'success', 'failed')", name="state_known"),
     sa.CheckConstraint("(ended_at IS NOT NULL) = (state IN ('success', 'failed'))", name="ended_has_end"),
     # For actions created since a time, and for the action created at exactly that time.
@@ -130,6 +133,8 @@ work_items = sa.Table(
     sa.Column("intent", sa.JSON(none_as_null=True)),
     # The number of the item's latest turn; a write of an earlier turn is refused.
     sa.Column("epoch", sa.BigInteger, nullable=False, server_default="0"),
+    # What the item waits for, if that is worth showing; the row of its action shows it together with other items.
+    sa.Column("waiting_for", sa.JSON(none_as_null=True)),
     # When the next turn is due. Absent while a run holds the item, while it rests in a pause, and after its end.
     sa.Column("wake_at", _MOMENT),
     sa.Column("holder", sa.Text),
@@ -306,35 +311,6 @@ holds = sa.Table(
     sa.CheckConstraint("(released_by IS NULL) = (released_at IS NULL)", name="released_by_someone"),
 )
 sa.Index("holds_active_index", holds.c.node, postgresql_where=sa.text("released_at IS NULL"))
-
-# Deploy templates: which deploy steps a trait asks for (seed 003).
-deploy_templates = sa.Table(
-    "deploy_templates",
-    metadata,
-    sa.Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True),
-    sa.Column("uuid", sa.String(36), nullable=False),
-    # The name of the trait.
-    sa.Column("name", sa.String(255), nullable=False),
-    sa.Column("extra", sa.JSON, nullable=False),
-    sa.Column("version", sa.BigInteger, nullable=False, server_default="1"),
-    sa.Column("created_at", _MOMENT, nullable=False),
-    sa.Column("updated_at", _MOMENT),
-    sa.UniqueConstraint("uuid", name=ONE_TEMPLATE_FOR_EACH_ID),
-    sa.UniqueConstraint("name", name=ONE_TEMPLATE_FOR_EACH_NAME),
-)
-
-deploy_template_steps = sa.Table(
-    "deploy_template_steps",
-    metadata,
-    sa.Column("template_id", sa.BigInteger, sa.ForeignKey("deploy_templates.id", ondelete="CASCADE"), primary_key=True),
-    sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("interface", sa.String(16), nullable=False),
-    sa.Column("step", sa.String(255), nullable=False),
-    sa.Column("args", sa.JSON, nullable=False),
-    sa.Column("priority", sa.Integer, nullable=False),
-    sa.UniqueConstraint("template_id", "interface", "step"),
-    sa.CheckConstraint("priority >= 0", name="priority_not_negative"),
-)
 
 command_audit = sa.Table(
     "command_audit",

@@ -7,9 +7,10 @@ import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.facts.software import TaskStatus
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.tasks import TaskId
-from shipyard_api.ports.state.task_results import TaskRecord
+from shipyard_api.ports.state.task_results import MATRIX_LETTERS, NOT_BEGUN, TaskMatrix, TaskRecord
 from shipyard_api.storage import tables
 from shipyard_api.storage.software_tables import task_results
 
@@ -62,11 +63,37 @@ class SqlTaskResults:
             found.setdefault(TaskId(task), {})[TaskStatus(status)] = number
         return found
 
+    def matrix(self, action: ActionId) -> TaskMatrix:
+        """Return a letter for each task on each node; the database joins them, so that a row is a node."""
+        rows = task_results.c
+        own = rows.action_id == action
+        place = sa.func.row_number().over(order_by=(sa.func.min(rows.began_at), rows.task)).label("place")
+        order = sa.select(rows.task, place).where(own).group_by(rows.task).subquery()
+        tasks = [
+            TaskId(task) for task in self._connection.execute(sa.select(order.c.task).order_by(order.c.place)).scalars()
+        ]
+        letter = sa.case(*((rows.status == status.value, sign) for status, sign in MATRIX_LETTERS.items()))
+        query = sa.select(rows.node, sa.func.array_agg(order.c.place), sa.func.string_agg(letter, ""))
+        query = query.join_from(task_results, order, order.c.task == rows.task).where(own)
+        found = {}
+        for node, places, letters in self._connection.execute(query.group_by(rows.node).order_by(rows.node)):
+            line = [NOT_BEGUN] * len(tasks)
+            for at, sign in zip(places, letters, strict=True):
+                line[at - 1] = sign
+            found[NodeName(node)] = "".join(line)
+        return TaskMatrix(tasks, found)
+
     def succeeded(self, action: ActionId) -> Collection[tuple[NodeName, TaskId]]:
         """Return each task that succeeded on a node."""
         rows = task_results.c
         query = sa.select(rows.node, rows.task).where(rows.action_id == action, rows.status == TaskStatus.SUCCESS.value)
         return frozenset((NodeName(node), TaskId(task)) for node, task in self._connection.execute(query))
+
+    def step_states(self, action: ActionId) -> Sequence[tuple[JsonObject, str]]:
+        """Return the states of the action's steps that have a fixed text."""
+        steps = tables.steps.c
+        query = sa.select(steps.memory, steps.fixed).where(steps.action_id == action, steps.fixed.is_not(None))
+        return [(row.memory, row.fixed) for row in self._connection.execute(query)]
 
     def step_texts(self, action: ActionId) -> Sequence[str]:
         """Return the fixed texts of the action's steps."""

@@ -26,6 +26,7 @@ from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.gathered import Gathered
+from shipyard_api.storage.histories import CURRENT_TABLE, check_table, lost_history
 from shipyard_api.storage.hold_rows import guard
 from shipyard_api.storage.intents import intent_from, intent_json
 from shipyard_api.storage.items import SqlItems
@@ -68,6 +69,9 @@ _CLAIM = (
         _actions.context_marker,
         _actions.traceparent,
         _actions.waiting_for,
+        _actions.lost_after,
+        _actions.loss_noticed_at,
+        CURRENT_TABLE,
     )
 )
 # Large values of ended steps are not read.
@@ -120,6 +124,7 @@ class SqlTurns:
         row = self._connection.execute(_CLAIM, values).one_or_none()
         if row is None:
             return None
+        check_table(self._connection, row.of_table)
         self._planned = (action, row.epoch)
         # Read behind the lock: a turn that was writing has written.
         found = self._connection.execute(_STEPS, {"of_action": action}).all()
@@ -141,6 +146,7 @@ class SqlTurns:
             context_marker=row.context_marker,
             traceparent=row.traceparent or "",
             waiting=WaitingFor.from_json(row.waiting_for) if row.waiting_for else None,
+            lost=lost_history(self._connection, action, row, now),
         )
 
     def pass_on(self, action: ActionId, *, at: datetime) -> None:
@@ -229,6 +235,10 @@ class SqlTurns:
             self._fenced(claim, **_waiting_for(waiting))
         self._journal_wait(claim, waiting)
         return replace(claim, waiting=waiting)
+
+    def tell(self, claim: Claim, facts: Sequence[Fact], *, now: datetime) -> None:
+        """Write facts."""
+        self._journal(claim, now, *facts)
 
     def sleep(self, claim: Claim, *, until: datetime, waiting: WaitingFor | None = None) -> None:
         """Write when the action wants to be looked at again."""

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.wakeup import Wakeup
-from shipyard_api.storage import schema
+from shipyard_api.storage import histories, schema
 from shipyard_api.storage.actions import SERVER, SqlActions
 from shipyard_api.storage.addresses import SERVER_KEEPALIVES, check_address, open_connection
 from shipyard_api.storage.deploy_templates import SqlDeployTemplates
@@ -39,6 +39,8 @@ T = TypeVar("T")
 _SOUND_SECONDS = 1.0
 _USED = "used"
 """Key in a connection's info for the time of its last use."""
+_LOOKED = "looked"
+"""Key in a reader's info, once a transaction has looked which history the database tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +77,15 @@ class SqlStore:
     @contextmanager
     def begin(self) -> Iterator[SqlTransaction]:
         """Open a transaction; raises StoreUnavailable when the database is out of reach."""
-        with outages(), self._engine.begin() as connection:
-            transaction = self._transaction(connection)
-            yield transaction
-            transaction.turns.flush()
+        with outages(), self._engine.connect() as connection:
+            if histories.CONNECTION not in connection.info:
+                with connection.begin():
+                    table = histories.notice(connection)
+                connection.info[histories.CONNECTION] = table
+            with connection.begin():
+                transaction = self._transaction(connection)
+                yield transaction
+                transaction.turns.flush()
 
     def read(self, query: Callable[[SqlTransaction], T]) -> T:
         """Return the result of a query. On a dead connection it runs once more, on another."""
@@ -105,6 +112,10 @@ class SqlStore:
 
     def _run(self, query: Callable[[SqlTransaction], T]) -> T:
         with outages(), self._readers.connect() as connection:
+            if _LOOKED not in connection.info:
+                with self.begin():
+                    pass  # an API that only reads notices another history before a worker has started again
+                connection.info[_LOOKED] = True
             return query(self._transaction(connection))
 
     def _transaction(self, connection: sa.Connection) -> SqlTransaction:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
-from shipyard_api.ports.state.measures import QueueHealth
+from shipyard_api.ports.state.measures import HistoryState, QueueHealth
 from shipyard_api.ports.state.store import Store
 from shipyard_api.usecases.clock_skew import Answered, ClockSkew
 
@@ -39,12 +39,22 @@ class CheckHealth:
         answers = self.clock_skew.answers()
         try:
             self.check_schema()
-            queue = self.store.read(lambda tx: tx.measures.queue())
+            queue, replication, history = self.store.read(
+                lambda tx: (tx.measures.queue(), tx.measures.replication().finding, tx.measures.history())
+            )
         except UnsuitableDatabase as error:
             return [Check("database", False, str(error), critical=True)]
         except StoreUnavailable:
             return [Check("database", False, "it does not answer", critical=True), *_peers(answers)]
-        return [Check("database", True, critical=True), *_work(queue), *_peers(answers), _clocks(answers)]
+        database = (Check("replication", not replication, replication), _history(history))
+        return [Check("database", True, critical=True), *database, *_work(queue), *_peers(answers), _clocks(answers)]
+
+
+def _history(history: HistoryState) -> Check:
+    """Fail while actions ask the peers for what the database may have lost."""
+    said = f"{history.difference}, noticed at {history.noticed_at:%Y-%m-%d %H:%M:%S} UTC" if history.noticed_at else ""
+    asking = f"; {history.reconciling} action(s) ask the peers what they have been sent" if history.reconciling else ""
+    return Check("history", not history.reconciling, f"{said}{asking}")
 
 
 def _work(queue: QueueHealth) -> Iterator[Check]:

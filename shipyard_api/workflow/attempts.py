@@ -5,6 +5,10 @@ of ``settle`` seconds after its intent was committed; and an intent without outc
 seconds after it was last sent. So when ``find`` runs, whatever an earlier attempt sent has arrived. A search sends
 nothing: a worker that is killed during one delays its successor by nothing.
 
+Where the database may have lost the end of an action's history, an earlier attempt of every effect may be one that
+nothing records. Its marker follows from the effect, so it is looked for first, as if it had been sent until the loss
+was noticed.
+
 No effect begins on a held node: the transaction that writes an intent, or that sends it once more, reads the holds
 under a lock that placing a hold waits for.
 """
@@ -16,10 +20,13 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Generic, Protocol, TypeVar
 
+from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.headlines import headline
+from shipyard_api.domain.histories import LostHistory
 from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.items import NewItem
+from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.waiting import Awaited, WaitingFor
 from shipyard_api.ports.clock import Clock
@@ -69,6 +76,14 @@ class UnitClaim(Protocol):
         """Whether nothing new may start."""
 
     @property
+    def unit(self) -> tuple[str, ...]:
+        """The action, and what distinguishes the unit in it."""
+
+    @property
+    def lost(self) -> LostHistory | None:
+        """What the database may lack of the action's history."""
+
+    @property
     def log_fields(self) -> dict[str, str | int]:
         """What identifies the unit in log lines."""
 
@@ -113,6 +128,9 @@ class Rows(Protocol[C]):
         Return the claim with that state, and with what control verbs asked for meanwhile.
         """
 
+    def tell(self, claim: C, facts: tuple[Fact, ...], *, now: datetime) -> None:
+        """Write facts beside a ``sleep`` of the same transaction."""
+
     def sleep(self, claim: C, *, until: datetime, waiting: WaitingFor | None = None) -> None:
         """Write when the next turn is due, and nothing else."""
 
@@ -137,9 +155,10 @@ class TooLate:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What came of an attempt: a report, or the error of the peer."""
+    """The report on an attempt. ``found``: an earlier one, so that nothing was sent now."""
 
     report: Any
+    found: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +179,6 @@ class Attempts(Generic[C]):
         store: Store,
         rows: Callable[[Transaction], Rows[C]],
         clock: Clock,
-        new_marker: Callable[[], Marker],
         *,
         settle: float,
         limit: int = ATTEMPTS,
@@ -169,7 +187,6 @@ class Attempts(Generic[C]):
         self._store = store
         self._rows = rows
         self._clock = clock
-        self._new_marker = new_marker
         self._settle = settle
         self._limit = limit
 
@@ -177,7 +194,8 @@ class Attempts(Generic[C]):
         self, tx: Transaction, claim: C, unit: AnyUnit, state: Any, intent: Intent, now: datetime
     ) -> Attempt[C] | Again:
         """Take up an intent whose outcome is unknown, once whatever was sent for it must have arrived."""
-        due = now if intent.repeatable else intent.attempted_at + timedelta(seconds=self._settle)
+        sent = intent.attempted_at if claim.lost is None else max(intent.attempted_at, claim.lost.noticed)
+        due = now if intent.repeatable else sent + timedelta(seconds=self._settle)
         effect = unit.load_effect(intent.effect)
         if now < due:
             awaited = unit.awaits(state, effect)
@@ -208,7 +226,13 @@ class Attempts(Generic[C]):
                 if touches and (holds := self._rows(tx).held(claim, touches)):
                     folded = self._fold(tx, claim, unit, state, effect, _trouble(claim, holds), now)
                     return Again.LATER if folded is None else Again.NOW
-                intent = Intent(self._new_marker(), effect.to_json(), give_up_at, now, now, 1, repeatable, touches)
+                stored = effect.to_json()
+                marker = Marker(marker_of(*claim.unit, effect=unit.identity(stored)))
+                intent = Intent(marker, stored, give_up_at, now, now, 1, repeatable, touches)
+                if claim.lost is not None and not repeatable:
+                    intent = replace(intent, intended_at=claim.lost.after, attempted_at=claim.lost.noticed)
+                    claim = self._rows(tx).intend(claim, intent, now=now)
+                    return self.resume(tx, claim, unit, state, intent, now)
                 claim = self._rows(tx).intend(claim, intent)
                 return self._attempt(tx, claim, unit, state, effect, now)
 
@@ -262,7 +286,7 @@ class Attempts(Generic[C]):
             if intent.attempts > 1:
                 found = self._find(attempt, intent)
                 if found is not None:
-                    return Reported(found)
+                    return Reported(found, found=True)
                 holds, committed_at = self._intend_again(attempt, intent)
                 if holds:
                     return Held(holds)
@@ -283,39 +307,59 @@ class Attempts(Generic[C]):
             LOG.warning("peer in trouble", extra={**claim.log_fields, "trouble": str(outcome)})
             if claim.intent is not None and self._keep_trying(attempt.unit, claim.intent, outcome, now):
                 until = now + timedelta(seconds=self._pause_after(outcome))
-                awaited = attempt.unit.awaits(attempt.state, attempt.asked) or Awaited(outcome.system, "")
+                awaited = attempt.unit.awaits(attempt.state, attempt.asked) or Awaited(
+                    outcome.system, outcome.operation
+                )
                 awaited = replace(awaited, last_answer=str(outcome), deadline=claim.intent.give_up_at)
-                rows.sleep(claim, until=until, waiting=awaited.after(claim.waiting, now, until))
+                waiting = awaited.after(claim.waiting, now, until)
+                if not waiting.is_for(claim.waiting) and (facts := attempt.unit.silence(attempt.asked, str(outcome))):
+                    rows.tell(claim, facts, now=now)
+                rows.sleep(claim, until=until, waiting=waiting)
                 return None
             report: Any = Trouble.of(outcome)
         elif isinstance(outcome, Held):
             report = _trouble(claim, outcome.holds)
         else:
             report = outcome.report
-        return self._fold(tx, claim, attempt.unit, attempt.state, attempt.asked, report, now)
+        found = isinstance(outcome, Reported) and outcome.found and claim.lost is not None
+        facts = (_taken_up(attempt),) if found else ()
+        return self._fold(tx, claim, attempt.unit, attempt.state, attempt.asked, report, now, facts)
 
     def _fold(
-        self, tx: Transaction, claim: C, unit: AnyUnit, state: Any, asked: Any, report: Any, now: datetime
+        self,
+        tx: Transaction,
+        claim: C,
+        unit: AnyUnit,
+        state: Any,
+        asked: Any,
+        report: Any,
+        now: datetime,
+        facts: tuple[Fact, ...] = (),
     ) -> tuple[C, Any] | None:
-        """Fold a report and write it; return None if the unit must wait."""
+        """Fold a report and write it, with further facts; return None if the unit must wait."""
         folded = unit.fold(state, asked, report, now)
+        facts = (*facts, *folded.facts)
+        if claim.intent is not None and claim.waiting is not None and (known := unit.silence(asked, "")):
+            facts = (*known, *facts)
         wake_at = folded.wait_until or (folded.watch_at if claim.on_hold else None)
         waiting = folded.awaited.after(claim.waiting, now, wake_at) if folded.awaited and wake_at else None
         claim = self._rows(tx).record(
             claim,
             folded.state.to_json(),
-            folded.facts,
+            facts,
             now=now,
             wake_at=wake_at,
             items=folded.items,
             waiting=waiting,
         )
-        log_facts(folded.facts, claim.log_fields)
+        log_facts(facts, claim.log_fields)
         return (claim, folded.state) if wake_at is None else None
 
     def _find(self, attempt: Attempt[C], intent: Intent) -> Any:
+        lost = attempt.claim.lost is not None
+        search = attempt.unit.recall if lost else attempt.unit.find
         try:
-            return attempt.unit.find(attempt.asked, intent.marker, intent.intended_at)
+            return search(attempt.asked, intent.marker, intent.intended_at)
         except Refused as error:
             # The peer refused the search, not the work: the outcome of the work stays unknown.
             raise Unavailable(error.system, error.operation, error.detail, marker=intent.marker) from error
@@ -346,6 +390,13 @@ def _name(asked: Any) -> str:
     """Return the name of an effect or question for metrics and traces; checks ask with a bare number or text."""
     kind = type(asked)
     return "Check" if kind.__module__ == "builtins" else kind.__name__
+
+
+def _taken_up(attempt: Attempt[Any]) -> Noted:
+    """Return the fact that the peer had been sent an effect of which the database has lost the record."""
+    awaited = attempt.unit.awaits(attempt.state, attempt.asked)
+    what = f"{awaited.what} at {awaited.who}" if awaited is not None else _name(attempt.asked)
+    return Noted("History Lost", f"{what}: it had been sent before, as the peer shows, and is not sent again")
 
 
 def _trouble(claim: UnitClaim, holds: Sequence[Hold]) -> Trouble:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.histories import LostHistory
 from shipyard_api.domain.holds import Hold, by_node
 from shipyard_api.domain.items import EndedItem, NewItem
 from shipyard_api.domain.json_types import JsonObject
@@ -174,6 +175,24 @@ class Unit(ABC, Generic[State, Question, Effect, Report]):
         """
         return None
 
+    def recall(self, effect: Effect, marker: Marker, since: datetime) -> Report | None:
+        """Return the report of an effect that may have been brought about since then, of which no record is left.
+
+        It may be about a part of the effect; None if it never happened, or is safe to repeat. As ``find``.
+        """
+        return self.find(effect, marker, since)
+
+    def identity(self, effect: Json) -> Json:
+        """Return what makes a stored effect the same one when it is decided again, of all effects of the unit.
+
+        The marker follows from it, so nothing in it may depend on the time. Pure.
+        """
+        return effect
+
+    def notice(self, state: State, lost: LostHistory) -> State:
+        """Return the state, knowing that peers may have been sent what the database has no record of. Pure."""
+        return state
+
     def touches(self, effect: Effect) -> Collection[NodeName]:
         """Return the nodes that an effect changes; while one is held, the effect does not begin. Pure."""
         return ()
@@ -185,6 +204,10 @@ class Unit(ABC, Generic[State, Question, Effect, Report]):
     def awaits(self, state: State, asked: Question | Effect) -> Awaited | None:
         """Return what the unit waits for while it asks or acts; None: not worth mentioning. Pure."""
         return None
+
+    def silence(self, asked: Effect, why: str) -> tuple[Fact, ...]:
+        """Return the facts about an effect whose outcome became unknown (``why``), or is known again (empty). Pure."""
+        return ()
 
     def leave(self, state: State, why: str) -> tuple[Fact, ...]:
         """Return the facts about work that goes on after the unit was stopped. Pure."""

@@ -7,7 +7,7 @@ peer for the marker before it submits again.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,9 +15,8 @@ from typing import Any
 from shipyard_api import request_context
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepState
 from shipyard_api.domain.facts.fact import Fact
-from shipyard_api.domain.waiting import Awaited
+from shipyard_api.domain.waiting import ITEMS, WaitingFor, of_items
 from shipyard_api.ports.clock import Clock
-from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
 from shipyard_api.ports.state.items import ItemClaim
 from shipyard_api.ports.state.store import Store, Transaction
@@ -47,7 +46,6 @@ class Engine:
         store: Store,
         definitions: Mapping[ActionName, Definition],
         clock: Clock,
-        new_marker: Callable[[], Marker],
         *,
         settle: float,
         worker: str,
@@ -59,14 +57,10 @@ class Engine:
         self._clock = clock
         self._settle = settle
         self._worker = worker
-        self._attempts: Attempts[Claim] = Attempts(
-            store, lambda tx: tx.turns, clock, new_marker, settle=settle, limit=attempts
-        )
+        self._attempts: Attempts[Claim] = Attempts(store, lambda tx: tx.turns, clock, settle=settle, limit=attempts)
         self._known_steps: dict[ActionId, Steps] = {}
         self._left_alone: set[tuple[ActionId, str]] = set()
-        item_attempts: Attempts[ItemClaim] = Attempts(
-            store, lambda tx: tx.items, clock, new_marker, settle=settle, limit=attempts
-        )
+        item_attempts: Attempts[ItemClaim] = Attempts(store, lambda tx: tx.items, clock, settle=settle, limit=attempts)
         self.items = ItemTurns(store, self._steps_with_items, item_attempts, clock, settle, worker)
 
     def run(self, action: ActionId) -> None:
@@ -222,7 +216,7 @@ class Engine:
         if not claim.on_hold:
             tx.items.wake_resting(claim, now=now)
         if not ended and open_items:
-            tx.turns.rest(claim, waiting=_items_of(step).after(claim.waiting, now))
+            tx.turns.rest(claim, waiting=_waiting_for_items(tx, claim, step, now))
             return Again.LATER
         folded = step.gather(state, ended, now)
         stored = folded.state.to_json()
@@ -236,7 +230,7 @@ class Engine:
         """Stop the items that are still open; return whether there are any. The last one to end wakes the action."""
         if step.item_kind is None or not tx.items.stop_open(claim, why, now=now):
             return False
-        tx.turns.rest(claim, waiting=_items_of(step).after(claim.waiting, now))
+        tx.turns.rest(claim, waiting=_waiting_for_items(tx, claim, step, now))
         return True
 
     def _stop(
@@ -275,8 +269,11 @@ class Engine:
         tx.turns.end_step(claim, state, detail, skipped, given_up, now=now)
 
 
-def _items_of(step: AnyStep) -> Awaited:
-    return Awaited("work items", f"the items of {step.id}")
+def _waiting_for_items(tx: Transaction, claim: Claim, step: AnyStep, now: datetime) -> WaitingFor:
+    """Return what the open items wait for, or that they all go on; they are asked only if one of them may say more."""
+    before = claim.waiting
+    known = tx.items.waiting_for(claim) if before is not None and before.who != ITEMS else None
+    return known or of_items(step.id).after(before, now)
 
 
 def _request_context(claim: Claim) -> RequestContext:

@@ -21,6 +21,7 @@ import pytest
 import requests
 import yaml
 
+from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.steps import Broke, Intended, Waiting
 from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect
@@ -36,7 +37,7 @@ pytestmark = pytest.mark.crash
 BOUND = 10.0  # seconds, as all times here
 USUAL_START = 2.0
 SCALE = 0.01
-NO_PROGRESS = (Broke.kind, Intended.kind, Waiting.kind)
+NO_PROGRESS = (Broke.kind, Intended.kind, Noted.kind, Waiting.kind)
 PATIENCE = 300.0
 
 

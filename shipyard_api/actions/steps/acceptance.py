@@ -17,6 +17,7 @@ from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStat
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.strategy.strategy import GroupName, Strategy
+from shipyard_api.domain.task_graph.commands import keys_in
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.workflow.step import Folded, Json
@@ -74,7 +75,7 @@ class Acceptance:
         """Return a task on one node, None if no group has it."""
         if task not in self.documents or node not in self.hosts:
             return None
-        return TaskOnNodes(task, self.documents[task], marker, (self.hosts[node],), self.secrets)
+        return self._work(task, marker, (self.hosts[node],))
 
     def task(self, move: Move, number: int, nodes: Collection[NodeName]) -> TaskState | None:
         """Return a task of the move's group, by its place in the list, before it has begun; None behind the last."""
@@ -82,9 +83,15 @@ class Acceptance:
         if number >= len(ids):
             return None
         hosts = tuple(self.hosts[node] for node in move.nodes if node in nodes)
-        marker = f"{self.action}.accept.{move.group}.{move.batch}.{number}"
-        work = TaskOnNodes(ids[number], self.documents[ids[number]], marker, hosts, self.secrets)
+        # Without the batch: after a loss of history, a node may be in another one than the one in which it began.
+        marker = f"{self.action}.accept.{move.group}.{number}"
+        work = self._work(ids[number], marker, hosts)
         return TaskState(work, tuple(host.name for host in hosts))
+
+    def _work(self, task: TaskId, marker: str, hosts: tuple[Host, ...]) -> TaskOnNodes:
+        document = self.documents[task]
+        own = {host.name: {"NODE": str(host.name)} for host in hosts if "NODE" in keys_in(document)}
+        return TaskOnNodes(task, document, marker, hosts, self.secrets, own=own)
 
 
 @dataclass(frozen=True, slots=True)

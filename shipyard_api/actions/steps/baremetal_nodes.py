@@ -52,7 +52,6 @@ AFTER_REFUSAL = (
     "Correct the cause, then start a new action; retry this one only if it failed and the design stays the same."
 )
 
-
 Question = SelectMembers | PollJobs
 Effect = SubmitMove | AcceptNodes
 Report = Members | Answers | Submitted | Results
@@ -182,17 +181,27 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 return self._fold_started(state, move, start, report, now)
             case Answers(), _:
                 return self._fold_answers(state, report, now)
-            case Submitted(job), SubmitMove(move):
-                return self._fold_submitted(state, move, job, now)
+            case Submitted(job, part), SubmitMove(move):
+                return self._fold_submitted(state, replace(move, nodes=part or move.nodes), job, now)
             case Trouble(), SelectMembers():
                 return self._fold_no_members(state, report, now)
             case Trouble(), PollJobs(_, nodes, looks, machines):
-                accepted = {look.work.marker: report for look in looks}
+                accepted = {look.work.key: report for look in looks}
                 answers = Answers(report, report if nodes else None, accepted, {} if machines else None)
                 return self._fold_answers(state, answers, now)
             case Trouble(), SubmitMove(move):
                 return self._fold_not_submitted(state, move, report)
         raise AssertionError(f"{report} is no report on {asked}")
+
+    def recall(self, effect: Effect, marker: Marker, since: datetime) -> Submitted | None:
+        """Look for the job of the move or, without markers, of a part of it."""
+        if isinstance(effect, AcceptNodes):
+            return None
+        return job_watch.recall(self.store, self.provisioner, marker, effect.work, since)
+
+    def identity(self, effect: Json) -> Json:
+        """Return the group, the phase and the nodes: the number of a batch may change when a move is decided again."""
+        return effect if "accept" in effect else {name: effect[name] for name in ("group", "phase", "nodes")}
 
     def touches(self, effect: Effect) -> tuple[NodeName, ...]:
         """Return the nodes of the move, or those of it where a task starts."""
@@ -232,7 +241,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
 
     def _poll(self, state: RolloutState, rollout: Rollout, now: datetime) -> PollJobs:
         design = self._design(state)
-        jobs = {}
+        jobs: dict[JobId, Work] = {}
         nodes: list[NodeName] = []
         for move in rollout.running:
             watch = state.watches[move]
@@ -374,7 +383,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         reasons |= report.reasons if report else {}
         if labels:
             why = f"{job_watch.shown_as(labels)}; {why}"
-            facts.append(Noted("Phase Timed Out", _timed_out(state, move, why)))
+            facts.append(Noted("Phase Timed Out", rollout_state.timed_out(state, move, why)))
         outcome = Outcome(succeeded, timed_out, reasons, why)
         message = "; ".join(part for part in (why, report.message if report else "") if part)
         if timed_out:
@@ -429,12 +438,6 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             return ()
         held = tuple(node for node in nodes if node not in done) or nodes
         return (WorkLeftBehind(operation.value, job, self._design(state), held, why),)
-
-
-def _timed_out(state: RolloutState, move: Move, why: str) -> str:
-    after = f"; then `shipyard retry {state.action}`" if state.action else ""
-    work = f"{move.phase.value} of group {move.group}"
-    return f"{work}: {why}. Next: `shipyard get site-statuses` until the job has ended{after}"
 
 
 def _known(state: RolloutState) -> Rollout:

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.errors import PeerError
-from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Provisioner, Reports, Work
+from shipyard_api.ports.errors import PeerError, Unavailable
+from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Provisioner, Reports, Work
 from shipyard_api.ports.state.store import Store
 from shipyard_api.workflow.step import Json, Trouble
 
@@ -22,9 +22,10 @@ _MOST_NAMED = 2  # nodes of one label; of more, only their number
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The provisioner accepted the work as this job."""
+    """The provisioner accepted the work as this job. ``nodes``: the only ones of the work that it has; None: all."""
 
     job: JobId
+    nodes: tuple[NodeName, ...] | None = None
 
 
 def find(store: Store, provisioner: Provisioner, marker: Marker, work: Work, intended_at: datetime) -> Submitted | None:
@@ -33,6 +34,44 @@ def find(store: Store, provisioner: Provisioner, marker: Marker, work: Work, int
         known = tx.journal.jobs_since(intended_at - _KNOWN_BEFORE)
     job = provisioner.find(marker, work, intended_at=intended_at, known=known)
     return None if job is None else Submitted(job)
+
+
+def recall(store: Store, provisioner: Provisioner, marker: Marker, work: Work, since: datetime) -> Submitted | None:
+    """Return a job of this work of which the database may have lost the record, None if there is none.
+
+    Where the provisioner stores no marker, it may be a job of some of the nodes: then the others are sent on their own.
+    One with further nodes is taken for neither: that it is this action's cannot be told, nor that it is not. A
+    provisioner that stores markers knows of each node what the action has begun with it.
+    """
+    with store.begin() as tx:
+        known = tx.journal.jobs_since(since - _KNOWN_BEFORE)
+    if job := provisioner.find(marker, work, intended_at=since, known=known):
+        return Submitted(job)
+    if provisioner.capabilities.marks or work.nodes is None:
+        return None
+    earlier = provisioner.earlier_work(marker, work, since=since, known=known)
+    same = [one for one in earlier if one.operation is work.operation]
+    for one in same:
+        if set(one.nodes) <= set(work.nodes):
+            return Submitted(one.job, tuple(node for node in work.nodes if node in one.nodes))
+    if same:
+        jobs = "; ".join(f"job {one.job} of {', '.join(one.nodes)}" for one in same)
+        why = (
+            f"history was lost, and {jobs} may be this action's: nothing is sent to {', '.join(work.nodes)}. "
+            "Look at these jobs; then stop the action and retry it"
+        )
+        raise Unavailable(provisioner.name, work.operation.value, why, marker=marker)
+    return None
+
+
+def last_operation(
+    store: Store, provisioner: Provisioner, marker: Marker, work: Work, since: datetime
+) -> Operation | None:
+    """Return the last operation on nodes of this work that the action of the marker may have lost the record of."""
+    with store.begin() as tx:
+        known = tx.journal.jobs_since(since - _KNOWN_BEFORE)
+    earlier = provisioner.earlier_work(marker, work, since=since, known=known)
+    return earlier[-1].operation if earlier else None
 
 
 def with_owners(store: Store, reports: Reports) -> Reports:

@@ -52,10 +52,10 @@ def fold_answers(state: RolloutState, rollout: Rollout, move: Move, answers: Ans
     if watch.accepting is None:
         raise AssertionError("the nodes of this move wait for nothing")
     question, wait = watch.accepting.question, watch.accepting
-    marker = wait.state.work.marker
-    if question is None or marker not in answers.accepted:
+    key = wait.state.work.key
+    if question is None or key not in answers.accepted:
         return [], max(wait.again, now)
-    folded = acceptance.ITEM.fold(wait.state, question, answers.accepted[marker], now)
+    folded = acceptance.ITEM.fold(wait.state, question, answers.accepted[key], now)
     return fold_task(state, rollout, move, wait, folded, now)
 
 

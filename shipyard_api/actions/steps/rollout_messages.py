@@ -162,13 +162,13 @@ class Members:
 class Answers:
     """What the peers reported; ``readiness`` is None where the cluster was not asked.
 
-    ``accepted``: how acceptance tasks stand, by the marker of each that was looked at. ``machines``: the provisioner's
+    ``accepted``: how acceptance tasks stand, by the key of each that was looked at. ``machines``: the provisioner's
     own labels of machines by lower-case name, None where they were not asked for.
     """
 
     reports: Reports | Trouble
     readiness: joining.Answer | None
-    accepted: Mapping[str, Results | Trouble] = field(default_factory=dict)
+    accepted: Mapping[tuple[str, NodeName], Results | Trouble] = field(default_factory=dict)
     machines: Mapping[str, str] | None = None
 
     def of(self, job: JobId) -> JobReport | Trouble:

@@ -40,9 +40,9 @@ def answers(
         reports = asked(lambda: job_watch.with_owners(store, provisioner.reports(question.jobs)))
     if question.joining:
         readiness = asked(lambda: _readiness(cluster, question.joining))
-    accepted: dict[str, Results | Trouble] = {}
+    accepted: dict[tuple[str, NodeName], Results | Trouble] = {}
     for look in question.accepting:
-        accepted[look.work.marker] = asked(partial(tasks.ask, look))
+        accepted[look.work.key] = asked(partial(tasks.ask, look))
     machines = asked(lambda: _labels(provisioner)) if question.machines else None
     questions = sum(map(bool, (question.jobs, question.joining, question.machines))) + len(question.accepting)
     if errors and len(errors) == questions:

@@ -192,6 +192,13 @@ def job_deadlines(state: RolloutState) -> list[datetime]:
     ]
 
 
+def timed_out(state: RolloutState, move: Move, why: str) -> str:
+    """Return the sentence about a move whose time is up, with the next commands."""
+    after = f"; then `shipyard retry {state.action}`" if state.action else ""
+    work = f"{move.phase.value} of group {move.group}"
+    return f"{work}: {why}. Next: `shipyard get site-statuses` until the job has ended{after}"
+
+
 def _limits(state: RolloutState, move: Move) -> Limits:
     phase = state.limits(move.phase)
     return Limits(phase.interval, phase.timeout, state.inputs.configuration.queue_limit)

@@ -16,6 +16,7 @@ from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.ports.errors import PeerError, Refused
 from shipyard_api.ports.provisioner import (
     Capabilities,
+    EarlierWork,
     JobAhead,
     JobId,
     JobReport,
@@ -149,6 +150,14 @@ class DrydockProvisioner:
         tasks, theirs = self._client.tasks(marker)
         since = translate.Since.intent(intended_at, ours=self._now(), theirs=theirs)
         return translate.find_job(tasks, work, since=since, known=known)
+
+    def earlier_work(
+        self, marker: Marker, work: Work, *, since: datetime, known: Collection[JobId] = ()
+    ) -> Sequence[EarlierWork]:
+        """Return the tasks of the same design on these nodes; a client beside Shipyard may have created them."""
+        tasks, theirs = self._client.tasks(marker)
+        earliest = translate.Since.intent(since, ours=self._now(), theirs=theirs)
+        return translate.earlier_work(tasks, work, since=earliest, known=known)
 
     def report(self, job: JobId, work: Work) -> JobReport:
         """Return the report on the task; a prepare ends only when MAAS, too, is done with the nodes."""

@@ -15,7 +15,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
 from shipyard_api.domain.strategy.selectors import Selector, selects_every_node
 from shipyard_api.ports.errors import Refused
-from shipyard_api.ports.provisioner import JobAhead, JobId, Marker, Operation, Wipe, Work
+from shipyard_api.ports.provisioner import EarlierWork, JobAhead, JobId, Marker, Operation, Wipe, Work
 from shipyard_api.scrubbing import Scrubber, without_users
 
 SYSTEM = "Drydock"
@@ -189,6 +189,22 @@ def find_job(tasks: Iterable[JsonObject], work: Work, *, since: Since, known: Co
     later = [one for one in matching if one[0] >= since.likely]
     found = later[:1] or matching[-1:]
     return JobId(found[0][1]) if found else None
+
+
+def earlier_work(
+    tasks: Iterable[JsonObject], work: Work, *, since: Since, known: Collection[JobId]
+) -> list[EarlierWork]:
+    """Return the requested tasks of the same design on nodes of the work that are not ``known``, the oldest first."""
+    found = []
+    for task in tasks:
+        created, nodes = created_at(task), _named(task.get("node_filter"))
+        if created is None or created < since.earliest or not nodes or task["task_id"] in known:
+            continue
+        shared = nodes & frozenset(work.nodes or ())
+        operation = next((one for one in NODE_OPERATIONS if one.value == task.get("action")), None)
+        if shared and operation and task.get("parent_task_id") is None and task.get("design_ref") == work.design:
+            found.append((created, EarlierWork(JobId(str(task["task_id"])), operation, tuple(sorted(nodes)))))
+    return [one for _, one in sorted(found, key=lambda pair: pair[0])]
 
 
 def task_ahead(tasks: Iterable[JsonObject], job: JobId) -> JobAhead | None:

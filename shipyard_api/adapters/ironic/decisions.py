@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from shipyard_api.domain.deploy_steps.templates import DeployStep
+from shipyard_api.domain.markers import same_action
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import Operation, Wipe
 
@@ -110,6 +111,8 @@ def decide(node: Node | None, name: NodeName, job: Job) -> Decision:
         if job.operation is Operation.DESTROY_NODES:
             return Done()
         return Failed(f"{name} is not enrolled in Ironic, or not visible to Shipyard's user")
+    if node.is_beyond(job.marker, job.operation):
+        return Done()
     decision = _TABLES[job.operation](node, job)
     if isinstance(decision, Do) and decision.verb in _PROTECTED and node.protected:
         return Failed(f"{name} is protected in Ironic")
@@ -120,7 +123,7 @@ def decide(node: Node | None, name: NodeName, job: Job) -> Decision:
 
 def interruption(node: Node, job: Job, version: int) -> Verb | None:
     """Return the verb that interrupts the current transition of a node of the job, or None if there is none."""
-    if not node.marked(job.marker):
+    if not node.marked(job.marker, job.operation):
         return None
     if node.state == "wait call-back":
         return Verb.ABORT if version >= _ABORTS_DEPLOYMENTS else Verb.UNDEPLOY
@@ -175,7 +178,7 @@ def _deploy(node: Node, job: Job) -> Decision:
         return Failed(f"{node.name} was deployed and is available again: someone undid the deployment")
     if node.state == "available":
         return Do(Verb.DEPLOY)
-    if node.state == "deploy failed" and node.ours and not node.claimed_by(job.marker):
+    if node.state == "deploy failed" and node.ours and not _claimed(node, job):
         return Failed(f"{error_of(node)} (from earlier work; prepare the node first)")
     if node.state == "deploy failed":
         return Failed(error_of(node))
@@ -219,7 +222,7 @@ def _deployed(node: Node, job: Job) -> Decision:
     """
     if node.state != "active":
         return Waiting(node.state)
-    if (mark := node.marked(job.marker)) and mark.unsupported:
+    if (mark := node.marked(job.marker, job.operation)) and mark.unsupported:
         return Failed(f"{node.name}: not supported by the node: {', '.join(mark.unsupported)}")
     return Do(Verb.NOTE) if job.left_out.get(NodeName(node.name)) else Done()
 
@@ -263,7 +266,7 @@ def _cleaned_again(node: Node, job: Job) -> Decision | None:
 def _powered_off(node: Node, job: Job) -> Decision:
     if node.power_target:
         return Waiting("powering off")
-    mark = node.marked(job.marker)
+    mark = node.marked(job.marker, job.operation)
     # Power changes leave the state as it is: only the error distinguishes a failure from a request that never arrived.
     if mark and Verb.POWER_OFF.value in mark.tried and node.last_error:
         return Failed(f"{error_of(node)}; it could not be powered off")
@@ -281,7 +284,7 @@ _TABLES = {
 
 def _tried(node: Node, job: Job, verb: Verb) -> bool:
     """Return whether this job has applied the verb and the node has changed state since."""
-    mark = node.marked(job.marker)
+    mark = node.marked(job.marker, job.operation)
     return mark is not None and mark.tried.get(verb.value, node.since) != node.since
 
 
@@ -290,10 +293,15 @@ def _first_time(node: Node, job: Job, verb: Verb) -> Decision:
     return Failed(error_of(node)) if _tried(node, job, verb) else Do(verb)
 
 
+def _claimed(node: Node, job: Job) -> bool:
+    """Return whether the job, or another of its action, made the instance on the node."""
+    return node.claimed_by(job.marker) or (node.mark is not None and same_action(node.mark.claim, job.marker))
+
+
 def _excluded(node: Node, job: Job) -> str:
     if node.mark and job.marker in node.mark.after:
         return f"{node.name} belongs to later work of Shipyard now ({node.mark.marker})"
-    if (mark := node.marked(job.marker)) and mark.refused:
+    if (mark := node.marked(job.marker, job.operation)) and mark.refused:
         return mark.refused
     return f"{node.name} belongs to instance {node.instance}, which is not Shipyard's" if node.foreign else ""
 

@@ -51,7 +51,7 @@ def patch_before(node: Node, job: Job, verb: Verb | None, payload: Payload) -> t
     without a record of its earlier value. There are no changes if an earlier attempt wrote them and only its verb
     failed.
     """
-    mark, changes = node.marked(job.marker), list[JsonObject]()
+    mark, changes = node.marked(job.marker, job.operation), list[JsonObject]()
     if mark is None:
         mark = node.mark.followed_by(job.marker, job.operation) if node.mark else Mark(job.marker, job.operation.value)
         if mark.kept and job.wipe is not Wipe.OS_DISK_ONLY:
@@ -79,7 +79,7 @@ def patch_before(node: Node, job: Job, verb: Verb | None, payload: Payload) -> t
 
 def stop_patch(node: Node, job: Job) -> list[JsonObject]:
     """Return the changes that make every later report leave the node alone."""
-    mark = node.marked(job.marker)
+    mark = node.marked(job.marker, job.operation)
     return [set_mark(replace(mark, stopped=True))] if mark and not mark.stopped else []
 
 

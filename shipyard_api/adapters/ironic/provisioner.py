@@ -11,12 +11,14 @@ from typing import Any, TypeVar
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.drift.sightings import SeenMachine
 from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.markers import same_action
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.strategy.selectors import Selector, select
 from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import (
     Capabilities,
+    EarlierWork,
     JobId,
     JobReport,
     JobState,
@@ -175,14 +177,32 @@ class IronicProvisioner:
         return JobId(marker)
 
     def find(self, marker: Marker, work: Work, *, intended_at: datetime, known: Collection[JobId] = ()) -> JobId | None:
-        """Return the job if any node has its mark. A job on the site exists from its intent on."""
+        """Return the job if any node has its mark, or that of a later job of its action.
+
+        A job on the site exists from its intent on.
+        """
         if work.operation in site.OPERATIONS:
             return site.find(marker, work.operation, known)
         nodes = translate.by_name(self._client.nodes(("name", "uuid", "extra")))
-        mine = [nodes[name].marked(marker) for name in work.nodes or () if name in nodes]
-        if JobId(marker) in known or not any(mark and mark.operation == work.operation.value for mark in mine):
+        marked = [node for name in work.nodes or () if (node := nodes.get(name)) and node.mark]
+        other = [node.mark for node in marked if node.mark and node.mark.operation != work.operation.value]
+        if any(mark.marker == marker for mark in other) or not _marked(marker, work.operation, marked):
+            return None
+        if JobId(marker) in known:
             return None
         return JobId(marker)
+
+    def earlier_work(
+        self, marker: Marker, work: Work, *, since: datetime, known: Collection[JobId] = ()
+    ) -> Sequence[EarlierWork]:
+        """Return the latest job of each node, if it is one of the marker's action. Exact: Ironic keeps the mark."""
+        nodes = translate.by_name(self._client.nodes(("name", "uuid", "extra")))
+        marks = {name: nodes[name].mark for name in work.nodes or () if name in nodes}
+        return [
+            EarlierWork(JobId(mark.marker), Operation(mark.operation), (name,))
+            for name, mark in marks.items()
+            if mark is not None and same_action(mark.marker, marker) and mark.marker not in known
+        ]
 
     def report(self, job: JobId, work: Work) -> JobReport:
         """Return the report on the job, and start the next transition of each node that needs one.
@@ -211,7 +231,7 @@ class IronicProvisioner:
         ours = self._job(job, work)
         decisions = _decisions(ours, _names(work, Marker(job)), nodes)
         undecided = [one for one in decisions if isinstance(one.decision, Do | Waiting)]
-        if undecided and not any(one.node and one.node.marked(job) for one in decisions):
+        if undecided and not _marked(job, work.operation, (one.node for one in decisions)):
             return JobReport(job, JobState.LOST, ok=False, message=f"no node in Ironic has the mark of job {job}")
         decisions = self._with_errors(decisions, ours)
         errors: list[str] = []
@@ -273,6 +293,8 @@ class IronicProvisioner:
             return self._start(one, job)
         if one.node is None or isinstance(one.decision, Failed):
             return Outcome(one.decision)
+        if one.node.is_beyond(job.marker, job.operation):
+            return Outcome(one.decision, marked=True)  # it shows a later job of the action
         return Outcome(one.decision, self._transitions.mark(one.node, job))
 
     def _start(self, one: _NodeDecision, job: Job) -> Outcome:
@@ -346,9 +368,14 @@ class IronicProvisioner:
             return list(pool.map(propagated(attempt), things))
 
 
+def _marked(marker: str, operation: Operation, nodes: Iterable[Node | None]) -> bool:
+    """Return whether a node shows this job, or that its action has gone on from it."""
+    return any(node and (node.marked(marker, operation) or node.is_beyond(marker, operation)) for node in nodes)
+
+
 def _decisions(job: Job, names: Sequence[NodeName], nodes: Mapping[NodeName, Node]) -> list[_NodeDecision]:
     """Return every node of the work with the decision on it."""
-    marks = [nodes[name].marked(job.marker) for name in names if name in nodes]
+    marks = [nodes[name].marked(job.marker, job.operation) for name in names if name in nodes]
     # A stop reaches only unlocked nodes; one of them is enough to stop the others.
     job = replace(job, stopped=job.stopped or any(mark and mark.stopped for mark in marks))
     return [_NodeDecision(name, nodes.get(name), decide(nodes.get(name), name, job)) for name in names]

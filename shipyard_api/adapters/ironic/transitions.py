@@ -41,7 +41,7 @@ class Transitions:
 
     def mark(self, node: Node, job: Job) -> bool:
         """Write the job's mark on a node that needs no transition, and return whether the node has it."""
-        if node.marked(job.marker):
+        if node.marked(job.marker, job.operation):
             return True
         _, patch = patches.patch_before(node, job, None, Payload())
         reply = self._unlocked(lambda: self._client.patch(node.uuid, patch))
@@ -52,7 +52,7 @@ class Transitions:
         mark, patch = patches.patch_before(node, job, verb, payload)
         reply = self._unlocked(lambda: self._client.patch(node.uuid, patch)) if patch else UNCHANGED
         if (answer := reaction(reply)) is not Reaction.ACCEPTED:
-            marked = node.marked(job.marker) is not None
+            marked = node.marked(job.marker, job.operation) is not None
             if answer is Reaction.LATER:
                 return Outcome(Waiting(_explanation(node, reply, payload)), marked)
             return Outcome(Failed(_explanation(node, reply, payload)), marked, denied=reply.status == 403)

@@ -12,9 +12,10 @@ from typing import Any
 from shipyard_api.domain.drift.sightings import MachineState, SeenMachine
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.markers import same_action
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
-from shipyard_api.ports.provisioner import Operation
+from shipyard_api.ports.provisioner import Operation, goes_beyond
 
 from .client import SYSTEM, Reply
 
@@ -182,9 +183,22 @@ class Node:
         """Return whether this job made the instance on this node."""
         return self.instance == claim(marker, self.name)
 
-    def marked(self, marker: str) -> Mark | None:
-        """Return the mark of this job on the node, if any."""
-        return self.mark if self.mark and self.mark.marker == marker else None
+    def marked(self, marker: str, operation: Operation) -> Mark | None:
+        """Return the mark of this job on the node, if any.
+
+        That of another job with the same operation of the same action, too: the action does that to the node once, and
+        may have lost the record of having begun it, with other nodes beside this one.
+        """
+        mark = self.mark
+        if mark is None or mark.marker == marker:
+            return mark
+        same = same_action(mark.marker, marker) and mark.operation == operation.value
+        return mark if same else None
+
+    def is_beyond(self, marker: str, operation: Operation) -> bool:
+        """Return whether the action of this job has gone on with the node, to a later operation."""
+        mark = self.mark
+        return mark is not None and same_action(mark.marker, marker) and goes_beyond(mark.operation, operation)
 
 
 def claim(marker: str, name: str) -> str:

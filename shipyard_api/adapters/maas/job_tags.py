@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from shipyard_api.domain.markers import same_action
 from shipyard_api.ports.provisioner import JobId, Work
 
 PREFIX = "shipyard-"
@@ -30,13 +31,15 @@ _RECORD = re.compile(
 class Record:
     """The comment of a job's tag: the fingerprint of its work, when it was submitted, the nodes it could not erase.
 
-    ``newest``: MAAS's newest event before the job began anything (None: not recorded).
+    ``operation``: that of the work, by its value. ``newest``: MAAS's newest event before the job began anything (None:
+    not recorded).
     """
 
     work: str
     at: datetime
     unerased: str = ""
     newest: int | None = None
+    operation: str = ""
 
 
 def job_tag(job: str) -> str:
@@ -79,7 +82,19 @@ def read_record(comment: str) -> Record | None:
         at = datetime.fromisoformat(found["at"])
     except ValueError:
         return None
-    return Record(found["work"], at, found["unerased"] or "", int(found["newest"]) if found["newest"] else None)
+    newest = int(found["newest"]) if found["newest"] else None
+    return Record(found["work"], at, found["unerased"] or "", newest, found["operation"])
+
+
+def of_the_action(job: str, tags: Mapping[str, str]) -> dict[JobId, Record]:
+    """Return the other jobs of a job's action, by id."""
+    found = {}
+    for name, comment in tags.items():
+        other = name.removeprefix(PREFIX).removesuffix(_BEGUN)
+        record = read_record(comment) if other != job and same_action(job, other) else None
+        if record is not None:
+            found[JobId(other)] = record
+    return found
 
 
 def fingerprint(work: Work) -> str:

@@ -16,6 +16,7 @@ from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import (
     Capabilities,
+    EarlierWork,
     JobId,
     JobReport,
     JobState,
@@ -155,6 +156,25 @@ class MaasProvisioner:
             return None
         return job
 
+    def earlier_work(
+        self, marker: Marker, work: Work, *, since: datetime, known: Collection[JobId] = ()
+    ) -> Sequence[EarlierWork]:
+        """Return the jobs of the marker's action whose tags these machines have. Exact: MAAS keeps the markers."""
+        machines = translate.by_hostname(self._list(work))
+        found = []
+        for job, record in sorted(
+            job_tags.of_the_action(marker, self._client.tags()).items(), key=lambda one: one[1].at
+        ):
+            tags = {job_tags.job_tag(job), job_tags.begun_tag(job)}
+            tagged = [
+                node
+                for node in work.nodes or ()
+                if any(tags & one.tags for one in machines.get(translate.hostname(node), ()))
+            ]
+            if tagged and job not in known:
+                found.append(EarlierWork(job, Operation(record.operation), tuple(tagged)))
+        return found
+
     def report(self, job: JobId, work: Work) -> JobReport:
         """Read the machines of the job, start what comes next on each, and return the job's report."""
         return self._reporting({job: work})(job, work)
@@ -203,7 +223,8 @@ class MaasProvisioner:
     def _pass(self, job: JobId, work: Work, tags: Mapping[str, str], newest: int | None) -> ReconcilePass:
         stopped, marks = job_tags.stop_tag(job) in tags, job_tags.begun_tag(job) in tags
         comment = "" if marks else job_tags.record_text(work, self._now(), newest=newest)
-        return ReconcilePass(self._client, self._options, self._user(), job, work, stopped, newest, comment)
+        relatives = job_tags.of_the_action(job, tags)
+        return ReconcilePass(self._client, self._options, self._user(), job, work, stopped, newest, comment, relatives)
 
     def _user(self) -> str:
         """Return the user of the API key. Asked once: a key belongs to one user for life."""

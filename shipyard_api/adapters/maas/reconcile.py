@@ -16,13 +16,14 @@ from shipyard_api.domain.deploy_steps.templates import DeployStep
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
-from shipyard_api.ports.provisioner import JobId, Operation, Wipe, Work
+from shipyard_api.ports.provisioner import JobId, Operation, Wipe, Work, goes_beyond
 from shipyard_api.request_context import propagated
 
 from . import deploy_steps
 from .client import MaasClient
 from .decisions import (
     ABORTABLE,
+    DONE,
     RUNS_SCRIPTS,
     TRACES,
     WAIT,
@@ -37,7 +38,7 @@ from .decisions import (
     decide_missing,
     fail,
 )
-from .job_tags import begun_tag, job_tag, scripts_tag
+from .job_tags import Record, begun_tag, job_tag, scripts_tag
 from .translate import MachineOptions, by_hostname, hostname, read_machine, request
 
 # Age in seconds up to which a listing may start operations: longer than the slowest listing takes to arrive, shorter
@@ -68,7 +69,9 @@ class ReconcilePass:
     """A pass over the machines of one job, as the MAAS user ``user``. ``stopped``: it starts no operation.
 
     ``newest``: MAAS's newest event before the job began anything (None: a job of an earlier version, which marks no
-    machine beforehand). ``comment``: of the tag of begun machines, if MAAS does not have that tag yet.
+    machine beforehand). ``relatives``: the other jobs of the job's action. Their records may be lost, so a machine with
+    the tag of one that has the same operation is also this job's, and one with the tag of a later operation has
+    succeeded. ``comment``: of the tag of begun machines, if MAAS does not have that tag yet.
 
     Create it just before listing the machines. It starts nothing on a listing that is too old: a worker that was
     frozen meanwhile would release a machine that has been deployed again since.
@@ -82,6 +85,7 @@ class ReconcilePass:
     stopped: bool = False
     newest: int | None = None
     comment: str = ""
+    relatives: Mapping[JobId, Record] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
 
     def observe(self, found: Iterable[JsonObject]) -> dict[NodeName, Observation]:
@@ -138,14 +142,14 @@ class ReconcilePass:
 
     def _ended_unseen(self, observed: Observations) -> dict[NodeName, Observation]:
         """Return the machines whose operation was begun and is due again, but must not be sent again."""
-        tag = begun_tag(self.job)
+        tags = {begun_tag(job) for job in self._same_operation()}
         begun = [
             (node, one)
             for node, one in observed.items()
             if one.decision.kind is Kind.START
             and one.decision.verb in TRACES
             and one.machine
-            and tag in one.machine.tags
+            and tags & one.machine.tags
         ]
         if not begun or self.newest is None:
             return {}
@@ -158,7 +162,7 @@ class ReconcilePass:
         if machine is None or verb is None or self.newest is None:
             raise ValueError("only a begun operation leaves events")
         try:
-            events = self.client.events_after(machine.hostname, self.newest)
+            events = self.client.events_after(machine.hostname, self._newest(machine))
         except PeerError as error:
             return node, replace(one, decision=WAIT, error=str(error))
         if not arrived(verb, (str(event.get("type")) for event in events)):
@@ -229,12 +233,31 @@ class ReconcilePass:
         self.client.operate(machine.system_id, operation, fields, marker=self.job)
 
     def _observe_machine(self, machine: Machine) -> Observation:
-        decision = self._decide(machine, claimed=job_tag(self.job) in machine.tags)
+        if self._is_beyond(machine):
+            return Observation(DONE, machine)
+        decision = self._decide(machine, claimed=any(job_tag(job) in machine.tags for job in self._same_operation()))
         untouchable = self._owner(machine) is Owner.OTHER or machine.locked
         # Until its scripts have run, a machine is not claimed: Ready is then no deployment that was undone.
         before = self.work.operation is Operation.DEPLOY_NODES and machine.status in RUNS_SCRIPTS
         claimed = decision.kind in (Kind.DONE, Kind.WAIT) and not untouchable and not before
         return Observation(decision, machine, claimed)
+
+    def _same_operation(self) -> list[JobId]:
+        """Return the job, and those of its action with the same operation."""
+        own = self.work.operation.value
+        return [self.job, *(job for job, record in self.relatives.items() if record.operation == own)]
+
+    def _is_beyond(self, machine: Machine) -> bool:
+        """Return whether the action has gone on with the machine, to a later operation."""
+        return any(
+            goes_beyond(record.operation, self.work.operation) and {job_tag(job), begun_tag(job)} & machine.tags
+            for job, record in self.relatives.items()
+        )
+
+    def _newest(self, machine: Machine) -> int:
+        """Return MAAS's newest event before the action began this operation on the machine."""
+        begun = [self.newest, *(one.newest for job, one in self.relatives.items() if begun_tag(job) in machine.tags)]
+        return min(newest for newest in begun if newest is not None)
 
     def _decide(self, machine: Machine, *, claimed: bool) -> Decision:
         history = History(

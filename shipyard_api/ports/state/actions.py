@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from shipyard_api.domain.actions import ActionId, ActionName, ActionState, Control, RunState, StepId, StepState
 from shipyard_api.domain.documents import Revision
@@ -116,6 +116,14 @@ class Successor:
     nodes: Sequence[NodeName]
 
 
+class RunningSiteAction(NamedTuple):
+    """A site action that has not ended. ``nodes``: the requested nodes that it names; empty if it may work on any."""
+
+    action: ActionId
+    name: ActionName
+    nodes: Sequence[NodeName] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class ActionFilters:
     """The filters of a list of actions, all of which an action must pass. Empty, or None for ``states``: no filter."""
@@ -157,8 +165,8 @@ class Actions(Protocol):
     def ended(self, actions: Collection[ActionId]) -> Collection[ActionId]:
         """Return those of the actions that have ended."""
 
-    def running_site_action(self) -> tuple[ActionId, ActionName] | None:
-        """Return the site action that has not ended, if any."""
+    def running_site_action(self, nodes: Collection[NodeName] | None = None) -> RunningSiteAction | None:
+        """Return the first site action that has not ended and may work on one of the nodes (None: of any), if any."""
 
     def get(self, action: ActionId) -> ActionRecord | None:
         """Return the action."""
@@ -249,6 +257,9 @@ class Actions(Protocol):
 
     def set_limits(self, action: ActionId, limits: TeardownLimits, user: str, text: str) -> None:
         """Set the limits of an action, with a line in its audit and ``text`` as a note, and wake it."""
+
+    def acknowledge(self, action: ActionId, user: str, text: str) -> None:
+        """Acknowledge the failures of an action, in its audit and with ``text`` as a note; only the first counts."""
 
     def deployed(self, action: ActionId) -> Sequence[NodeName]:
         """Return the nodes of the action that are deployed, in order of name."""

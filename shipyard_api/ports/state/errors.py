@@ -1,6 +1,9 @@
 """The errors of the state store."""
 
+from collections.abc import Sequence
+
 from shipyard_api.domain.actions import ActionId, ActionName
+from shipyard_api.domain.nodes import NodeName
 
 
 class StoreUnavailable(Exception):
@@ -20,12 +23,13 @@ class Fenced(Exception):
 
 
 class SiteBusy(Exception):
-    """Another site action is running; ``running`` is its id."""
+    """Another site action is running; ``running`` is its id. ``nodes``: those that both name, if they do."""
 
-    def __init__(self, running: ActionId, name: ActionName) -> None:
+    def __init__(self, running: ActionId, name: ActionName, nodes: Sequence[NodeName] = ()) -> None:
         super().__init__(f"{name.value} {running} is running")
         self.running = running
         self.name = name
+        self.nodes = nodes
 
 
 class RequestKeyTaken(Exception):

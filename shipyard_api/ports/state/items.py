@@ -7,6 +7,7 @@ from typing import Protocol
 
 from shipyard_api.domain.actions import ActionId, StepId
 from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.histories import LostHistory
 from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.json_types import JsonObject
@@ -17,7 +18,10 @@ from shipyard_api.ports.state.turns import Claim, Intent
 
 @dataclass(frozen=True, slots=True)
 class ItemClaim:
-    """A turn of an item that has begun. ``task`` is what the item works from; ``stop``: why it must end, if it must."""
+    """A turn of an item that has begun. ``task`` is what the item works from; ``stop``: why it must end, if it must.
+
+    ``lost``: what the database may lack of the action's history. ``waiting``: what its last turn waited for.
+    """
 
     action: ActionId
     step: StepId
@@ -32,10 +36,13 @@ class ItemClaim:
     user: str
     context_marker: str
     traceparent: str
+    waiting: WaitingFor | None = None
+    lost: LostHistory | None = None
 
     @property
-    def waiting(self) -> None:
-        """What an item waits for is not stored."""
+    def unit(self) -> tuple[str, ...]:
+        """What distinguishes the item from all others."""
+        return self.action, self.step, self.item
 
     @property
     def on_hold(self) -> bool:
@@ -56,6 +63,9 @@ class Items(Protocol):
 
         They are not returned again once the transaction is kept.
         """
+
+    def waiting_for(self, claim: Claim) -> WaitingFor | None:
+        """Return what the open items of the claim's step wait for, together; None if none of them says."""
 
     def wake_resting(self, claim: Claim, *, now: datetime) -> None:
         """Make the items that rest since a pause due."""
@@ -96,7 +106,7 @@ class Items(Protocol):
         """Return the active holds on these nodes that the action does not override, as ``Turns.held`` does."""
 
     def wait(self, claim: ItemClaim, waiting: WaitingFor) -> ItemClaim:
-        """Do nothing: the action waits for its items as a whole. ``waiting`` means nothing elsewhere either."""
+        """Do nothing: what an item waits for is shown once its answer is known to be missing."""
 
     def record(
         self,
@@ -109,10 +119,16 @@ class Items(Protocol):
         items: Sequence[NewItem] = (),
         waiting: WaitingFor | None = None,
     ) -> ItemClaim:
-        """Write an outcome, as ``Turns.record`` does. An item creates no items."""
+        """Write an outcome, as ``Turns.record`` does. An item creates no items.
+
+        ``waiting``: what it waits for, which its action shows from now on; None: nothing worth showing.
+        """
+
+    def tell(self, claim: ItemClaim, facts: Sequence[Fact], *, now: datetime) -> None:
+        """Write facts beside a ``sleep`` of the same transaction."""
 
     def sleep(self, claim: ItemClaim, *, until: datetime, waiting: WaitingFor | None = None) -> None:
-        """Write when the next turn is due, and let the item go."""
+        """Write when the next turn is due, and what the item waits for (None: as before), and let it go."""
 
     def rest(self, claim: ItemClaim, *, waiting: WaitingFor | None = None) -> None:
         """Let the item go, without a next turn, until the action is resumed or stopped."""

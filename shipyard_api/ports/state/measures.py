@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
+
+from shipyard_api.domain.replication import Replication
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +56,27 @@ class QueueHealth:
     heartbeat_age: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class HistoryState:
+    """The current history of the database: its number, when and by what it was noticed (both empty for the first).
+
+    ``reconciling``: actions that ask the peers before they send anything, as their own history may be lost.
+    """
+
+    number: int
+    difference: str
+    noticed_at: datetime | None
+    reconciling: int
+
+
 class Measures(Protocol):
     """Figures of the site."""
+
+    def replication(self) -> Replication:
+        """Return how the database replicates."""
+
+    def history(self) -> HistoryState:
+        """Return which history the database tells."""
 
     def queue(self) -> QueueHealth:
         """Return how the queue and its workers are."""

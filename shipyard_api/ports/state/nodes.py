@@ -10,6 +10,7 @@ from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.history import PhaseHistory
+from shipyard_api.domain.teardown.left_cordons import LeftCordon
 from shipyard_api.domain.teardown.order import Operation, Outcome
 from shipyard_api.ports.state.groups import PhaseRecord
 
@@ -37,7 +38,7 @@ class NodeLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LastNodeRecord:
-    """A node in the latest action that worked on it, and its active holds.
+    """A node in the latest action that worked on it, its active holds, and the cordon that a drain left behind.
 
     Without such an action, it is the latest that contains it.
     """
@@ -45,6 +46,7 @@ class LastNodeRecord:
     action: ActionId
     node: NodeRecord
     holds: Sequence[Hold] = ()
+    cordon: LeftCordon | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,12 @@ class Nodes(Protocol):
 
     def etcd_removal_began(self, node: NodeName) -> bool:
         """Return whether a teardown may have taken an etcd member of the node out, with no deployment of it since."""
+
+    def left_cordons(self, nodes: Collection[NodeName]) -> Mapping[NodeName, LeftCordon]:
+        """Return those of the nodes that a drain left cordoned."""
+
+    def left_cordoned_by(self, action: ActionId, nodes: Collection[NodeName]) -> Mapping[NodeName, LeftCordon]:
+        """Return those of the nodes that the action left cordoned, unless one was deployed since."""
 
     def deployed(self, nodes: Collection[NodeName]) -> Collection[NodeName]:
         """Return those of the nodes that the newest action which worked on them deployed."""

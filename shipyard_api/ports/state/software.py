@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.task_graph.layers import Cluster, ClusterId, Release, ReleaseId
+from shipyard_api.domain.task_graph.node_facts import setting_keys
 from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries
 
 
@@ -48,7 +49,8 @@ class SoftwareSite:
     def keys(self) -> Mapping[str, str]:
         """The value of ``{NAME}`` in parameters of tasks (contract: fuel-task-graph, 1.3; seed 001: VERSION)."""
         version = self.cluster.release.version
-        return {"CLUSTER_ID": str(self.cluster.id), "VERSION": version, "OPENSTACK_VERSION": version}
+        own = {"CLUSTER_ID": str(self.cluster.id), "VERSION": version, "OPENSTACK_VERSION": version}
+        return {**setting_keys(self.models), **own}
 
     @property
     def tasks(self) -> tuple[JsonObject, ...]:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.facts.software import TaskStatus
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.tasks import TaskId
 
@@ -27,6 +28,25 @@ class TaskRecord:
     seconds: float
     detail: str
     tail: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMatrix:
+    """All results of an action: ``tasks`` in the order in which they first began, and for each node, by name, a letter
+    for each of them, as ``MATRIX_LETTERS`` has it; NOT_BEGUN where there is no result.
+    """
+
+    tasks: Sequence[TaskId]
+    letters: Mapping[NodeName, str]
+
+
+MATRIX_LETTERS = {
+    TaskStatus.RUNNING: "r",
+    TaskStatus.SUCCESS: "s",
+    TaskStatus.FAILED: "f",
+    TaskStatus.LEFT: "l",
+}
+NOT_BEGUN = "-"
 
 
 class TaskResults(Protocol):
@@ -50,8 +70,14 @@ class TaskResults(Protocol):
     def counts(self, action: ActionId) -> Mapping[TaskId, Mapping[TaskStatus, int]]:
         """Return how many nodes each task of an action has in each status."""
 
+    def matrix(self, action: ActionId) -> TaskMatrix:
+        """Return how each task of an action went on each node, without anything else."""
+
     def succeeded(self, action: ActionId) -> Collection[tuple[NodeName, TaskId]]:
         """Return each task that succeeded on a node, without its output."""
+
+    def step_states(self, action: ActionId) -> Sequence[tuple[JsonObject, str]]:
+        """Return the states of the action's steps that have a fixed text: the rest of the state, and this text."""
 
     def step_texts(self, action: ActionId) -> Sequence[str]:
         """Return the texts that the states of the action's steps keep unchanged (``workflow.step.Json``)."""

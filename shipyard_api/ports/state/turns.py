@@ -7,6 +7,7 @@ from typing import Protocol
 
 from shipyard_api.domain.actions import ActionId, RunState, StepId, StepState
 from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.histories import LostHistory
 from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.items import NewItem
 from shipyard_api.domain.json_types import JsonObject
@@ -39,7 +40,7 @@ class Claim:
     """A turn that has begun: the action, the epoch that fences it, and its current step (None: all ended).
 
     ``name`` is the action's as stored, since this release may not know it. ``user``, ``context_marker``
-    and ``traceparent`` are those of the action.
+    and ``traceparent`` are those of the action. ``lost``: what the database may lack of the action's history.
     """
 
     action: ActionId
@@ -57,6 +58,12 @@ class Claim:
     context_marker: str
     traceparent: str
     waiting: WaitingFor | None
+    lost: LostHistory | None = None
+
+    @property
+    def unit(self) -> tuple[str, ...]:
+        """What distinguishes the step from all others."""
+        return self.action, self.step or ""
 
     @property
     def version(self) -> int:
@@ -137,6 +144,9 @@ class Turns(Protocol):
 
     def wait(self, claim: Claim, waiting: WaitingFor) -> Claim:
         """Write what the action waits for while a request is on its way; return the claim with it."""
+
+    def tell(self, claim: Claim, facts: Sequence[Fact], *, now: datetime) -> None:
+        """Write facts beside a ``sleep`` of the same transaction."""
 
     def sleep(self, claim: Claim, *, until: datetime, waiting: WaitingFor | None = None) -> None:
         """Write when the next turn is due, and nothing else but what the action waits for (None: as before)."""

@@ -1,6 +1,6 @@
 """``action_nodes``: the nodes of an action, each with its status."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import MembersKnown
-from shipyard_api.domain.facts.nodes import NodesChanged, NodesGivenUp, NodesKept
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesGivenUp, NodesKept, TargetsKnown
 from shipyard_api.domain.facts.teardown import TeardownChanged
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.teardown.order import Operation, Outcome
@@ -59,24 +59,31 @@ def project(writes: Gathered, line: Line, fact: Fact) -> None:
     """Bring the nodes up to date."""
     match fact:
         case MembersKnown():
-            _insert(writes, line, fact)
+            _insert(writes, line, _holders(fact))
+        case TargetsKnown():
+            _insert(writes, line, {node: [] for node in fact.nodes})
         case NodesChanged():
             _change(writes, line, fact)
         case NodesKept():
             details = [fact.detail] * len(fact.nodes)
             writes.add(_CHANGE, {**_changes(line, fact.nodes, details), "status": NodeStatus.SUCCESS.value})
-        case TeardownChanged(outcome=Outcome.RUNNING):
+        case TeardownChanged(operation=operation, outcome=Outcome.RUNNING) if operation is not Operation.UNCORDON:
             _take_down(writes, line, fact)
         case NodesGivenUp():
             given_up = {"of_action": line.action, "names": list(fact.nodes), "detail": fact.why, "updated_at": line.at}
             writes.add(_GIVEN_UP, given_up)
 
 
-def _insert(writes: Gathered, line: Line, fact: MembersKnown) -> None:
+def _holders(fact: MembersKnown) -> dict[NodeName, list[str]]:
+    """Return the names of the groups of each node."""
     holders: dict[NodeName, list[str]] = {}
     for group, members in fact.membership:
         for node in members:
             holders.setdefault(node, []).append(group.name)
+    return holders
+
+
+def _insert(writes: Gathered, line: Line, holders: Mapping[NodeName, list[str]]) -> None:
     at = line.at.isoformat()
     rows = [
         {

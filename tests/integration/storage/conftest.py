@@ -1,6 +1,7 @@
 """The store on a real Postgres. One database for all tests of a process, empty at the start of each."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -40,6 +41,12 @@ def engine(shared_engine: sa.Engine) -> sa.Engine:
 @pytest.fixture
 def store(engine: sa.Engine) -> SqlStore:
     return SqlStore(engine, ProcrastinateWakeup())
+
+
+def new_run(*nodes: str) -> NewAction:
+    """Return a run of tasks on these nodes; without any, on all."""
+    named = {"nodes": list(nodes)} if nodes else {}
+    return replace(new_action("a"), name=ActionName.UPDATE_SOFTWARE, inputs={"v": 1, "software": named})
 
 
 def new_action(*steps: str) -> NewAction:

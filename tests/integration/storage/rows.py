@@ -13,8 +13,8 @@ JOBS = sa.table(
 )
 TABLES = [*reversed(metadata.sorted_tables), JOBS]
 _EMPTY = ";".join(f"DELETE FROM {table.name}" for table in TABLES)
-# The clock is measured now and then, whoever asks for the time.
-_COUNTED = [table.name for table in TABLES if table.name != "clock_anchors"]
+# The clock is measured now and then, whoever asks for the time; the history is noticed by the first transaction.
+_COUNTED = [table.name for table in TABLES if table.name not in ("clock_anchors", "histories")]
 _COUNTS = " UNION ALL ".join(f"SELECT '{name}', count(*) FROM {name}" for name in _COUNTED)
 
 

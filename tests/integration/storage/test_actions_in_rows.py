@@ -10,12 +10,12 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
-from shipyard_api.ports.state.actions import ActionFilters
+from shipyard_api.ports.state.actions import ActionFilters, NewAction, RunningSiteAction
 from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.actions import SqlActions
 from shipyard_api.storage.unit_of_work import SqlStore
-from tests.integration.storage.conftest import new_action
+from tests.integration.storage.conftest import new_action, new_run
 from tests.integration.storage.rows import broken_off, counts
 
 Create = Callable[..., ActionId]
@@ -77,7 +77,7 @@ def test_a_first_that_ends_in_this_very_moment_is_not_in_the_way(
     create("a")
     looked = SqlActions.running_site_action
 
-    def ended_by_now(actions: SqlActions) -> tuple[ActionId, ActionName] | None:
+    def ended_by_now(actions: SqlActions) -> RunningSiteAction | None:
         end(engine, "success")
         return looked(actions)
 
@@ -98,7 +98,7 @@ def test_what_has_ended_leaves_the_site_free(store: SqlStore, engine: sa.Engine,
     second = create("a")
 
     with store.begin() as tx:
-        assert tx.actions.running_site_action() == (second, ActionName.DEPLOY_SITE)
+        assert tx.actions.running_site_action() == (second, ActionName.DEPLOY_SITE, ())
         assert [one.id for one in tx.actions.matching()] == sorted([first, second])
 
 
@@ -124,6 +124,53 @@ def test_of_many_at_once_one_is_taken(store: SqlStore) -> None:
         made = [action for action in threads.map(one, range(8)) if action]
 
     assert len(made) == 1
+
+
+SIDE_BY_SIDE: dict[str, tuple[NewAction, NewAction, str | None]] = {
+    "runs on other nodes": (new_run("n1", "n2"), new_run("n3"), None),
+    "runs that share nodes": (new_run("n1", "n2", "n3"), new_run("n4", "n3", "n2"), "n2 n3"),
+    "a run of some nodes, then of all": (new_run("n1"), new_run(), ""),
+    "a run of all nodes, then of some": (new_run(), new_run("n1"), ""),
+    "a run, then a deployment": (new_run("n1"), new_action("a"), ""),
+    "a deployment, then a run": (new_action("a"), new_run("n1"), ""),
+}
+
+
+@pytest.mark.parametrize(("first", "second", "shared"), SIDE_BY_SIDE.values(), ids=SIDE_BY_SIDE)
+def test_runs_exclude_only_actions_on_their_nodes(
+    store: SqlStore, engine: sa.Engine, first: NewAction, second: NewAction, shared: str | None
+) -> None:
+    with store.begin() as tx:
+        tx.actions.create(first)
+
+    with store.begin() as tx:
+        if shared is None:
+            tx.actions.create(second)
+            return
+        with pytest.raises(SiteBusy) as caught:
+            tx.actions.create(second)
+    assert (caught.value.running, caught.value.name, " ".join(caught.value.nodes)) == (first.id, first.name, shared)
+    end(engine, "failed")
+    with store.begin() as tx:
+        assert tx.actions.create(second).id == second.id
+
+
+def test_of_many_runs_at_once_those_that_share_a_node_exclude_each_other(store: SqlStore) -> None:
+    start = threading.Barrier(8)
+
+    def one(number: int) -> str | None:
+        start.wait()
+        try:
+            with store.begin() as tx:
+                tx.actions.create(new_run(f"n{number % 4}", f"own-{number}"))
+        except SiteBusy:
+            return None
+        return f"n{number % 4}"
+
+    with ThreadPoolExecutor(8) as threads:
+        made = [node for node in threads.map(one, range(8)) if node]
+
+    assert sorted(made) == ["n0", "n1", "n2", "n3"]
 
 
 def test_any_other_broken_rule_is_a_bug(store: SqlStore, engine: sa.Engine) -> None:

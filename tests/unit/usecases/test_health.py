@@ -1,20 +1,34 @@
 """Health: what fails a check, and what makes a process unready."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from shipyard_api.ports.state.measures import QueueHealth
+from shipyard_api.domain.replication import Replication
+from shipyard_api.ports.state.measures import HistoryState, QueueHealth
 from shipyard_api.usecases.clock_skew import Answered, ClockSkew
 from shipyard_api.usecases.health import CheckHealth
 
 CALM = QueueHealth(0.0, 1.0)
 
 
-def failed(queue: QueueHealth, answers: Mapping[str, Answered]) -> dict[str, str]:
-    transaction = SimpleNamespace(measures=SimpleNamespace(queue=lambda: queue))
+ALONE = Replication(standbys=0, synchronous=0, names="", commit="on")
+FIRST = HistoryState(1, "", None, 0)
+SECOND = HistoryState(2, "a standby became the primary", datetime(2026, 3, 2, 9, tzinfo=UTC), 0)
+
+
+def failed(
+    queue: QueueHealth,
+    answers: Mapping[str, Answered],
+    replication: Replication = ALONE,
+    history: HistoryState = FIRST,
+) -> dict[str, str]:
+    measures = SimpleNamespace(queue=lambda: queue, replication=lambda: replication, history=lambda: history)
+    transaction = SimpleNamespace(measures=measures)
     store = SimpleNamespace(read=lambda query: query(transaction))
     skew = SimpleNamespace(answers=lambda: answers)
     checks = CheckHealth(cast(Any, store), lambda: None, cast(ClockSkew, skew))()
@@ -55,3 +69,11 @@ def test_checks(
 ) -> None:
     monkeypatch.setattr("time.monotonic", lambda: 0.0)
     assert failed(queue, answers) == expected
+
+
+def test_a_fail_over_that_may_lose_writes_is_said_before_and_after() -> None:
+    asynchronous = Replication(standbys=1, synchronous=0, names="", commit="on")
+    assert failed(CALM, {}, asynchronous, SECOND) == {"replication": asynchronous.finding}
+
+    asking = "a standby became the primary, noticed at 2026-03-02 09:00:00 UTC; 1 action(s) ask the peers"
+    assert failed(CALM, {}, history=replace(SECOND, reconciling=1)) == {"history": f"{asking} what they have been sent"}

@@ -14,8 +14,10 @@ import pytest
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.steps import StepsSkipped
+from shipyard_api.domain.histories import LostHistory
 from shipyard_api.domain.holds import Hold, HoldId, HoldKind
 from shipyard_api.domain.items import ItemId, NewItem
+from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.waiting import Awaited, WaitingFor
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
@@ -28,7 +30,6 @@ from tests.fakes.clock import FakeClock
 
 SETTLE = 10.0
 MARKER = Marker("m-1")
-NEW = Marker("m-new")
 FACT = StepsSkipped((StepId("later"),))
 BROKEN = "broken on purpose"
 TX: Any = None  # no database
@@ -113,6 +114,8 @@ class Claim:
     intent: Intent | None = None
     on_hold: bool = False
     waiting: WaitingFor | None = None
+    unit: tuple[str, ...] = ("a", "s")
+    lost: LostHistory | None = None
 
     @property
     def log_fields(self) -> dict[str, str | int]:
@@ -155,6 +158,9 @@ class Rows:
         self._write("record", tuple(state["reports"]), facts, wake_at, items)
         return replace(claim, state=state, intent=None, on_hold=self.on_hold)
 
+    def tell(self, claim: Claim, facts: Sequence[Fact], *, now: datetime) -> None:
+        self._write("tell", *facts)
+
     def sleep(self, claim: Claim, *, until: datetime, waiting: WaitingFor | None = None) -> None:
         self.waited.append(waiting)
         self._write("sleep", until)
@@ -178,9 +184,7 @@ class World:
         self.rows = Rows()
         self.commit_takes: list[float] = []
         store: Any = self
-        self.attempts: Attempts[Claim] = Attempts(
-            store, lambda _tx: self.rows, self.clock, lambda: NEW, settle=settle, limit=limit
-        )
+        self.attempts: Attempts[Claim] = Attempts(store, lambda _tx: self.rows, self.clock, settle=settle, limit=limit)
         self.decided: list[tuple[Claim, Sent]] = []
 
     @contextmanager
@@ -303,12 +307,42 @@ def test_an_effect_begins_with_its_intent_and_a_question_with_nothing() -> None:
     act = world.attempts.begin(TX, Claim(), world.unit, Sent(), Act(Sent(("x",)), give_up_at), now)
     look = world.attempts.begin(TX, Claim(on_hold=True), world.unit, Sent(), Look("question"), now)
 
-    intent = Intent(NEW, Sent(("x",)).to_json(), give_up_at, now, now, 1)
+    stored = Sent(("x",)).to_json()
+    intent = Intent(Marker(marker_of("a", "s", effect=stored)), stored, give_up_at, now, now, 1)
     assert isinstance(act, Attempt)
     assert (act.claim.intent, act.asked) == (intent, Sent(("x",)))
     assert isinstance(look, Attempt)
     assert (look.claim.intent, look.asked) == (None, "question")
     assert world.rows.written == [("intend", intent)]
+
+
+@pytest.mark.parametrize("found", ["found", None], ids=["it was sent", "it was not sent"])
+@pytest.mark.parametrize("since", [0.0, SETTLE], ids=["just noticed", "noticed before"])
+def test_after_a_loss_every_effect_is_looked_for_before_it_is_sent(since: float, found: str | None) -> None:
+    """As if it had been sent until the loss was noticed; what may be repeated is sent at once."""
+    world = World()
+    world.unit.found = found
+    lost = LostHistory(after=world.at(-100), noticed=world.at(-since))
+    claim, act = Claim(lost=lost), Act(Sent(("x",)), world.at(40))
+
+    begun = world.attempts.begin(TX, claim, world.unit, Sent(), act, world.clock.now())
+    if since < SETTLE:
+        assert begun is Again.LATER
+        intent = world.rows.written[0][1]
+        world.clock.advance(SETTLE - since)
+        begun = world.attempts.resume(TX, replace(claim, intent=intent), world.unit, Sent(), intent, world.clock.now())
+    assert isinstance(begun, Attempt)
+    world.run(begun)
+
+    searched = [call[2] for call in world.unit.calls if call[0] == "find"]
+    assert searched == [lost.after]
+    assert world.methods() == (["find"] if found else ["find", "perform"])
+    assert world.rows.written[-1][:2] == ("record", ("found" if found else "done",))
+
+    repeatable = world.attempts.begin(TX, claim, world.unit, Sent(), replace(act, repeatable=True), world.clock.now())
+    assert isinstance(repeatable, Attempt)
+    assert repeatable.claim.intent is not None
+    assert repeatable.claim.intent.attempts == 1
 
 
 WHY = {N1: "held (maintenance) by ann: new disk"}

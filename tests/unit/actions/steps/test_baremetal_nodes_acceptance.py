@@ -69,7 +69,7 @@ def look(state: RolloutState, now: Any, **results: RemoteResult) -> Folded[Rollo
     asked = question(state, now)
     (one,) = asked.accepting
     answers = {NodeName(node): result for node, result in results.items()}
-    return STEP.fold(state, asked, Answers({}, None, {one.work.marker: answers}), now)
+    return STEP.fold(state, asked, Answers({}, None, {one.work.key: answers}), now)
 
 
 def of(folded: Folded[RolloutState], *kinds: type[Fact]) -> list[Fact]:
@@ -99,7 +99,7 @@ def test_a_deployed_node_does_not_count_before_it_has_passed_every_task_in_order
     (changed,) = of(ended_, NodesChanged)
     assert changed == NodesChanged(A, Phase.DEPLOY, NodeStatus.SUCCESS, names("n1 n2"))
     markers = {fact.marker for fact in (*done.facts, *ended_.facts) if isinstance(fact, TaskChanged)}
-    assert markers == {"01ACTION.accept.a.1.0", "01ACTION.accept.a.1.1"}
+    assert markers == {"01ACTION.accept.a.0", "01ACTION.accept.a.1"}
 
 
 def test_a_node_that_fails_a_task_fails_at_once_with_the_end_of_the_output_and_runs_no_further_one() -> None:
@@ -181,7 +181,7 @@ def test_while_nodes_are_accepted_other_groups_go_on() -> None:
     assert (list(asked.jobs), [one.work.task for one in asked.accepting]) == (["prepare-2"], [DISK])
     trouble = STEP.fold(state, asked, Trouble("503", refused=False), at(110))
     assert of(trouble, NodesChanged, PhaseEnded) == []
-    both = Answers({"prepare-2": running("prepare-2")}, None, {asked.accepting[0].work.marker: {}})  # type: ignore[dict-item]  # an id
+    both = Answers({"prepare-2": running("prepare-2")}, None, {asked.accepting[0].work.key: {}})  # type: ignore[dict-item]  # an id
     assert of(STEP.fold(state, asked, both, at(112)), NodesChanged, PhaseEnded) == []
 
 
@@ -190,7 +190,7 @@ def test_a_stop_leaves_a_task_to_its_end_and_there_is_no_straggler_at_the_provis
     start(state, at(100), n1=RUNNING, n2=PASSED)
     facts = STEP.leave(state, "stopped")
     assert [one for one in facts if isinstance(one, TaskChanged | PhaseEnded | WorkLeftBehind)] == [
-        TaskChanged(DISK, "01ACTION.accept.a.1.0", (NodeResult(NodeName("n1"), TaskStatus.LEFT, detail="stopped"),)),
+        TaskChanged(DISK, "01ACTION.accept.a.0", (NodeResult(NodeName("n1"), TaskStatus.LEFT, detail="stopped"),)),
         PhaseEnded(A, Phase.DEPLOY, PhaseStatus.STOPPED, "stopped", 1),
     ]
 
@@ -223,3 +223,13 @@ def test_what_is_stored_while_a_task_runs_goes_on_as_the_one_in_memory() -> None
         assert STEP.watch(loaded, now) == STEP.watch(state, now)
     assert STEP.leave(loaded, "stopped") == STEP.leave(state, "stopped")
     assert STEP.awaits(loaded, question(loaded, at(101))).what == "acceptance task disk of group a"
+
+
+def test_an_acceptance_task_knows_the_name_of_its_node() -> None:
+    hosts = {node: Host(node, "10.0.0.1") for node in names("n1 n2")}
+    acceptance = Acceptance("01ACTION", {A: (DISK,)}, {DISK: task("disk", parameters={"cmd": "probe {NODE}"})}, hosts)
+
+    work = acceptance.of(DISK, NodeName("n2"), "01ACTION.accept.a.0.0")
+
+    assert work is not None
+    assert work.remote_with({}).own[NodeName("n2")].command == "probe n2"

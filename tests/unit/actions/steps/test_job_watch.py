@@ -8,9 +8,20 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.actions.steps.job_watch import End, Job, Limits, Submitted, Watched, find, judge
+from shipyard_api.actions.steps.job_watch import (
+    End,
+    Job,
+    Limits,
+    Submitted,
+    Watched,
+    find,
+    judge,
+    last_operation,
+    recall,
+)
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.provisioner import JobAhead, JobId, JobReport, JobState, Marker, Operation, Work
+from shipyard_api.ports.errors import Unavailable
+from shipyard_api.ports.provisioner import EarlierWork, JobAhead, JobId, JobReport, JobState, Marker, Operation, Work
 from shipyard_api.workflow.step import Trouble
 from tests.fakes.provisioner import FakeProvisioner
 from tests.unit.actions.steps.instants import MOMENT, T0, at
@@ -350,3 +361,64 @@ def test_an_earlier_submission_is_searched_among_jobs_that_no_other_intent_has(
     assert find(store, provisioner, Marker("m"), WORK, T0) == expected
     # A peer's clock may be behind ours, by a day at most.
     assert asked == [T0 - timedelta(days=1), ("m", WORK, {"intended_at": T0, "known": known})]
+
+
+N3 = NodeName("n3")
+MOVE = Work(Operation.DEPLOY_NODES, "fake://design/7", (N1, N2))
+
+
+def earlier(job: str, *nodes: NodeName, operation: Operation = Operation.DEPLOY_NODES) -> EarlierWork:
+    return EarlierWork(JobId(job), operation, nodes)
+
+
+PREPARED = earlier("p", N1, N2, operation=Operation.PREPARE_NODES)
+
+
+@pytest.mark.parametrize(
+    ("exact", "found", "marks", "expected"),
+    [
+        pytest.param(ID, [], False, Submitted(ID), id="the same nodes"),
+        pytest.param(None, [], False, None, id="nothing"),
+        pytest.param(None, [PREPARED], False, None, id="another operation"),
+        pytest.param(None, [PREPARED, earlier("d", N2)], False, Submitted(JobId("d"), (N2,)), id="some of the nodes"),
+        pytest.param(None, [earlier("d", N1, N3)], True, None, id="marks tell, node by node"),
+    ],
+)
+def test_after_a_loss_a_job_of_some_of_the_nodes_is_taken_up(
+    exact: JobId | None,
+    found: list[EarlierWork],
+    marks: bool,
+    expected: Submitted | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    provisioner = recalled(exact, found, monkeypatch, marks=marks)
+    assert recall(STORE, provisioner, Marker("m"), MOVE, T0) == expected
+
+
+def test_after_a_loss_nothing_is_sent_while_a_job_cannot_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job with further nodes may be this action's, or not."""
+    provisioner = recalled(None, [earlier("d", N1, N3)], monkeypatch)
+    with pytest.raises(Unavailable, match=r"job d of n1, n3 may be this action's: nothing is sent to n1, n2"):
+        recall(STORE, provisioner, Marker("m"), MOVE, T0)
+
+
+def test_the_last_operation_on_a_node_is_told_for_its_teardown(monkeypatch: pytest.MonkeyPatch) -> None:
+    for found, expected in (([], None), ([PREPARED, earlier("d", N1)], Operation.DEPLOY_NODES)):
+        provisioner = recalled(None, found, monkeypatch)
+        assert last_operation(STORE, provisioner, Marker("m"), MOVE, T0) is expected
+
+
+STORE: Any = SimpleNamespace(
+    begin=lambda: nullcontext(SimpleNamespace(journal=SimpleNamespace(jobs_since=lambda _since: ())))
+)
+
+
+def recalled(
+    exact: JobId | None, found: list[EarlierWork], monkeypatch: pytest.MonkeyPatch, *, marks: bool = False
+) -> FakeProvisioner:
+    """Return a provisioner that shows this work."""
+    provisioner = FakeProvisioner()
+    provisioner.capabilities = replace(provisioner.capabilities, marks=marks)
+    monkeypatch.setattr(provisioner, "find", lambda *_, **_keywords: exact)
+    monkeypatch.setattr(provisioner, "earlier_work", lambda *_, **_keywords: found)
+    return provisioner

@@ -425,3 +425,28 @@ def test_a_condition_has_maas_s_label_and_the_address_that_stays(label: str | No
     listed = {"status_name": label, "power_state": "on", "boot_mac": "00:AA"}
     found = translate.condition("n1", listed, Scrubber())
     assert found == SeenMachine("n1", label or "unknown", "on", state, "00:aa")
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        pytest.param({}, True, id="the same work"),
+        pytest.param({"action": "deploy_nodes"}, True, id="another operation"),
+        pytest.param({"action": "noop"}, False, id="no operation on nodes"),
+        pytest.param({"task_id": "known"}, False, id="a job with a record"),
+        pytest.param({"parent_task_id": "t0"}, False, id="a subtask"),
+        pytest.param({"design_ref": "file:///other"}, False, id="another design"),
+        pytest.param({"created": "2026-03-02 11:00:00"}, False, id="before the loss"),
+        pytest.param({"node_filter": None}, False, id="the whole site"),
+        pytest.param({"node_filter": translate.names_filter([NodeName("n1"), NodeName("n9")])}, True, id="some nodes"),
+        pytest.param({"node_filter": translate.names_filter([NodeName("n9")])}, False, id="other nodes"),
+    ],
+)
+def test_earlier_work_is_what_may_be_ours_on_the_same_nodes(changes: dict[str, Any], found: bool) -> None:
+    earlier = translate.earlier_work([task(**changes)], WORK, since=AT_NOON, known=[JobId("known")])
+    assert [one.job for one in earlier] == (["t1"] if found else [])
+
+
+def test_earlier_work_is_in_order() -> None:
+    tasks = [task(task_id=name, created=f"2026-03-02 12:00:0{at}") for name, at in (("b", 2), ("a", 1), ("c", 3))]
+    assert [one.job for one in translate.earlier_work(tasks, WORK, since=AT_NOON, known=())] == ["a", "b", "c"]

@@ -18,6 +18,7 @@ from shipyard_api.adapters.ironic.decisions import (
     interruption,
 )
 from shipyard_api.adapters.ironic.translate import Mark, Node, claim
+from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import Operation
 
@@ -381,3 +382,35 @@ def test_only_the_maintenance_of_a_failed_service_is_ended_before_the_next_one()
     assert decide(failed, N1, job(SERVICE)) == Do(Verb.END_MAINTENANCE)
     assert isinstance(decide(owned("active", EARLIER, maintenance=True), N1, job(SERVICE)), Failed)
     assert isinstance(decide(node("active"), N1, job(SERVICE)), Failed)
+
+
+def of_action(action: str, operation: Operation, **effect: Any) -> str:
+    return marker_of(action, operation.value, effect=effect)
+
+
+@pytest.mark.parametrize(
+    ("marked", "by", "operation", "state", "expected"),
+    [
+        pytest.param(DEPLOY, "A", DESTROY, "active", Done, id="deployed again: not destroyed"),
+        pytest.param(DEPLOY, "A", PREPARE, "deploy failed", Done, id="its deployment failed: not undone"),
+        pytest.param(PREPARE, "A", DESTROY, "available", Done, id="prepared again"),
+        pytest.param(DEPLOY, "B", DESTROY, "active", Failed, id="another action has it"),
+        pytest.param(DESTROY, "A", DEPLOY, "available", Verb.DEPLOY, id="an earlier operation"),
+    ],
+)
+def test_a_node_with_which_the_action_has_gone_on_has_succeeded(
+    marked: Operation, by: str, operation: Operation, state: str, expected: object
+) -> None:
+    """The record of the job on the node may be lost, and this one is reported on, or sent, once more."""
+    mine, later = of_action("A", operation), of_action(by, marked)
+    mark = Mark(later, marked.value, {}, after=(of_action("A", DESTROY),), claim=later if marked is DEPLOY else "")
+    found = decide(node(state, mark=mark, instance=claim(later, "n1") if mark.claim else ""), N1, Job(mine, operation))
+    assert kind(found) is expected
+
+
+def test_a_deployment_that_the_action_began_with_other_nodes_is_the_jobs_own() -> None:
+    mine, other = (of_action("A", DEPLOY, nodes=nodes) for nodes in (["n1"], ["n1", "n2"]))
+    mark = Mark(other, DEPLOY.value, {Verb.DEPLOY.value: BEFORE}, claim=other)
+    for state, expected in (("deploying", Waiting), ("active", Done), ("deploy failed", Failed), ("available", Failed)):
+        found = decide(node(state, mark=mark, instance=claim(other, "n1")), N1, Job(mine, DEPLOY))
+        assert kind(found) is expected, state

@@ -12,6 +12,7 @@ from shipyard_api.adapters.maas.client import MaasClient
 from shipyard_api.adapters.maas.decisions import Rules, Status
 from shipyard_api.adapters.maas.provisioner import MOST_EVENTS, MaasProvisioner
 from shipyard_api.adapters.maas.translate import MachineOptions
+from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
@@ -508,3 +509,36 @@ def test_a_user_who_is_not_named_is_not_guessed(maas: Maas) -> None:
     with pytest.raises(PeerError, match="which user"):
         provisioner(maas).submit(Marker(JOB), work(DEPLOY, "n1"))
     assert maas.changes == []
+
+
+# After a loss of history
+
+
+@pytest.mark.parametrize(
+    ("other", "by", "operation", "status", "changes"),
+    [
+        pytest.param(DEPLOY, "A", DESTROY, Status.DEPLOYED, [], id="deployed again: not erased"),
+        pytest.param(DEPLOY, "A", PREPARE, Status.FAILED_DEPLOYMENT, [], id="its deployment failed: not released"),
+        pytest.param(DEPLOY, "B", DESTROY, Status.DEPLOYED, ["n1 release"], id="deployed by another action"),
+        pytest.param(PREPARE, "A", DEPLOY, Status.READY, ["n1 deploy"], id="an earlier operation"),
+        pytest.param(DEPLOY, "A", DEPLOY, Status.READY, [], id="its deployment was undone"),
+    ],
+)
+def test_a_machine_with_which_the_action_has_gone_on_is_left_alone(
+    maas: Maas, other: Operation, by: str, operation: Operation, status: Status, changes: list[str]
+) -> None:
+    """The tag of a job of which no record is left shows how far the action was with the machine."""
+    mine, theirs = (JobId(marker_of(action, effect={"n": number})) for number, action in enumerate(("A", by)))
+    text = job_tags.record_text(work(operation, "n1"), NOW)
+    lost = job_tags.record_text(work(other, "n1", "n2"), NOW)
+    maas.tags({job_tags.job_tag(mine): text, job_tags.job_tag(theirs): lost})
+    maas.peer.on(f"POST /tags/{job_tags.job_tag(mine)}/", Answer(200, {}))
+    maas.has([machine("n1", status, owner="shipyard", tag_names=[job_tags.job_tag(theirs)])])
+
+    subject = provisioner(maas)
+    subject.report(mine, work(operation, "n1"))
+    assert [one for one in maas.changes if one.startswith("n1")] == changes
+
+    earlier = subject.earlier_work(Marker(mine), work(operation, "n1"), since=NOW)
+    assert [(one.operation, one.nodes) for one in earlier] == ([(other, ("n1",))] if by == "A" else [])
+    assert subject.earlier_work(Marker(mine), work(operation, "n1"), since=NOW, known=[theirs]) == []

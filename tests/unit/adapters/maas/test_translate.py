@@ -129,12 +129,12 @@ def test_different_jobs_have_different_tags() -> None:
 def test_a_record_is_read_as_it_was_written() -> None:
     mine = work(Operation.DESTROY_NODES, "n1", "n2")
     record = job_tags.read_record(job_tags.record_text(mine, NOW, ["n1", "n2"]))
-    assert record == job_tags.Record(job_tags.fingerprint(mine), NOW, "n1, n2")
+    assert record == job_tags.Record(job_tags.fingerprint(mine), NOW, "n1, n2", operation="destroy_nodes")
     after = job_tags.read_record(job_tags.record_text(mine, NOW, ["n1"], newest=7))
     assert after is not None
     assert (after.newest, after.unerased) == (7, "n1")
     plain = job_tags.read_record(job_tags.record_text(mine, NOW + timedelta(microseconds=5)))
-    assert plain == job_tags.Record(job_tags.fingerprint(mine), NOW)
+    assert plain == job_tags.Record(job_tags.fingerprint(mine), NOW, operation="destroy_nodes")
 
 
 def test_a_record_names_only_so_many_nodes() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shipyard_api.adapters.ssh.copies import read
+from shipyard_api.adapters.ssh.copies import faults, read
 from shipyard_api.domain.task_graph.commands import MOST_CONTENT, CopiedFile, RemoteFile
 from shipyard_api.ports.errors import Refused
 
@@ -46,10 +46,14 @@ def test_a_file_of_the_directory_is_read(directory: Path, source: str) -> None:
     ],
 )
 def test_nothing_else_is_read(directory: Path, source: str, why: str) -> None:
+    wanted = [CopiedFile("keys/a", "/etc/b"), CopiedFile(source.format(directory=directory), "/etc/a")]
     with pytest.raises(Refused, match=why):
-        read(directory, [CopiedFile(source.format(directory=directory), "/etc/a")])
+        read(directory, wanted)
+    (fault,) = faults(directory, wanted)
+    assert why in fault
 
 
 def test_without_a_directory_nothing_is_copied() -> None:
     with pytest.raises(Refused, match="need \\[ssh\\] files, which is not set"):
         read(None, [CopiedFile("a", "/a")])
+    assert len(list(faults(None, [CopiedFile("a", "/a"), CopiedFile("b", "/b")]))) == 1

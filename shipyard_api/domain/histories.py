@@ -1,0 +1,67 @@
+"""Which history a database tells: a promoted standby or a restored dump may lack the end of the one before. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryIdentity:
+    """What distinguishes a history: the server's system identifier and timeline, the database, one of our tables.
+
+    The last two are object ids: a dump that is restored into the same server creates both anew.
+    """
+
+    system: int
+    timeline: int
+    database: int
+    table: int
+
+
+@dataclass(frozen=True, slots=True)
+class LostHistory:
+    """What was recorded ``after`` this moment may be lost; that was ``noticed`` then."""
+
+    after: datetime
+    noticed: datetime
+
+
+def difference(before: HistoryIdentity, now: HistoryIdentity) -> str:
+    """Return what happened to the database between two identities, as a sentence; empty if they are the same."""
+    if now.system != before.system:
+        return "the database is on another server, restored or replaced"
+    if now.timeline > before.timeline:
+        return (
+            f"a standby became the primary, or a backup was restored (timeline {now.timeline} after {before.timeline})"
+        )
+    if now.timeline < before.timeline:
+        return f"the server is back at an earlier timeline ({now.timeline} after {before.timeline})"
+    if now.database != before.database:
+        return "the database was created again, as from a dump"
+    if now.table != before.table:
+        return "its tables were created again, as from a dump"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Writable:
+    """A database server that accepts writes, and the history that it writes on."""
+
+    system: int
+    timeline: int
+
+
+def successor(servers: Sequence[Writable | None], current: int) -> int | None:
+    """Return the place of the server that replaced the ``current`` one although that still accepts writes, or None.
+
+    ``servers``: those of the database's address, in its order; None for one that is a standby, or does not answer.
+    """
+    used = servers[current]
+    if used is None:
+        return None
+    later = [
+        (server.timeline, place)
+        for place, server in enumerate(servers)
+        if server is not None and server.system == used.system and server.timeline > used.timeline
+    ]
+    return max(later)[1] if later else None

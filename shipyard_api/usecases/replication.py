@@ -1,0 +1,26 @@
+"""Say in the log that a fail-over of the database may lose writes, whenever that changes."""
+
+import logging
+from dataclasses import dataclass, field
+
+from shipyard_api.ports.state.store import Store
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class WatchReplication:
+    """The use case."""
+
+    store: Store
+    _said: str = field(default="", init=False)
+
+    def __call__(self) -> None:
+        """Look once; raises StoreUnavailable."""
+        finding = self.store.read(lambda tx: tx.measures.replication()).finding
+        if finding != self._said:
+            self._said = finding
+            if finding:
+                LOG.warning("fail-over may lose writes", extra={"finding": finding})
+            else:
+                LOG.info("replication is synchronous, or there is no standby")

@@ -1,0 +1,124 @@
+"""A database that tells another history than before: who notices, what is stored, and what is fenced."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.domain.actions import ActionId, RunState
+from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
+from shipyard_api.storage.histories import CONNECTION, TOPIC
+from shipyard_api.storage.history_tables import histories
+from shipyard_api.storage.unit_of_work import SqlStore, connect
+
+Create = Callable[..., ActionId]
+NOW = datetime.now(UTC) + timedelta(days=1)
+
+
+@pytest.fixture
+def restart(storage_url: str) -> Iterator[Callable[[], SqlStore]]:
+    """Return stores that have just been connected."""
+    engines: list[sa.Engine] = []
+
+    def connected() -> SqlStore:
+        engines.append(connect(storage_url, pool_size=1))
+        return SqlStore(engines[-1], ProcrastinateWakeup())
+
+    yield connected
+    for engine in engines:
+        engine.dispose()
+
+
+def numbers(engine: sa.Engine) -> list[int]:
+    with engine.connect() as connection:
+        return list(connection.execute(sa.select(histories.c.number).order_by(histories.c.number)).scalars())
+
+
+def test_another_history_is_noticed_once_and_fences_every_earlier_turn(
+    store: SqlStore, engine: sa.Engine, create: Create, restart: Callable[[], SqlStore]
+) -> None:
+    with restart().begin() as tx:
+        assert tx.measures.history().number == 1
+    ended = create("a")
+    with store.begin() as tx:
+        only = tx.turns.claim(ended, now=NOW, worker="w")
+        assert only is not None
+        tx.turns.end_action(only, RunState.SUCCESS, now=NOW)
+    action = create("a")
+    with store.begin() as tx:
+        late = tx.turns.claim(action, now=NOW, worker="w")
+    assert late is not None
+    assert late.lost is None
+
+    # As in a dump that was restored into tables that were made anew.
+    with engine.begin() as connection:
+        connection.execute(histories.update().values(relation=0))
+    for _ in range(2):
+        with restart().begin() as tx:
+            history = tx.measures.history()
+    assert (history.number, history.difference, history.reconciling) == (
+        2,
+        "its tables were created again, as from a dump",
+        1,
+    )
+    assert numbers(engine) == [1, 2]
+
+    with store.begin() as tx:
+        claim = tx.turns.claim(action, now=NOW, worker="w")
+        entries = {one: tx.journal.entries(one) for one in (action, ended)}
+    assert claim is not None
+    assert claim.epoch > late.epoch + 1  # no turn of the lost end can have had it
+    assert claim.lost is not None
+    assert NOW - timedelta(minutes=5) < claim.lost.noticed <= NOW
+    assert claim.lost.after < NOW
+    assert [getattr(one.fact, "topic", "") for one in entries[action]] == [TOPIC]
+    assert entries[action][0].id > 1_000_000  # listeners may have had the ids of the lost entries
+    assert TOPIC not in [getattr(one.fact, "topic", "") for one in entries[ended]]
+    with pytest.raises(Fenced), store.begin() as tx:
+        tx.turns.sleep(late, until=NOW)
+    with store.begin() as tx:
+        again = tx.turns.claim(action, now=NOW + timedelta(minutes=5), worker="w")
+    assert again is not None
+    assert again.lost == claim.lost  # a later claim changes nothing
+
+
+def test_a_second_loss_keeps_the_earlier_moment(
+    store: SqlStore, engine: sa.Engine, create: Create, restart: Callable[[], SqlStore]
+) -> None:
+    action = create("a")
+    with restart().begin():
+        pass
+    moments = []
+    for system in (1, 2):
+        with engine.begin() as connection:
+            connection.execute(histories.update().values(system=system))
+        with restart().begin() as tx:
+            claim = tx.turns.claim(action, now=NOW + timedelta(hours=system), worker="w")
+        assert claim is not None
+        assert claim.lost is not None
+        moments.append(claim.lost)
+
+    assert moments[0].after == moments[1].after
+    assert moments[1].noticed - moments[0].noticed > timedelta(minutes=50)
+
+
+def test_tables_made_anew_under_a_connection_are_seen_by_the_next_claim(
+    store: SqlStore, engine: sa.Engine, create: Create
+) -> None:
+    action = create("a")
+    with engine.connect() as connection:
+        connection.info[CONNECTION] -= 1
+        connection.rollback()
+        lent = SqlStore(engine, ProcrastinateWakeup())._transaction(connection)
+        with pytest.raises(StoreUnavailable, match="created again"):
+            lent.turns.claim(action, now=NOW, worker="w")
+
+    with store.begin() as tx:  # on another connection
+        assert tx.turns.claim(action, now=NOW, worker="w") is not None
+
+
+def test_a_single_server_loses_nothing(store: SqlStore) -> None:
+    with store.begin() as tx:
+        assert tx.measures.replication().finding == ""

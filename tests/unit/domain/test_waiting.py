@@ -1,0 +1,44 @@
+"""What several work items wait for, shown as one wait of their action."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from shipyard_api.domain.waiting import WaitingFor, together
+
+AT = datetime(2026, 11, 21, tzinfo=UTC)
+ONE = WaitingFor(
+    "SSH", "t on 1 node(s): a", AT, "a: refused", None, AT + timedelta(seconds=9), AT + timedelta(seconds=60)
+)
+TWO = WaitingFor("SSH", "t on 1 node(s): b", AT - timedelta(seconds=5), "b: no route", None, AT, None)
+MANY = [replace(TWO, what=f"t on n{number}", since=AT + timedelta(seconds=number)) for number in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("waits", "who", "what", "last_answer"),
+    [
+        ([ONE], "SSH", "t on 1 node(s): a", "a: refused"),
+        ([ONE, TWO], "SSH", "t on 1 node(s): b; t on 1 node(s): a", "b: no route; a: refused"),
+        (
+            [ONE, replace(TWO, who="Ironic")],
+            "Ironic, SSH",
+            "t on 1 node(s): b; t on 1 node(s): a",
+            "b: no route; a: refused",
+        ),
+        (MANY, "SSH", "t on n0; t on n1; t on n2 and 2 more", "b: no route"),
+    ],
+    ids=["one", "two", "two peers", "many"],
+)
+def test_waits_are_one_since_the_first_began(waits: list[WaitingFor], who: str, what: str, last_answer: str) -> None:
+    found = together(waits)
+
+    assert found is not None
+    assert (found.who, found.what, found.last_answer) == (who, what, last_answer)
+    assert found.since == min(one.since for one in waits)
+    assert found.next_attempt == min(one.next_attempt for one in waits if one.next_attempt)
+    assert found.deadline == (ONE.deadline if ONE in waits else None)
+
+
+def test_nothing_is_no_wait() -> None:
+    assert together([]) is None
