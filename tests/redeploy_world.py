@@ -33,6 +33,8 @@ from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
 from shipyard_api.workflow.turn import Engine
 from shipyard_simulators.etcd.simulator import EtcdSimulator
 from shipyard_simulators.kubernetes.manifests import ordinary
@@ -108,6 +110,11 @@ class RedeployWorld(SimulatedWorld):
     def rules(self) -> DesignRules:
         limits = self.peer.provisioner(lambda _revision: None).capabilities.limits  # type: ignore[arg-type, return-value]
         return DesignRules(SCHEMAS.check, cluster=self.connected, limits=limits, drains=self.connected)
+
+    def check_etcd(self, rendered: RenderedDesigns) -> CheckEtcd:
+        client = KubernetesClient(Address(self.apiserver.url), first_pause=0.0)
+        self.running.callback(client.close)
+        return CheckEtcd(rendered, self.rules, KubernetesCluster(client).nodes, EtcdGateway())
 
     def create(self, name: ActionName, **parameters: Any) -> None:
         """Create an action; it is the one that ``run`` works on."""

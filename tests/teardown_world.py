@@ -22,7 +22,7 @@ from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.pods import Controller, Pod, PodUid
-from shipyard_api.ports.provisioner import Marker, Operation
+from shipyard_api.ports.provisioner import Operation
 from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.storage import tables
 from shipyard_api.storage.unit_of_work import SqlStore, connect
@@ -132,7 +132,6 @@ class TeardownWorld:
             store,  # type: ignore[arg-type]  # fills the port by delegation
             {ActionName.REDEPLOY_SERVER: self._definition(points, store)},
             self.clock,
-            lambda: Marker(str(uuid.uuid4())),
             settle=SETTLE,
             worker=f"worker-{next(_numbers)}",
         )

@@ -8,6 +8,8 @@ from shipyard_api.actions.redeploy_server import CHECK_TEARDOWN, DESTROY_NODES, 
 from shipyard_api.actions.site_parts import SiteParts
 from shipyard_api.actions.teardown_parts import TeardownParts
 from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.nodes import TargetsKnown
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.step import AnyStep, Json
 
@@ -24,4 +26,11 @@ def definition(parts: SiteParts, teardown: TeardownParts) -> Definition:
             found.append(teardown.nodes(numbered(DESTROY_NODES, number), nodes, inputs))
         return tuple(found)
 
-    return Definition(ActionName.REMOVE_SERVER, steps)
+    def targets(inputs: Json) -> tuple[Fact, ...]:
+        left = [
+            teardown.nodes(numbered(DESTROY_NODES, number), nodes, inputs).begin(inputs).nodes
+            for number, nodes in enumerate(batches(inputs))
+        ]
+        return (TargetsKnown(tuple(node for nodes in left for node in nodes)),)
+
+    return Definition(ActionName.REMOVE_SERVER, steps, first_facts=targets)

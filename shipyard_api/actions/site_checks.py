@@ -1,10 +1,11 @@
 """What site actions check before they change anything: functions from a revision to findings."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from shipyard_api.domain.documents import Rendering, Revision, scrubbed, scrubber
 from shipyard_api.domain.findings import Finding, error, errors, info
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.ports.cluster import Cluster
@@ -33,10 +34,14 @@ class ActionDesigns:
 
 @dataclass(frozen=True, slots=True)
 class RemoteAccess:
-    """The way to nodes over SSH. ``hosts`` returns where the design says that they are, and what it lacks."""
+    """The way to nodes over SSH. ``hosts`` returns where the design says that they are, and what it lacks.
+
+    ``sources``: what is wrong with the files, beside Shipyard, that tasks of the graph copy to nodes.
+    """
 
     tasks: RemoteTasks
     hosts: Callable[[Rendering, Sequence[NodeName]], tuple[Mapping[NodeName, Host], Sequence[Finding]]]
+    sources: Callable[[Iterable[JsonObject]], Sequence[Finding]] = lambda _entries: ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +78,19 @@ class SiteChecks:
 
     def no_other_site_action(self, _revision: int) -> Sequence[Finding]:
         """Name the action that holds the site; a unique index has refused a second one already."""
+        return self._alone(None)
+
+    def no_other_action_on(self, nodes: Collection[NodeName] | None) -> Callable[[int], Sequence[Finding]]:
+        """Return the same check for an action that excludes only others on these nodes; None: any other."""
+        return lambda _revision: self._alone(nodes)
+
+    def _alone(self, nodes: Collection[NodeName] | None) -> Sequence[Finding]:
         with self.store.begin() as tx:
-            running = tx.actions.running_site_action()
+            running = tx.actions.running_site_action(nodes)
         if running is None:
             return [error("SiteActionNotRunning", "No site action holds the site, although this one runs.")]
-        return [info("SiteActionAlone", f"{running[1].value} {running[0]} is the only site action")]
+        where = f" on {', '.join(running.nodes)}" if running.nodes else ""
+        return [info("SiteActionAlone", f"{running.name.value} {running.action} is the only site action{where}")]
 
     def provisioner_is_healthy(self, _revision: int) -> Sequence[Finding]:
         """Any answer but success fails; unlike upstream, where an HTTP 500 passes."""

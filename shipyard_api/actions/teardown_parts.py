@@ -18,6 +18,7 @@ from shipyard_api.actions.steps.teardown.removal import RemoveFromCluster
 from shipyard_api.actions.steps.teardown.service import ServiceOperation
 from shipyard_api.actions.steps.teardown.state import TeardownTask
 from shipyard_api.actions.steps.teardown.teardown_nodes import PhaseOfTeardown, TeardownNodes
+from shipyard_api.actions.steps.teardown.uncordon import Uncordon
 from shipyard_api.domain.actions import ActionId, RunState, StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.documents import Revision
@@ -28,7 +29,7 @@ from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.drain_plan import plan_drain
 from shipyard_api.domain.teardown.etcd_documents import genesis_hosts, read_etcd_clusters
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId, members_on
-from shipyard_api.domain.teardown.guards import check_drain, check_service, check_teardown, overridden
+from shipyard_api.domain.teardown.guards import check_batches, check_drain, check_service, check_together, overridden
 from shipyard_api.domain.teardown.kubelet import state_of
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import DECOMMISSION, TEARDOWN, Operation
@@ -87,8 +88,8 @@ class TeardownParts:
         def ask(revision: int) -> Sequence[Finding]:
             found = [*self._findings(revision, [nodes], _on_blocked(inputs))]
             if self.drains and len(nodes) > 1 and not errors(found):
-                members = self._members(self._etcd_clusters(revision)[0], nodes)
-                found += check_teardown(NodeName(", ".join(nodes)), (), members)
+                addresses, clusters = self._clusters(self._etcd_clusters(revision)[0], nodes)
+                found += check_together([nodes], clusters, addresses)
             return overridden(found) if inputs.get("force") else found
 
         return Check(step, ask, self.retry.give_up_after, self.retry.pause)
@@ -108,14 +109,8 @@ class TeardownParts:
         genesis = genesis_hosts(each.document for each in self.checks.designs.rendered(Revision(revision)).documents)
         nodes = [node for batch in batches for node in batch]
         addresses, clusters = self._clusters(accesses, nodes)
-        found: list[Finding] = []
-        for batch in batches:
-            # The nodes of a batch leave one by one before any comes back; by the next batch they are back.
-            staying = clusters
-            for node in batch:
-                members = {one: members_on(one, node, addresses[node]) for one in staying}
-                found += [*check_teardown(node, genesis, members), *self._kept_pods(node, on_blocked)]
-                staying = [one.without(left) if one.without(left).members else one for one, left in members.items()]
+        found = list(check_batches(batches, genesis, clusters, addresses))
+        found += [finding for node in nodes for finding in self._kept_pods(node, on_blocked)]
         return found or [info("TeardownAllowed", f"nothing forbids the teardown of {', '.join(nodes)}")]
 
     def _kept_pods(self, node: NodeName, on_blocked: OnBlocked) -> Sequence[Finding]:
@@ -129,7 +124,11 @@ class TeardownParts:
         return check_drain(node, plan, on_blocked)
 
     def check_service(self, step: StepId, inputs: Json) -> Check:
-        """Return the step that checks whether the groups of the action may be serviced, each at once."""
+        """Return the step that checks whether the groups of the action may be serviced, each at once.
+
+        Kept nodes are not drained again, so their pods do not matter.
+        """
+        kept = frozenset(inputs.get("kept", ()))
 
         def ask(revision: int) -> Sequence[Finding]:
             accesses, faults = self._etcd_clusters(revision)
@@ -137,7 +136,10 @@ class TeardownParts:
             for group in SiteInputs.from_json(inputs).strategy.groups if not faults else ():
                 nodes = sorted(frozenset[NodeName]().union(*(one.node_names for one in group.selectors)))
                 found += check_service(group.name, nodes, self._members(accesses, nodes))
-            found = found or [info("ServiceAllowed", "every etcd cluster keeps its quorum")]
+                drained = (node for node in nodes if node not in kept)
+                found += [finding for node in drained for finding in self._kept_pods(node, _on_blocked(inputs))]
+            message = "every etcd cluster keeps its quorum, and no budget keeps a pod for ever"
+            found = found or [info("ServiceAllowed", message)]
             return overridden(found) if inputs.get("force") else found
 
         return Check(step, ask, self.retry.give_up_after, self.retry.pause)
@@ -196,6 +198,7 @@ class TeardownParts:
                 Operation.AWAIT_ETCD: AwaitEtcd(guard, pace),
                 Operation.SHUT_DOWN_KUBELET: ShutDownKubelet(nodes, pace),
                 Operation.REMOVE_FROM_CLUSTER: RemoveFromCluster(nodes, pace),
+                Operation.UNCORDON: Uncordon(nodes, pace),
             }
         return parts
 

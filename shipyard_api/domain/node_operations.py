@@ -8,13 +8,15 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, LabelsCleared, PodsEvicted, TeardownChanged
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.domain.teardown.limits import TeardownLimits
+from shipyard_api.domain.teardown.drain import OnBlocked
+from shipyard_api.domain.teardown.limits import ON_BLOCKED, TeardownLimits
 from shipyard_api.domain.teardown.order import DECOMMISSION, GUARDED, UNKNOWN_NODE, WENT_WELL, Operation, Outcome
 
 _MOST = 500
 # One second less than what makes a number of ten digits.
 _LONGEST_NUMBER = 9
 _QUOTED = 60
+_ON_BLOCKED = {word.value: word for word in OnBlocked}
 
 
 class NodeOperation(Enum):
@@ -26,6 +28,7 @@ class NodeOperation(Enum):
     REMOVE_ETCD = "remove-etcd"
     SHUT_DOWN_KUBELET = "shutdown-kubelet"
     REMOVE_FROM_CLUSTER = "remove-from-cluster"
+    UNCORDON = "uncordon"
 
     @property
     def operations(self) -> tuple[Operation, ...]:
@@ -39,7 +42,7 @@ class NodeOperation(Enum):
 
 
 class Reason(Enum):
-    """The seed's words for how a call ended; the values are ``reason`` on the wire."""
+    """The seed's words for how a call ended; the values are ``reason`` on the wire. That of ``UNCORDON`` is ours."""
 
     SUCCESS = "Success"
     BAD_REQUEST = "BadRequest"
@@ -54,6 +57,7 @@ class Reason(Enum):
     REMOVE_ETCD = "RemoveEtcdError"
     SHUT_DOWN_KUBELET = "ShutdownKubeletError"
     DELETE_NODE = "DeleteNodeError"
+    UNCORDON = "UncordonNodeError"
 
 
 FAILURES: Mapping[NodeOperation, Reason] = {
@@ -63,7 +67,11 @@ FAILURES: Mapping[NodeOperation, Reason] = {
     NodeOperation.REMOVE_ETCD: Reason.REMOVE_ETCD,
     NodeOperation.SHUT_DOWN_KUBELET: Reason.SHUT_DOWN_KUBELET,
     NodeOperation.REMOVE_FROM_CLUSTER: Reason.DELETE_NODE,
+    NodeOperation.UNCORDON: Reason.UNCORDON,
 }
+
+_CHECKED = frozenset({NodeOperation.REMOVE_FROM_CLUSTER, NodeOperation.UNCORDON})
+"""Operations that the state of the node may forbid, which is a conflict and no failure."""
 
 WITH_DESIGN = frozenset({NodeOperation.DECOMMISSION, NodeOperation.REMOVE_ETCD})
 """Operations whose body is a design reference; the others have none."""
@@ -76,11 +84,12 @@ PARAMETERS: Mapping[NodeOperation, Mapping[str, str]] = {
         "remove-etcd-timeout": "remove_etcd",
         "etcd-ready-timeout": "etcd_ready",
     },
-    NodeOperation.DRAIN: {"timeout": "drain", "grace-period": "drain_grace_period"},
+    NodeOperation.DRAIN: {"timeout": "drain", "grace-period": "drain_grace_period", ON_BLOCKED: "on_blocked"},
     NodeOperation.CLEAR_LABELS: {"timeout": "clear_labels"},
     NodeOperation.REMOVE_ETCD: {"timeout": "remove_etcd"},
     NodeOperation.SHUT_DOWN_KUBELET: {},
     NodeOperation.REMOVE_FROM_CLUSTER: {},
+    NodeOperation.UNCORDON: {},
 }
 """The query parameters of each operation, and the limit that each one sets."""
 
@@ -114,13 +123,14 @@ def refused(reason: Reason, *sentences: str) -> OperationEnded:
 
 def read_limits(
     operation: NodeOperation, query: Mapping[str, Sequence[str]], usual: TeardownLimits
-) -> tuple[dict[str, int], TeardownLimits, tuple[str, ...]]:
+) -> tuple[dict[str, int | str], TeardownLimits, tuple[str, ...]]:
     """Return the parameters that were sent, the limits with them, and a sentence for each that cannot be used.
 
     ``query``: every value of every parameter, as text. ``usual``: the limits of the site.
     """
     known = PARAMETERS[operation]
-    sent: dict[str, int] = {}
+    sent: dict[str, int | str] = {}
+    fields: dict[str, int | OnBlocked] = {}
     faults = []
     for name, values in query.items():
         if name not in known:
@@ -128,11 +138,16 @@ def read_limits(
             faults.append(f"{operation.value} has no parameter {_quoted(name)}: {takes}.")
         elif len(values) > 1:
             faults.append(f"{name} is given {len(values)} times: give it once.")
+        elif name == ON_BLOCKED:
+            if values[0] in _ON_BLOCKED:
+                sent[name], fields[known[name]] = values[0], _ON_BLOCKED[values[0]]
+            else:
+                faults.append(f"{name} is {_quoted(values[0])}: write one of {', '.join(_ON_BLOCKED)}.")
         elif (seconds := _whole(values[0])) is None:
             faults.append(f"{name} is {_quoted(values[0])}: write a whole number of seconds above 0.")
         else:
-            sent[name] = seconds
-    limits = usual.with_values({field: sent[name] for name, field in known.items() if name in sent})
+            sent[name] = fields[known[name]] = seconds
+    limits = usual.with_values(fields)
     if not faults and Operation.DRAIN in operation.operations and limits.drain_grace_period >= limits.drain:
         timeout, grace = list(known)[:2]
         usual_one = "" if {timeout, grace} <= sent.keys() else " (the usual one counts where it is not given)"
@@ -177,7 +192,7 @@ def ended(operation: NodeOperation, node: str, facts: Iterable[Fact], *, succeed
     if operation is not NodeOperation.DECOMMISSION and failed is not None:
         if failed.message == UNKNOWN_NODE:
             reason = Reason.NOT_FOUND
-        elif operation is NodeOperation.REMOVE_FROM_CLUSTER and failed.outcome is Outcome.REFUSED:
+        elif operation in _CHECKED and failed.outcome is Outcome.REFUSED:
             reason = Reason.CONFLICT
     if not any(one.level is Level.ERROR for one in shown):
         shown = (*shown, Message(sentence, Level.ERROR))

@@ -23,7 +23,10 @@ class TeardownAtWork:
 
 
 def teardowns(journal: Iterable[JournalEntry]) -> Sequence[TeardownAtWork]:
-    """Return the operations that have begun and not ended, in the order in which they began."""
+    """Return the operations that have begun and not ended, in the order in which they began.
+
+    An operation that waits before it may begin, such as for an etcd cluster, counts from its first wait on.
+    """
     found: dict[NodeName, TeardownAtWork] = {}
     for entry in journal:
         match entry.fact:
@@ -34,4 +37,6 @@ def teardowns(journal: Iterable[JournalEntry]) -> Sequence[TeardownAtWork]:
                 del found[node]
             case TeardownWaits(node, operation, reasons) if node in found and found[node].operation is operation:
                 found[node] = replace(found[node], waits_for=reasons)
+            case TeardownWaits(node, operation, reasons) if node not in found and reasons:
+                found[node] = TeardownAtWork(node, operation, entry.at, reasons)
     return list(found.values())

@@ -13,8 +13,11 @@ from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
 from shipyard_api.domain.actions import ActionName, Control, RunState
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import InvalidParameters, NothingRelabels
+from shipyard_api.usecases.actions.overview import OverviewAction
+from shipyard_api.usecases.actions.report import Places, ReportAction
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.drift.find import FindDrift, Since
+from shipyard_api.usecases.nodes.list import ListNodes
 from tests.redeploy_world import RedeployWorld
 from tests.simulated_peers import PEERS
 from tests.world import SETTLE, KilledError
@@ -76,8 +79,9 @@ FAILURES = {
 @pytest.mark.parametrize(
     ("world", "failure"),
     [
-        *(("drydock", failure) for failure in FAILURES),
-        ("maas", "the deployment of the second"),
+        ("drydock", "the deployment of the second"),
+        ("drydock", "the preparation of the last"),
+        ("maas", "the teardown of the first"),
         ("ironic", "the teardown of one of two"),
     ],
     indirect=["world"],
@@ -204,7 +208,12 @@ def test_a_server_that_a_stopped_redeploy_leaves_cordoned_is_drift_until_a_retry
         rows = drift(Since.SUCCESSFUL_SITE_ACTION).differences
         return [(one.node, one.kind.value, one.seen) for one in rows["Kubernetes"]]
 
-    assert shown() == []
+    def listed() -> list[str]:
+        nodes = ListNodes(world.store(), lambda _job: None, lambda _node: None, lambda: None)
+        (n1,) = nodes.page(status=(), prefix="n1", after="", limit=9)
+        return list(n1.cordon.commands("n1")) if n1.cordon else []
+
+    assert (shown(), listed()) == ([], [])
 
     def stop() -> None:
         if "cordoned n1" in world.story():
@@ -216,9 +225,12 @@ def test_a_server_that_a_stopped_redeploy_leaves_cordoned_is_drift_until_a_retry
     why = f"cordoned by redeploy_server {stopped}, and not brought back: shipyard retry {stopped}"
     assert shown() == [("n1", "cordoned", why)]
     assert world.newest("n1") == "failure"
+    assert listed() == [f"shipyard retry {stopped}", "shipyard node uncordon n1"]
+    assert ReportAction(world.store(), world.clock, Places())(stopped).cordoned == ["n1"]
     world.retry()
     world.run(world.worker())
-    assert (world.state(), shown()) == (RunState.SUCCESS, [])
+    assert (world.state(), shown(), listed()) == (RunState.SUCCESS, [], [])
+    assert OverviewAction(world.store(), RenderedDesigns(world.designs()))(world.action).cordoned == []
 
 
 @pytest.mark.crash

@@ -171,6 +171,7 @@ def test_a_teardown_that_fails_before_anything_irreversible_takes_its_cordon_bac
     assert world.state() is RunState.FAILED
     assert world.cluster.nodes[N1].cordoned == cordoned_before
     assert world.steps()[DESTROY][1].endswith("what the drain cordoned is uncordoned again")
+    assert operations(world)[-1] == ("n1", "uncordon", "done")
     assert world.provisioner.submissions == []
 
 
@@ -218,6 +219,26 @@ def test_a_member_that_the_rest_cannot_spare_is_waited_for_and_nothing_is_cleare
     assert "the rest would have no quorum" in world.steps()[DESTROY][1]
     assert (world.cluster.changes("clear"), world.etcd.log, world.provisioner.submissions) == ([], [], [])
     assert world.cluster.changes("uncordon") == ["n1"]
+
+
+def test_a_silent_provisioner_is_shown_as_what_the_node_waits_for(worlds: Worlds) -> None:
+    world = worlds()
+    world.provisioner.break_next("submit")
+    world.provisioner.break_next("report", times=2)
+    answers = set[str]()
+
+    def look() -> None:
+        with world.store().begin() as tx:
+            record = tx.actions.get(world.action)
+        answers.update({record.waiting_for.last_answer} if record and record.waiting_for else ())
+
+    world.run(world.worker(), look)
+
+    assert any("submit" in answer and "broken on purpose" in answer for answer in answers)
+    waits = [one.reasons for one in world.facts("teardown_waits") if one.operation.value == "destroy-node"]
+    assert world.state() is RunState.SUCCESS
+    # The submission without an outcome, then the polls without an answer; each ends when its answer comes.
+    assert ["broken on purpose" in one[0] if one else "" for one in waits] == [True, "", True, ""]
 
 
 def test_a_member_that_comes_back_while_waiting_lets_the_teardown_go_on(worlds: Worlds) -> None:

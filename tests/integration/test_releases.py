@@ -12,7 +12,6 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId
-from shipyard_api.ports.provisioner import Marker
 from shipyard_api.storage import tables
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.left_alone import FindLeftAlone
@@ -28,9 +27,7 @@ NODES = StepId("drydock_build.prepare_and_deploy_nodes")
 
 
 def engine(world: World | ItemWorld, definitions: Mapping[ActionName, Definition], name: str = "older") -> Engine:
-    return Engine(
-        world.store(), definitions, world.clock, lambda: Marker(str(uuid.uuid4())), settle=SETTLE, worker=name
-    )
+    return Engine(world.store(), definitions, world.clock, settle=SETTLE, worker=name)
 
 
 def older(world: World) -> Engine:

@@ -16,6 +16,7 @@ from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.errors import InvalidParameters, UnknownNodes
 from shipyard_api.domain.facts.steps import Waiting
 from shipyard_api.ports.state.deploy_templates import TemplateId
+from tests.combinations.budgets import budget_of, kept_pod
 from tests.factories import group_entry
 from tests.redeploy_world import RedeployWorld
 from tests.world import SETTLE, KilledError
@@ -116,6 +117,19 @@ def test_a_group_with_too_many_etcd_members_is_not_serviced(worlds: Worlds) -> N
     assert world.state() is RunState.FAILED
     _, detail = world.steps()[CHECK_SERVICE]
     assert "While group compute (n2, n3) is serviced, etcd cluster kubernetes-etcd has no quorum: 1 healthy" in detail
+    assert whole(world) == []
+
+
+def test_a_budget_that_keeps_a_pod_for_ever_refuses_the_service_before_anything(worlds: Worlds) -> None:
+    world = worlds()
+    world.apiserver.add(*kept_pod("n3", for_ever=True))
+    world.clock.advance(60)  # its pod has to run
+    world.create(SERVICE, template="CUSTOM_BIOS", target_nodes="n3")
+    world.run(world.worker())
+
+    assert world.state() is RunState.FAILED
+    _, detail = world.steps()[CHECK_SERVICE]
+    assert f"n3 cannot be drained: default/{budget_of('n3')}" in detail, world.told()
     assert whole(world) == []
 
 

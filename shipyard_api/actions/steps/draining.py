@@ -16,6 +16,7 @@ from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.provisioner import (
     Capabilities,
+    EarlierWork,
     JobId,
     JobReport,
     JobState,
@@ -89,6 +90,14 @@ class DrainingProvisioner:
         if work.operation is Operation.DRAIN_NODES:
             return JobId(marker)
         return self.provisioner.find(marker, work, intended_at=intended_at, known=known)
+
+    def earlier_work(
+        self, marker: Marker, work: Work, *, since: datetime, known: Collection[JobId] = ()
+    ) -> Sequence[EarlierWork]:
+        """Return what the provisioner shows; a drain is repeated."""
+        if work.operation is Operation.DRAIN_NODES:
+            return ()
+        return self.provisioner.earlier_work(marker, work, since=since, known=known)
 
     def report(self, job: JobId, work: Work) -> JobReport:
         """Return the report; a drain evicts, and nodes that were serviced become schedulable."""

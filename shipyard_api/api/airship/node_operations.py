@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 import falcon
 import falcon.asgi
 
+from shipyard_api.api.airship.limits import DELETE_RULE
 from shipyard_api.api.airship.statuses import error_status
 from shipyard_api.api.http.audit import Audit
-from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.authentication import Policy, may
 from shipyard_api.api.http.errors import JsonRequired, NotAnObject, NotJson
 from shipyard_api.api.http.reading import parse_json, read_body, read_json_body, single
 from shipyard_api.api.http.request_context import note_created
@@ -94,7 +95,8 @@ class OneNode:
             except NotAnObject as wrong:
                 message = "The body must be a design reference: an object with rel, href and type."
                 raise OperationRefused(refused(Reason.BAD_REQUEST, message)) from wrong
-        return self._operate.begin(Call(self._operation, node, _query(req), body), req.context.caller)
+        call = Call(self._operation, node, _query(req), body)
+        return self._operate.begin(call, req.context.caller, may_delete=may(req, DELETE_RULE))
 
 
 class EtcdHealthStatuses:

@@ -14,6 +14,7 @@ from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import whole_number, words
 from shipyard_api.api.http.threads import threaded_peer
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.teardown.left_cordons import LeftCordon
 from shipyard_api.ports.state.nodes import LastNodeRecord, NodeChange, NodeHistory, TeardownRecord
 from shipyard_api.usecases.nodes.list import ListNodes
 
@@ -72,7 +73,24 @@ class SiteNode:
 def _latest(found: LastNodeRecord, designed: Collection[NodeName] | None) -> dict[str, Any]:
     holds = [hold_entity(hold) for hold in found.holds]
     in_design = None if designed is None else found.node.name in designed
-    return {**node_entity(found.node), "action_id": found.action, "holds": holds, "in_design": in_design}
+    return {
+        **node_entity(found.node),
+        "action_id": found.action,
+        "holds": holds,
+        "in_design": in_design,
+        "cordon": _cordon(found.node.name, found.cordon),
+    }
+
+
+def _cordon(node: str, cordon: LeftCordon | None) -> dict[str, Any] | None:
+    if cordon is None:
+        return None
+    return {
+        "action_id": cordon.action,
+        "action": cordon.action_name.value,
+        "since": zulu(cordon.since),
+        "commands": list(cordon.commands(node)),
+    }
 
 
 def _history(history: NodeHistory, job_address: Callable[[str], str | None]) -> dict[str, Any]:

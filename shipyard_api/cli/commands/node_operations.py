@@ -1,5 +1,6 @@
 """``shipyard node``: single operations that take a node out of its cluster; and the health of etcd."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -59,9 +60,14 @@ def decommission(options: GlobalOptions, /, name: str, revision: int | None, **l
 @click.argument("name")
 @click.option("--timeout", type=_SECONDS, help="Seconds for the drain.")
 @click.option("--grace-period", type=_SECONDS, help="Seconds for each pod to end; less than the timeout.")
+@click.option(
+    "--on-blocked",
+    type=click.Choice(["wait", "fail", "delete"]),
+    help="Pods that a budget keeps: wait for it, fail at once if it never gives way, or delete them past it.",
+)
 @click.pass_obj
-def drain(options: GlobalOptions, /, name: str, **limits: int | None) -> None:
-    """Cordon the node NAME and evict its pods, within their budgets. It stays cordoned."""
+def drain(options: GlobalOptions, /, name: str, **limits: int | str | None) -> None:
+    """Cordon the node NAME and evict its pods, within their budgets unless --on-blocked=delete. It stays cordoned."""
     _run(options, "drain", name, limits)
 
 
@@ -117,6 +123,21 @@ def remove_from_cluster(options: GlobalOptions, /, name: str) -> None:
 
 
 @click.command(
+    "uncordon",
+    short_help="Uncordon a node that Shipyard has cordoned.",
+    epilog=examples("shipyard node uncordon compute11"),
+)
+@click.argument("name")
+@click.pass_obj
+def uncordon(options: GlobalOptions, /, name: str) -> None:
+    """Let pods run again on the node NAME, which a drain or a service has cordoned.
+
+    The cordon of another person stays.
+    """
+    _run(options, "uncordon", name, {})
+
+
+@click.command(
     "etcd-health",
     short_help="Show the health of the etcd clusters.",
     epilog=examples("shipyard get etcd-health", "shipyard get etcd-health --revision 3"),
@@ -166,7 +187,7 @@ def _run(
     options: GlobalOptions,
     operation: str,
     name: str,
-    limits: dict[str, int | None],
+    limits: Mapping[str, int | str | None],
     *,
     with_design: bool = False,
     revision: int | None = None,
@@ -215,5 +236,6 @@ for command in (
     remove_etcd,
     shutdown_kubelet,
     remove_from_cluster,
+    uncordon,
 ):
     node.add_command(command)

@@ -18,7 +18,10 @@ JSON, YAML, TEXT = "json", "yaml", "text"  # what a successful answer contains
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The API's answer to one request; ``path`` is below the version, ``location`` the target of a redirect."""
+    """The API's answer to one request; ``path`` is below the version, ``location`` the target of a redirect.
+
+    ``warnings``: a JSON list of texts, from a header; empty without any.
+    """
 
     method: str
     status: int
@@ -28,6 +31,7 @@ class Answer:
     server: str
     location: str = ""
     has_token: bool = True  # whether the request carried one
+    warnings: str = ""
 
 
 def rendered(

@@ -59,7 +59,7 @@ def nodes(text: str, *, wide: bool = False) -> Printout:
             one.get("group") or "",
             f"action/{one.get('action_id')}",
             to_the_second(one.get("updated_at")),
-            _why(one),
+            _why_and_back(one),
             *((", ".join(map(str, list_at(one, "groups"))), one.get("detail") or "") if wide else ()),
         )
         for one in _objects(parse_object(text), "nodes")
@@ -74,6 +74,7 @@ def node(text: str) -> Printout:
         ("Name:", found.get("name")),
         ("Status:", _status(found)),
         *([("To Remove:", _removal(found))] if found.get("in_design") is False else []),
+        *_cordon_rows(found),
         *(("Held:", held(hold)) for hold in objects_at(found, "holds")),
         ("Group:", found.get("group")),
         ("Action:", f"action/{found.get('action_id')}"),
@@ -193,10 +194,26 @@ def _failed_steps(found: JsonObject) -> list[tuple[object, ...]]:
 
 
 def _status(node: JsonObject) -> str:
-    """Return the status of a node in words, whether it is held, and whether it left the design."""
+    """Return the status of a node in words, whether it is held or cordoned, and whether it left the design."""
     held_too = ", held" if objects_at(node, "holds") else ""
+    held_too += ", cordoned" if node.get("cordon") else ""
     left = ", not in the design" if node.get("in_design") is False else ""
     return f"{node_words(node.get('status'))}{held_too}{left}"
+
+
+def _why_and_back(node: JsonObject) -> str:
+    """Return why the node has its status, and the commands that bring it back from a cordon."""
+    commands = " or ".join(map(str, list_at(object_at(node, "cordon"), "commands"))) if node.get("cordon") else ""
+    return "; ".join(part for part in (_why(node), f"to bring it back: {commands}" if commands else "") if part)
+
+
+def _cordon_rows(node: JsonObject) -> Sequence[tuple[str, str]]:
+    """Return which action left the node cordoned, and what brings it back."""
+    if not node.get("cordon"):
+        return []
+    cordon = object_at(node, "cordon")
+    by = f"by {cordon.get('action')} action/{cordon.get('action_id')}, since {to_the_second(cordon.get('since'))}"
+    return [("Cordoned:", by), *(("To Bring Back:", str(command)) for command in list_at(cordon, "commands"))]
 
 
 def _removal(node: JsonObject) -> str:

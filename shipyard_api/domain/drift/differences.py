@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from shipyard_api.domain.actions import LISTED
 from shipyard_api.domain.drift.sightings import LeftNode, MachineState, SeenMachine, SeenMember, TakenDownNode
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.teardown.left_cordons import bring_back
 
 
 class Kind(Enum):
@@ -103,9 +103,7 @@ def of_design(left: Iterable[LeftNode], designed: Collection[NodeName], revision
 
 
 def _taken_down(node: TakenDownNode, seen: SeenMember, *, may_cordon: bool) -> Iterator[tuple[Kind, str, str]]:
-    way_back = f"shipyard create action redeploy_server --param=target_nodes={node.name}"
-    if node.action_name in LISTED:
-        way_back = f"shipyard retry {node.action}"
+    way_back = bring_back(node.name, node.action, node.action_name)
     by = f"by {node.action_name.value} {node.action}, and not brought back: {way_back}"
     if not seen.joined:
         yield Kind.MISSING, "in the cluster", f"taken out {by}"

@@ -1,17 +1,29 @@
 """What must hold before a node is torn down or serviced: etcd keeps a quorum, genesis stays; ``force`` overrides."""
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from shipyard_api.domain.findings import Finding, Level, error, warning
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.drain_plan import DrainPlan, PodClass
-from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId, MemberState
+from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId, MemberState, members_on
 from shipyard_api.domain.teardown.limits import ON_BLOCKED
 from shipyard_api.domain.teardown.quorum import Refused, decide_removal, majority
 
 _NAMED = 10
+_BLOCKED = "EtcdRemovalBlocked"
+Addresses = Mapping[NodeName, Sequence[str]]
+"""The addresses of each node in Kubernetes; none for a node that it does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forbidden:
+    """A removal that no waiting allows. ``name``: of its finding; ``advice``: what allows it."""
+
+    name: str
+    message: str
+    advice: str
 
 
 def check_teardown(
@@ -29,23 +41,64 @@ def check_teardown(
             error("GenesisNode", f"{node} is the genesis node: a teardown may take down the site. To go on, use force.")
         )
     for cluster, leaving in members.items():
-        removal = decide_removal(cluster, leaving)
         if not cluster.members:
             message = (
                 f"No member of etcd cluster {cluster.name} can be reached, so {node} may hold the last healthy one."
             )
             found.append(error("EtcdNotAccessible", f"{message} Restore the access, or use force."))
-        elif _holds_last_healthy(cluster, leaving):
-            message = f"Without {node}, etcd cluster {cluster.name} has no healthy member, and its data is lost."
-            found.append(error("LastHealthyEtcdMember", f"{message} Add a member first, or use force."))
-        elif isinstance(removal, Refused):
-            message = f"The etcd member on {node} cannot leave cluster {cluster.name} now: {removal}."
-            if isinstance(decide_removal(_recovered(cluster), leaving), Refused):
-                message = f"{message} Bring the other members back or add one first, or use force."
-                found.append(error("EtcdRemovalBlocked", message))
-            else:
-                found.append(warning("EtcdRemovalBlocked", f"{message} The teardown waits before it clears labels."))
+        elif forbidden := cannot_leave(node, cluster, leaving):
+            found.append(error(forbidden.name, f"{forbidden.message} {forbidden.advice}, or use force."))
+        elif isinstance(removal := decide_removal(cluster, leaving), Refused):
+            message = f"{_cannot_leave_now(node, cluster, removal)} The teardown waits before it clears labels."
+            found.append(warning(_BLOCKED, message))
     return tuple(found)
+
+
+def cannot_leave(node: str, cluster: EtcdCluster, leaving: Collection[MemberId]) -> Forbidden | None:
+    """Return why these members on a node cannot leave a cluster that answers, however long one waits; None: they can.
+
+    Slow members may recover at any moment, so what they forbid is only forbidden for now.
+    """
+    if _holds_last_healthy(cluster, leaving):
+        message = f"Without {node}, etcd cluster {cluster.name} has no healthy member, and its data is lost."
+        return Forbidden("LastHealthyEtcdMember", message, "Add a member first")
+    removal = decide_removal(cluster, leaving)
+    if isinstance(removal, Refused) and isinstance(decide_removal(_recovered(cluster), leaving), Refused):
+        message = _cannot_leave_now(node, cluster, removal)
+        return Forbidden(_BLOCKED, message, "Bring the other members back or add one first")
+    return None
+
+
+def check_batches(
+    batches: Iterable[Iterable[NodeName]],
+    genesis: Collection[NodeName],
+    clusters: Sequence[EtcdCluster],
+    addresses: Addresses,
+) -> tuple[Finding, ...]:
+    """Return the findings of ``check_teardown`` for every node.
+
+    The nodes of a batch leave one by one before any comes back; by the next batch they are back.
+    """
+    found: list[Finding] = []
+    for batch in batches:
+        staying = clusters
+        for node in batch:
+            members = {one: members_on(one, node, addresses[node]) for one in staying}
+            found += check_teardown(node, genesis, members)
+            staying = [one.without(left) if one.without(left).members else one for one, left in members.items()]
+    return tuple(found)
+
+
+def check_together(
+    batches: Iterable[Iterable[NodeName]], clusters: Sequence[EtcdCluster], addresses: Addresses
+) -> tuple[Finding, ...]:
+    """Return the findings of ``check_teardown`` for all nodes as one: none of them comes back."""
+    nodes = [node for batch in batches for node in batch]
+    members = {
+        one: frozenset[MemberId]().union(*(members_on(one, node, addresses[node]) for node in nodes))
+        for one in clusters
+    }
+    return check_teardown(NodeName(", ".join(nodes)), (), members)
 
 
 def check_drain(node: NodeName, plan: DrainPlan, on_blocked: OnBlocked) -> tuple[Finding, ...]:
@@ -88,6 +141,10 @@ def overridden(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(
         replace(finding, level=Level.WARNING) if finding.level is Level.ERROR else finding for finding in findings
     )
+
+
+def _cannot_leave_now(node: str, cluster: EtcdCluster, removal: Refused) -> str:
+    return f"The etcd member on {node} cannot leave cluster {cluster.name} now: {removal}."
 
 
 def _recovered(cluster: EtcdCluster) -> EtcdCluster:

@@ -26,6 +26,7 @@ class Operation(Enum):
     SHUT_DOWN_KUBELET = "shutdown-kubelet"
     DESTROY_NODE = "destroy-node"
     REMOVE_FROM_CLUSTER = "remove-from-cluster"
+    UNCORDON = "uncordon"
 
 
 class Outcome(Enum):
@@ -65,7 +66,7 @@ WENT_WELL = frozenset({Outcome.DONE, Outcome.WARNING, Outcome.SKIPPED})
 """Outcomes after which the next operation begins."""
 _WENT_WRONG = frozenset({Outcome.FAILED, Outcome.REFUSED})
 # Without a Kubernetes node these have no object. A dead member of a node that is gone must leave all the same.
-_NEEDS_NODE = frozenset({Operation.DRAIN, Operation.CLEAR_LABELS, Operation.SHUT_DOWN_KUBELET})
+_NEEDS_NODE = frozenset({Operation.DRAIN, Operation.CLEAR_LABELS, Operation.SHUT_DOWN_KUBELET, Operation.UNCORDON})
 
 
 UNKNOWN_NODE = "Kubernetes does not know the node"

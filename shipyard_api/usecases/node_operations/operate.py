@@ -10,10 +10,11 @@ from typing import Any
 
 from shipyard_api.domain.actions import CHECKS, TEARING_DOWN, ActionId, ActionName, DocumentChecks, RunState
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.errors import WorkUnderWay
+from shipyard_api.domain.errors import Forbidden, WorkUnderWay
 from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, LabelsCleared, PodsEvicted, TeardownChanged
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.node_operations import (
+    FAILURES,
     PARAMETERS,
     WITH_DESIGN,
     NodeOperation,
@@ -26,7 +27,8 @@ from shipyard_api.domain.node_operations import (
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.teardown.design_references import NotOurDesign, parse_reference
-from shipyard_api.domain.teardown.limits import TeardownLimits
+from shipyard_api.domain.teardown.drain import OnBlocked
+from shipyard_api.domain.teardown.limits import ON_BLOCKED, TeardownLimits
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
 from shipyard_api.ports.state.actions import LIMITS, ActionRecord, NewAction
@@ -35,6 +37,7 @@ from shipyard_api.usecases.actions.preconditions import refuse_stragglers
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import committed_revision
+from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
 from shipyard_api.workflow.definition import Definition
 
 # What Kubernetes takes as the name of a node (RFC 1123); nothing else is looked up there.
@@ -74,6 +77,7 @@ class _Checked:
 class OperateNodes:
     """The use case. ``nodes`` is None where another service, or nothing, does the teardowns.
 
+    ``direct``: False where Promenade does the teardowns, which can neither uncordon nor pass a budget.
     ``design_template``: the address from which provisioners fetch designs, with ``{revision}``.
     """
 
@@ -82,17 +86,22 @@ class OperateNodes:
     rendered: RenderedDesigns
     rules: DesignRules
     nodes: ClusterNodes | None
+    check_etcd: CheckEtcd
     definition: Definition
     new_id: Callable[[], str]
     time_scale: float
     design_template: str
+    direct: bool = True
 
-    def begin(self, call: Call, caller: Caller) -> ActionId:
+    def begin(self, call: Call, caller: Caller, *, may_delete: bool = False) -> ActionId:
         """Return the action that does the work: a new one, or the one that the same call has begun.
 
-        Raises OperationRefused, and then nothing was begun; ports.errors if Kubernetes does not answer.
+        Raises OperationRefused and Forbidden (``may_delete``: whether a drain may delete pods that a budget keeps), and
+        then nothing was begun; ports.errors if Kubernetes does not answer.
         """
         checked = self._check(call)
+        if checked.parameters.get(ON_BLOCKED) == OnBlocked.DELETE.value and not may_delete:
+            raise Forbidden
         operation = call.operation
         with self.store.begin() as tx:
             if action := _attached(tx, operation, checked):
@@ -100,8 +109,17 @@ class OperateNodes:
         if not self.rules.drains:
             message = "No Kubernetes is configured ([kubernetes] kubeconfig or url), so nothing can be done there."
             raise OperationRefused(refused(Reason.CONFLICT, message))
+        if not self.direct and operation is NodeOperation.UNCORDON:
+            message = f"Promenade cordons nodes here, and it cannot uncordon them. Use kubectl uncordon {checked.node}."
+            raise OperationRefused(refused(Reason.CONFLICT, message))
+        if not self.direct and ON_BLOCKED in checked.parameters:
+            message = f"Promenade drains nodes here, and it does not know {ON_BLOCKED}: it waits for budgets."
+            raise OperationRefused(refused(Reason.CONFLICT, message))
         if self.nodes is not None and self.nodes.node(checked.node) is None:
             raise OperationRefused(_unknown(checked.node))
+        named = checked.revision if operation in WITH_DESIGN else None
+        if named is not None and (forbidden := self.check_etcd.of_node(named, checked.node)):
+            raise OperationRefused(refused(FAILURES[operation], *forbidden))
         with self.store.begin() as tx:
             tx.actions.lock_creation()
             if action := _attached(tx, operation, checked):
@@ -231,7 +249,7 @@ def _refuse_others(tx: Transaction, operation: NodeOperation, checked: _Checked)
     node = checked.node
     running = tx.actions.running_site_action()
     if running is not None:
-        action, name = running
+        action, name, _ = running
         on_etcd = operation.takes_members and name in TEARING_DOWN
         if on_etcd or _works_on(tx, action, name, node):
             where = "it may take etcd members out" if on_etcd else f"it works on {node}"

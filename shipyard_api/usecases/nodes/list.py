@@ -40,11 +40,14 @@ class ListNodes:
         """Return nodes after a name, filtered by their last status, the beginning of their name, and their names."""
         with self.store.begin() as tx:
             found = tx.nodes.latest(status=status, prefix=prefix, names=names, after=after, limit=limit)
-            holds = tx.holds.active([NodeName(one.node.name) for one in found])
+            shown = [NodeName(one.node.name) for one in found]
+            holds, cordons = tx.holds.active(shown), tx.nodes.left_cordons(shown)
         by_name = defaultdict(list)
         for hold in holds:
             by_name[hold.node].append(hold)
-        return [replace(one, holds=by_name[NodeName(one.node.name)]) for one in found]
+        return [
+            replace(one, holds=by_name[name], cordon=cordons.get(name)) for name, one in zip(shown, found, strict=True)
+        ]
 
     def one(self, node: str, *, before: str | None, limit: int) -> OneNode:
         """Return a node and a page of its history, newest first; raises NotFound.
@@ -55,10 +58,11 @@ class ListNodes:
             history = tx.nodes.history(node, before=before, limit=limit)
             last = tx.nodes.last(node)
             holds = tx.holds.active([NodeName(node)])
+            cordon = tx.nodes.left_cordons([NodeName(node)]).get(NodeName(node))
             teardowns = tx.nodes.teardowns(node, limit=MOST_TEARDOWNS)
         if last is None and teardowns:
             record = NodeRecord(node, NodeStatus.NOT_STARTED, None, "", None, [], teardowns[0].at)
             last = LastNodeRecord(teardowns[0].action, record)
         if last is None:
             raise NodeNotFound(node)
-        return OneNode(replace(last, holds=holds), history, teardowns)
+        return OneNode(replace(last, holds=holds, cordon=cordon), history, teardowns)

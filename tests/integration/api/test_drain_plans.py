@@ -114,6 +114,10 @@ def test_the_plan_of_a_redeployment_has_a_drain_plan_for_each_server(world: Clus
         return world.site.viewer.post("/plans", body, JSON).json
 
     first, second = plan("redeploy_server", **parameters)["drains"]
+    removal = plan("remove_server", target_nodes="n2,n1")
+    assert [one["node"] for one in removal["drains"]] == ["n2", "n1"]
+    assert [(one["order"], one["sends"]) for one in removal["groups"]] == [(1, ["n2"]), (2, ["n1"])]
+    assert (removal["mode"], removal["totals"]["sent"]) == (None, 2)
 
     assert (first["node"], first["why_none"]) == ("n1", None)
     assert first["plan"] == world.site.viewer.get("/nodes/n1/drain-plan").json

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+import falcon
 import pytest
 import sqlalchemy as sa
 
+from shipyard_api import bootstrap
+from shipyard_api.adapters.promenade.options import PromenadeOptions
 from shipyard_api.storage.unit_of_work import SqlStore
 from tests.integration.api.cluster_world import HREF, ClusterWorld, programs, reference
 from tests.integration.api.conftest import new_site, settings
@@ -28,6 +32,22 @@ def world(shared_url: str, drydock: Peer, store: SqlStore, engine: sa.Engine) ->
         yield made
 
 
+def test_what_promenade_cannot_do_is_refused(world: ClusterWorld, shared_url: str, drydock: Peer) -> None:
+    promenade = PromenadeOptions(url="http://127.0.0.1:9/api/v1.0", teardown=True)
+    app = bootstrap.api(settings(shared_url, drydock.url, promenade=promenade))
+    site = new_site(app, world.site.store, world.database, drydock)
+
+    refused = [
+        replace(world, site=site).post("n1", operation, **query)
+        for operation, query in (("uncordon", {}), ("drain", {"on_blocked": "fail"}))
+    ]
+
+    assert [(one.status, one.json["reason"]) for one in refused] == [(falcon.HTTP_409, "Conflict")] * 2
+    assert "Use kubectl uncordon n1" in everything_said(refused[0])
+    assert "it does not know on-blocked" in everything_said(refused[1])
+    assert world.actions() == []
+
+
 Q = dict[str, Any]
 BAD, NOT_FOUND = ("400", "BadRequest"), ("404", "NotFound")
 # Case: operation, node, query, body, code and reason, a part of what is said.
@@ -46,7 +66,7 @@ PARAMETERS = {
     ),
 }
 WITH_BODY = ("decommission", "remove-etcd")
-ALL = ("decommission", "drain", "clear-labels", "remove-etcd", "shutdown-kubelet", "remove-from-cluster")
+ALL = ("decommission", "drain", "clear-labels", "remove-etcd", "shutdown-kubelet", "remove-from-cluster", "uncordon")
 
 
 def body_of(operation: str) -> Any:
@@ -76,6 +96,7 @@ def parameters() -> Iterator[tuple[str, Case]]:
         yield f"{operation} unknown parameter", case
     yield "given twice", ("drain", "n1", {"timeout": ["60", "70"]}, None, BAD, "timeout is given 2 times")
     yield "a parameter of another", ("clear-labels", "n1", {"grace-period": "1"}, None, BAD, "it takes timeout")
+    yield "an unknown word", ("drain", "n1", {"on-blocked": "force"}, None, BAD, "one of wait, fail, delete")
     yield "two faults", ("drain", "n1", {"timeout": "x", "grace-period": "y"}, None, BAD, "grace-period is 'y'")
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import falcon
@@ -14,13 +16,16 @@ from falcon.testing import Result
 
 from shipyard_api.domain.actions import RunState
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.teardown.etcd_members import MemberState
 from shipyard_api.domain.teardown.label_requirements import Operator, Requirement
+from shipyard_api.domain.teardown.labels import CORDONED_KEY
 from shipyard_api.domain.teardown.pods import Budget
 from shipyard_api.logs import AUDIT
 from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api.cluster_world import MOST, ClusterWorld, Programs, programs, reference
 from tests.integration.api.conftest import new_site, settings
-from tests.integration.api.wire import JSON, V1, everything_said, messages, small_design
+from tests.integration.api.wire import JSON, V1, Caller, everything_said, messages, small_design
 from tests.integration.storage.rows import empty
 from tests.peer import Peer
 from tests.teardown_world import ETCD, pod
@@ -49,8 +54,20 @@ def blocked(world: ClusterWorld) -> None:
     world.programs.cluster.budgets = [Budget("default", "db", selector, 0, 1, 1, 1)]
 
 
+def finalized(world: ClusterWorld) -> None:
+    """Let a pod of n1 stay, although it is being deleted."""
+    leaves_at = world.programs.clock.now() + timedelta(days=9)
+    held = replace(pod("db"), leaves_at=leaves_at, finalizers=("storage/protect",))
+    world.programs.cluster.pods[N1].append(held)
+
+
 def others_dead(world: ClusterWorld) -> None:
     world.programs.etcd.form(ETCD, "n1", "n2", "n3", dead=["n2", "n3"])
+
+
+def one_slow(world: ClusterWorld) -> None:
+    members = world.programs.etcd.members[ETCD]
+    world.programs.etcd.members[ETCD] = [*members[:2], replace(members[2], state=MemberState.SLOW)]
 
 
 def no_stopper(world: ClusterWorld) -> None:
@@ -112,10 +129,34 @@ def test_a_decommission_and_its_parts_can_be_repeated_although_our_own_pod_is_le
     assert world.programs.cluster.pods[N1] == []
 
 
+def test_what_a_drain_cordoned_is_uncordoned_and_the_cordon_of_another_stays(world: ClusterWorld) -> None:
+    world.commit()
+    nodes = world.programs.cluster.nodes
+    world.call("n1", "drain")
+    assert (nodes[N1].cordoned, CORDONED_KEY in nodes[N1].labels) == (True, True)
+
+    cordon = world.site.viewer.get("/nodes/n1").json["cordon"]
+    assert (cordon["action"], cordon["commands"]) == ("node_operation", ["shipyard node uncordon n1"])
+    answers = [world.call("n1", "uncordon"), world.call("n1", "uncordon")]
+
+    assert [shown(one) for one in answers] == [
+        [("Info", "uncordon: done")],
+        [("Info", "uncordon: done, it was not cordoned")],
+    ]
+    assert (nodes[N1].cordoned, CORDONED_KEY in nodes[N1].labels) == (False, False)
+    assert world.site.viewer.get("/nodes/n1").json["cordon"] is None
+    world.programs.cluster.cordon(nodes[N1])
+    refused = world.call("n1", "uncordon")
+    assert (refused.status, refused.json["reason"]) == (falcon.HTTP_409, "Conflict")
+    assert "cordoned without Shipyard's label" in everything_said(refused)
+    assert nodes[N1].cordoned
+
+
 FAILURES: dict[str, tuple[str, Callable[[ClusterWorld], None], dict[str, str], str, str, str]] = {
     "drain": ("drain", blocked, SHORT, "500", "DrainNodeError", "default/db (Running, ReplicaSet web)"),
     "labels": ("clear-labels", others_dead, {"timeout": "60"}, "500", "ClearLabelsError", "no quorum"),
-    "etcd": ("remove-etcd", others_dead, {"timeout": "60"}, "500", "RemoveEtcdError", "no quorum"),
+    "finalizer": ("clear-labels", finalized, {"timeout": "60"}, "500", "ClearLabelsError", "keep it: storage/protect"),
+    "etcd": ("remove-etcd", one_slow, {"timeout": "60"}, "500", "RemoveEtcdError", "would have no quorum"),
     "kubelet": ("shutdown-kubelet", no_stopper, {}, "500", "ShutdownKubeletError", "no DaemonSet waits"),
     "removal": ("remove-from-cluster", blocked, {}, "409", "Conflict", "The node is not cordoned"),
     "decommission": (
@@ -149,6 +190,48 @@ def test_an_operation_that_fails_says_why(
     assert says in everything_said(answer)
     assert answer.json["details"]["errorCount"] >= 1
     assert world.programs.etcd.log == []
+
+
+@pytest.mark.parametrize(
+    ("operation", "reason"), [("remove-etcd", "RemoveEtcdError"), ("decommission", "DisassociateStepFailure")]
+)
+def test_what_etcd_forbids_is_refused_before_anything_is_begun(
+    world: ClusterWorld, operation: str, reason: str
+) -> None:
+    revision = world.commit()
+    others_dead(world)
+
+    refused = world.post("n1", operation, reference(revision))
+    parameters = {"target_nodes": ["n1"], "target-revision": "committed"}
+    action = json.dumps({"name": "redeploy_server", "parameters": parameters})
+    redeploy = world.site.admin.act(action)
+    plan = world.site.viewer.post("/plans", action, JSON).json
+
+    assert (refused.status, refused.json["reason"]) == (falcon.HTTP_500, reason)
+    assert (redeploy.status, redeploy.json["message"]) == (falcon.HTTP_409, "Etcd forbids the teardown")
+    assert plan["refused"]["title"] == "Etcd forbids the teardown"
+    for answer in (refused, redeploy):
+        assert f"Without n1, etcd cluster {ETCD} has no healthy member" in everything_said(answer)
+    assert (world.actions(), world.programs.cluster.log, world.programs.etcd.log) == ([], [], [])
+    world.programs.etcd.form(ETCD, "n1", dead=["n1"])  # silent: the action asks again, and waits
+    assert world.site.admin.act(action).status == falcon.HTTP_201
+
+
+def test_a_drain_fails_at_once_or_deletes_what_a_budget_keeps(world: ClusterWorld) -> None:
+    world.commit()
+    blocked(world)
+    lower = Caller(world.programs.app, ApiTokens(world.site.store).create("bob", "admin_ucp")[1])
+    begun = world.programs.clock.now()
+
+    failed = world.call("n1", "drain", on_blocked="fail")
+    assert (failed.json["reason"], world.programs.clock.now() - begun < timedelta(minutes=1)) == (
+        "DrainNodeError",
+        True,
+    )
+    assert lower.ask("POST", f"{V1}/nodes/n1/drain", query="on-blocked=delete").status == falcon.HTTP_403
+    assert world.programs.cluster.changes("delete") == []
+    assert world.call("n1", "drain", on_blocked="delete").json["reason"] == "Success"
+    assert world.programs.cluster.changes("delete") == ["default/db"]
 
 
 def test_a_kubelet_that_does_not_stop_is_a_warning_of_a_decommission(world: ClusterWorld) -> None:

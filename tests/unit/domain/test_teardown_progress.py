@@ -42,6 +42,18 @@ def test_each_node_has_the_operation_that_has_begun_with_its_latest_waits() -> N
     ]
 
 
+def test_an_operation_that_may_not_begin_yet_is_shown_with_what_it_waits_for() -> None:
+    waits = TeardownWaits(N1, CLEAR, ("etcd cluster a: no endpoint returned a member list",))
+    drained = (TeardownChanged(N1, DRAIN, Outcome.RUNNING), TeardownChanged(N1, DRAIN, Outcome.DONE))
+
+    assert teardowns(entries(*drained, waits)) == [
+        TeardownAtWork(N1, CLEAR, BEGAN + timedelta(seconds=2), waits.reasons)
+    ]
+    assert teardowns(entries(waits, TeardownChanged(N1, CLEAR, Outcome.REFUSED))) == []
+    begun = TeardownAtWork(N1, CLEAR, BEGAN + timedelta(seconds=1))
+    assert teardowns(entries(waits, TeardownChanged(N1, CLEAR, Outcome.RUNNING))) == [begun]
+
+
 def test_nothing_is_at_work_once_it_has_ended() -> None:
     journal = entries(TeardownChanged(N1, DRAIN, Outcome.RUNNING), TeardownChanged(N1, DRAIN, Outcome.FAILED))
     assert teardowns(journal) == []

@@ -8,8 +8,11 @@ from shipyard_api.actions.steps import job_watch
 from shipyard_api.actions.steps.job_watch import End, Job, Submitted
 from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
 from shipyard_api.actions.steps.teardown.state import NodeState, waiting
+from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
+from shipyard_api.domain.markers import marker_of
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.drain_plan import plan_drain
 from shipyard_api.domain.teardown.kubelet import Kubelet, Ready
 from shipyard_api.domain.teardown.order import Operation
@@ -29,6 +32,18 @@ class PodsLeft:
     """The pods that an empty node would not have."""
 
     pods: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The last operation that the provisioner had from the action, and the database has no record of; None: none."""
+
+    operation: port.Operation | None
+
+    @property
+    def beyond(self) -> bool:
+        """Whether the destroyed node was installed again already."""
+        return self.operation is not None and port.goes_beyond(self.operation.value, _DESTROY)
 
 
 DestroyReport = PodsLeft | Submitted | JobReport
@@ -79,6 +94,11 @@ class Destroy(Part[DestroyReport]):
         """Look for the job that may have been started."""
         return job_watch.find(self.store, self.provisioner, marker, self._work(request), intended_at)
 
+    def recall(self, node: NodeName, action: ActionId, revision: int, since: datetime) -> Recalled:
+        """Return the last operation that the provisioner had from the action on a node, which has no record here."""
+        work, marker = Work(_DESTROY, self.design_of(revision), (node,)), Marker(marker_of(action, effect={}))
+        return Recalled(job_watch.last_operation(self.store, self.provisioner, marker, work, since))
+
     def fold(self, state: NodeState, asked: Request, report: DestroyReport, now: datetime) -> Folded[NodeState]:
         """Keep the job, or judge its report."""
         match report:
@@ -114,7 +134,9 @@ class Destroy(Part[DestroyReport]):
         watched = job_watch.judge(state.job, report, limits, now)
         state = replace(state, job=watched.job)
         if watched.end is None:
-            return waiting(state, self.operation, watched.poll_at)
+            silent = (report.detail,) if isinstance(report, Trouble) else ()
+            queued = (f"the provisioner's queue, behind {watched.job.behind}",) if watched.job.behind else ()
+            return waiting(state, self.operation, watched.poll_at, silent or queued)
         if watched.end is End.ENDED and watched.report is not None and state.node in watched.succeeded:
             return self.succeeded(state, now, "" if watched.report.ok else watched.report.message)
         reported = watched.report

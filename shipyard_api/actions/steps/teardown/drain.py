@@ -21,9 +21,6 @@ from shipyard_api.workflow.step import Act, Folded
 
 LOOK_SECONDS = 2.0
 BLOCKED_SECONDS = 5.0
-UNCORDON = "uncordon"
-BACK_SECONDS = 60.0
-"""Seconds in which the removal of a cordon is retried."""
 _REFUSED = frozenset({EvictionOutcome.BLOCKED, EvictionOutcome.NEVER})
 
 
@@ -73,17 +70,8 @@ class Drain(Part[DrainReport]):
         since = (state.since or now).isoformat()
         return self.carry_on(state, now, since=since, lease=lease_json(state), limits=state.limits.to_json())
 
-    def take_back(self, state: NodeState, now: datetime) -> Act[Request]:
-        """Let pods run on the node again, if the drain has cordoned it."""
-        return Act(self.request(state, now, UNCORDON), now + timedelta(seconds=BACK_SECONDS), repeatable=True)
-
     def perform(self, request: Request, marker: Marker) -> DrainReport:
-        """Cordon the node, look at its pods, and request what the rules allow; or take the cordon back."""
-        if request.what == UNCORDON:
-            node = self.nodes.node(request.node)
-            if node is not None and CORDONED_KEY in node.labels:
-                self.nodes.uncordon(node, label=CORDONED_KEY)
-            return DrainReport()
+        """Cordon the node, look at its pods, and request what the rules allow."""
         limits = TeardownLimits.from_json(request.more["limits"])
         look = self.nodes.look(request.node)
         if look is None:

@@ -12,6 +12,7 @@ from shipyard_api.domain.facts.teardown import LabelsCleared
 from shipyard_api.domain.teardown.kubelet import Kubelet, state_of
 from shipyard_api.domain.teardown.labels import CORDONED_KEY, DECOMMISSION_KEY, to_clear
 from shipyard_api.domain.teardown.order import Operation
+from shipyard_api.domain.teardown.pods import Pod
 from shipyard_api.domain.teardown.removal_checks import own_pods, unsettled
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.provisioner import Marker
@@ -80,7 +81,7 @@ class ClearLabels(Part[LabelsReport | EtcdReport]):
             self.nodes.delete_pods(own, grace=0)
         left = unsettled(look.node.name, labels, pods, look.daemon_sets)
         return LabelsReport(
-            is_known=True, labels=to_clear(labels), pods=tuple(map(str, left)), lease=lease[0], cleared=cleared
+            is_known=True, labels=to_clear(labels), pods=tuple(map(_named, left)), lease=lease[0], cleared=cleared
         )
 
     def fold(
@@ -108,6 +109,12 @@ class ClearLabels(Part[LabelsReport | EtcdReport]):
         until = self.pace.after(now, LOOK_SECONDS)
         state = replace(state, calm_since=None)
         return waiting(state, self.operation, until, tuple(left), _facts(state, report))
+
+
+def _named(pod: Pod) -> str:
+    """Return the name of a pod, with the finalizers that keep one that is being deleted."""
+    kept = f" (finalizers keep it: {', '.join(pod.finalizers)})" if pod.leaves_at and pod.finalizers else ""
+    return f"{pod}{kept}"
 
 
 def _facts(state: NodeState, report: LabelsReport) -> tuple[Fact, ...]:

@@ -2,23 +2,30 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from shipyard_api.actions.steps.teardown.destroy import Destroy
-from shipyard_api.actions.steps.teardown.drain import BACK_SECONDS, UNCORDON, Drain
+from shipyard_api.actions.steps.teardown.destroy import Destroy, Recalled
 from shipyard_api.actions.steps.teardown.part import SILENCE_PAUSE, Pace, Part, ReadLimits, Request
 from shipyard_api.actions.steps.teardown.state import NodeState, TeardownTask, moved
+from shipyard_api.actions.steps.teardown.uncordon import UNCORDON_SECONDS
 from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.teardown import TeardownChanged, TeardownWaits
 from shipyard_api.domain.findings import Finding, errors
+from shipyard_api.domain.histories import LostHistory
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import GUARDED, WENT_WELL, Operation, Outcome, Teardown
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, ItemKind, Json, Look, Trouble
 
+RECALL = "recall"
+DONE_BEFORE = "done before the history was lost, as the provisioner shows"
+
 DESIGN_SECONDS = 300.0
 """For so long the design of the action is asked for; nothing has been touched by then."""
+_TAKE_BACK = "uncordon"
+"""The request that takes the cordon of a failed drain back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +77,17 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
 
     def decide(self, state: NodeState, now: datetime) -> Act[Request] | Look[Request] | Done | Failed:
         """Ask for the history, then have the current operation decide."""
+        if state.lost is not None and not state.recalled:
+            task, since = state.task, state.lost.after.isoformat()
+            return Look(Request(None, task.node, task.action, task.revision, now, RECALL, {"since": since}))
         if state.order is None:
             task = state.task
             more = {"etcd": bool(GUARDED & set(task.operations))}
             return Look(Request(None, task.node, task.action, task.revision, now, "history", more))
         if (failed := state.order.failed) is not None:
-            drain = self.parts.get(Operation.DRAIN)
-            if isinstance(drain, Drain) and not state.cordon and _goes_back(state):
-                return drain.take_back(state, now)
+            if Operation.UNCORDON in self.parts and not state.cordon and _goes_back(state):
+                taken_back = self.parts[Operation.DRAIN].request(state, now, _TAKE_BACK)
+                return Act(taken_back, now + timedelta(seconds=UNCORDON_SECONDS), repeatable=True)
             return Failed(_failure(state, state.order, failed))
         operation = state.order.next_operation()
         return Done(_summary(state.order)) if operation is None else self.parts[operation].decide(state, now)
@@ -86,6 +96,12 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
         """Read the history, or have the operation ask."""
         if question.operation is not None:
             return self._answer(question, self.parts[question.operation].ask(question))
+        destroy = self.parts.get(Operation.DESTROY_NODE)
+        if question.what == RECALL:
+            if not isinstance(destroy, Destroy):
+                return self._answer(question, Recalled(None))
+            since = datetime.fromisoformat(question.more["since"])
+            return self._answer(question, destroy.recall(question.node, question.action, question.revision, since))
         faults = errors(self.design_faults(question.revision)) if question.more["etcd"] else ()
         began, deployed = self.read_history(question.node)
         return self._answer(question, History(began, deployed, tuple(fault.message for fault in faults)))
@@ -101,16 +117,24 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
 
     def fold(self, state: NodeState, asked: Request, report: Answer | Trouble, now: datetime) -> Folded[NodeState]:
         """Have the operation judge the report."""
-        if asked.what == UNCORDON:
+        if asked.what == _TAKE_BACK:
             return self._taken_back(state, report, now)
         if isinstance(report, Trouble):
+            if asked.what == RECALL:
+                return Folded(state, wait_until=self.pace.after(now, SILENCE_PAUSE))
             if asked.operation is None:
                 return self._no_history(state, report, now)
             return self.parts[asked.operation].fold_trouble(state, asked, report, now)
         state = replace(state, limits=report.limits)
+        if isinstance(report.report, Recalled):
+            return self._recalled(replace(state, recalled=True), report.report, now)
         if asked.operation is None:
             return self._begin(state, report.report, now)
         return self.parts[asked.operation].fold(state, asked, report.report, now)
+
+    def identity(self, effect: Json) -> Json:
+        """Return the request without its time."""
+        return {name: value for name, value in effect.items() if name != "at"}
 
     def touches(self, effect: Request) -> tuple[NodeName, ...]:
         """Return the node."""
@@ -123,6 +147,10 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
         decision = self.parts[Operation.DESTROY_NODE].decide(state, now)
         return decision if isinstance(decision, Look) else None
 
+    def silence(self, asked: Request, why: str) -> tuple[Fact, ...]:
+        """Return that the operation waits for the outcome of its effect."""
+        return () if asked.operation is None else (TeardownWaits(asked.node, asked.operation, (why,) if why else ()),)
+
     def leave(self, state: NodeState, why: str) -> tuple[Fact, ...]:
         """Return the provisioner's job that goes on."""
         part = self.parts.get(Operation.DESTROY_NODE)
@@ -130,10 +158,28 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
 
     def _taken_back(self, state: NodeState, report: Answer | Trouble, now: datetime) -> Folded[NodeState]:
         if not isinstance(report, Trouble):
-            return Folded(replace(state, cordon="what the drain cordoned is uncordoned again"))
-        if report.refused or state.since is None or self.pace.lasted(state.since, now, BACK_SECONDS):
+            taken_back = TeardownChanged(state.node, Operation.UNCORDON, Outcome.DONE)
+            return Folded(replace(state, cordon="what the drain cordoned is uncordoned again"), (taken_back,))
+        if report.refused or state.since is None or self.pace.lasted(state.since, now, UNCORDON_SECONDS):
             return Folded(replace(state, cordon=f"the node stays cordoned: {report.detail}"))
         return Folded(state, wait_until=self.pace.after(now, SILENCE_PAUSE))
+
+    def _recalled(self, state: NodeState, report: Recalled, now: datetime) -> Folded[NodeState]:
+        """Pass over what was done before the history was lost: it must not be done to the server of today."""
+        if report.operation is None:
+            return Folded(state)
+        order = state.order or Teardown(state.task.operations)
+        while (operation := order.next_operation()) is not None:
+            if operation is Operation.DESTROY_NODE and not report.beyond:
+                break
+            order = order if operation in order.outcomes else order.begin(operation)
+            if order.next_operation() is operation:
+                order = order.succeed(operation, note=DONE_BEFORE)
+        return moved(state, order, now)
+
+    def notice(self, state: NodeState, lost: LostHistory) -> NodeState:
+        """Return the state, which asks the provisioner for what is missing before it does anything more."""
+        return state if state.lost == lost else replace(state, lost=lost, recalled=False)
 
     def _no_history(self, state: NodeState, trouble: Trouble, now: datetime) -> Folded[NodeState]:
         """Ask again for a while: the design may be stored by a peer that does not answer."""
@@ -159,7 +205,7 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
     def _part(self, effect: Request) -> Part[Any]:
         if effect.operation is None:
             raise ValueError("the history is only read")
-        return self.parts[effect.operation]
+        return self.parts[Operation.UNCORDON if effect.what == _TAKE_BACK else effect.operation]
 
 
 def _goes_back(state: NodeState) -> bool:

@@ -10,6 +10,7 @@ from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.deployment_configuration import PhaseLimits
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.teardown import TeardownChanged, TeardownWaits
+from shipyard_api.domain.histories import LostHistory
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.etcd_members import MemberId
@@ -91,6 +92,8 @@ class NodeState:
 
     ``cordon``: whether the cordon was taken back after a failure.
 
+    ``lost``: what the database may lack of the action's history; ``recalled``: the provisioner was asked for it.
+
     ``lease``: the kubelet's lease, and when (our clock) it was last seen to change. ``never_joined``: Kubernetes need
     not know the node. ``waived``: by etcd cluster, what removals were allowed to miss
     of the site's minimum. ``given_up``: clusters that keep their lost member. ``addresses``: those that members of a
@@ -116,6 +119,8 @@ class NodeState:
     job: Job | None = None
     checked: bool = False
     cordon: str = ""
+    lost: LostHistory | None = None
+    recalled: bool = False
 
     @property
     def node(self) -> NodeName:
@@ -163,6 +168,8 @@ class NodeState:
             "job": self.job.to_json() if self.job else None,
             "checked": self.checked,
             "cordon": self.cordon,
+            "lost": [self.lost.after.isoformat(), self.lost.noticed.isoformat()] if self.lost else None,
+            "recalled": self.recalled,
         }
         return stored | {name: value for name, value in optional.items() if value}
 
@@ -191,6 +198,8 @@ class NodeState:
             job=Job.from_json(stored["job"]) if "job" in stored else None,
             checked=stored.get("checked", False),
             cordon=stored.get("cordon", ""),
+            lost=LostHistory(*map(datetime.fromisoformat, stored["lost"])) if "lost" in stored else None,
+            recalled=stored.get("recalled", False),
         )
 
 
@@ -220,6 +229,8 @@ def moved(state: NodeState, order: Teardown, now: datetime, facts: tuple[Fact, .
             addresses=state.addresses,
             lease=state.lease,
             since=now,
+            lost=state.lost,
+            recalled=state.recalled,
         )
     return Folded(state, (*facts, *changed))
 

@@ -8,6 +8,7 @@ from typing import ClassVar, Never
 from shipyard_api.actions.steps.teardown.node_teardown import NodeTeardown
 from shipyard_api.actions.steps.teardown.state import TeardownTask
 from shipyard_api.domain.actions import StepId
+from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.nodes import NodesGivenUp
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.nodes import NodeName
@@ -109,7 +110,7 @@ class TeardownNodes(Step[TeardownState, Never, Never, Never]):
         facts = tuple(NodesGivenUp((node,), why) for node, why in failed)
         state = replace(state, open=at_work, failed=(*state.failed, *failed))
         if state.failed:
-            return Folded(replace(state, todo=()), facts)
+            return Folded(replace(state, todo=()), (*facts, *self._left(state)))
         if not state.open and not state.todo and phase < len(self.phases) - 1:
             phase += 1
             state = replace(state, phase=phase, todo=state.nodes)
@@ -119,6 +120,17 @@ class TeardownNodes(Step[TeardownState, Never, Never, Never]):
         items = tuple(NewItem(self._item(node, phase), self.task(node, operations).to_json()) for node in new)
         state = replace(state, todo=state.todo[len(new) :], open=(*state.open, *new))
         return Folded(state, items=items)
+
+    def give_up(self, why: str) -> tuple[Fact, ...]:
+        """Return that the nodes stay as they are."""
+        return (NodesGivenUp(self.nodes, why),) if self.nodes else ()
+
+    def _left(self, state: TeardownState) -> tuple[Fact, ...]:
+        """Return that the step goes on with none of its nodes, once the last one at work has ended."""
+        failed = {node for node, _ in state.failed}
+        left = tuple(node for node in state.nodes if node not in failed)
+        why = f"{self.id} failed: {'; '.join(f'{node}: {why}' for node, why in state.failed)}"
+        return (NodesGivenUp(left, why),) if left and not state.open else ()
 
     def _item(self, node: NodeName, phase: int) -> ItemId:
         return ItemId(f"{node}/{self.phases[phase].name}")

@@ -65,13 +65,14 @@ PLAN = {
     [
         (["drain", "n1"], "drain", []),
         (
-            ["drain", "node/n1", "--timeout=60", "--grace-period=30"],
+            ["drain", "node/n1", "--timeout=60", "--grace-period=30", "--on-blocked=fail"],
             "drain",
-            [("timeout", "60"), ("grace-period", "30")],
+            [("timeout", "60"), ("grace-period", "30"), ("on-blocked", "fail")],
         ),
         (["clear-labels", "n1", "--timeout=60"], "clear-labels", [("timeout", "60")]),
         (["shutdown-kubelet", "n1"], "shutdown-kubelet", []),
         (["remove-from-cluster", "n1"], "remove-from-cluster", []),
+        (["uncordon", "n1"], "uncordon", []),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) and value and isinstance(value[0], str) else "",
 )

@@ -13,7 +13,7 @@ from shipyard_api.domain.teardown.order import (
     UnknownNode,
 )
 
-DRAIN, CLEAR_LABELS, REMOVE_ETCD, AWAIT_ETCD, SHUT_DOWN, DESTROY, REMOVE = Operation
+DRAIN, CLEAR_LABELS, REMOVE_ETCD, AWAIT_ETCD, SHUT_DOWN, DESTROY, REMOVE = TEARDOWN
 
 
 def until(operation: Operation, teardown: Teardown | None = None) -> Teardown:

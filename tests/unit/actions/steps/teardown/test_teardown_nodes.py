@@ -7,6 +7,7 @@ import pytest
 from shipyard_api.actions.steps.teardown.state import TeardownTask
 from shipyard_api.actions.steps.teardown.teardown_nodes import PhaseOfTeardown, TeardownNodes, TeardownState
 from shipyard_api.domain.actions import ActionId, StepId
+from shipyard_api.domain.facts.nodes import NodesGivenUp
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.order import Operation
@@ -71,3 +72,12 @@ def test_a_retry_leaves_out_nodes_that_went_through_every_phase(kept: list[str],
     assert state.nodes == nodes
     if not nodes:
         assert STEP.decide(state, T0) == Done("nothing was left to do")
+
+
+def test_nodes_that_a_failed_step_leaves_are_given_up_with_its_reason() -> None:
+    state = STEP.gather(STEP.begin({}), (), T0).state
+    first = STEP.gather(state, ended("n1/drain", outcome=ItemState.FAILED), T0)
+    assert first.facts == (NodesGivenUp((N1,), "why"),)  # n2 is at work and may have a reason of its own
+    last = STEP.gather(first.state, ended("n2/drain"), T0)
+    assert last.facts == (NodesGivenUp((N2,), "destroy_nodes failed: n1: why"),)
+    assert STEP.give_up("check_teardown failed") == (NodesGivenUp((N1, N2), "check_teardown failed"),)

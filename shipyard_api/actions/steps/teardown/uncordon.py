@@ -1,0 +1,71 @@
+"""Uncordon: let pods run again on a node that Shipyard has cordoned (product, section 6)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from shipyard_api.actions.steps.draining import CORDONED
+from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
+from shipyard_api.actions.steps.teardown.state import NodeState, moved
+from shipyard_api.domain.teardown.labels import CORDONED_KEY
+from shipyard_api.domain.teardown.order import Operation
+from shipyard_api.ports.cluster_nodes import ClusterNodes
+from shipyard_api.ports.provisioner import Marker
+from shipyard_api.workflow.step import Act, Folded
+
+UNCORDON_SECONDS = 60.0
+"""Seconds in which the removal of a cordon is retried."""
+_FOREIGN = (
+    f"the node is cordoned without Shipyard's label {CORDONED_KEY}: a person cordoned it, or a teardown has cleared its"
+    " labels since. Retry or repeat the teardown, or use kubectl uncordon"
+)
+
+
+class Cordon(Enum):
+    """The cordon of a node before the operation. ``foreign``: Shipyard has not set it, or no longer knows."""
+
+    OURS = "ours"
+    FOREIGN = "foreign"
+    NONE = "none"
+    NO_NODE = "no-node"
+
+
+@dataclass(frozen=True, slots=True)
+class Uncordon(Part[Cordon]):
+    """Takes a cordon of Shipyard's back, that of a teardown or of a service. It may be repeated."""
+
+    nodes: ClusterNodes
+    pace: Pace = Pace()  # noqa: RUF009  # immutable
+    operation = Operation.UNCORDON
+
+    def seconds(self, state: NodeState) -> float:
+        """Return the time in which Kubernetes must answer; it is not a parameter."""
+        return UNCORDON_SECONDS * self.pace.factor
+
+    def decide(self, state: NodeState, now: datetime) -> Act[Request]:
+        """Take the cordon back."""
+        return self.carry_on(state, now)
+
+    def perform(self, request: Request, marker: Marker) -> Cordon:
+        """Uncordon the node if a label says that Shipyard cordoned it."""
+        node = self.nodes.node(request.node)
+        if node is None:
+            return Cordon.NO_NODE
+        labels = [label for label in (CORDONED_KEY, CORDONED) if label in node.labels]
+        for label in labels:
+            self.nodes.uncordon(node, label=label)
+        if not node.cordoned:
+            return Cordon.NONE
+        return Cordon.OURS if labels else Cordon.FOREIGN
+
+    def fold(self, state: NodeState, asked: Request, report: Cordon, now: datetime) -> Folded[NodeState]:
+        """End the operation."""
+        match report:
+            case Cordon.NO_NODE:
+                return self.unknown(state, now)
+            case Cordon.FOREIGN:
+                return moved(state, state.teardown.precondition_failed(self.operation, _FOREIGN), now)
+            case Cordon.NONE:
+                return self.succeeded(state, now, note="it was not cordoned")
+            case Cordon.OURS:
+                return self.succeeded(state, now)

@@ -1,0 +1,40 @@
+"""Servers that a teardown left cordoned, and the commands that bring them back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from shipyard_api.domain.actions import LISTED, ActionId, ActionName
+
+
+@dataclass(frozen=True, slots=True)
+class LeftCordon:
+    """The drain of an ended action that cordoned a node, which nothing has uncordoned or deployed since.
+
+    That is what Shipyard did; the cluster is not asked. ``labels_cleared``: the node has lost its labels since, so that
+    its cordon alone brings nothing back.
+    """
+
+    action: ActionId
+    action_name: ActionName
+    since: datetime
+    labels_cleared: bool
+
+    def commands(self, node: str) -> Sequence[str]:
+        """Return the commands that bring the node back, one of which is enough, the usual one first."""
+        if self.labels_cleared:
+            return [bring_back(node, self.action, self.action_name)]
+        retry = [bring_back(node, self.action, self.action_name)] if self.action_name in LISTED else []
+        return [*retry, uncordon(node)]
+
+
+def uncordon(node: str) -> str:
+    """Return the command that takes the cordon alone back."""
+    return f"shipyard node uncordon {node}"
+
+
+def bring_back(node: str, action: ActionId, name: ActionName) -> str:
+    """Return the command that brings back a server which the action took down."""
+    if name in LISTED:
+        return f"shipyard retry {action}"
+    return f"shipyard create action redeploy_server --param=target_nodes={node}"

@@ -1,0 +1,69 @@
+"""Check before anything is stored whether etcd members of servers may leave their clusters (product, section 6)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shipyard_api.domain.actions import REMOVING, TEARING_DOWN, ActionName
+from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.findings import errors
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.parameters import Parameters
+from shipyard_api.domain.site_design import DesignRules
+from shipyard_api.domain.targets import in_batches
+from shipyard_api.domain.teardown.errors import EtcdForbids
+from shipyard_api.domain.teardown.etcd_documents import read_etcd_clusters
+from shipyard_api.domain.teardown.etcd_members import EtcdCluster, members_on
+from shipyard_api.domain.teardown.guards import Addresses, cannot_leave, check_batches, check_together
+from shipyard_api.ports.cluster_nodes import ClusterNodes
+from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
+from shipyard_api.ports.errors import PeerError
+from shipyard_api.ports.etcd import Etcd
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+
+
+@dataclass(frozen=True, slots=True)
+class CheckEtcd:
+    """The use case; reads Kubernetes and etcd. ``nodes`` is None where no Kubernetes is configured.
+
+    It refuses only what answering clusters forbid. A design that cannot be read and a silent peer are left to the check
+    of the action, which repeats this one and waits for peers.
+    """
+
+    rendered: RenderedDesigns
+    rules: DesignRules
+    nodes: ClusterNodes | None
+    etcd: Etcd
+
+    def of_action(self, name: ActionName, parameters: Parameters, revision: Revision) -> EtcdForbids | None:
+        """Return why an action may not take its servers down; None for other actions, and with ``force``."""
+        if name not in TEARING_DOWN or parameters.force:
+            return None
+        clusters, addresses = self._look(revision, parameters.targets)
+        batches = in_batches(parameters.targets, parameters.max_parallel_nodes)
+        found = errors(check_batches(batches, (), clusters, addresses))
+        if not found and name in REMOVING:
+            found = errors(check_together(batches, clusters, addresses))
+        return EtcdForbids(found) if found else None
+
+    def of_node(self, revision: Revision, node: NodeName) -> Sequence[str]:
+        """Return a sentence for each cluster that the members of the node cannot leave."""
+        clusters, addresses = self._look(revision, [node])
+        forbidden = (cannot_leave(node, one, members_on(one, node, addresses[node])) for one in clusters)
+        return [f"{one.message} {one.advice}." for one in forbidden if one]
+
+    def _look(self, revision: Revision, nodes: Sequence[NodeName]) -> tuple[Sequence[EtcdCluster], Addresses]:
+        """Return the clusters that answer, and the addresses of the nodes; no cluster where one cannot be asked for."""
+        addresses: Mapping[NodeName, Sequence[str]] = dict.fromkeys(nodes, ())
+        try:
+            documents = [one.document for one in self.rendered.of(revision).documents]
+            accesses, faults = read_etcd_clusters(documents, self.rules.check)
+            if self.nodes is None or errors(faults) or not accesses:
+                return (), addresses
+            known = {node: self.nodes.node(node) for node in nodes}
+            addresses = {node: one.addresses if one else () for node, one in known.items()}
+            alone = nodes[0] if len(nodes) == 1 else None
+            asked_last = addresses[alone] if alone else ()
+            clusters = [self.etcd.look(one, node=alone, addresses=asked_last) for one in accesses]
+        except (RenderingFailed, UnknownRevision, PeerError):
+            return (), addresses
+        return [one for one in clusters if one.members], addresses
