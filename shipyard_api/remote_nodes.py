@@ -9,7 +9,9 @@ from shipyard_api.adapters.ssh.options import jump_host
 from shipyard_api.domain import addressing
 from shipyard_api.domain.documents import Document, Rendering
 from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.commands import differs_by_node, remote_task
 from shipyard_api.domain.task_graph.roles import MASTER
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.settings import Settings, SettingsError
@@ -72,4 +74,17 @@ def access(settings: Settings) -> RemoteAccess | None:
         lacking = [node for node in nodes if node not in found]
         return found, [error("NoAddress", f"Node {node}: {missing.get(node, _UNKNOWN)}.") for node in lacking]
 
-    return RemoteAccess(tasks, reach)
+    directory = Path(settings.ssh.files).expanduser() if settings.ssh.files else None
+
+    def sources(entries: Iterable[JsonObject]) -> Sequence[Finding]:
+        from shipyard_api.adapters.ssh import copies
+
+        return [
+            error("FileMissing", f"Task '{entry['id']}': {fault}.")
+            for entry in entries
+            # Files that differ by node are looked for when the task starts there.
+            if not differs_by_node(entry)
+            for fault in copies.faults(directory, remote_task(entry).copies)
+        ]
+
+    return RemoteAccess(tasks, reach, sources)

@@ -257,7 +257,6 @@ class ItemWorld:
             WatchedStore(self.store(), points),  # type: ignore[arg-type]  # fills the port by delegation
             {ActionName.TEST_SITE: definition},
             self.clock,
-            lambda: Marker(str(uuid.uuid4())),
             settle=SETTLE,
             worker=f"worker-{next(_numbers)}",
         )

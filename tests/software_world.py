@@ -6,7 +6,7 @@ import itertools
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,10 +15,9 @@ from shipyard_api.actions.software_parts import SoftwareParts
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, Control, RunState, StepId
 from shipyard_api.domain.documents import BAREMETAL_NODE, Collection, Document, RenderedDocument, Rendering, Revision
-from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.layers import SITE, Layer, ReleaseId
-from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import Host, RemoteTasks
 from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.ports.state.task_results import TaskRecord
@@ -102,7 +101,6 @@ class SoftwareWorld:
             store,  # type: ignore[arg-type]  # fills the port by delegation
             {ActionName.UPDATE_SOFTWARE: self._definition(points, store)},
             self.clock,
-            lambda: Marker(str(uuid.uuid4())),
             settle=SETTLE,
             worker=f"worker-{next(_numbers)}",
         )
@@ -162,9 +160,10 @@ class SoftwareWorld:
 def software(store: Any, tasks: RemoteTasks, hosts: Mapping[NodeName, Host], secret: Any = None) -> Definition:
     """Return update_software without its checks, on a site of these hosts."""
     metadata = document("x", "y", {})["metadata"]
-    written = [(BAREMETAL_NODE, name, {}) for name in hosts] + (
-        [("site/Passphrase/v1", "own", secret)] if secret else []
-    )
+    addressing = {name: f"10.0.0.{number}" for number, name in enumerate(hosts, 1)}
+    written: list[tuple[str, str, Any]] = [
+        (BAREMETAL_NODE, name, {"addressing": [{"network": "oam", "address": addressing[name]}]}) for name in hosts
+    ] + ([("site/Passphrase/v1", "own", secret)] if secret else [])
     rendering = Rendering(
         tuple(
             RenderedDocument(
@@ -177,9 +176,13 @@ def software(store: Any, tasks: RemoteTasks, hosts: Mapping[NodeName, Host], sec
         )
     )
 
-    def reach(_: Rendering, nodes: Sequence[NodeName]) -> tuple[Mapping[NodeName, Host], Sequence[Finding]]:
-        return {name: hosts[name] for name in nodes}, ()
+    def reach(*_: object) -> tuple[Mapping[NodeName, Host], Sequence[Finding]]:
+        return hosts, ()
 
-    systems = Systems(None, access=RemoteAccess(tasks, reach))  # type: ignore[arg-type]  # no step here asks a provisioner
+    def sources(entries: Iterable[Mapping[str, Any]]) -> Sequence[Finding]:
+        files = [(one["id"], file["src"]) for one in entries for file in one["parameters"].get("files", ())]
+        return [error("FileMissing", f"Task '{name}': {file} is missing.") for name, file in files if file == "a"]
+
+    systems = Systems(None, access=RemoteAccess(tasks, reach, sources))  # type: ignore[arg-type]  # no step here asks a provisioner
     designs = ActionDesigns(None, lambda _revision: rendering)  # type: ignore[arg-type]  # no step here stores one
     return Definition(ActionName.UPDATE_SOFTWARE, SoftwareParts(SiteChecks(store, designs, systems, RULES)).steps)

@@ -46,6 +46,15 @@ def real_graph(name: str) -> list[dict[str, Any]]:
     return tasks
 
 
+def evaluated(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a real graph as if Fuel had evaluated what it computes: conditions hold, and relations have no effect."""
+    computed = ("condition", "cross-depends", "cross-depended-by")
+    return [
+        {key: value for key, value in entry.items() if key not in computed or not isinstance(value, dict)}
+        for entry in entries
+    ]
+
+
 def _both(name: str, kind: str, **parameters: Any) -> dict[str, Any]:
     groups = ["controller", "primary-controller", "compute", "network", "cinder"]
     return {"id": name, "type": kind, "groups": groups, "required_for": ["deploy"], "parameters": parameters}

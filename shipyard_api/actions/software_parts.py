@@ -1,6 +1,6 @@
 """The software stage from the configured systems: plan it, run it (product, section 7; seeds 001 and 002)."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shipyard_api.actions.site_checks import RemoteAccess, SiteChecks
@@ -9,17 +9,20 @@ from shipyard_api.actions.steps.software.software_stage import NoPlan, PlanSoftw
 from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.actions.steps.software.task_item import TaskItem
 from shipyard_api.domain.actions import DEPLOYING, ActionId, StepId
+from shipyard_api.domain.addressing import networks_of
 from shipyard_api.domain.documents import Rendering, Revision, inventory, secret_texts
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.task_graph.acceptance import accepting_groups, check_acceptance
-from shipyard_api.domain.task_graph.commands import filled, secrets_in
+from shipyard_api.domain.task_graph.commands import NodeFiles, filled, secrets_in
 from shipyard_api.domain.task_graph.execution import kept
 from shipyard_api.domain.task_graph.layers import SITE
-from shipyard_api.domain.task_graph.roles import MASTER
+from shipyard_api.domain.task_graph.node_facts import SiteFacts, node_faults, read_settings
+from shipyard_api.domain.task_graph.roles import MASTER, facts_of
+from shipyard_api.domain.task_graph.run_values import RunValues
 from shipyard_api.domain.task_graph.site_plan import SiteRun, plan_site
-from shipyard_api.domain.task_graph.tasks import TaskId
+from shipyard_api.domain.task_graph.tasks import TaskId, parse_tasks
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.ports.state.software import SoftwareSite
@@ -42,7 +45,13 @@ class SoftwareParts:
         if "software" not in inputs:
             return ()
         access = self.checks.systems.access
-        return (SoftwareStage(step, self.plan, TaskItem(access.tasks if access else None, splits=True)),)
+        item = TaskItem(access.tasks if access else None, splits=True, facts=self._facts)
+        return (SoftwareStage(step, self.plan, item),)
+
+    def _facts(self, action: str, nodes: Sequence[NodeName]) -> Mapping[NodeName, NodeFiles]:
+        with self.checks.store.begin() as tx:
+            software = StageSoftware.find(tx.task_results.step_texts(ActionId(action)))
+        return {node: software.facts.files(node) for node in nodes} if software else {}
 
     def plan(self, question: PlanSoftware) -> StageSoftware | NoPlan:
         """Plan the run, and keep its primaries. Raises ports.errors."""
@@ -66,7 +75,7 @@ class SoftwareParts:
         if isinstance(made, StageSoftware) and question.retried:
             with store.begin() as tx:
                 made = keeping(tx, made, ActionId(question.retried))
-        if isinstance(made, StageSoftware) and made.flow.cells:
+        if isinstance(made, StageSoftware) and made.flow.cells and not made.noop:
             with store.begin() as tx:
                 tx.software.keep_primaries(SITE, site.primaries)
         return made
@@ -110,11 +119,34 @@ def _plan(
     if made.plan is None or made.rules is None:
         return _refused(made.findings)
     hosts, unknown = access.hosts(rendering, sorted(made.nodes))
-    if unknown:
-        return _refused(unknown)
+    facts = site_facts(site, rendering, written)
+    lacking = node_faults(made.documents, made.plan.flow.nodes_of, facts)
+    if faults := (*unknown, *access.sources(made.documents.values()), *lacking):
+        return _refused(faults)
     warnings = tuple(finding.message for finding in made.findings)
+    secrets = tuple(sorted({*_secrets(rendering, made.documents), *facts.values.secret_texts}))
     return StageSoftware(
-        made.plan.flow, made.rules, made.documents, hosts, warnings, _secrets(rendering, made.documents)
+        made.plan.flow,
+        made.rules,
+        made.documents,
+        hosts,
+        warnings,
+        secrets,
+        facts=facts,
+        noop=bool(written.get("noop")),
+    )
+
+
+def site_facts(site: SoftwareSite, rendering: Rendering, written: Json) -> SiteFacts:
+    """Return what tasks may know of the site. ``written``: the limits of the run, with its values."""
+    read = facts_of((), (), status=site.status, models=site.models)
+    return SiteFacts.of(
+        site.nodes,
+        site.primaries,
+        networks_of(one.document for one in rendering.documents),
+        read_settings(parse_tasks(site.tasks), read),
+        secret_texts(rendering.secrets),
+        RunValues.read(written.get("values")),
     )
 
 
@@ -139,7 +171,10 @@ def _secrets(rendering: Rendering, entries: Mapping[TaskId, Json]) -> tuple[str,
 
 
 def _keys(site: SoftwareSite, hosts: Mapping[NodeName, Host]) -> Mapping[str, str]:
-    return {**site.keys, **({"MASTER_IP": hosts[MASTER].address} if MASTER in hosts else {})}
+    return {
+        **site.keys,
+        **({"MASTER_IP": hosts[MASTER].address} if MASTER in hosts else {}),
+    }
 
 
 def _refused(findings: Iterable[Finding]) -> NoPlan:

@@ -201,7 +201,10 @@ class Api:
         # The contract prints bodies that cannot be decoded, so invalid UTF-8 must not raise here.
         text = response.body.decode("utf-8", "replace")
         content_type, location = headers.get("content-type", ""), headers.get("location", "")
-        return Answer(method, response.status, content_type, text, f"/{path}", self._root, location, self._has_token)
+        warnings = headers.get("x-shipyard-warnings", "")
+        return Answer(
+            method, response.status, content_type, text, f"/{path}", self._root, location, self._has_token, warnings
+        )
 
 
 def json_content(answer: Answer, *, expected: int) -> Any:

@@ -62,6 +62,7 @@ _SECTIONS = {
         "unpause",
         "stop",
         "retry",
+        "ack",
         "set",
         "control",
     ),
@@ -274,6 +275,7 @@ for command in (
     control.unpause,
     control.stop,
     control.retry,
+    control.ack,
     limits.set_,
     control.control,
     nodes.report,
@@ -320,6 +322,7 @@ for command in (
     forecast.forecast,
     logs.logs,
     control.retry,
+    control.ack,
     control.control,
     nodes.report,
 ):

@@ -2,6 +2,7 @@
 
 import ipaddress
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from shipyard_api.domain.documents import BAREMETAL_NODE, Document
@@ -32,6 +33,23 @@ def address_in(data: Any, network: str) -> str:
         return str(ipaddress.ip_address(address.strip() if isinstance(address, str) else ""))
     except ValueError:
         raise NoAddress(f"its address in the network '{network}' is {address!r:.100}, which is no IP address") from None
+
+
+def networks_of(documents: Iterable[Document]) -> dict[NodeName, dict[str, str]]:
+    """Return the fixed addresses of each node of a design, by network; those that are unusable are left out."""
+    found: dict[NodeName, dict[str, str]] = {}
+    for document in documents:
+        if document.schema != BAREMETAL_NODE:
+            continue
+        data = document.data
+        entries = data.get("addressing") if isinstance(data, Mapping) else None
+        names = [one.get("network") for one in entries if isinstance(one, Mapping)] if isinstance(entries, list) else []
+        own = found.setdefault(NodeName(document.name), {})
+        for network in names:
+            if isinstance(network, str):
+                with suppress(NoAddress):
+                    own[network] = address_in(data, network)
+    return found
 
 
 def addresses(documents: Iterable[Document], network: str) -> tuple[dict[NodeName, str], dict[NodeName, str]]:

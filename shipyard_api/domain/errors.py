@@ -64,9 +64,6 @@ class TooManyRequests(AskLater):
     """The caller writes more often than allowed."""
 
 
-# Actions.
-
-
 @dataclass(eq=False)
 class InvalidParameters(Invalid):
     """The parameters of an action have no meaning, or are refused by a strict request."""
@@ -135,10 +132,11 @@ class NothingDrains(Conflict):
 
 @dataclass(eq=False)
 class SiteActionRunning(Conflict):
-    """Another site action runs."""
+    """Another site action runs. ``nodes``: those that both name; empty if either may work on any node."""
 
     action: str
     name: ActionName
+    nodes: Sequence[str] = ()
 
 
 @dataclass(eq=False)

@@ -358,6 +358,7 @@ def deploy_templates(session: Session) -> None:
 
 def steers(session: Session, failed: str) -> None:
     session.show("set-limits", f"set action/{failed} drain-timeout=60")
+    session.show("ack", f"ack {failed} --reason seen")
     session.show("plan-retry", f"plan --retry {failed} --force")
     session.show("retry", f"retry {failed} --force", session.at_rest)
     for name, words in (("short", "{verb} action {action}"), ("long", "control {verb} action/{action}")):

@@ -98,7 +98,8 @@ def clients() -> Iterator[Clients]:
             marks = {name: value for name, value in environment.items() if value == mark}
             kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
             home = {"HOME": str(directory), "XDG_CONFIG_HOME": str(directory / "config")}
-            made_clients = Clients({**kept, **home, **where, **identity, **marks}, directory)
+            ours = {name: own[name] for name in ("SHIPYARD_URL", "SHIPYARD_TOKEN")}
+            made_clients = Clients({**kept, **home, **where, **identity, **marks, **ours}, directory)
             made_clients.fuel("rel")  # the first command writes its settings, and says so
             yield made_clients
         finally:
@@ -117,6 +118,15 @@ def prepared(clients: Clients) -> Clients:
     clients.file("role.yaml", ROLE)
     clients.fuel("role", "--rel", "1", "--create", "--file", "role.yaml")
     return clients
+
+
+@pytest.fixture(scope="module")
+def deployed(prepared: Clients) -> Clients:
+    """The same with deployed nodes, on which tasks run."""
+    for words in (["create", "action", "deploy_site"], ["watch", "latest"]):
+        done = run(words, prepared.environment)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return prepared
 
 
 def test_releases_and_environments_are_listed(clients: Clients) -> None:
@@ -251,29 +261,29 @@ def test_roles_are_shown_and_assigned_with_their_tags(prepared: Clients) -> None
         pytest.param(["--start", "netconfig", "--end", "galera"], id="start and end"),
     ],
 )
-def test_tasks_run_on_nodes(prepared: Clients, words: list[str]) -> None:
-    at_rest(prepared)
-    before = len(prepared.fuel2("task", "list", "-f", "json"))
-    node = str(prepared.fuel2("node", "list", "-f", "json")[0]["id"])
-    prepared.fuel2("env", "add", "nodes", "-e", "1", "-n", node, "-r", "controller")
+def test_tasks_run_on_nodes(deployed: Clients, words: list[str]) -> None:
+    at_rest(deployed)
+    before = len(deployed.fuel2("task", "list", "-f", "json"))
+    node = str(deployed.fuel2("node", "list", "-f", "json")[0]["id"])
+    deployed.fuel2("env", "add", "nodes", "-e", "1", "-n", node, "-r", "controller")
 
-    prepared.fuel("node", "--node", node, *words)
+    deployed.fuel("node", "--node", node, *words)
 
-    runs = at_rest(prepared)
+    runs = at_rest(deployed)
     assert len(runs) == before + 1
     number = str(runs[-1]["id"])
-    assert prepared.fuel2("task", "show", number, "-f", "json")["cluster"] == 1
-    prepared.fuel2("task", "history", "show", number, "-f", "json")
-    prepared.fuel("deployment-tasks", "--task-id", number)
+    assert deployed.fuel2("task", "show", number, "-f", "json")["cluster"] == 1
+    deployed.fuel2("task", "history", "show", number, "-f", "json")
+    deployed.fuel("deployment-tasks", "--task-id", number)
 
 
-def test_nodes_are_deployed_and_unknown_tasks_refused(prepared: Clients) -> None:
-    at_rest(prepared)
-    first, second = (str(one["id"]) for one in prepared.fuel2("node", "list", "-f", "json")[:2])
-    prepared.fuel2("env", "add", "nodes", "-e", "1", "-n", first, second, "-r", "controller")
+def test_nodes_are_deployed_and_unknown_tasks_refused(deployed: Clients) -> None:
+    at_rest(deployed)
+    first, second = (str(one["id"]) for one in deployed.fuel2("node", "list", "-f", "json")[:2])
+    deployed.fuel2("env", "add", "nodes", "-e", "1", "-n", first, second, "-r", "controller")
 
-    assert "task" in prepared.fuel2("env", "nodes", "deploy", "-e", "1", "-n", first, second, "--force").lower()
-    said = prepared.refused(CLIENT, "node", "--node", first, "--tasks", "nowhere")
+    assert "task" in deployed.fuel2("env", "nodes", "deploy", "-e", "1", "-n", first, second, "--force").lower()
+    said = deployed.refused(CLIENT, "node", "--node", first, "--tasks", "nowhere")
     assert "Tasks nowhere are not present in deployment graph" in said
 
 

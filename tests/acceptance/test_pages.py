@@ -58,7 +58,7 @@ class Newcomer:
                 words = [word.replace("/tmp/", f"{self.directory}/") for word in words]
                 ended = invoke(words, self.environment)
                 self.printed = ended.output if words[0] != "get" else self.printed + ended.output
-                fails = words[0] == "watch" and "action is Failed" in ended.output
+                fails = "watch" in words and "action is Failed" in ended.output
                 assert ended.exit_code == int(fails), f"{line}\n{ended.output}"
                 self.actions += [one for one in _ID.findall(ended.output) if one not in self.actions]
             case ["rm", *_]:

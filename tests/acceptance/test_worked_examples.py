@@ -69,6 +69,9 @@ def test_first_example_everything_succeeds(provisioner: str, tmp_path: Path) -> 
     assert report["verdict"] == "success"
     assert set(groups(report).values()) == {("success", None)}
     assert {node["status"] for node in report["nodes"]} == {"success"}
+    # Its tasks ran on simulated hosts.
+    steps = {step["id"]: step["state"] for step in report["action"]["steps"]}
+    assert steps["software.run_task_graph"] == "success"
     order = [group for group, phase, _status in phases(report) if phase == "prepare"]
     assert sorted(order) == sorted([CONTROL, COMPUTE_1, COMPUTE_2, MONITORING, NTP])
     assert order.index(NTP) < order.index(CONTROL) < min(order.index(COMPUTE_1), order.index(COMPUTE_2))

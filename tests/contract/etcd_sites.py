@@ -73,7 +73,7 @@ class SimulatedSite:
 class RealSite:
     """A real etcd of the recipe; its certificates are made once."""
 
-    patience = 30.0
+    patience = 60.0
 
     def __init__(self, cleanup: ExitStack, _directory: Path) -> None:
         self._clear()

@@ -1,4 +1,4 @@
-"""Nodes that fill the port of remote tasks: in memory, and real OpenSSH servers on loopback."""
+"""Nodes that fill the port of remote tasks: in memory, real OpenSSH servers on loopback, and simulated hosts."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from shipyard_api.adapters.ssh.connections import Access
+from shipyard_api.adapters.ssh.options import JumpHost
 from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.remote_tasks import Host, RemoteTasks
+from shipyard_simulators.hosts.simulator import running
+from shipyard_simulators.scenario import parse_scenario
 from tests.fakes.remote_tasks import FakeRemoteTasks
 from tests.sshd import MISSING, Keys, Sshd, free_port, user
 
@@ -77,4 +80,26 @@ def sshd(cleanup: ExitStack, directory: Path, *, count: int = 3, limit: float = 
     )
 
 
-SITES: dict[str, Callable[..., Site]] = {"fake": fake, "sshd": sshd}
+def simulated(cleanup: ExitStack, directory: Path) -> Site:
+    addresses = {f"n{number}": (f"10.1.0.{number}",) for number in (1, 2, 3)}
+    scenario = parse_scenario("nodes: {dead: {connect: refuse}}")
+    simulator = cleanup.enter_context(running(scenario, addresses={**addresses, "dead": ("10.1.0.9",)}))
+    keys = simulator.directory
+    jump = JumpHost("shipyard", "127.0.0.1", simulator.ssh_port)
+    tasks = SshRemoteTasks(Access("root", str(keys / "key"), str(keys / "known_hosts"), jump=jump), limit=LIMIT)
+    cleanup.callback(tasks.close)
+
+    def marks(host: Host) -> int:
+        file = keys / "hosts" / host.name / "marks"
+        return len(file.read_text().splitlines()) if file.exists() else 0
+
+    return Site(
+        tasks,
+        tuple(Host(NodeName(name), address) for name, (address,) in addresses.items()),
+        Host(NodeName("dead"), "10.1.0.9"),
+        command=lambda rest: f'echo mark >>"$SIMULATED_DIRECTORY/marks"\n{rest}',
+        marks=marks,
+    )
+
+
+SITES: dict[str, Callable[..., Site]] = {"fake": fake, "sshd": sshd, "simulated": simulated}

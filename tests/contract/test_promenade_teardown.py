@@ -231,6 +231,8 @@ def test_a_simulated_operation_fails_takes_long_or_is_cut_off_as_it_is_told(prom
     control(promenade, "outcomes/drain", {"seconds": 2, "failures": ["pod a is still there"]})
     with pytest.raises(Refused, match=r"DrainNodeError.*pod a is still there"):
         run(promenade)
+    control(promenade, "outcomes/drain", {"failures": ["pod a is still there"], "nodes": ["n2"]})
+    assert run(promenade, Operation.CLEAR_LABELS).messages == ("clear-labels of n1: done",)
     control(promenade, "outcomes/drain", {"warnings": ["volume v"]})
     drop = {"method": "POST", "path": "/nodes/*", "action": "drop_after_effect", "first": 1}
     control(promenade, "faults", [drop], "POST")

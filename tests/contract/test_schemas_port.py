@@ -62,6 +62,12 @@ def test_a_flood_of_faults_is_cut_off(schemas: SchemaFiles) -> None:
     assert "not listed" in found[-1].message
 
 
+def test_of_a_large_value_the_first_fault_is_found() -> None:
+    (first,) = SchemaFiles(ROOT / "schemas", fast).check("task_graph_v1", [1] * 30_000)
+
+    assert first.message.endswith("has more than 2000 items")
+
+
 def test_an_unknown_schema_is_an_error_of_ours(schemas: SchemaFiles) -> None:
     with pytest.raises(UnknownSchema):
         schemas.check("no_such_schema", {})

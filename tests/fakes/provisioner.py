@@ -14,6 +14,7 @@ from shipyard_api.domain.strategy.selectors import Selector, select
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import (
     Capabilities,
+    EarlierWork,
     JobId,
     JobReport,
     JobState,
@@ -157,6 +158,11 @@ class FakeProvisioner:
         if lost_answer is not None:
             raise lost_answer
         return job
+
+    def earlier_work(
+        self, marker: Marker, work: Work, *, since: datetime, known: Collection[JobId] = ()
+    ) -> Sequence[EarlierWork]:
+        return ()
 
     def find(self, marker: Marker, work: Work, *, intended_at: datetime, known: Collection[JobId] = ()) -> JobId | None:
         self._call("find")

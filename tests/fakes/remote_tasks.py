@@ -21,7 +21,8 @@ class FakeRemoteTasks:
     ``polls``: how many looks report a task as running before it ends. ``failing``: commands that fail on a node; None
     for all of them. ``hanging``: nodes where tasks run until they are stopped. ``down``: nodes that do not answer.
     ``refusing``: nodes that do not let us in. ``prints``: the output of every task.
-    ``log``: each start that really happened, in order; ``stops``: each stop that was asked of a node.
+    ``log``: each start that really happened, in order; ``stops``: each stop that was asked of a node. ``sent``: what
+    each start sent.
     """
 
     polls: int = 0
@@ -32,6 +33,7 @@ class FakeRemoteTasks:
     prints: str = ""
     log: list[Key] = field(default_factory=list)
     stops: list[Key] = field(default_factory=list)
+    sent: dict[Key, RemoteTask] = field(default_factory=dict)
     name: str = "Fake nodes"
 
     def __post_init__(self) -> None:
@@ -103,6 +105,7 @@ class FakeRemoteTasks:
         key = marker, node
         if key not in self._left and key not in self._ended:
             self.log.append(key)
+            self.sent[key] = task.own.get(node, task)
             self._left[key] = self.polls
         return self._stands(key, task)
 

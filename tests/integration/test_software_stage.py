@@ -1,25 +1,30 @@
 """The software stage in process: order, batches, failures, stops, on nodes in memory."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+import yaml
 
 from shipyard_api.actions.software_parts import SOFTWARE
 from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.domain.actions import ActionId, Control, RunState
 from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.layers import SITE as CLUSTER
 from shipyard_api.domain.task_graph.tasks import TaskId
-from shipyard_api.ports.remote_tasks import Host
+from shipyard_api.domain.waiting import WaitingFor
+from shipyard_api.ports.remote_tasks import Host, RemoteFile
 from shipyard_api.storage import tables
 from shipyard_api.usecases.software.results import ReadTaskResults
 from tests.fakes.remote_tasks import FakeRemoteTasks
 from tests.software_world import ROLES, SoftwareWorld
-from tests.task_graphs import ALTERNATIVE, MAINTENANCE, SEED_GRAPH, group, real_graph, task
+from tests.task_graphs import ALTERNATIVE, MAINTENANCE, SEED_GRAPH, evaluated, group, real_graph, task
 
 Worlds = Callable[..., SoftwareWorld]
 
@@ -230,9 +235,94 @@ def test_no_result_shows_a_secret_of_the_design_that_a_task_has_in_its_parameter
     assert read(world.action, "file", "w1", offset=0, limit=99)[1].text == "*** and swordfish\n"
 
 
+def test_a_node_gets_its_facts_before_its_first_task_and_its_own_values_in_parameters(worlds: Worlds) -> None:
+    entries = [
+        task(
+            "zero",
+            role="*",
+            type="upload_file",
+            parameters={"path": "/srv/{NODE}", "data": "x"},
+            requires=["two"],
+        ),
+        task("one", role="*", parameters={"cmd": "{NODE} {ADDRESS.oam} {SETTINGS.port} {VALUES.x}"}),
+        task("two", role="*", requires=["one"], condition="settings:password == 'hunter2'"),
+    ]
+    tasks = FakeRemoteTasks(polls=1, failing={("run two", NodeName("w2"))})
+    values = {
+        "all": {"x": 1, "dir": "/srv", "password": "swordfish"},
+        "nodes": {"w2": {"x": "b"}},
+        "secret": ["password"],
+    }
+    limited, secret = {"values": values}, {"users": "hunter2"}
+    world = worlds(graph=entries, roles={"w1": "web", "w2": "web"}, tasks=tasks, secret=secret, limited=limited)
+    settings = {"port": 3306, "password": "hunter2", "unread": 1}
+    with world.store().begin() as tx:
+        cluster = tx.software.cluster(CLUSTER)
+        assert cluster
+        tx.software.save_cluster(replace(cluster, settings=settings))
+    world.run(world.worker())
+
+    names = {row.marker: row.task for row in world.results()}
+    sent = {(names[marker], node): task for (marker, node), task in tasks.sent.items()}
+    assert [sent["one", node].command for node in ("w1", "w2")] == [
+        "w1 10.0.0.1 3306 1",
+        "w2 10.0.0.2 3306 b",
+    ]
+    assert {key: task.facts is not None for key, task in sent.items()} == {
+        ("one", "w1"): True, ("one", "w2"): True, ("two", "w1"): False, ("two", "w2"): False,
+    }  # fmt: skip
+    facts = sent["one", "w2"].facts
+    assert facts is not None
+    found = json.loads(facts.as_json)
+    assert found == yaml.safe_load(facts.as_yaml)
+    assert found["node"] == {
+        "name": "w2",
+        "roles": ["web"],
+        "tags": [],
+        "primary_roles": [],
+        "primary_tags": [],
+        "addresses": {"oam": "10.0.0.2"},
+        "values": {"x": "b", "dir": "/srv"},
+    }
+    assert sent["two", "w2"].secrets == ("swordfish",)
+    assert found["roles"] == {"web": {"w1": {"oam": "10.0.0.1"}, "w2": {"oam": "10.0.0.2"}}}
+    assert (found["tags"], found["settings"]) == ({}, {"password": "***"})
+
+    # A retry has facts of its own for the nodes that run something.
+    retried, tasks.failing = world.action, set()
+    world.create(ActionId("1".rjust(26, "0")), retried=retried)
+    world.run(world.worker())
+    names = {row.marker: row.task for row in world.results()}
+    again = {(names[marker], node): task for (marker, node), task in tasks.sent.items() if world.action in marker}
+    assert {key: task.facts is not None for key, task in again.items()} == {
+        ("two", "w2"): True, ("zero", "w1"): True, ("zero", "w2"): False,
+    }  # fmt: skip
+    assert again["zero", "w2"].files == (RemoteFile("/srv/w2", b"x"),)
+
+
 REFUSED = {
+    "an address that a node does not have": (
+        {},
+        (*GRAPH, task("three", groups=["web"], parameters={"cmd": "ping {ADDRESS.storage}"})),
+        "Task 'three' uses {ADDRESS.storage}, and node w1 and 2 more has no fixed address in 'storage'.",
+    ),
+    "a value that cannot be used": (
+        {"values": {"all": {"x": "/tmp"}, "nodes": {"w3": {"x": "tmp"}}}},
+        (*GRAPH, task("three", groups=["web"], parameters={"cmd": "ls", "cwd": "{VALUES.x}"})),
+        "On node w3: Task 'three': cwd is 'tmp'; write an absolute path.",
+    ),
+    "a value that the run does not have": (
+        {"values": {"nodes": {"w1": {"x": 1}, "w2": {"x": 2}}}},
+        (*GRAPH, task("three", groups=["web"], parameters={"cmd": "{VALUES.x}"})),
+        "Task 'three' uses {VALUES.x}, and node w3 has no value 'x' in this run.",
+    ),
     "an unknown node": ({"nodes": ["w1", "w9"]}, GRAPH, "The design has no node w9."),
     "an unknown task": ({"tasks": ["three"]}, GRAPH, "'three' is not in the task graph."),
+    "a file that is not there": (
+        {},
+        (*GRAPH, task("keys", groups=["web"], type="copy_files", parameters={"files": [{"src": "a", "dst": "/a"}]})),
+        "Task 'keys': a is missing.",
+    ),
     "content that is computed": (
         {},
         (
@@ -257,7 +347,7 @@ def test_what_cannot_be_planned_fails_before_anything_begins(
 
 @pytest.mark.parametrize("version", ["9.2"])
 def test_a_real_graph_runs_whole_but_for_what_it_computes(worlds: Worlds, version: str) -> None:
-    entries = real_graph(version)
+    entries = evaluated(real_graph(version))
     computed = [one["id"] for one in entries if isinstance(one.get("parameters", {}).get("data"), dict)]
     roles = {"n1": "primary-controller", "n2": "controller", "n3": "compute", "n4": "cinder", "n5": "ceph-osd"}
     hosts = {name: Host(name, "10.0.0.1") for name in map(NodeName, (*roles, "master"))}
@@ -319,3 +409,31 @@ def test_a_thousand_nodes_are_pieces_of_fifty(worlds: Worlds) -> None:
     with world.engine.connect() as connection:
         items = connection.execute(sa.select(tables.work_items.c.task)).scalars()
         assert sorted(len(item["hosts"]) for item in items) == [20, 50, 50]
+
+
+def test_nodes_that_refuse_ssh_are_what_the_action_waits_for_from_the_first_look_until_they_answer(
+    worlds: Worlds,
+) -> None:
+    tasks = FakeRemoteTasks(down={NodeName("w1"), NodeName("w2")})
+    world = worlds(graph=GRAPH, roles=SITE, tasks=tasks)
+    shown: list[WaitingFor] = []
+
+    def look() -> None:
+        with world.store().begin() as tx:
+            record = tx.actions.get(world.action)
+        assert record is not None
+        if record.waiting_for and record.waiting_for != (shown or [None])[-1]:
+            shown.append(record.waiting_for)
+        if len([one for one in shown if one.who == "SSH"]) == 4:
+            tasks.down.clear()
+
+    worker = world.worker()
+    world.run(worker, each_time=look)
+
+    silent = [one for one in shown if one.who == "SSH"]
+    assert world.state() is RunState.SUCCESS
+    assert {one.what for one in silent} == {"one on 2 node(s): w1, w2"}
+    assert {one.last_answer for one in silent} == {"w1: no answer; w2: no answer"}
+    assert len({one.next_attempt for one in silent}) == len(silent)
+    assert len({one.since for one in silent[1:]}) == 1
+    assert shown[-1].who == "work items"

@@ -16,6 +16,9 @@ from shipyard_api.ports.schemas import UnknownSchema
 # A value that breaks a rule in 10,000 places does not need 10,000 messages.
 _MOST = 200
 
+# Of a document with more values in lists and objects, only the first fault is found: jsonschema-rs finds all or one.
+_MANY_VALUES = 20_000
+
 Place = list[str | int]
 Fault = tuple[Place, Place, str]
 """The place in the value, the rule of the schema, and the fault."""
@@ -28,9 +31,16 @@ def fast(schema: Any) -> Check:
     import jsonschema_rs
 
     validator = jsonschema_rs.Draft202012Validator(schema)
-    return lambda value: (
-        (list(fault.instance_path), list(fault.schema_path), fault.message) for fault in validator.iter_errors(value)
-    )
+
+    def check(value: object) -> Iterable[Fault]:
+        try:
+            validator.validate(value)
+        except jsonschema_rs.ValidationError as first:
+            faults = [first] if _has_many_values(value) else validator.iter_errors(value)
+            return ((list(fault.instance_path), list(fault.schema_path), fault.message) for fault in faults)
+        return ()
+
+    return check
 
 
 def reference(schema: Any) -> Check:
@@ -77,6 +87,16 @@ class SchemaFiles:
             text = f"{path or 'the document'}: {_short(message)}"
             found.append(error("SchemaError", text, path=path, diagnostic=_rule(self._schemas[schema], rule)))
         return tuple(found)
+
+
+def _has_many_values(value: object) -> bool:
+    containers, count = [value], 0
+    while containers and count <= _MANY_VALUES:
+        part = containers.pop()
+        inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+        count += len(inner)
+        containers += [one for one in inner if isinstance(one, list | dict)]
+    return count > _MANY_VALUES
 
 
 def _read(path: Path) -> Any:

@@ -37,6 +37,8 @@ def start(marker: Marker, task: RemoteTask, window: int) -> tuple[str, bytes]:
     if task.command is not None:
         parts["command"] = task.command.encode()
     parts |= {f"file.{number}": file.content for number, file in enumerate(task.files)}
+    if task.facts is not None:
+        parts |= {"facts.json": task.facts.as_json, "facts.yaml": task.facts.as_yaml}
     sizes = [f"{name}:{len(content)}" for name, content in parts.items()]
     return call("start", marker, window, *sizes, parts=b"".join(parts.values()))
 
@@ -55,4 +57,5 @@ def _spec(task: RemoteTask) -> str:
         f'place {shlex.quote(file.path)} "$dir/work/file.{number}" {file.mode:o} {file.directory_mode:o}'
         for number, file in enumerate(task.files)
     ]
-    return "\n".join([*lines, "write_files() {", ":", *places, "}", ""])
+    facts = [f'place "$facts.{form}" "$dir/work/facts.{form}" 600 700' for form in ("json", "yaml") if task.facts]
+    return "\n".join([*lines, "write_files() {", ":", *facts, *places, "}", ""])

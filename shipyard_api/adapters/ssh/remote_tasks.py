@@ -1,6 +1,6 @@
 """The port of tasks on running nodes, over SSH."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,17 +36,24 @@ class SshRemoteTasks:
 
     def start(self, marker: Marker, task: RemoteTask, hosts: Sequence[Host]) -> Mapping[NodeName, RemoteResult]:
         """Start the task where it has not been started; see the port."""
+        own = {host.name: self._start(marker, task.own[host.name]) for host in hosts if host.name in task.own}
+        call = self._start(marker, task) if len(own) < len(hosts) else ("", b"")
+        return self._ask("start", lambda host: own.get(host.name, call), task, hosts)
+
+    def _start(self, marker: Marker, task: RemoteTask) -> tuple[str, bytes]:
         if task.copies:
             task = replace(task, files=(*task.files, *copies.read(self._directory, task.copies)))
-        return self._ask("start", payload.start(marker, task, _window(task)), task, hosts)
+        return payload.start(marker, task, _window(task))
 
     def look(self, marker: Marker, task: RemoteTask, hosts: Sequence[Host]) -> Mapping[NodeName, RemoteResult]:
         """Return the status of the task; see the port."""
-        return self._ask("look", payload.call("look", marker, _window(task)), task, hosts)
+        call = payload.call("look", marker, _window(task))
+        return self._ask("look", lambda _host: call, task, hosts)
 
     def stop(self, marker: Marker, task: RemoteTask, hosts: Sequence[Host]) -> Mapping[NodeName, RemoteResult]:
         """End the task; see the port."""
-        return self._ask("stop", payload.call("stop", marker, _window(task)), task, hosts)
+        call = payload.call("stop", marker, _window(task))
+        return self._ask("stop", lambda _host: call, task, hosts)
 
     def output(
         self, marker: Marker, host: Host, *, secrets: Sequence[str] = (), offset: int = 0, limit: int = PAGE
@@ -72,10 +79,10 @@ class SshRemoteTasks:
         self._connections.close()
 
     def _ask(
-        self, operation: str, call: tuple[str, bytes], task: RemoteTask, hosts: Sequence[Host]
+        self, operation: str, call: Callable[[Host], tuple[str, bytes]], task: RemoteTask, hosts: Sequence[Host]
     ) -> Mapping[NodeName, RemoteResult]:
         self._connections.check(operation)
-        asked = self._connections.each(hosts, lambda host: self._result(host, call, task), limit=self._limit)
+        asked = self._connections.each(hosts, lambda host: self._result(host, call(host), task), limit=self._limit)
         return {host.name: _failed(found) if isinstance(found, NodeError) else found for host, found in asked.items()}
 
     async def _result(self, host: Host, call: tuple[str, bytes], task: RemoteTask) -> RemoteResult:

@@ -21,8 +21,10 @@ head_kept=8192   # blocks of 512 bytes: 4 MiB
 tail_kept=65536  # bytes
 forgotten=28     # days after its end
 grace=50         # tenths of a second between TERM and KILL
+short=6          # twentieths of a second that a start waits for the end
 room=16384       # bytes for the claim and the attempts
 no_space=28      # exit status of a call that found no space; its output is the directory
+top=${SHIPYARD_ROOT:-} # what paths begin with; simulated hosts are directories
 
 # Prints when a process started, in ticks since the boot; nothing if it is gone or a zombie.
 started() {
@@ -36,7 +38,7 @@ started() {
 }
 
 boot() {
-    read -r found </proc/sys/kernel/random/boot_id
+    read -r found <"$top/proc/sys/kernel/random/boot_id"
     echo "$found"
 }
 
@@ -139,8 +141,9 @@ start() {
     if [ ! -e "$dir/run" ]; then
         stage "$@"
         launch
+        # The end of a short task is part of the answer.
         waited=0
-        until [ -e "$dir/run" ] || [ "$waited" -ge 40 ]; do
+        until [ -e "$dir/end" ] || { [ -e "$dir/run" ] && [ "$waited" -ge "$short" ]; } || [ "$waited" -ge 40 ]; do
             sleep 0.05
             waited=$((waited + 1))
         done
@@ -319,6 +322,7 @@ run() {
 
 # Writes one file, whole or not at all.
 place() {
+    set -- "$top$1" "$2" "$3" "$4"
     folder=${1%/*}
     [ -d "$folder/" ] || (umask 022 && mkdir -p -m "$4" -- "$folder") || exit 1
     if [ -d "$1" ]; then fail "$1 is a directory"; fi
@@ -334,8 +338,13 @@ place() {
 attempt() {
     # shellcheck source=/dev/null
     . "$dir/work/spec"
+    facts=${dir%/*}/facts
     write_files
-    cd "$cwd" || exit 1
+    if [ -e "$facts.json" ]; then
+        SHIPYARD_FACTS=$facts.json SHIPYARD_FACTS_YAML=$facts.yaml
+        export SHIPYARD_FACTS SHIPYARD_FACTS_YAML
+    fi
+    cd "$top$cwd" || exit 1
     [ -e "$dir/work/command" ] || exit 0
     [ "$(id -u)" != 0 ] || export HOME="${HOME:-/root}"
     umask 022

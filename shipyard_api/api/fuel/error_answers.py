@@ -43,7 +43,16 @@ def _word(domain: Domain) -> str:
 
 def _messages(error: Any) -> str:
     findings: Sequence[Finding] = error.findings
-    return "\n".join(f"{one.path}: {one.message}" if one.path else one.message for one in findings)
+    # Findings of a schema begin with their place.
+    return "\n".join(
+        f"{one.path}: {one.message}" if one.path and not one.message.startswith(f"{one.path}:") else one.message
+        for one in findings
+    )
+
+
+def _running(failed: domain.SiteActionRunning) -> str:
+    where = f" on {_listed(failed.nodes)}" if failed.nodes else ""
+    return f"{failed.name.value} {failed.action} is running{where}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -85,9 +94,7 @@ ROWS: Mapping[type[ShipyardError], Row] = {
     domain.IntermediateCommits: Row(
         falcon.HTTP_409, _said("Commits before the last one were never deployed: deploy or update the site first.")
     ),
-    domain.SiteActionRunning: Row(
-        falcon.HTTP_409, lambda one: f"{one.name.value} {one.action} is running. Wait until it has ended."
-    ),
+    domain.SiteActionRunning: Row(falcon.HTTP_409, lambda one: f"{_running(one)}. Wait until it has ended."),
     domain.NodeOperationRunning: Row(
         falcon.HTTP_409,
         lambda one: f"{one.operation} of {one.node} is running as action {one.action}. Wait until it has ended.",

@@ -1,5 +1,7 @@
 """Task graphs of releases and clusters (seed 001, REST API impact; contract: fuel-task-graph, 5.1 and 5.3)."""
 
+import json
+from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -20,6 +22,11 @@ from shipyard_api.usecases.software.graphs import ManageGraphs, Part
 READ, WRITE = f"{SOFTWARE_PREFIX}get", f"{SOFTWARE_PREFIX}update_graph"
 
 
+WARNINGS = "X-Shipyard-Warnings"
+"""The header with the warnings about the graph, a JSON list of texts: the body is what Fuel's clients read."""
+_LONGEST = 4000  # characters; proxies take some thousands
+
+
 class DeploymentTasks:
     """All tasks of a release, or the effective tasks of a cluster."""
 
@@ -36,18 +43,21 @@ class DeploymentTasks:
         """Answer with the tasks, or with those between `start` and `end`."""
         _check_type(req)
         chosen = Selection(reading.either(req, "start", "start_task"), reading.either(req, "end", "end_task"))
-        include = reading.separated(req, "include") or ()
-        resp.media = list(self._graphs.tasks(reading.owner(self._kind, owner_id), selection=chosen, include=include))
+        # Fuel's `include` keeps what an answer drops from the selection: groups and stages. Here it drops nothing.
+        resp.media = list(self._graphs.tasks(reading.owner(self._kind, owner_id), selection=chosen))
 
     async def on_put(self, req: falcon.asgi.Request, resp: falcon.Response, owner_id: str) -> None:
-        """Replace all tasks of the release, or all own tasks of the cluster."""
+        """Replace all tasks of the release, or all own tasks of the cluster; the warnings are in a header."""
         _check_type(req)
         owner = reading.owner(self._kind, owner_id)
         sent = await reading.body(req, self._limit)
         data = await parsed(partial(reading.value, req), sent)
 
         def replace() -> None:
-            resp.media = list(self._graphs.replace_tasks(owner, data))
+            tasks, warnings = self._graphs.replace_tasks(owner, data)
+            resp.media = list(tasks)
+            if warnings:
+                resp.set_header(WARNINGS, _header([one.message for one in warnings]))
 
         await answer_in_thread(resp, replace)
 
@@ -94,6 +104,18 @@ class GraphInDot:
         )
         resp.text = self._graphs.dot(reading.owner(OwnerKind.CLUSTER, owner_id).id, drawing)
         resp.content_type = "text/vnd.graphviz"
+
+
+def _header(messages: Sequence[str]) -> str:
+    """Return as many messages as a header takes, and how many there are besides."""
+    kept = list(messages)
+    while len(text := json.dumps(kept if len(kept) == len(messages) else [*kept, _more(messages, kept)])) > _LONGEST:
+        kept.pop()
+    return text
+
+
+def _more(messages: Sequence[str], kept: Sequence[str]) -> str:
+    return f"{len(messages) - len(kept)} more: shipyard software plan shows all."
 
 
 def _check_type(req: falcon.Request) -> None:

@@ -17,6 +17,7 @@ from shipyard_api.domain.policy import SOFTWARE_PREFIX
 from shipyard_api.domain.task_graph.layers import SITE, OwnerKind
 from shipyard_api.ports.state.software import StoredNode
 from shipyard_api.usecases.software.nodes import SoftwareNodes
+from shipyard_api.usecases.software.run_states import NodeRun
 
 ASSIGN = f"{SOFTWARE_PREFIX}assign"
 _STATUSES = {
@@ -41,7 +42,9 @@ class Nodes:
         if (single(req, "cluster_id") or str(SITE)) != str(SITE):
             resp.media = []
             return
-        resp.media = [_node(one) for one in self._nodes.all()]
+        found = self._nodes.all()
+        runs = self._nodes.runs(found)
+        resp.media = [_node(one, runs.get(one.name)) for one in found]
 
 
 class OneNode:
@@ -55,7 +58,8 @@ class OneNode:
     @threaded_design
     def on_get(self, req: falcon.Request, resp: falcon.Response, node: str) -> None:
         """Answer with the node, its roles and its tags."""
-        resp.media = _node(self._nodes.one(node))
+        found = self._nodes.one(node)
+        resp.media = _node(found, self._nodes.runs([found]).get(found.name))
 
 
 class NodeTags:
@@ -74,7 +78,8 @@ class NodeTags:
         sent = await reading.body(req, self._limit)
 
         def assign() -> None:
-            resp.media = _node(self._nodes.assign_tags(node, reading.names(reading.value(req, sent), "Tags")))
+            found = self._nodes.assign_tags(node, reading.names(reading.value(req, sent), "Tags"))
+            resp.media = _node(found, self._nodes.runs([found]).get(found.name))
 
         await answer_in_thread(resp, assign)
 
@@ -146,8 +151,11 @@ def _assignment(found: Any, *, with_roles: bool) -> dict[str, list[str]]:
     return wanted
 
 
-def _node(node: StoredNode) -> dict[str, Any]:
-    status = _STATUSES[node.status or NodeStatus.NOT_STARTED]
+def _node(node: StoredNode, run: NodeRun | None) -> dict[str, Any]:
+    """Return a node; a deployment that failed counts before the tasks that ran since."""
+    status, progress, message = _STATUSES[node.status or NodeStatus.NOT_STARTED], 0, ""
+    if run is not None and node.status is not NodeStatus.FAILURE:
+        status, progress, message = run.status.value, run.progress, run.message
     return {
         "id": node.id,
         "name": node.name,
@@ -155,6 +163,7 @@ def _node(node: StoredNode) -> dict[str, Any]:
         "fqdn": node.name,
         "status": status,
         "error_type": "deploy" if status == "error" else None,
+        "error_msg": message,
         "cluster": SITE,
         "roles": list(node.roles),
         "pending_roles": [],
@@ -162,7 +171,7 @@ def _node(node: StoredNode) -> dict[str, Any]:
         "pending_addition": False,
         "pending_deletion": False,
         "online": None,
-        "progress": 100 if status == "ready" else 0,
+        "progress": 100 if status == "ready" else progress,
         "os_platform": None,
         "platform_name": None,
         "kernel_params": None,

@@ -51,9 +51,11 @@ class Deploy:
         """Run tasks on the nodes of the parameter `nodes`, by default on all nodes of the cluster."""
         require(req, _RULE)
         cluster = reading.owner(OwnerKind.CLUSTER, owner_id)
-        for name in ("noop_run", "dry_run"):
-            if boolean(req, name, default=False):
-                raise Fault(f"'{name}' is not supported: see what would run with `shipyard plan update_software`.")
+        noop = bool(boolean(req, "noop_run", default=False))
+        if boolean(req, "dry_run", default=False):
+            raise Fault(
+                "'dry_run' is not supported: see what would run with `shipyard software plan`, or use noop_run."
+            )
         if reading.is_empty(req, "nodes"):
             raise Fault("'nodes' names no node. Leave it out to run on all nodes.")
         sent = await read_body(req, self._limit)
@@ -66,7 +68,7 @@ class Deploy:
                     raise Fault("Tasks list must be specified.")
                 tasks = reading.names(written, "Tasks")
             nodes = reading.separated(req, "nodes")
-            made = self._runs.start(cluster.id, nodes=nodes, tasks=tasks, caller=req.context.caller)
+            made = self._runs.start(cluster.id, nodes=nodes, tasks=tasks, caller=req.context.caller, noop=noop)
             note_created(req, made.action.id)
             resp.status = falcon.HTTP_202
             resp.media = _transaction(made)
@@ -134,7 +136,8 @@ def _history(one: TaskOfRun) -> dict[str, Any]:
         "status": _OF_TASK[record.status] if record else never,
         "time_start": record.began_at.isoformat() if record else None,
         "time_end": record.ended_at.isoformat() if record and record.ended_at else None,
-        "custom": {},
+        "message": record.detail if record else one.why,
+        "custom": {"output": record.tail} if record and record.status is TaskStatus.FAILED else {},
     }
 
 
@@ -145,12 +148,13 @@ def _transaction(run: Run) -> dict[str, Any]:
         "uuid": action.id,
         "name": "deployment",
         "status": _STATUSES[action.state],
-        "progress": 100 if action.ended_at else 0,
+        "progress": run.progress,
         "cluster": SITE,
-        "message": "",
+        "message": run.message,
         "result": {},
         "graph_type": "default",
         "dry_run": False,
+        "noop_run": action.parameters.get("noop") is True,
         "time_start": action.started_at.isoformat() if action.started_at else None,
         "time_end": action.ended_at.isoformat() if action.ended_at else None,
     }

@@ -1,4 +1,4 @@
-"""Commands that control an existing action: pause, unpause, stop and retry."""
+"""Commands that control an existing action: pause, unpause, stop, retry and ack."""
 
 import difflib
 
@@ -142,3 +142,22 @@ def retry(options: GlobalOptions, /, action_id: str, force: bool, watch: bool) -
         if options.form == "cli" or error.temporary:
             fail(options, error)
     start(options, lambda api: api.post_once(f"actions/{action}/control/retry", query, template=_CONTROL), watch=watch)
+
+
+@click.command(
+    short_help="Acknowledge the failures of an action.",
+    epilog=examples(f"shipyard ack action/{_ID}", f'shipyard ack {_ID} --reason "the disk is ordered"'),
+)
+@click.argument("action_id")
+@click.option("--reason", default="", help="Why the failure is accepted, or what happens next.")
+@click.pass_obj
+def ack(options: GlobalOptions, /, action_id: str, reason: str) -> None:
+    """Record that you have seen what failed in ACTION_ID; `describe action` shows who did so first, and when."""
+    action = check_action_id(action_id)
+    query = [("reason", reason)] if reason else []
+    show(
+        options,
+        lambda api: api.post(f"actions/{action}/control/acknowledge", query),
+        expected=202,
+        cli=lambda _: f"acknowledge successfully submitted for action {action}",
+    )

@@ -22,6 +22,7 @@ from shipyard_api.cli.output.printing import print_output
 from shipyard_api.cli.output.snapshot import Snapshot
 from shipyard_api.cli.output.status_text import status_text
 from shipyard_api.cli.output.wording import printable, printable_lines, reason_text, status_words
+from shipyard_api.node_sets import expand
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api
@@ -131,12 +132,16 @@ def demo(
             )
             with running(file, speed, provisioner, design) as ready:
                 options = replace(options, url=str(ready["url"]), token=str(ready["token"]))
-                last = play(Api(options), design, collection, progress, patience=max(60.0, SLOWEST / speed))
+                api = Api(options)
+                load(api, design, collection, progress)
+                has_software = "hosts" in ready.get("simulators", ()) and load_software(options, design, progress)
+                last = play(api, progress, patience=max(60.0, SLOWEST / speed))
+                tasks = _task_lines(api, last) if has_software else ()
                 result = document(scenario, last, time.monotonic() - began)
                 faults = differences(promised, result)
                 if as_json:
                     click.echo(json.dumps(result, indent=2))
-                report(progress, result, last, faults)
+                report(progress, result, last, faults, tasks)
                 if keep:
                     _wait(progress, ready)
     except (ApiError, DemoError, StackError, StalledError) as error:
@@ -146,19 +151,48 @@ def demo(
         raise SystemExit(1)
 
 
-def play(api: "Api", design: Path, collection: str, progress: TextIO, *, patience: float) -> Snapshot:
-    """Load and commit a design, show the plan, deploy it, and show the action until it ends.
-
-    Raises ApiError if the API refuses a request, StalledError if nothing changes for ``patience`` seconds.
-    """
+def load(api: "Api", design: Path, collection: str, progress: TextIO) -> None:
+    """Load and commit a design. Raises ApiError if the API refuses it."""
     from shipyard_api.cli.client import json_content
-    from shipyard_api.cli.commands.watch import follow, viewer
 
     say(progress, f"Loading and committing {design.name} ...")
     loaded = api.post(f"configdocs/{path_segment(collection)}", yaml=read_documents([design]))
     if json_content(loaded, expected=201).get("status") != "Success":
         raise ApiError(status_text(loaded.text, word="Error"))
     json_content(api.post("commitconfigdocs"), expected=200)
+
+
+def load_software(options: GlobalOptions, design: Path, progress: TextIO) -> bool:
+    """Load SITE-tasks.yaml and SITE-roles.yaml, which are beside a design; return whether there are any.
+
+    Raises ApiError if the API refuses them.
+    """
+    import yaml
+
+    from shipyard_api.cli.client import SOFTWARE, Api, json_content
+
+    tasks, roles = (design.with_name(f"{design.stem}-{part}.yaml") for part in ("tasks", "roles"))
+    if not (tasks.is_file() and roles.is_file()):
+        return False
+    api = Api(options, base=SOFTWARE)
+    graph, nodes_of = (yaml.safe_load(file.read_text("utf-8")) for file in (tasks, roles))
+    say(progress, f"Loading {len(graph)} tasks and {len(nodes_of)} roles ...")
+    json_content(api.put("releases/1/deployment_tasks", graph), expected=200)
+    for role in nodes_of:
+        json_content(api.post("releases/1/roles", json={"name": role, "meta": {"tags": []}}), expected=201)
+    assigned = [{"id": node, "roles": [role]} for role, nodes in nodes_of.items() for node in expand([nodes])]
+    json_content(api.post("clusters/1/assignment", json=assigned), expected=200)
+    return True
+
+
+def play(api: "Api", progress: TextIO, *, patience: float) -> Snapshot:
+    """Show the plan of the committed design, deploy it, and show the action until it ends.
+
+    Raises ApiError if the API refuses a request, StalledError if nothing changes for ``patience`` seconds.
+    """
+    from shipyard_api.cli.client import json_content
+    from shipyard_api.cli.commands.watch import follow, viewer
+
     wanted = {"name": "deploy_site", "parameters": {}}
     planned = api.post("plans", json={**wanted, "version": "committed"})
     json_content(planned, expected=200)
@@ -233,13 +267,28 @@ def differences(promised: Mapping[str, Any], result: Mapping[str, Any]) -> list[
     return faults
 
 
-def report(progress: TextIO, result: Mapping[str, Any], last: Snapshot, faults: Sequence[str]) -> None:
+def _task_lines(api: "Api", last: Snapshot) -> Sequence[str]:
+    """Return how the tasks of the software stage went, a line for each."""
+    from shipyard_api.cli.output.task_tables import Progress
+
+    return Progress.of(last.action, api.read(f"actions/{path_segment(str(last.action['id']))}/tasks")).lines
+
+
+def report(
+    progress: TextIO,
+    result: Mapping[str, Any],
+    last: Snapshot,
+    faults: Sequence[str],
+    tasks: Sequence[str] = (),
+) -> None:
     """Print the outcome, for people."""
     say(progress, "")
     # A terminal still shows the last view, just above.
     for group in () if progress.isatty() else last.groups_in_order:
         why = f" ({reason_text(group)})" if group.get("reason") else ""
         say(progress, f"{printable(group['name'])}: {status_words(group['status'])}{why}")
+    for line in tasks:
+        say(progress, printable(line))
     counts = last.node_counts
     say(
         progress,

@@ -10,6 +10,7 @@ from shipyard_api.cli.commands.syntax import examples
 from shipyard_api.cli.commands.tasks import show_software, tasks_of
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import software_tables
+from shipyard_api.node_sets import InvalidNodeSet, expand
 
 _ID = click.IntRange(1)
 _PRIMARY = "Whether one of its nodes is the primary."
@@ -179,22 +180,28 @@ def delete_role(options: GlobalOptions, /, name: str, cluster: int | None, relea
 
 
 @role.command(
-    "assign", short_help="Give a node its roles.", epilog=examples("shipyard role assign compute11 controller db")
+    "assign",
+    short_help="Give nodes their roles.",
+    epilog=examples("shipyard role assign compute11 controller db", "shipyard role assign compute[11-14] compute"),
 )
-@click.argument("node")
+@click.argument("nodes", metavar="NODES")
 @click.argument("roles", metavar="ROLE...", nargs=-1, required=True)
 @click.pass_obj
-def assign_roles(options: GlobalOptions, /, node: str, roles: tuple[str, ...]) -> None:
-    """Give the node NODE exactly the roles ROLE, with their tags.
+def assign_roles(options: GlobalOptions, /, nodes: str, roles: tuple[str, ...]) -> None:
+    """Give each of NODES, comma-separated, exactly the roles ROLE, with their tags.
 
     Tags that only removed roles gave go with them; tags that you assigned stay.
     """
-    body = [{"id": node.removeprefix("node/"), "roles": list(roles)}]
+    try:
+        names = expand([nodes])
+    except InvalidNodeSet as error:
+        raise click.UsageError(f"NODES: {error}") from error
+    body = [{"id": name.removeprefix("node/"), "roles": list(roles)} for name in names]
     show_software(
         options,
         lambda api: api.post("clusters/1/assignment", json=body),
         expected=200,
-        cli=lambda _: f"{node} has the roles: {', '.join(roles)}",
+        cli=lambda _: f"{nodes} {'has' if len(names) == 1 else 'have'} the roles: {', '.join(roles)}",
     )
 
 

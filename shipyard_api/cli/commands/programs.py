@@ -158,7 +158,7 @@ def worker(**_: object) -> None:
 @click.option("--kubernetes", is_flag=True, help="Simulate a Kubernetes, too, which deployed machines join.")
 @click.option("--ready-file", type=click.Path(dir_okay=False), help="Write the URL and a token here when it serves.")
 def up(**_: object) -> None:
-    """Start a Postgres, the API, a worker and a simulated provisioner, and stop them all on Ctrl-C.
+    """Start a Postgres, the API, a worker, a simulated provisioner and simulated hosts; stop them all on Ctrl-C.
 
     Prints the URL and a first token for SHIPYARD_URL and SHIPYARD_TOKEN. Settings from the environment and from the
     file in SHIPYARD_CONFIG apply; those that it sets itself, such as the provisioner's address, are refused.
@@ -290,6 +290,7 @@ for _name, _summary in {
     "deckhand": "A Deckhand that keeps documents.",
     "drydock": "A Drydock with a site behind it.",
     "etcd": "An etcd cluster whose members come and go.",
+    "hosts": "Hosts that run tasks over SSH.",
     "ironic": "An Ironic with nodes in memory.",
     "kubernetes": "A Kubernetes cluster that nodes join.",
     "maas": "A MAAS region with simulated machines.",

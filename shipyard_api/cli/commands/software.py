@@ -3,15 +3,19 @@
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from shipyard_api.cli.commands import node_command
+from shipyard_api.cli.commands.actions import start
 from shipyard_api.cli.commands.request import fail, path_segment, show
 from shipyard_api.cli.commands.syntax import check_action_id, examples, newest_action
 from shipyard_api.cli.commands.watch import ANSWER_TIMEOUT, OUTAGE_LIMIT, REDRAW_EVERY, is_live, with_end
+from shipyard_api.cli.commands.yaml_files import read_yaml
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import action_tables, task_tables
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from shipyard_api.cli.client import Api
 
 _WITH_SOFTWARE = ("deploy_site", "update_site", "update_software", "test_site")
+_CONTROL = "actions/{action_id}/control/{control_verb}"
 _LIST = "Comma-separated."
 _FAILED = 500  # failed tasks that are read for the names of their nodes
 _ACTIONS = 20  # of a node that are searched for a task
@@ -49,7 +54,41 @@ def _some_tasks(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _request(nodes: str | None, chosen: dict[str, str | None]) -> dict[str, object]:
+_retry = click.option("--retry", metavar="RUN", help="Only what did not succeed in this run, and what depends on it.")
+
+
+def _retried(retry: str, nodes: str | None, values: Path | None, chosen: dict[str, str | None]) -> str:
+    """Return the id of the run to retry, which has its nodes, tasks and values already."""
+    if nodes is not None or values is not None or any(value is not None for value in chosen.values()):
+        raise click.UsageError(
+            "With --retry there are no nodes, tasks and values to choose: they are those of the run."
+        )
+    return check_action_id(retry)
+
+
+def _check_run(options: GlobalOptions, action: str) -> None:
+    """End the command unless the action is a run: a retry of any other would deploy nodes, too."""
+    from shipyard_api.cli.client import Api
+
+    try:
+        name = Api(options).read(f"actions/{action}").get("name")
+    except ApiError as error:
+        fail(options, error)
+    if name != "update_software":
+        raise click.UsageError(f"Action {action} is a {name}. Use `shipyard retry` for it.")
+
+
+_values = click.option(
+    "--values",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Values for the tasks: YAML with all, nodes and secret.",
+)
+
+
+def _request(
+    nodes: str | None, values: Path | None, chosen: dict[str, str | None], *, noop: bool = False
+) -> dict[str, Any]:
     """Return update_software with its limits; an option that is not given limits nothing, and none may be empty."""
     written = {"nodes": nodes, **chosen}
     limits: dict[str, object] = {}
@@ -63,6 +102,10 @@ def _request(nodes: str | None, chosen: dict[str, str | None]) -> dict[str, obje
         limits[name] = value if name in ("start", "end") else found
     if "tasks" in limits and "skip" in limits:
         raise click.UsageError("Give --tasks or --skip: a task that is not named in --tasks does not run.")
+    if noop:
+        limits["noop"] = True
+    if values is not None:
+        limits["values"] = read_yaml(values)
     return {"name": "update_software", "parameters": limits}
 
 
@@ -72,38 +115,121 @@ def _request(nodes: str | None, chosen: dict[str, str | None]) -> dict[str, obje
     epilog=examples("shipyard software plan", "shipyard software plan --nodes compute[11-12] --start ntp"),
 )
 @click.option("--nodes", help=f"Only these nodes. {_LIST}")
+@_retry
+@_values
 @_some_tasks
 @click.pass_obj
-def plan(options: GlobalOptions, /, nodes: str | None, **chosen: str | None) -> None:
+def plan(
+    options: GlobalOptions, /, nodes: str | None, retry: str | None, values: Path | None, **chosen: str | None
+) -> None:
     """Show what update_software would run now, as a tree: batches in order, groups with their nodes, and tasks.
 
     Groups of one batch run at the same time. Without --nodes it runs on every node that was deployed.
     """
-    body = _request(nodes, chosen)
+    body = {"retry": _retried(retry, nodes, values, chosen)} if retry else _request(nodes, values, chosen)
     show(options, lambda api: api.post("plans", json=body), expected=200, cli=task_tables.tree)
 
 
 @click.command(
     "run",
-    short_help="Run tasks of the software stage on nodes.",
+    short_help="Run tasks of the software stage, or one command, on nodes.",
     epilog=examples(
         "shipyard node run compute11 --tasks netconfig,hiera",
         "shipyard node run compute[11-12] --skip netconfig",
+        "shipyard node run 'compute*' -b -- uname -r",
         "shipyard node run compute11 --start netconfig --end galera",
+        "shipyard node run --retry 01ARZ3NDEKTSV4RRFFQ69G5FAV",
     ),
 )
-@click.argument("nodes", metavar="NODES")
+@click.argument("nodes", metavar="NODES", required=False)
+@click.argument("command", metavar="[-- COMMAND...]", nargs=-1)
+@click.option("--noop", is_flag=True, help="Only show in the outputs what the tasks would do; change nothing.")
+@_retry
+@_values
 @_some_tasks
+@click.option("--forks", type=click.IntRange(1, 1000), help="COMMAND on at most so many nodes at a time. (default: 50)")
+@click.option("-b", "grouped", is_flag=True, help="Print equal outputs of COMMAND once, when all nodes have ended.")
 @click.pass_obj
-def run(options: GlobalOptions, /, nodes: str, **chosen: str | None) -> None:
-    """Start update_software on NODES, comma-separated, and print its id. Without an option all their tasks run."""
-    body = _request(nodes, chosen)
+def run(
+    options: GlobalOptions,
+    /,
+    nodes: str | None,
+    command: tuple[str, ...],
+    noop: bool,
+    retry: str | None,
+    values: Path | None,
+    forks: int | None,
+    grouped: bool,
+    **chosen: str | None,
+) -> None:
+    """Start update_software on NODES, comma-separated, and print its id. Without an option all their tasks run.
+
+    Runs on different nodes may run at the same time.
+
+    With COMMAND, no tasks run: the shell of each node runs the command, and its output is printed line by line. The
+    exit code is the worst one; 255 stands for a node without one. NODES may then have patterns, which match deployed
+    nodes.
+    """
+    if command:
+        _run_command(
+            options,
+            nodes,
+            " ".join(command),
+            forks,
+            {**chosen, "values": values, "retry": retry, "noop": noop or None},
+            grouped=grouped,
+        )
+        return
+    if forks is not None or grouped:
+        raise click.UsageError("--forks and -b need a COMMAND.")
+    if retry:
+        if noop:
+            raise click.UsageError("--noop cannot be used with --retry: a retry does what its run did.")
+        action = _retried(retry, nodes, values, chosen)
+        _check_run(options, action)
+        start(options, lambda api: api.post_once(f"actions/{action}/control/retry", template=_CONTROL), watch=False)
+        return
+    if nodes is None:
+        raise click.UsageError("Give NODES, or --retry with the id of a run.")
+    body = _request(nodes, values, chosen, noop=noop)
     show(
         options,
         lambda api: api.post_once("actions", [], json=body),
         expected=201,
         cli=action_tables.created_action,
     )
+
+
+def _run_command(
+    options: GlobalOptions,
+    nodes: str | None,
+    command: str,
+    forks: int | None,
+    chosen: Mapping[str, object],
+    *,
+    grouped: bool,
+) -> None:
+    from shipyard_api.cli.client import Api, json_content
+
+    if any(value is not None for value in chosen.values()):
+        raise click.UsageError("Give a COMMAND, or options that choose tasks.")
+    body = _request(nodes, None, {})
+    try:
+        api = Api(options)
+        body["parameters"] = {
+            "nodes": node_command.matching(api, body["parameters"]["nodes"]),
+            "command": command,
+            **({} if forks is None else {"forks": forks}),
+        }
+        action = str(json_content(api.post_once("actions", [], json=body), expected=201)["id"])
+        try:
+            code = node_command.follow(api, action, grouped=grouped)
+        except KeyboardInterrupt:
+            click.echo(f"The command goes on. To stop it: shipyard stop {action}", err=True)
+            raise
+    except ApiError as error:
+        fail(options, error)
+    raise SystemExit(code)
 
 
 @software.command(

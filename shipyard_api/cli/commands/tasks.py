@@ -9,11 +9,12 @@ import click
 
 from shipyard_api.cli.commands.request import show
 from shipyard_api.cli.commands.syntax import examples
+from shipyard_api.cli.commands.yaml_files import read_yaml
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import software_tables
 from shipyard_api.cli.output.answers import Answer
 from shipyard_api.cli.output.printout import Printout
-from shipyard_api.cli.output.wording import yaml_fault
+from shipyard_api.cli.output.wording import printable_lines
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api
@@ -119,9 +120,15 @@ def tasks_of(owner: str) -> click.Group:
 
 
 def _put(options: GlobalOptions, path: str, tasks: Sequence[Any], target: str) -> None:
+    def put(api: "Api") -> Answer:
+        answer = api.put(path, list(tasks))
+        for warning in json.loads(answer.warnings or "[]"):
+            click.echo(f"Warning: {printable_lines(str(warning))}", err=True)
+        return answer
+
     show_software(
         options,
-        lambda api: api.put(path, list(tasks)),
+        put,
         expected=200,
         cli=lambda text: f"Stored for {target}: {_counted(len(software_tables.tasks(text)), 'task')}",
     )
@@ -132,16 +139,7 @@ def _counted(number: int, word: str) -> str:
 
 
 def _read(file: Path) -> list[Any]:
-    import yaml
-
-    try:
-        found = yaml.safe_load(file.read_text(encoding="utf-8"))
-        # What JSON cannot hold, such as a date, cannot be sent.
-        json.dumps(found)
-    except OSError as error:
-        raise click.UsageError(f"{file} cannot be read: {error.strerror}.") from error
-    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
-        raise click.UsageError(f"{file} is not YAML that can be sent: {yaml_fault(error)}") from error
+    found = read_yaml(file)
     if found is None:
         return []
     if not isinstance(found, list):

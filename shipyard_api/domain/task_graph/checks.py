@@ -381,15 +381,13 @@ def _computed(entries: Iterable[_Entry]) -> Iterator[Finding]:
             if is_computed(value):
                 found[field].append(entry.task.id)
     effects = {
-        "condition": "counts as true",
-        "strategy": "counts as an amount of 1",
-        "cross-depends": "has no effect",
-        "cross-depended-by": "has no effect",
+        "condition": "so these tasks do not run",
+        "strategy": "and counts as an amount of 1",
+        "cross-depends": "so these tasks do not run",
+        "cross-depended-by": "so these tasks do not run",
     }
     for field, tasks in found.items():
         if tasks:
             more = f" and {len(tasks) - _EXAMPLES} more" if len(tasks) > _EXAMPLES else ""
-            message = (
-                f"yaql_exp in {field} is not evaluated and {effects[field]}: {', '.join(tasks[:_EXAMPLES])}{more}."
-            )
+            message = f"yaql_exp in {field} is not evaluated, {effects[field]}: {', '.join(tasks[:_EXAMPLES])}{more}."
             yield warning("ComputedValue", message)

@@ -7,11 +7,12 @@ task is shell text.
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.tasks import Kind, is_computed
 
 MOST_CONTENT = 1024 * 1024
@@ -29,7 +30,7 @@ LONGEST_INTERVAL = 3600  # seconds
 PUPPET_SUCCESS = frozenset({0, 2})
 """``puppet apply --detailed-exitcodes``: no changes, changes. 4 and 6 mean failures."""
 
-_KEY = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_.]*)\}")
+_KEY = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
 _MODE = re.compile(r"0?[0-7]{3,4}")
 
 
@@ -60,6 +61,14 @@ class CopiedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeFiles:
+    """The facts of a node in two forms. The node keeps them beside its tasks, whose environment names both paths."""
+
+    as_json: bytes
+    as_yaml: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class RemoteTask:
     """What runs on each node of a call.
 
@@ -67,7 +76,8 @@ class RemoteTask:
     mean success. ``retries``: further attempts after a failed one, ``interval`` seconds apart. ``timeout``: seconds for
     all attempts together; after it the task and all its processes are ended. ``secrets``: texts that no output shows.
     ``copies``: written like ``files``. ``reboots``: the command restarts the node, and the task succeeds when the node
-    answers after that; ``timeout`` is the limit of both.
+    answers after that; ``timeout`` is the limit of both. ``facts``: written before the command. ``own``: the task of
+    nodes where it differs.
     """
 
     command: str | None
@@ -80,6 +90,8 @@ class RemoteTask:
     secrets: tuple[str, ...] = ()
     copies: tuple[CopiedFile, ...] = ()
     reboots: bool = False
+    facts: NodeFiles | None = None
+    own: Mapping[NodeName, "RemoteTask"] = field(default_factory=dict)
 
 
 class CommandError(ValueError):
@@ -101,6 +113,16 @@ def filled(entry: JsonObject, keys: Mapping[str, str]) -> JsonObject:
 def has_key(text: str) -> bool:
     """Return whether a text has a ``{NAME}`` in it that ``filled`` may replace."""
     return _KEY.search(text) is not None
+
+
+def keys_in(entry: JsonObject) -> frozenset[str]:
+    """Return every ``NAME`` in braces in the parameters of a task."""
+    return frozenset(found for text in _texts(entry.get("parameters")) for found in _KEY.findall(text))
+
+
+def differs_by_node(entry: JsonObject) -> bool:
+    """Return whether parameters of a task stand for values of each node: its name, an address, a value of the run."""
+    return any(key == "NODE" or key.startswith(("ADDRESS.", "VALUES.")) for key in keys_in(entry))
 
 
 def secrets_in(entry: JsonObject, known: Collection[str]) -> tuple[str, ...]:
@@ -131,6 +153,22 @@ def remote_task(entry: Mapping[str, Any], *, secrets: tuple[str, ...] = ()) -> R
     return _task(read, _rsync(read), secrets, timeout=300, retries=10, interval=2)
 
 
+def rehearsal(entry: Mapping[str, Any], *, secrets: tuple[str, ...] = ()) -> RemoteTask:
+    """Return what shows on a node what the task would do there, and changes nothing. Raises CommandError.
+
+    Puppet and rsync compare the node with what they would make of it; for the others the output says what they would
+    do.
+    """
+    task = replace(remote_task(entry, secrets=secrets), retries=0)
+    if _kind(entry) is Kind.PUPPET and task.command is not None:
+        return replace(task, command=task.command.replace("puppet apply", "puppet apply --noop", 1))
+    if _kind(entry) in (Kind.RSYNC, Kind.SYNC):
+        read = _Parameters(entry.get("parameters") or {})
+        return replace(task, command=_rsync(read, rehearses=True))
+    shown = [f"printf '%s\\n' {shlex.quote(line)}" for line in _does(task)]
+    return replace(task, command="\n".join(shown), files=(), copies=(), cwd="/", reboots=False)
+
+
 def check_command(entry: Mapping[str, Any]) -> tuple[Finding, ...]:
     """Return a finding if the task cannot run on a node."""
     try:
@@ -139,6 +177,19 @@ def check_command(entry: Mapping[str, Any]) -> tuple[Finding, ...]:
         path = f"/parameters/{fault.field}" if fault.field else "/type"
         return (error("TaskCannotRun", f"Task '{entry.get('id', '')}': {fault}.", path=path),)
     return ()
+
+
+def _does(task: RemoteTask) -> Iterator[str]:
+    """Return what a task would do, a line each."""
+    for file in task.files:
+        yield f"would write {file.path}: {len(file.content)} bytes, mode {file.mode:o}"
+    for copy in task.copies:
+        yield f"would write {copy.path} from {copy.source}, mode {copy.mode:o}"
+    if task.reboots:
+        yield "would restart the node"
+    elif task.command is not None:
+        yield f"would run in {task.cwd}:"
+        yield task.command
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,12 +261,13 @@ def _puppet(read: _Parameters, secrets: tuple[str, ...]) -> RemoteTask:
     return _task(read, command, secrets, timeout=5400, retries=2, interval=2, succeeds_with=PUPPET_SUCCESS)
 
 
-def _rsync(read: _Parameters) -> str:
-    """Return what fetches ``src`` from the node, as Fuel does (contract, 1.3)."""
+def _rsync(read: _Parameters, *, rehearses: bool = False) -> str:
+    """Return what fetches ``src`` from the node, as Fuel does (contract, 1.3), or lists what it would change."""
     source, target = _text(read, "src"), shlex.quote(_path(read, "dst"))
     return (
         "command -v rsync >/dev/null || { echo 'rsync is not installed on this node' >&2; exit 127; }\n"
-        f"mkdir -p -- {target} && rsync -c -r --delete -l -- {shlex.quote(source)} {target}"
+        + ("rsync -n -i" if rehearses else f"mkdir -p -- {target} && rsync")
+        + f" -c -r --delete -l -- {shlex.quote(source)} {target}"
     )
 
 

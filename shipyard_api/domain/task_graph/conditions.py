@@ -6,7 +6,7 @@ Python: a condition becomes a small tree of these operators, and its size and de
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,10 @@ class ConditionError(ValueError):
     """A condition cannot be read or evaluated; the text says what is wrong and where."""
 
 
+class UnknownPath(ConditionError):
+    """A condition reads a value of a model that is not there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What conditions may ask for.
@@ -62,10 +66,13 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A value of a model; null if the path leads nowhere."""
+    """A value of a model."""
 
     model: str
     steps: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.model}:{'.'.join(self.steps)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +110,32 @@ def parse_condition(text: str) -> Expression:
 
 
 def is_true(condition: Expression, facts: Facts) -> bool:
-    """Return whether the condition holds. Raises ConditionError if a value does not fit its operator."""
+    """Return whether the condition holds.
+
+    Raises ConditionError if a value does not fit its operator, and UnknownPath if one that is needed is not there.
+    """
     return bool(_value(condition, facts))
+
+
+def paths_in(condition: Expression) -> Iterator[Path]:
+    """Yield the values of models that a condition reads."""
+    match condition:
+        case Path():
+            yield condition
+        case Not():
+            yield from paths_in(condition.operand)
+        case Binary():
+            yield from paths_in(condition.left)
+            yield from paths_in(condition.right)
+
+
+def has_value(path: Path, facts: Facts) -> bool:
+    """Return whether the path leads to a value."""
+    try:
+        value_of(path, facts)
+    except UnknownPath:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +319,7 @@ def _value(expression: Expression, facts: Facts) -> Any:
         case Constant():
             return expression.value
         case Path():
-            return _look_up(expression, facts)
+            return value_of(expression, facts)
         case Call():
             return _ask(expression, facts)
         case Not():
@@ -301,11 +332,12 @@ def _value(expression: Expression, facts: Facts) -> Any:
             return _apply(expression.operator, _value(expression.left, facts), _value(expression.right, facts))
 
 
-def _look_up(path: Path, facts: Facts) -> Any:
+def value_of(path: Path, facts: Facts) -> Any:
+    """Return the value to which the path leads. Raises UnknownPath."""
     value: Any = facts.models.get(path.model, {})
     for step in path.steps:
         if not isinstance(value, Mapping) or step not in value:
-            return None
+            raise UnknownPath(f"there is no {path}")
         value = value[step]
     return value
 

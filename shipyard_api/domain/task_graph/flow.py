@@ -107,6 +107,14 @@ class Flow:
         return found
 
     @cached_property
+    def nodes_of(self) -> Mapping[TaskId, Sequence[NodeName]]:
+        """The nodes of each task."""
+        found: dict[TaskId, list[NodeName]] = {}
+        for cell in self.cells:
+            found.setdefault(cell.task, []).extend(self.nodes[cell.number])
+        return found
+
+    @cached_property
     def class_of(self) -> Mapping[NodeName, tuple[int, int]]:
         """The class of each node, and its bit."""
         return {node: (number, 1 << bit) for number, nodes in enumerate(self.nodes) for bit, node in enumerate(nodes)}

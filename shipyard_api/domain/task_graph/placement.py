@@ -111,15 +111,17 @@ class Placement:
 
     def _placed(self, task: Task) -> tuple[int, ...]:
         groups = self.graph.members.get(task.id, ())
+        # Seed 002: a group with tags adds its tasks to the nodes with these tags, and takes none away.
+        adding = {
+            group
+            for group in groups
+            if self.graph.tasks[group].tags is not None and task.id in self.graph.tasks[group].tasks
+        }
         if task.tags is not None:
-            # Seed 002: a group with tags adds its tasks to the nodes with these tags.
-            groups = tuple(
-                group
-                for group in groups
-                if self.graph.tasks[group].tags is not None and task.id in self.graph.tasks[group].tasks
-            )
+            groups = tuple(adding)
         found = {number for group in groups for number in self.group_classes[group]}
-        if task.tags is not None or not (groups or task.groups):
+        has_role = task.role is not None or not adding
+        if task.tags is not None or (adding.issuperset(groups) and not task.groups and has_role):
             found.update(self._matched(task))
         return tuple(sorted(found))
 

@@ -3,11 +3,20 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import islice
 
-from shipyard_api.domain.findings import Finding, error, info
+from shipyard_api.domain.findings import Finding, error, info, warning
 from shipyard_api.domain.graphs import find_cycles
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.task_graph.conditions import ConditionError, Facts, is_true
+from shipyard_api.domain.task_graph.conditions import (
+    ConditionError,
+    Facts,
+    Path,
+    UnknownPath,
+    has_value,
+    is_true,
+    paths_in,
+)
 from shipyard_api.domain.task_graph.flow import Flow
 from shipyard_api.domain.task_graph.flow_edges import flow_of
 from shipyard_api.domain.task_graph.graph import TaskGraph, TooMuchMatching, cycle_text
@@ -27,6 +36,8 @@ class SkipReason(Enum):
 
     NOT_SELECTED = "not selected"
     CONDITION = "its condition is false"
+    COMPUTED = "its condition or cross-depends is a yaql_exp, which is not evaluated"
+    SETTING = "its condition reads a setting that the cluster does not have"
     TYPE = "its type is skipped"
     NO_NODE = "no node of the run has its roles or tags"
 
@@ -87,11 +98,11 @@ class Site:
 def plan(graph: TaskGraph, site: Site, selection: Selection = EVERYTHING) -> tuple[Plan | None, tuple[Finding, ...]]:
     """Return the plan of a run, or None and findings that say why there is none.
 
-    With a plan, a finding for information names the nodes on which nothing runs. Takes time linear in nodes, and in
-    edges times classes of nodes.
+    With a plan, findings name the nodes on which nothing runs, and settings that conditions read in vain. Takes time
+    linear in nodes, and in edges times classes of nodes.
     """
     findings = [*check_selection(graph, selection), *_reserved_names(site)]
-    holding = _conditions(graph, site.facts, findings)
+    left_out = _conditions(graph, site.facts, findings)
     if findings:
         return None, tuple(findings)
     try:
@@ -112,7 +123,7 @@ def plan(graph: TaskGraph, site: Site, selection: Selection = EVERYTHING) -> tup
     if ordering.waiting_for_itself or len(units) < len(ordering.before):
         return None, tuple(_cycles(placement, ordering))
     selected = select(graph, selection)
-    skipped = dict(_skipped(placement, selected, holding))
+    skipped = dict(_skipped(placement, selected, left_out))
     schedule = _Schedule(placement, ordering, units, skipped)
     batches = tuple(schedule.batches())
     if schedule.conflicts:
@@ -122,7 +133,7 @@ def plan(graph: TaskGraph, site: Site, selection: Selection = EVERYTHING) -> tup
         for group, classes in placement.group_classes.items()
     }
     flow = flow_of(placement, ordering, units, schedule.unit_of)
-    return Plan(batches, skipped, groups, flow), tuple(_idle(site, batches))
+    return Plan(batches, skipped, groups, flow), (*_idle(site, batches), *unknown_settings(graph, site.facts))
 
 
 def _edges(placement: Placement) -> int:
@@ -149,31 +160,50 @@ def _reserved_names(site: Site) -> Iterator[Finding]:
             yield error("ReservedNodeName", message)
 
 
-def _conditions(graph: TaskGraph, facts: Facts, findings: list[Finding]) -> frozenset[TaskId]:
-    """Return the ids whose condition holds, and add a finding for each condition that has no result."""
-    holding = set()
+def unknown_settings(graph: TaskGraph, facts: Facts) -> Iterator[Finding]:
+    """Return a finding about the values that conditions read and that are not there: misspelt, perhaps."""
+    readers: dict[Path, TaskId] = {}
+    for task in graph.tasks.values():
+        for path in () if isinstance(task.condition, bool) else paths_in(task.condition):
+            if not has_value(path, facts):
+                readers.setdefault(path, task.id)
+    if readers:
+        shown = ", ".join(f"{path} (task {task})" for path, task in islice(readers.items(), _EXAMPLES))
+        more = f" and {len(readers) - _EXAMPLES} more" if len(readers) > _EXAMPLES else ""
+        message = (
+            f"Conditions read what the cluster does not have: {shown}{more}. Tasks that depend on it do not run: "
+            "correct the condition, or set the value in the attributes of the cluster."
+        )
+        yield warning("UnknownSetting", message)
+
+
+def _conditions(graph: TaskGraph, facts: Facts, findings: list[Finding]) -> Mapping[TaskId, SkipReason]:
+    """Return the tasks that their condition leaves out, and add a finding for each condition that has no result."""
+    left_out = {}
     for task in graph.tasks.values():
         try:
-            holds = task.condition if isinstance(task.condition, bool) else is_true(task.condition, facts)
+            if task.computed:
+                left_out[task.id] = SkipReason.COMPUTED
+            elif not (task.condition if isinstance(task.condition, bool) else is_true(task.condition, facts)):
+                left_out[task.id] = SkipReason.CONDITION
+        except UnknownPath:
+            left_out[task.id] = SkipReason.SETTING
         except ConditionError as failed:
             message = f"The condition of task '{task.id}' has no result: {failed}."
             findings.append(error("ConditionFailed", message))
-        else:
-            if holds:
-                holding.add(task.id)
-    return frozenset(holding)
+    return left_out
 
 
 def _skipped(
-    placement: Placement, selected: frozenset[TaskId], holding: frozenset[TaskId]
+    placement: Placement, selected: frozenset[TaskId], left_out: Mapping[TaskId, SkipReason]
 ) -> Iterator[tuple[TaskId, SkipReason]]:
     for task, classes in placement.task_classes.items():
         if task not in selected:
             yield task, SkipReason.NOT_SELECTED
         elif placement.graph.tasks[task].kind is Kind.SKIPPED:
             yield task, SkipReason.TYPE
-        elif task not in holding:
-            yield task, SkipReason.CONDITION
+        elif task in left_out:
+            yield task, left_out[task]
         elif not classes:
             yield task, SkipReason.NO_NODE
 

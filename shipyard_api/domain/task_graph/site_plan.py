@@ -4,14 +4,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shipyard_api.domain.findings import Finding, error, errors
+from shipyard_api.domain.findings import Finding, Level, error, errors
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.checks import check_tasks
-from shipyard_api.domain.task_graph.commands import check_command, filled
+from shipyard_api.domain.task_graph.command_run import ROLE, command_graph
+from shipyard_api.domain.task_graph.commands import check_command, differs_by_node, filled
 from shipyard_api.domain.task_graph.execution import Rules
 from shipyard_api.domain.task_graph.graph import TaskGraph
-from shipyard_api.domain.task_graph.plan import Plan, Site, plan
+from shipyard_api.domain.task_graph.plan import Plan, Site, plan, unknown_settings
 from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries, facts_of
 from shipyard_api.domain.task_graph.selection import Selection
 from shipyard_api.domain.task_graph.stages import TEST_STAGE, tasks_of_stage
@@ -59,22 +60,37 @@ class SitePlan:
 
 def plan_site(site: SiteRun) -> SitePlan:
     """Return the plan of a run of the software stage."""
-    documents = list(site.documents)
-    if wrong := errors(check_tasks(documents)):
+    command = command_graph(site.written)
+    documents = list(site.documents if command is None else command)
+    checked = check_tasks(documents)
+    if wrong := errors(checked):
         return SitePlan(None, tuple(wrong))
     graph = TaskGraph.of(parse_tasks(documents))
     run, unknown = _nodes_of_run(site)
     if unknown:
         return SitePlan(None, (error("UnknownNode", f"The design has no node {', '.join(unknown[:_SHOWN])}."),))
+    if command is not None:
+        # No role and no tag of a node has to do with it.
+        run = tuple(ClusterNode(node.name, roles=(ROLE,)) for node in run)
     facts = facts_of(site.nodes, run, status=site.status, models=site.models)
     made, findings = plan(graph, Site(run, site.primaries, facts), selection_of(graph, site.written))
     if made is None:
         return SitePlan(None, findings)
     ran = frozenset(task for batch in made.batches for one in batch.runs for task in one.tasks)
     used = {TaskId(entry["id"]): filled(entry, site.keys) for entry in documents if TaskId(entry["id"]) in ran}
-    if faults := tuple(fault for entry in used.values() for fault in check_command(entry)):
+    alike = (entry for entry in used.values() if not differs_by_node(entry))
+    if faults := tuple(fault for entry in alike for fault in check_command(entry)):
         return SitePlan(None, faults)
-    return SitePlan(made, findings, Rules.of(graph, made.groups), used)
+    return SitePlan(made, (*findings, *checked), Rules.of(graph, made.groups), used)
+
+
+def graph_warnings(
+    documents: Sequence[JsonObject], status: str, models: Mapping[str, Mapping[str, Any]]
+) -> Sequence[Finding]:
+    """Return the warnings about a sound graph, and about the values that its conditions read in a cluster."""
+    facts = facts_of((), (), status=status, models=models)
+    found = (*check_tasks(list(documents)), *unknown_settings(TaskGraph.of(parse_tasks(documents)), facts))
+    return [one for one in found if one.level is Level.WARNING]
 
 
 def _nodes_of_run(site: SiteRun) -> tuple[tuple[ClusterNode, ...], Sequence[str]]:

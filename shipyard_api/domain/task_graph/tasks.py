@@ -100,6 +100,7 @@ class Task:
     ``role``: nodes by role; None if not given. ``tags``: nodes by tag; it takes precedence over ``role`` and
     ``groups`` (seed 002). ``groups`` and the id lists may hold expressions. ``condition``: an expression, or a
     constant. ``by_task``: the task is ordered by its own dependencies, also across nodes, instead of with its group.
+    ``computed``: its condition or its relations are an expression that Shipyard does not evaluate, so it never runs.
     """
 
     id: TaskId
@@ -118,6 +119,7 @@ class Task:
     by_task: bool = False
     fail_on_error: bool = True
     fault_tolerance: int | str | None = None
+    computed: bool = False
 
     @property
     def runs(self) -> bool:
@@ -165,8 +167,8 @@ def is_computed(value: object) -> bool:
 
 
 def _task(entry: Mapping[str, Any]) -> Task:
-    depends = _relations(relations_of(entry, "cross-depends"))
-    depended_by = _relations(relations_of(entry, "cross-depended-by"))
+    written = [relations_of(entry, key) for key in ("cross-depends", "cross-depended-by")]
+    depends, depended_by = map(_relations, written)
     condition = entry.get("condition", True)
     kind = Kind(entry["type"])
     stage = None if kind in (Kind.GROUP, Kind.STAGE) else entry.get("stage")
@@ -188,6 +190,7 @@ def _task(entry: Mapping[str, Any]) -> Task:
         by_task=version_of(entry) >= BY_TASK or bool(depends or depended_by),
         fail_on_error=entry.get("fail_on_error", True),
         fault_tolerance=entry.get("fault_tolerance"),
+        computed=any(map(is_computed, (condition, *written))),
     )
 
 

@@ -8,7 +8,8 @@ from shipyard_api.domain.errors import InvalidParameters, ShipyardError, Unknown
 from shipyard_api.domain.findings import error
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.parameters import NODES
+from shipyard_api.domain.parameters import NODES, VALUES
+from shipyard_api.domain.task_graph.command_run import COMMAND
 from shipyard_api.domain.task_graph.graph import TaskGraph
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.selection import check_selection
@@ -35,8 +36,11 @@ class CheckSoftware:
             known = self.rendered.inventory(revision).nodes
         except RenderingFailed:
             return None
-        if unknown := [node for node in limits.get(NODES, ()) if node not in known]:
+        named = (*limits.get(NODES, ()), *limits.get(VALUES, {}).get("nodes", {}))
+        if unknown := [node for node in dict.fromkeys(named) if node not in known]:
             return UnknownNodes([error("UnknownNode", f"Revision {revision} has no node {node}.") for node in unknown])
+        if COMMAND in limits:
+            return self._nothing_to_run(known, limits)
         cluster = self.store.read(lambda tx: tx.software.cluster(SITE))
         if cluster is None or not cluster.layer.tasks:
             message = "The site has no task graph, so there are no tasks to choose: upload one."

@@ -1,9 +1,9 @@
 """Preview the software stage of an action, without running anything (product, section 7)."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from shipyard_api.actions.software_parts import keeping
+from shipyard_api.actions.software_parts import keeping, site_facts
 from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.documents import Rendering, Revision
@@ -11,7 +11,9 @@ from shipyard_api.domain.documents import inventory as nodes_of
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.command_run import COMMAND
 from shipyard_api.domain.task_graph.layers import SITE
+from shipyard_api.domain.task_graph.node_facts import node_faults
 from shipyard_api.domain.task_graph.plan import Batch, Run, SkipReason
 from shipyard_api.domain.task_graph.site_plan import SiteRun, plan_site
 from shipyard_api.domain.task_graph.tag_check import check_tags
@@ -22,6 +24,7 @@ from shipyard_api.ports.state.store import Store
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 
 Hosts = Callable[[Rendering, Sequence[NodeName]], tuple[Mapping[NodeName, Host], Sequence[Finding]]]
+Sources = Callable[[Iterable[JsonObject]], Sequence[Finding]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +50,15 @@ class Retried:
 
 @dataclass(frozen=True, slots=True)
 class PlanSoftware:
-    """The use case. ``hosts``: where SSH reaches nodes, and findings about the others; None without SSH."""
+    """The use case. ``hosts``: where SSH reaches nodes, and findings about the others; None without SSH.
+
+    ``sources``: findings about the files that tasks copy to nodes.
+    """
 
     store: Store
     rendered: RenderedDesigns
     hosts: Hosts | None
+    sources: Sources = lambda _entries: ()
 
     def __call__(
         self,
@@ -66,7 +73,7 @@ class PlanSoftware:
         ``retried``: the run goes on with another one, and the plan has only what it runs itself.
         """
         cluster = self.store.read(lambda tx: tx.software.cluster(SITE))
-        if cluster is None or not cluster.layer.tasks:
+        if cluster is None or not (cluster.layer.tasks or COMMAND in written):
             return None
         try:
             rendering = self.rendered.of(revision)
@@ -79,10 +86,13 @@ class PlanSoftware:
         run = SiteRun(site.tasks, site.nodes, site.primaries, site.status, site.models, written, deployed, site.keys)
         made = plan_site(run)
         findings = [*made.findings, *self._unreachable(rendering, sorted(made.nodes))]
-        if not written.get("tests"):
+        findings += self.sources(made.documents.values())
+        if not {"tests", COMMAND} & written.keys():
             findings += check_tags(site.cluster.layer, site.nodes)
         if made.plan is None:
             return SoftwarePlan(findings=findings)
+        facts = site_facts(site, rendering, written)
+        findings += node_faults(made.documents, made.plan.flow.nodes_of, facts)
         batches: Sequence[Batch] = made.plan.batches
         if retried is not None and made.rules is not None:
             software = StageSoftware(made.plan.flow, made.rules, made.documents, {})

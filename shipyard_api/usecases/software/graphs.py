@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from shipyard_api.domain.findings import Finding, errors
+from shipyard_api.domain.findings import Finding, Level, errors
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.task_graph.checks import check_tasks
 from shipyard_api.domain.task_graph.dot import Drawing, check_drawing, dot
@@ -16,8 +16,9 @@ from shipyard_api.domain.task_graph.errors import (
     ReleaseExists,
 )
 from shipyard_api.domain.task_graph.graph import TaskGraph
-from shipyard_api.domain.task_graph.layers import Cluster, Label, Layer, Owner, OwnerKind, Release, merge_tasks
+from shipyard_api.domain.task_graph.layers import SITE, Cluster, Label, Layer, Owner, OwnerKind, Release, merge_tasks
 from shipyard_api.domain.task_graph.selection import EVERYTHING, Selection, check_selection, select
+from shipyard_api.domain.task_graph.site_plan import graph_warnings
 from shipyard_api.domain.task_graph.tasks import SCHEMA, Domain, parse_tasks
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.state.errors import ReleaseTaken
@@ -130,13 +131,11 @@ class ManageGraphs:
             tx.software.save_cluster(changed)
             return changed, tx.software.status()
 
-    def tasks(
-        self, owner: Owner, part: Part = Part.ALL, selection: Selection = EVERYTHING, include: Collection[str] = ()
-    ) -> Sequence[JsonObject]:
+    def tasks(self, owner: Owner, part: Part = Part.ALL, selection: Selection = EVERYTHING) -> Sequence[JsonObject]:
         """Return the tasks of a release or the effective tasks of a cluster, or a part of them, as written.
 
-        ``selection``: only what lies between its start and end, groups and stages included. ``include``: ids that are
-        kept in any case. Raises OwnerNotFound and InvalidTaskQuery.
+        ``selection``: only what lies between its start and end, groups and stages included. Raises OwnerNotFound and
+        InvalidTaskQuery.
         """
         tasks = self.store.read(lambda tx: _tasks(tx.software, owner, part))
         if selection == EVERYTHING:
@@ -144,11 +143,11 @@ class ManageGraphs:
         graph = TaskGraph.of(parse_tasks(tasks))
         if found := check_selection(graph, selection):
             raise InvalidTaskQuery(found)
-        kept = {*select(graph, selection), *include}
+        kept = select(graph, selection)
         return [task for task in tasks if task["id"] in kept]
 
-    def replace_tasks(self, owner: Owner, data: object) -> Sequence[JsonObject]:
-        """Store all tasks of a release, or a cluster's own.
+    def replace_tasks(self, owner: Owner, data: object) -> tuple[Sequence[JsonObject], Sequence[Finding]]:
+        """Store all tasks of a release, or a cluster's own; return them, and the warnings about them.
 
         The own tasks of a cluster may refer to tasks of its release; both together make a complete graph. Raises
         OwnerNotFound, and InvalidTaskGraph with every finding.
@@ -157,7 +156,8 @@ class ManageGraphs:
         if malformed := self.schemas.check(SCHEMA, data):
             raise InvalidTaskGraph((*malformed, *errors(check_tasks(data, complete=False))))
         tasks: tuple[JsonObject, ...] = tuple(data) if isinstance(data, list) else ()
-        findings = list(errors(check_tasks(data, complete=owner.kind is OwnerKind.RELEASE)))
+        checked = check_tasks(data, complete=owner.kind is OwnerKind.RELEASE)
+        findings = list(errors(checked))
         with self.store.begin() as tx:
             tx.software.lock()
             layer = replace(own_layer(tx.software, owner), tasks=tasks)
@@ -168,7 +168,10 @@ class ManageGraphs:
             if findings:
                 raise InvalidTaskGraph(findings)
             save_layer(tx.software, owner, layer)
-        return tasks
+            site = tx.software.site(SITE, ()) if affected(tx.software, owner) else None
+        if site is not None:
+            return tasks, graph_warnings(site.tasks, site.status, site.models)
+        return tasks, [one for one in checked if one.level is Level.WARNING]
 
     def dot(self, cluster: int, drawing: Drawing) -> str:
         """Return the graph of a cluster as DOT. Raises OwnerNotFound and InvalidTaskQuery."""

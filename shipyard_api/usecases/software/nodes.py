@@ -18,6 +18,7 @@ from shipyard_api.ports.state.store import Store
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import committed_revision
 from shipyard_api.usecases.software.owners import cluster_of
+from shipyard_api.usecases.software.run_states import NodeRun, newest_runs
 
 Change = Callable[[StoredNode, Layer], StoredNode]
 
@@ -57,6 +58,10 @@ class SoftwareNodes:
         if unknown := [one for one in identities if one not in by_identity]:
             raise NodesNotInSite(unknown)
         return [by_identity[one] for one in identities]
+
+    def runs(self, nodes: Sequence[StoredNode]) -> Mapping[NodeName, NodeRun]:
+        """Return how the newest tasks on these nodes went, of those that had any since they were deployed."""
+        return self.store.read(lambda tx: newest_runs(tx, {node.name for node in nodes}))
 
     def assign_roles(self, cluster: int, roles: Mapping[str, Sequence[str]]) -> Sequence[StoredNode]:
         """Give each node exactly these roles, with their tags. Raises OwnerNotFound, NodesNotInSite, UnknownLabels.

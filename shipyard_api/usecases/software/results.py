@@ -13,7 +13,7 @@ from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import Output, RemoteTasks
 from shipyard_api.ports.state.store import Store, Transaction
-from shipyard_api.ports.state.task_results import TaskRecord
+from shipyard_api.ports.state.task_results import TaskMatrix, TaskRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class TaskPage:
 
     records: Sequence[TaskRecord]
     counts: Mapping[TaskId, Mapping[TaskStatus, int]]
+    matrix: TaskMatrix | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +41,14 @@ class ReadTaskResults:
         status: Collection[TaskStatus],
         after: tuple[str, str],
         limit: int,
+        matrix: bool = False,
     ) -> TaskPage:
-        """Return a page of an action. Raises ActionNotFound."""
+        """Return a page of an action; with ``matrix``, all of its results, too. Raises ActionNotFound."""
 
         def read(tx: Transaction) -> TaskPage:
             own = _action(tx, action)
             found = tx.task_results.of(own, node=node, task=task, status=status, after=after, limit=limit)
-            return TaskPage(found, tx.task_results.counts(own))
+            return TaskPage(found, tx.task_results.counts(own), tx.task_results.matrix(own) if matrix else None)
 
         return self.store.read(read)
 

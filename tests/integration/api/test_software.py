@@ -18,11 +18,12 @@ from shipyard_api.domain.task_graph.plan import Site as Plannable
 from shipyard_api.domain.task_graph.plan import plan
 from shipyard_api.domain.task_graph.roles import facts_of
 from shipyard_api.domain.task_graph.tasks import TaskId, parse_tasks
+from shipyard_api.storage import tables
 from shipyard_api.storage.unit_of_work import SqlStore
 from tests.integration.api.conftest import new_site
 from tests.integration.api.in_process import Client
 from tests.integration.api.recorded import record
-from tests.integration.api.wire import Site, small_design
+from tests.integration.api.wire import JSON, Site, small_design
 from tests.integration.storage.rows import counts, empty
 from tests.peer import Peer
 from tests.task_graphs import real_graph
@@ -210,7 +211,7 @@ def test_a_graph_is_kept_as_it_was_written_and_a_cluster_lies_over_its_release(a
         pytest.param("?start=pre", "pre b c", id="start"),
         pytest.param("?start_task=a&end_task=b", "pre a b", id="both as the seed writes them"),
         pytest.param("?start=b&start_task=b", "b c", id="both spellings alike"),
-        pytest.param("?end=a&include=d&include=c", "a c d", id="include"),
+        pytest.param("?end=a&include=d&include=c", "a", id="include adds nothing"),
         pytest.param("?include=d", "pre a b c d", id="include alone changes nothing"),
     ],
 )
@@ -254,6 +255,33 @@ def test_a_real_graph_is_stored_or_refused_with_the_groups_that_it_lacks(admin: 
     else:
         assert (answer.status, answer.json) == (falcon.HTTP_200, graph)
         assert admin.ask("GET", "clusters/1/deploy_tasks/graph.gv").text.startswith("strict digraph G {")
+
+
+def test_what_is_not_evaluated_is_named_when_it_is_stored_planned_and_started(site: Site, admin: Fuel) -> None:
+    entries = [
+        task("a", role="*"),
+        task("b", role="*", requires=["a"], condition={"yaql_exp": "$"}),
+        task("c", role="*", requires=["b"], condition="settings:misspelt == null"),
+        task("d", role="*", requires=["c"], strategy={"type": "parallel", "amount": {"yaql_exp": "$"}}),
+    ]
+    stored = admin.ask("PUT", "releases/1/deployment_tasks/", entries)
+    admin.post("clusters/1/assignment", [{"id": "n1", "roles": ["compute"]}])
+    body = '{"name": "update_software", "parameters": {"nodes": ["n1"]}}'
+    plan = site.viewer.post("/plans", body, JSON).json["software"]
+    created = site.admin.act(body)
+
+    assert (stored.json, created.status) == (entries, falcon.HTTP_201)
+    warnings = json.loads(stored.headers["X-Shipyard-Warnings"])
+    named = ["do not run: b.", "an amount of 1: d.", "settings:misspelt (task c)"]
+    assert [[text in one for text in named] for one in sorted(warnings, key=len)] == [
+        *([True, False, False], [False, True, False], [False, False, True])
+    ]
+    assert plan["batches"][0]["runs"][0]["tasks"] == ["a"]
+    assert {one["task"]: one["reason"][:13] for one in plan["skipped"]} == {"b": "its condition", "c": "its condition"}
+    assert {one["message"] for one in plan["findings"] if one["level"] == "Warning"} == set(warnings)
+    assert [one["message"] for one in created.json["warnings"]] == warnings
+    notes = site.viewer.get(f"/actions/{created.json['id']}", verbosity="5").json["notes"]
+    assert len([one for one in notes if any(text in one["note_val"] for text in warnings)]) == 3
 
 
 def test_a_release_cannot_break_the_graph_of_its_cluster(admin: Fuel) -> None:
@@ -449,8 +477,33 @@ def test_tasks_run_on_chosen_nodes_as_an_action(admin: Fuel, store: SqlStore) ->
     again = admin.ask("PUT", "clusters/1/deploy/?nodes=n1", {})
     assert (again.status_code, again.json["message"]) == (
         409,
-        f"update_software {made['uuid']} is running. Wait until it has ended.",
+        f"update_software {made['uuid']} is running on n1. Wait until it has ended.",
     )
+
+
+def test_runs_on_different_nodes_go_side_by_side_and_are_retried_side_by_side(
+    site: Site, admin: Fuel, engine: sa.Engine, store: SqlStore
+) -> None:
+    admin.put("releases/1/deployment_tasks", CHAIN)
+    admin.post("clusters/1/assignment", [{"id": name, "roles": ["controller"]} for name in ("n1", "n2", "n3")])
+    first, second = (admin.put(f"clusters/1/deploy/?nodes={nodes}", {}) for nodes in ("n1,n2", "n3"))
+    record(
+        store, first["uuid"], [TaskChanged(TaskId("a"), "m", (NodeResult(NodeName("n1"), TaskStatus.FAILED, 1, 3),))]
+    )
+    with engine.begin() as connection:
+        own = tables.actions
+        ended = own.update().where(own.c.id == first["uuid"]).values(state="success", ended_at=sa.func.now())
+        connection.execute(ended)
+
+    plan = site.viewer.post("/plans", json.dumps({"retry": first["uuid"]}), JSON).json
+    third = site.admin.post(f"/actions/{first['uuid']}/control/retry")
+    refused = site.admin.post(f"/actions/{first['uuid']}/control/retry")
+
+    assert (plan["refused"], third.status) == (None, falcon.HTTP_201), third.text
+    assert refused.status == falcon.HTTP_409
+    assert f"update_software {third.json['id']} is running on node n1, n2. Wait until it has ended" in refused.text
+    whole = site.admin.act('{"name": "deploy_site"}')
+    assert (whole.status, f"update_software {second['uuid']} is running" in whole.text) == (falcon.HTTP_409, True)
 
 
 # --- Who may what -----------------------------------------------------------------------------------------------------
@@ -525,7 +578,7 @@ REFUSED = {
     "no tasks but an object": ("PUT", "clusters/1/deploy_tasks?nodes=n1", {}, 400, "Tasks list must be specified."),
     "an unknown task to run": ("PUT", "clusters/1/deploy_tasks", ["zz"], 400, "Tasks zz are not present in deployment"),
     "an unknown node to run on": ("PUT", "clusters/1/deploy_tasks?nodes=n9", ["a"], 404, "NodeCollection not found"),
-    "a run that changes nothing": ("PUT", "clusters/1/deploy?noop_run=1", {}, 400, "'noop_run' is not supported"),
+    "a run that is only drawn": ("PUT", "clusters/1/deploy?dry_run=1", {}, 400, "'dry_run' is not supported"),
     "a run on no node": ("PUT", "clusters/1/deploy_tasks?nodes=", ["a"], 400, "'nodes' names no node"),
     "an unknown run": ("GET", "transactions/9", ..., 404, "Transaction not found"),
     "the history of an unknown run": ("GET", "transactions/9/deployment_history", ..., 404, "Transaction not found"),
@@ -607,8 +660,19 @@ class Stocked(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def stocked(app: Mount, store: SqlStore, engine: sa.Engine, drydock: Peer) -> Stocked:
-    """A site that no refused request changes, so one serves the whole table."""
+def kept() -> dict[str, Stocked]:
+    return {}
+
+
+@pytest.fixture
+def stocked(kept: dict[str, Stocked], app: Mount, store: SqlStore, engine: sa.Engine, drydock: Peer) -> Stocked:
+    """A site that no refused request changes: one serves rows that run after each other, whatever ran between them."""
+    if "site" not in kept or counts(engine) != kept["site"].counts:
+        kept["site"] = _stock(app, store, engine, drydock)
+    return kept["site"]
+
+
+def _stock(app: Mount, store: SqlStore, engine: sa.Engine, drydock: Peer) -> Stocked:
     empty(engine)
     admin = prepared(fuel_of(new_site(app, store, engine, drydock), ["n1", "n2"]).admin)
     admin.put("releases/1/deployment_tasks", CHAIN)

@@ -68,7 +68,25 @@ def test_the_tag_check_is_noted_when_an_action_is_created_and_blocks_nothing(sof
     assert not [one for one in entries if CHECK in str(one)]
 
 
+def test_secret_values_of_a_run_are_stored_for_it_and_shown_to_nobody(software: Site) -> None:
+    values = {"all": {"ntp": "10.0.0.9", "password": "hunter22"}, "nodes": {"n1": {"password": "other77"}}}
+    run = {"name": "update_software", "parameters": {"nodes": ["n1"], "values": {**values, "secret": ["password"]}}}
+
+    created = software.admin.act(json.dumps(run))
+    read = software.viewer.get(f"/actions/{created.json['id']}")
+
+    assert created.status == falcon.HTTP_201
+    shown = read.json["parameters"]["values"]
+    assert (shown["all"], shown["nodes"]) == ({"ntp": "10.0.0.9", "password": "***"}, {"n1": {"password": "***"}})
+    assert "hunter22" not in created.text + read.text
+    with software.store.begin() as tx:
+        inputs = tx.actions.inputs(ActionId(created.json["id"]))
+    assert {name: inputs["software"]["values"][name] for name in ("all", "nodes")} == values
+
+
 REFUSED = {
+    "values of an unknown node": ({"nodes": ["n1"], "values": {"nodes": {"n9": {"x": 1}}}}, "has no node n9."),
+    "values that are none": ({"nodes": ["n1"], "values": {"ntp": 1}}, "it is an object with all, nodes, secret"),
     "an unknown node": ({"nodes": ["n1", "n9"]}, "has no node n9."),
     "an unknown node of a set": ({"nodes": "n[1-3]"}, "has no node n3."),
     "an unknown task": ({"nodes": ["n1"], "tasks": ["two", "zz"]}, "'zz' is not in the task graph."),
@@ -100,3 +118,17 @@ def test_without_a_task_graph_a_run_may_not_be_limited(site: Site) -> None:
 
     assert (refused.status, "no task graph" in refused.text) == (falcon.HTTP_400, True)
     assert site.admin.act('{"name": "update_software"}').status == falcon.HTTP_201
+
+
+def test_a_command_needs_no_task_graph_and_is_no_state_of_the_site(site: Site) -> None:
+    site.commit(*small_design())
+    body = json.dumps({"name": "update_software", "parameters": {"nodes": ["n2"], "command": "uptime"}})
+
+    plan = site.viewer.post("/plans", body, JSON).json
+    created = site.admin.act(body)
+
+    assert created.status == falcon.HTTP_201
+    assert plan["software"]["batches"][0]["runs"] == [{"group": "nodes", "nodes": ["n2"], "tasks": ["command"]}]
+    stored = site.viewer.get(f"/actions/{created.json['id']}").json["steps"]
+    steps = [step["id"] for step in stored]
+    assert (plan["steps"], steps[-1]) == (steps, "software.run_task_graph")

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
@@ -13,10 +12,11 @@ from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, System
 from shipyard_api.actions.site_parts import RetryPolicy
 from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.provisioner import Marker
+from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.storage import tables
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.configdocs.versions import SITE_ACTIONS
 from shipyard_api.workflow.turn import Engine
 from tests.fakes.clock import FakeClock
 from tests.fakes.provisioner import FakeProvisioner
@@ -47,7 +47,7 @@ def run(
 
     systems = Systems(FakeProvisioner(), access=RemoteAccess(tasks or FakeRemoteTasks(polls=1), reach))
     definitions = catalog(site.store, ActionDesigns(site.designs, rendered.of), systems, RULES, RetryPolicy())
-    worker = Engine(site.store, definitions, clock, lambda: Marker(str(uuid4())), settle=SETTLE, worker="w")
+    worker = Engine(site.store, definitions, clock, settle=SETTLE, worker="w")
     with engine.begin() as connection:
         connection.execute(tables.actions.update().where(tables.actions.c.id == action).values(wake_at=clock.now()))
     for _ in range(deliveries or 200):
@@ -104,7 +104,7 @@ def test_the_history_has_what_is_pending_and_what_was_skipped(site: Site, engine
     admin.post("clusters/1/assignment/", [{"id": node, "roles": ["compute"]} for node in ("n1", "n2")])
     tasks = FakeRemoteTasks(failing={("true", NodeName("n1"))}, hanging={NodeName("n2")})
     made = admin.put("clusters/1/deploy/?nodes=n1,n2", {})
-    history = f"transactions/{made['id']}/deployment_history/"
+    history, lacks = f"transactions/{made['id']}/deployment_history/", "later did not run: globals failed on n1"
 
     def statuses() -> set[tuple[str, str, str]]:
         names = {str(one["id"]): one["name"] for one in admin.get("nodes/")}
@@ -114,6 +114,9 @@ def test_the_history_has_what_is_pending_and_what_was_skipped(site: Site, engine
     run(site, engine, ActionId(made["uuid"]), tasks, deliveries=15)
     on_n1, on_n2 = ("n1", "globals", "error"), ("n2", "globals", "running")
     assert statuses() == {on_n1, on_n2, ("n1", "later", "pending"), ("n2", "later", "pending")}
+    on_its_way = admin.get(f"transactions/{made['id']}/")
+    told = (on_its_way["status"], on_its_way["progress"], on_its_way["message"])
+    assert told == ("running", 0, "n1: globals: exit status 1")
     (pending,) = admin.get(f"{history}?statuses=pending&nodes={admin.get('nodes/n1')['id']}")
     assert (pending["time_start"], pending["time_end"]) == (None, None)
 
@@ -122,6 +125,51 @@ def test_the_history_has_what_is_pending_and_what_was_skipped(site: Site, engine
     # A task of no group stops the run wherever it fails.
     skipped = {("n1", "later", "skipped"), ("n2", "later", "skipped")}
     assert statuses() == {on_n1, ("n2", "globals", "ready"), *skipped}
+    texts = {(one["status"], one["message"]) for one in admin.get(history)}
+    assert texts == {
+        ("error", "exit status 1"),
+        ("ready", ""),
+        ("skipped", "globals: exit status 1"),
+        ("skipped", lacks),
+    }
+    ended = admin.get(f"transactions/{made['id']}/")
+    assert (ended["status"], ended["progress"]) == ("error", 100)
+    assert ended["message"].startswith(
+        "Task globals belongs to no group, and it failed on n1. n1: globals: exit status 1"
+    )
+    shown = {one["name"]: (one["status"], one["error_type"], one["progress"]) for one in admin.get("nodes/")}
+    assert shown == {"n1": ("error", "deploy", 0), "n2": ("error", "deploy", 50), "n3": ("discover", None, 0)}
+    assert admin.get("nodes/n2")["error_msg"] == lacks
+
+    made = admin.put("clusters/1/deploy/?nodes=n2", {})
+    run(site, engine, ActionId(made["uuid"]))
+    assert {one["name"]: one["status"] for one in admin.get("nodes/")} == {
+        "n1": "error",
+        "n2": "ready",
+        "n3": "discover",
+    }
+    assert admin.get(f"transactions/{made['id']}/")["message"] == "2 task(s) on 1 node(s)"
+
+
+def test_a_rehearsal_changes_nothing_of_the_site(site: Site, engine: sa.Engine, admin: Fuel) -> None:
+    admin.put("releases/1/deployment_tasks/", [task("globals", role="*")])
+    admin.post("clusters/1/assignment/", [{"id": "n1", "roles": ["controller"]}])
+    tasks = FakeRemoteTasks(polls=1)
+
+    made = admin.put("clusters/1/deploy/?nodes=n1&noop_run=1", {})
+    run(site, engine, ActionId(made["uuid"]), tasks)
+
+    ended = admin.get(f"transactions/{made['id']}/")
+    said = "1 task(s) on 1 node(s); they showed what they would do, and changed nothing"
+    assert (ended["status"], ended["noop_run"], ended["message"]) == ("ready", True, said)
+    ((_, sent),) = tasks.sent.items()
+    assert sent.command is not None
+    assert sent.command.startswith("printf")
+    assert (admin.get("nodes/n1")["status"], admin.get("clusters/1/")["status"]) == ("discover", "new")
+    tags = site.designs.heads()
+    assert tags.with_any(*SITE_ACTIONS) is None
+    with site.store.begin() as tx:
+        assert tx.software.primaries(SITE).tags == {}
 
 
 def test_the_facts_of_nodes_have_their_tasks_with_priorities(site: Site) -> None:

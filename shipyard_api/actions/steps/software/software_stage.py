@@ -118,12 +118,29 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
             pieces=execution.pieces,
         )
 
+        is_first = _first_nodes(state)
+
         def work(piece: Piece) -> TaskOnNodes:
-            new = software.work(state.action, piece.task, piece.nodes)
+            first = [node for node in piece.nodes if is_first(node)]
+            new = software.work(state.action, piece.task, piece.nodes, first)
             before = states[ItemId(piece.goes_on)] if piece.goes_on is not None else None
             return new if before is None else replace(new, before=before.part(piece.nodes))
 
         return Folded(state, items=tuple(NewItem(ItemId(piece.id), work(piece).to_json()) for piece in pieces))
+
+
+def _first_nodes(state: StageState) -> Callable[[NodeName], bool]:
+    """Return whether a node has done no task of this run yet; what it kept of an earlier one does not count."""
+    software = state.software
+    begun = [0] * len(software.flow.nodes)
+    for index, bits in state.done.items():
+        begun[software.flow.cells[index].number] |= bits & ~software.kept.get(index, 0)
+
+    def is_first(node: NodeName) -> bool:
+        number, bit = software.flow.class_of[node]
+        return not begun[number] & bit
+
+    return is_first
 
 
 def _ended(execution: Execution, item: EndedItem, state: TaskState | None) -> Ended:
@@ -140,7 +157,7 @@ def _verdict(state: StageState) -> Done | Failed:
     execution = state.execution
     unmet = execution.unmet()
     if execution.stopped is not None:
-        return Failed(f"{execution.stopped} {_reasons(state.failed, unmet)}")
+        return Failed(f"{execution.stopped} {reasons(state.failed, unmet)}")
     if not execution.flow.cells:
         return Done("; ".join(state.software.warnings) or "no task runs on these nodes")
     kept = sum(bits.bit_count() for bits in state.software.kept.values())
@@ -148,15 +165,16 @@ def _verdict(state: StageState) -> Done | Failed:
     ran = f"{succeeded} task(s) on {len(execution.flow.class_of)} node(s)"
     if kept:
         ran += f", {kept} kept of action {state.retried}"
+    ran += "; they showed what they would do, and changed nothing" if state.software.noop else ""
     if not state.failed and not unmet:
         return Done(ran)
-    count, reasons = len({*state.failed, *unmet}), _reasons(state.failed, unmet)
+    count, why = len({*state.failed, *unmet}), reasons(state.failed, unmet)
     if not execution.is_good(unmet):
-        return Failed(f"{ran}; {count} node(s) failed or lack a task: {reasons}")
-    return Done(f"{ran}; {count} node(s) failed within their tolerance: {reasons}")
+        return Failed(f"{ran}; {count} node(s) failed or lack a task: {why}")
+    return Done(f"{ran}; {count} node(s) failed within their tolerance: {why}")
 
 
-def _reasons(failed: Mapping[NodeName, str], unmet: Mapping[NodeName, str], most: int = 3) -> str:
+def reasons(failed: Mapping[NodeName, str], unmet: Mapping[NodeName, str], most: int = 3) -> str:
     """Return why nodes failed, and after them why others lack a task."""
     shown = [f"{node}: {why}" for nodes in (failed, unmet) for node, why in sorted(nodes.items())]
     return "; ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")

@@ -1,16 +1,18 @@
 """What the software stage and its work items store."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.task_graph.commands import RemoteTask, remote_task
+from shipyard_api.domain.task_graph.commands import NodeFiles, RemoteTask, filled, keys_in, rehearsal, remote_task
 from shipyard_api.domain.task_graph.execution import Execution, Limit, Rules, Running
 from shipyard_api.domain.task_graph.flow import Cell, Flow, Judge, Point, Window
+from shipyard_api.domain.task_graph.node_facts import SiteFacts
+from shipyard_api.domain.task_graph.run_values import RunValues
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.workflow.step import Json
@@ -22,7 +24,8 @@ class StageSoftware:
 
     ``documents``: the entries of the task graph that run, by id. ``hosts``: where each node is reached. ``secrets``:
     what the design keeps secret and any of these tasks has in its parameters; no output shows it. ``kept``: what a
-    retry does not run again, as ``Execution.done``.
+    retry does not run again, as ``Execution.done``. ``facts``: what tasks may know of the site.
+    ``noop``: tasks only show what they would do.
     """
 
     flow: Flow
@@ -32,6 +35,8 @@ class StageSoftware:
     warnings: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     kept: Mapping[int, int] = field(default_factory=dict)
+    facts: SiteFacts = field(default_factory=SiteFacts)
+    noop: bool = False
 
     @classmethod
     def find(cls, texts: Iterable[str]) -> "StageSoftware | None":
@@ -53,10 +58,28 @@ class StageSoftware:
             for node in self.flow.named(cell.number, bits):
                 yield node, cell.task
 
-    def work(self, action: str, task: TaskId, nodes: Iterable[NodeName]) -> "TaskOnNodes":
-        """Return a task on nodes. Its marker is the same for ever, and no other task of the action has it."""
+    def work(
+        self, action: str, task: TaskId, nodes: Sequence[NodeName], first: Sequence[NodeName] = ()
+    ) -> "TaskOnNodes":
+        """Return a task on nodes. Its marker is the same for ever, and no other task of the action has it.
+
+        ``first``: the nodes on which it is the first task of the run.
+        """
         marker = f"{action}.{list(self.documents).index(task)}"
-        return TaskOnNodes(task, self.documents[task], marker, tuple(self.hosts[node] for node in nodes), self.secrets)
+        document = self.documents[task]
+        hosts = tuple(self.hosts[node] for node in nodes)
+        keys = keys_in(document)
+        own = {node: {key: text for key, text in self.facts.keys(node).items() if key in keys} for node in nodes}
+        return TaskOnNodes(
+            task,
+            document,
+            marker,
+            hosts,
+            self.secrets,
+            own={node: values for node, values in own.items() if values},
+            first=tuple(node for node in first if node in self.facts.nodes),
+            noop=self.noop,
+        )
 
     def to_text(self) -> str:
         """Return the stored form."""
@@ -71,6 +94,8 @@ class StageSoftware:
             "warnings": list(self.warnings),
             **({"secrets": list(self.secrets)} if self.secrets else {}),
             **({"kept": _bits_to_json(self.kept)} if self.kept else {}),
+            **({"facts": _facts_to_json(self.facts)} if self.facts.nodes else {}),
+            **({"noop": True} if self.noop else {}),
         }
         return json.dumps(stored, separators=(",", ":"))
 
@@ -89,7 +114,19 @@ class StageSoftware:
             tuple(stored["warnings"]),
             tuple(stored.get("secrets", ())),
             _bits_from_json(stored.get("kept", {})),
+            _facts_from_json(stored.get("facts", {})),
+            stored.get("noop", False),
         )
+
+
+def _facts_to_json(facts: SiteFacts) -> Json:
+    stored = {"nodes": dict(facts.nodes), "addresses": dict(facts.addresses), "settings": facts.settings}
+    return stored if facts.values == RunValues() else {**stored, "values": facts.values.to_json()}
+
+
+def _facts_from_json(stored: Json) -> SiteFacts:
+    named = [{NodeName(node): value for node, value in stored.get(kind, {}).items()} for kind in ("nodes", "addresses")]
+    return SiteFacts(named[0], named[1], stored.get("settings", {}), RunValues.read(stored.get("values")))
 
 
 def _bits_to_json(done: Mapping[int, int]) -> Json:
@@ -135,6 +172,8 @@ class StageState:
     action whose run this one goes on with. The rest is as in ``Execution``.
     """
 
+    VERSION: ClassVar[int] = 2
+
     action: str
     revision: int
     selection: Json | None = None
@@ -152,7 +191,7 @@ class StageState:
     def to_json(self) -> Json:
         """Return the stored form."""
         return {
-            "v": 2,
+            "v": self.VERSION,
             "action": self.action,
             "revision": self.revision,
             "selection": self.selection,
@@ -220,6 +259,8 @@ class TaskOnNodes:
     """What a work item works from: one task on up to fifty nodes, under one marker. Outputs show no ``secrets``.
 
     ``before``: the state of the task on these nodes where an earlier item began it, as stored by ``TaskState``.
+    ``own``: values of ``{NAME}`` that differ by node. ``first``: nodes that get their facts before it.
+    ``noop``: it only shows what it would do.
     """
 
     task: TaskId
@@ -228,17 +269,50 @@ class TaskOnNodes:
     hosts: tuple[Host, ...]
     secrets: tuple[str, ...] = ()
     before: Json | None = None
+    own: Mapping[NodeName, Mapping[str, str]] = field(default_factory=dict)
+    first: tuple[NodeName, ...] = ()
+    noop: bool = False
+
+    @property
+    def action(self) -> str:
+        """The id of the action."""
+        return self.marker.partition(".")[0]
+
+    @property
+    def key(self) -> tuple[str, NodeName]:
+        """What distinguishes it from others with the same marker: they have other nodes."""
+        return self.marker, self.hosts[0].name
 
     @property
     def remote(self) -> RemoteTask:
-        """The task as nodes get it."""
-        return remote_task(self.document, secrets=self.secrets)
+        """The task as nodes get it; of one that differs by node, as one of them does."""
+        return self._remote(filled(self.document, next(iter(self.own.values()), {})))
+
+    def _remote(self, document: Json) -> RemoteTask:
+        return (rehearsal if self.noop else remote_task)(document, secrets=self.secrets)
+
+    def remote_with(self, facts: Mapping[NodeName, NodeFiles]) -> RemoteTask:
+        """Return the task as nodes get it, each with its own values and facts."""
+        shared, alone = self.remote, {*self.own, *facts}
+        return replace(
+            shared,
+            own={
+                node: replace(
+                    self._remote(filled(self.document, self.own[node])) if node in self.own else shared,
+                    facts=facts.get(node),
+                )
+                for node in alone
+            },
+        )
 
     def to_json(self) -> Json:
         """Return the stored form."""
         hosts = [[host.name, host.address, host.port] for host in self.hosts]
         secrets = {"secrets": list(self.secrets)} if self.secrets else {}
         before = {"before": self.before} if self.before else {}
+        own = {"own": {node: dict(values) for node, values in self.own.items()}} if self.own else {}
+        first = {"first": list(self.first)} if self.first else {}
+        noop = {"noop": True} if self.noop else {}
         return {
             "task": self.task,
             "document": self.document,
@@ -246,6 +320,9 @@ class TaskOnNodes:
             "hosts": hosts,
             **secrets,
             **before,
+            **own,
+            **first,
+            **noop,
         }
 
     @classmethod
@@ -254,7 +331,10 @@ class TaskOnNodes:
         hosts = tuple(Host(NodeName(name), *where) for name, *where in stored["hosts"])
         secrets = tuple(stored.get("secrets", ()))
         before = stored.get("before")
-        return cls(TaskId(stored["task"]), stored["document"], stored["marker"], hosts, secrets, before)
+        own = {NodeName(node): values for node, values in stored.get("own", {}).items()}
+        first = tuple(map(NodeName, stored.get("first", ())))
+        task, noop = TaskId(stored["task"]), stored.get("noop", False)
+        return cls(task, stored["document"], stored["marker"], hosts, secrets, before, own, first, noop)
 
 
 @dataclass(frozen=True, slots=True)

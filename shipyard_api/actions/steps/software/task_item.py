@@ -1,6 +1,6 @@
 """The work item of the software stage: one task on up to fifty nodes, started and watched (product, section 7)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
@@ -10,6 +10,8 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
 from shipyard_api.domain.facts.steps import Waiting
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.commands import NodeFiles
+from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState, RemoteTasks
@@ -73,12 +75,14 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
 
     ``splits``: it ends as soon as its nodes go different ways, so that none waits for another: some have ended and
     others have not, or some are silent and others answer. The step then goes on with each part as an item of its own.
+    ``facts``: the files of nodes before their first task of an action.
     """
 
     version: ClassVar[int] = 1
 
     tasks: RemoteTasks | None
     splits: bool = False
+    facts: Callable[[str, Sequence[NodeName]], Mapping[NodeName, NodeFiles]] | None = None
 
     def begin(self, task: Json) -> TaskState:
         """Start with nothing begun, or go on with what an earlier item began."""
@@ -116,7 +120,8 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
     def perform(self, effect: StartTask, marker: Marker) -> Results:
         """Start it, under the marker of the piece of work: the engine's own would change with every attempt."""
         work, tasks = effect.work, self._tasks("start")
-        task = work.remote
+        first = [host.name for host in effect.waiting if host.name in work.first]
+        task = work.remote_with(self.facts(work.action, first) if self.facts and first else {})
         results = dict(tasks.start(Marker(work.marker), task, effect.waiting))
         if effect.running:
             results |= tasks.look(Marker(work.marker), task, effect.running)
@@ -190,7 +195,8 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
         if (not waiting and not running) or self._divides(state):
             return Folded(state, facts)
         pause = now + timedelta(seconds=_pause(began, now))
-        return Folded(state, facts, wait_until=pause, watch_at=pause if running else None)
+        awaited = _awaited(state, report, limit) if silent else None
+        return Folded(state, facts, wait_until=pause, watch_at=pause if running else None, awaited=awaited)
 
     def _tasks(self, what: str) -> RemoteTasks:
         if self.tasks is None:
@@ -207,6 +213,16 @@ def _listed(reasons: Mapping[NodeName, str]) -> str:
     shown = [f"{node}: {why}" for node, why in sorted(reasons.items())]
     more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
     return f"{'; '.join(shown[:_SHOWN])}{more}"
+
+
+def _awaited(state: TaskState, report: Results, limit: float) -> Awaited:
+    """Return what the item waits for while nodes are silent, with what they last answered."""
+    nodes = sorted(state.silent)
+    more = f" and {len(nodes) - _SHOWN} more" if len(nodes) > _SHOWN else ""
+    what = f"{state.work.task} on {len(nodes)} node(s): {', '.join(nodes[:_SHOWN])}{more}"
+    answers = {node: report[node].detail for node in nodes if node in report and report[node].detail}
+    deadline = min(state.silent.values()) + timedelta(seconds=limit)
+    return Awaited("SSH", what, _listed(answers), deadline=deadline)
 
 
 def _silence(work: TaskOnNodes, reasons: Mapping[NodeName, str], deadline: datetime) -> Waiting:

@@ -72,16 +72,24 @@ def test_holds_are_listed_by_node(api, run):
     assert result.stdout.splitlines()[1].rstrip().endswith("2026-11-21 01:23:55    released    new disk")
 
 
-def test_held_nodes_are_marked(api, run):
+def test_held_and_cordoned_nodes_are_marked(api, run):
+    cordon = {"action_id": ID, "action": "node_operation", "since": "2026-11-21T01:23:55Z", "commands": ["mend it"]}
     node = {"name": "n1", "status": "success", "action_id": ACTION, "holds": [HOLD, OPEN], "history": []}
+    node["cordon"] = cordon
     api.replies |= {"GET /nodes": Reply(200, {"nodes": [node], "next": None}), "GET /nodes/n1": Reply(200, node)}
 
-    assert "deployed, held" in run("get", "nodes").stdout
+    listed = run("get", "nodes").stdout
+    assert "deployed, held, cordoned" in listed
+    assert "to bring it back: mend it" in listed
     described = run("describe", "node", "n1").stdout.splitlines()
     assert [line.partition("Held:")[2].strip() for line in described if line.startswith("Held:")] == [
         f"hold/{ID} (hardware) by ann until 2026-11-22 01:23:55: new disk",
         f"hold/{ID} (hardware) by ann: new disk",
     ]
+    assert [line.split(maxsplit=1)[1].rstrip() for line in described if line.startswith("Cordoned:")] == [
+        f"by node_operation action/{ID}, since 2026-11-21 01:23:55"
+    ]
+    assert [line.split(":")[1].strip() for line in described if line.startswith("To Bring Back:")] == ["mend it"]
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,14 @@ ASKED = [
         id="assign roles",
     ),
     pytest.param(
+        "role assign n[1-2],x db",
+        "POST /clusters/1/assignment",
+        [{"id": name, "roles": ["db"]} for name in ("n1", "n2", "x")],
+        Reply(200, {}),
+        "n[1-2],x have the roles: db",
+        id="assign a role to a set of nodes",
+    ),
+    pytest.param(
         "role unassign node/n1",
         "POST /clusters/1/unassignment",
         [{"id": "n1"}],

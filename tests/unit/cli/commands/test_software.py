@@ -88,6 +88,7 @@ RUNS = {
     "n2 --end pre_deployment": {"nodes": ["n2"], "end": "pre_deployment"},
     "n2 --start netconfig --end galera": {"nodes": ["n2"], "start": "netconfig", "end": "galera"},
     "n[2-3]": {"nodes": ["n[2-3]"]},
+    "n2 --noop": {"nodes": ["n2"], "noop": True},
 }
 
 
@@ -101,12 +102,46 @@ def test_node_run_starts_these_tasks_on_these_nodes(api, run, words, parameters)
     assert json.loads(api.requests[-1].body) == {"name": "update_software", "parameters": parameters}
 
 
+def test_values_of_a_run_come_from_a_file(api, run, tmp_path):
+    api.replies |= {"POST /actions": Reply(201, samples.action("Pending")), "POST /plans": Reply(200, PLAN)}
+    file = tmp_path / "values.yaml"
+    file.write_text("all: {ntp: 10.0.0.9}\nsecret: [ntp]\n")
+
+    for words in (["node", "run", "n1"], ["software", "plan", "--nodes", "n1"]):
+        assert run(*words, "--values", str(file)).exit_code == 0
+        sent = json.loads(api.requests[-1].body)["parameters"]
+        assert sent == {"nodes": ["n1"], "values": {"all": {"ntp": "10.0.0.9"}, "secret": ["ntp"]}}
+    file.write_text("{")
+    assert "is not YAML that can be sent" in run("node", "run", "n1", "--values", str(file)).stderr
+    assert "cannot be read" in run("node", "run", "n1", "--values", str(tmp_path / "none")).stderr
+
+
+def test_a_retry_is_planned_and_run_for_a_run_alone(api, run):
+    api.replies |= {
+        "POST /plans": Reply(200, PLAN),
+        f"POST /actions/{ID}/control/retry": Reply(201, samples.action("Pending")),
+        f"GET /actions/{ID}": [Reply(200, {"name": name}) for name in ("update_software", "deploy_site")],
+    }
+
+    assert run("software", "plan", "--retry", ID).stdout == TREE
+    assert json.loads(api.requests[-1].body) == {"retry": ID}
+    assert run("node", "run", "--retry", ID).exit_code == 0
+    of_a_deployment = run("node", "run", "--retry", ID)
+    assert (of_a_deployment.exit_code, "is a deploy_site" in of_a_deployment.stderr) == (2, True)
+    assert [one.path for one in api.requests if "retry" in one.path] == [f"/api/v1.0/actions/{ID}/control/retry"]
+
+
 NOTHING_NAMED = {
     "no node": (["node", "run", ""], "NODES '' names no node."),
     "commas": (["node", "run", " ,, "], "NODES ' ,, ' names no node."),
     "no task": (["node", "run", "n1", "--tasks", ""], "--tasks '' names no task."),
     "no start": (["software", "plan", "--start="], "--start '' names no task."),
     "no node to plan": (["software", "plan", "--nodes="], "NODES '' names no node."),
+    "no node and no run": (["node", "run"], "Give NODES, or --retry with the id of a run."),
+    "a rehearsal of a retry": (["node", "run", "--retry", ID, "--noop"], "--noop cannot be used with --retry"),
+    "a retry of some nodes": (["node", "run", "n1", "--retry", ID], "With --retry there are no nodes, tasks"),
+    "a command and tasks": (["node", "run", "n1", "--tasks=a", "--", "true"], "Give a COMMAND, or options that"),
+    "forks of tasks": (["node", "run", "n1", "--forks", "2"], "--forks and -b need a COMMAND."),
     "tasks and others": (["node", "run", "n1", "--tasks=a", "--skip=b"], "Give --tasks or --skip"),
 }
 
@@ -197,3 +232,77 @@ def test_the_plan_of_an_action_has_its_software_stage():
         ["100", "control", "net,", "ntp", "n1"],
     ]
     assert stage[1:] == ["Skipped tasks:\n  swift: its condition is false", "- Warning: No node has mysql."]
+
+
+def ended(node, status, tail, exit_status=0, detail=""):
+    return {
+        "node": node,
+        "task": "command",
+        "status": status,
+        "exit_status": exit_status,
+        "tail": tail,
+        "detail": detail,
+    }
+
+
+@pytest.fixture
+def command(api):
+    """A server on which a command ends on n1 and n2 at once, and then on n3, which does not answer."""
+    running = {"id": ID, "action_lifecycle": "Processing"}
+    first = [ended("n1", "success", "same\n"), ended("n2", "success", "same\n"), {**ended("n3", "running", "")}]
+    last = [*first[:2], ended("n3", "failed", "", None, "the node has not answered for 600 s")]
+    nodes = [{"name": name, "status": status} for name, status in (("n1", "success"), ("n2", "success"), ("n9", None))]
+    api.replies["GET /nodes"] = Reply(200, {"nodes": nodes, "next": None})
+    api.replies["POST /actions"] = Reply(201, {"id": ID})
+    api.replies[f"GET /actions/{ID}"] = [Reply(200, running), Reply(200, {**running, "action_lifecycle": "Failed"})]
+    api.replies[f"GET /actions/{ID}/tasks"] = [
+        Reply(200, {"tasks": some, "totals": [], "next": None}) for some in (first, last)
+    ]
+    return api
+
+
+@pytest.mark.parametrize(
+    ("words", "output"),
+    [
+        ((), "n1: same\nn2: same\n"),
+        (
+            ("-b", "--forks", "2"),
+            "---------------\nn[1-2] (2)\n---------------\nsame\n---------------\nn3\n---------------\n\n",
+        ),
+    ],
+)
+def test_a_command_prints_what_each_node_wrote_and_ends_with_the_worst_code(command, run, words, output):
+    result = run("node", "run", "n*,n3", *words, "--", "echo", "same")
+
+    assert (result.exit_code, result.stdout) == (255, output)
+    assert result.stderr == "n3: the node has not answered for 600 s\n"
+    [sent] = [json.loads(one.body) for one in command.requests if one.method == "POST"]
+    forks = {"forks": 2} if words else {}
+    assert sent == {
+        "name": "update_software",
+        "parameters": {"nodes": ["n1", "n2", "n3"], "command": "echo same", **forks},
+    }
+
+
+def test_a_long_output_is_read_from_its_node_and_what_is_lost_is_said(command, run):
+    long = "x" * 200
+    one = ended("n1", "failed", "y" * 4096, 3, "exit status 3")
+    page = {"tasks": [one, ended("n2", "success", long)], "totals": [], "next": None}
+    command.replies[f"GET /actions/{ID}/tasks"] = Reply(200, page)
+    output = f"GET /actions/{ID}/tasks/command/nodes/n1/output"
+    parts = [{"text": "a\nb", "next_offset": 3, "kept": 5}, {"text": "c\n", "next_offset": 5, "kept": 5}]
+    command.replies[output] = [Reply(200, part) for part in parts]
+    command.replies[output.replace("n1", "n2")] = Reply(503, {"message": "silent"})
+
+    result = run("node", "run", "n1,n2", "--", "x")
+
+    assert (result.exit_code, result.stdout) == (3, f"n1: a\nn1: bc\nn2: {long}\n")
+    assert "n1: exit status 3\n" in result.stderr
+    assert "n2: only the end of its output: " in result.stderr
+
+
+def test_a_pattern_that_matches_no_deployed_node_starts_nothing(command, run):
+    result = run("node", "run", "n9*", "--", "true")
+
+    assert (result.exit_code, "NODES 'n9*' matches no deployed node." in result.output) == (2, True)
+    assert [one.method for one in command.requests] == ["GET"]

@@ -24,6 +24,7 @@ TAKEN = {
     f"control stop action action/{ID}": f"POST /actions/{ID}/control/stop",
     f"watch action/{ID}": f"GET /actions/{ID}",
     f"report action/{ID}": f"GET /actions/{ID}/report",
+    f"ack action/{ID} --reason=seen": f"POST /actions/{ID}/control/acknowledge",
     f"plan --retry action/{ID}": "POST /plans",
 }
 

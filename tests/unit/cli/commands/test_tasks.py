@@ -33,6 +33,17 @@ def test_tasks_are_downloaded_and_uploaded_again(api, run, tmp_path, owner):
     assert yaml.safe_load(file.read_text()) == json.loads(api.requests[1].body) == TASKS
 
 
+def test_warnings_about_uploaded_tasks_are_shown_beside_the_answer(api, run, tmp_path):
+    warnings = {"X-Shipyard-Warnings": json.dumps(["a: \x1b[0m", "b"])}
+    api.replies["PUT /api/v1/releases/1/deployment_tasks"] = Reply(200, TASKS, headers=warnings)
+    (tmp_path / "tasks.yaml").write_text(yaml.safe_dump(TASKS))
+
+    result = run("release", "tasks", "sync", "--dir", str(tmp_path))
+
+    assert result.stdout == "Stored for release 1 from 1 file: 2 tasks\n"
+    assert result.stderr == "Warning: a: \ufffd[0m\nWarning: b\n"
+
+
 def test_a_tree_of_task_files_is_joined(api, run, tmp_path):
     api.replies["PUT /api/v1/releases/1/deployment_tasks"] = kept
     for path, tasks in (("b/tasks.yaml", TASKS[1:]), ("a/my_tasks.yaml", TASKS[:1]), ("a/tasks.yaml", None)):

@@ -13,6 +13,7 @@ from shipyard_api.domain.task_graph.commands import (
     RemoteTask,
     check_command,
     filled,
+    rehearsal,
     remote_task,
     secrets_in,
 )
@@ -210,3 +211,39 @@ def test_no_value_leaves_its_quotes() -> None:
 def test_a_key_whose_value_has_braces_is_filled_once() -> None:
     found = remote_task(filled(task("shell", cmd="{A} {B} {"), {"A": "{B}", "B": "b"}))
     assert found.command == "{B} b {"
+
+
+@pytest.mark.parametrize(
+    ("entry", "shows"),
+    [
+        pytest.param(
+            task("shell", cmd="rm -rf '/x'; echo $HOME 100%"),
+            "would run in /:\nrm -rf '/x'; echo $HOME 100%\n",
+            id="shell",
+        ),
+        pytest.param(task("shell", cmd="a\nb", cwd="/srv"), "would run in /srv:\na\nb\n", id="shell-directory"),
+        pytest.param(
+            task("upload_file", path="/etc/it's", data="abc"), "would write /etc/it's: 3 bytes, mode 644\n", id="upload"
+        ),
+        pytest.param(
+            task("copy_files", files=[{"src": "a", "dst": "/etc/a", "permissions": "0600"}]),
+            "would write /etc/a from a, mode 600\n",
+            id="copy",
+        ),
+        pytest.param(task("reboot"), "would restart the node\n", id="reboot"),
+    ],
+)
+def test_a_rehearsal_shows_what_a_task_would_do_and_does_nothing(entry: dict[str, Any], shows: str) -> None:
+    made = rehearsal(entry, secrets=("s",))
+
+    assert (made.files, made.copies, made.reboots, made.retries, made.secrets) == ((), (), False, 0, ("s",))
+    assert made.command is not None
+    done = subprocess.run(["sh", "-c", made.command], capture_output=True, text=True, check=True)
+    assert done.stdout == shows
+
+
+def test_a_rehearsal_of_puppet_and_rsync_compares_with_the_node() -> None:
+    puppet, rsync = rehearsal(task("puppet", **PUPPET)), rehearsal(task("rsync", src="/a", dst="/b c"))
+
+    assert puppet.command == "puppet apply --noop --detailed-exitcodes --modulepath=/etc/modules -- /etc/m.pp"
+    assert rsync.command == f"{RSYNC_MISSING}rsync -n -i -c -r --delete -l -- /a '/b c'"

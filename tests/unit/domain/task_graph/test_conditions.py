@@ -2,7 +2,7 @@
 
 import pytest
 
-from shipyard_api.domain.task_graph.conditions import ConditionError, Facts, is_true, parse_condition
+from shipyard_api.domain.task_graph.conditions import ConditionError, Facts, UnknownPath, is_true, parse_condition
 
 FACTS = Facts(
     models={
@@ -24,7 +24,7 @@ HOLD = [
     "settings:murano-cfapi.enabled == false",
     "cluster:net_provider == 'neutron'",
     'cluster:net_provider != "nova"',
-    "settings:missing.path == null",
+    "settings:storage.size == 0 or settings:missing.path",
     "settings:storage.size == false",  # comparison is Python's
     "1 == '1' or true",
     "null == false or true",
@@ -54,14 +54,20 @@ FAIL = [
     "1 == '1'",
     "null == false",
     "not 'x' in settings:storage.names",  # reads (not 'x') in the list
-    "'x' in settings:missing",
     "false and true or false",
     "settings:storage.size and 1",
     "api.role_in_deployment('zabbix-server')",
     "api.nodes_count() < 9",
     "api.cluster_status == 'operational'",
-    "settings:text.deeper.still",
 ]
+
+
+@pytest.mark.parametrize(
+    "text", ["settings:missing.path == null", "'x' in settings:missing", "not settings:text.deeper.still"]
+)
+def test_a_value_that_is_not_there_is_no_null(text: str) -> None:
+    with pytest.raises(UnknownPath, match=r"there is no settings:[a-z.]+"):
+        is_true(parse_condition(text), FACTS)
 
 
 @pytest.mark.parametrize("text", HOLD)

@@ -21,6 +21,12 @@ from shipyard_api.domain.task_graph.fault_tolerance import ToleranceError, nodes
         ("-1", 10, 9),
         (-20, 10, 0),
         ("20%", 0, 0),
+        ("-30%", 10, 7),
+        ("-30%", 7, 4),
+        ("-0%", 10, 0),
+        ("-100%", 10, 0),
+        (" 5 ", 10, 5),
+        (" 20 %\t", 10, 2),
     ],
 )
 def test_numbers_percentages_and_nodes_that_must_succeed(
@@ -30,7 +36,7 @@ def test_numbers_percentages_and_nodes_that_must_succeed(
 
 
 @pytest.mark.parametrize(
-    "tolerance", ["", "x", "%", "-", "-5%", "101%", "1.5", " 3", "3 %", "--1", "٣", "9" * 10, True]
+    "tolerance", ["", " ", "x", "%", "-", "- 5", "-101%", "101%", "1.5", "3 %%", "--1", "٣", "9" * 10, True]
 )
 def test_anything_else_is_refused(tolerance: int | str) -> None:
     with pytest.raises(ToleranceError):

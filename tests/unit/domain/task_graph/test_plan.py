@@ -12,7 +12,18 @@ from shipyard_api.domain.task_graph.plan import SkipReason
 from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries, choose_primaries
 from shipyard_api.domain.task_graph.selection import Selection
 from shipyard_api.domain.task_graph.tasks import Domain
-from tests.task_graphs import ALTERNATIVE, MAINTENANCE, PUPPET, SEED_GRAPH, graph, group, real_graph, stage, task
+from tests.task_graphs import (
+    ALTERNATIVE,
+    MAINTENANCE,
+    PUPPET,
+    SEED_GRAPH,
+    evaluated,
+    graph,
+    group,
+    real_graph,
+    stage,
+    task,
+)
 from tests.task_plans import SEED_NODES, attempt, node, nodes_of, planned, waves_of
 
 # --- The examples of seed 001 ---------------------------------------------------------------------------------------
@@ -138,8 +149,9 @@ def test_tags_decide_which_tasks_a_node_gets(tags: list[str], tasks: set[str]) -
 
 def test_a_group_with_tags_adds_its_tasks_to_the_nodes_with_these_tags() -> None:
     entries = [
-        group("db", tags=["mysql"], tasks=["backup", "own"]),
+        group("db", tags=["mysql"], tasks=["backup", "own", "role"]),
         group("controller"),
+        task("role", role=["controller"], requires=["backup"]),
         task("backup", groups=["controller"]),
         task("own", tags=["other"]),
     ]
@@ -148,8 +160,8 @@ def test_a_group_with_tags_adds_its_tasks_to_the_nodes_with_these_tags() -> None
     made = planned(entries, nodes)
 
     assert {name: set(made.order_on(NodeName(name))) for name in "abc"} == {
-        "a": {"backup"},
-        "b": {"backup", "own"},
+        "a": {"backup", "role"},
+        "b": {"backup", "own", "role"},
         "c": {"own"},
     }
 
@@ -452,15 +464,27 @@ def test_what_does_not_run_still_orders_the_others() -> None:
     entries = [
         task("a", role="*"),
         task("b", role="*", requires=["a"], condition="settings:b == true"),
+        task("f", role="*", required_for=["a"], condition="settings:misspelt == true or settings:b == true"),
+        task("g", role="*", condition={"yaql_exp": "$"}),
+        task("h", role="*", **{"cross-depends": {"yaql_exp": "$"}}),
         {"id": "c", "type": "skipped", "role": "*", "requires": ["b"]},
         task("d", role="*", requires=["c"]),
         task("e", role=["nobody"], requires=["d"]),
     ]
     nodes = [A, B]
 
-    made = planned(entries, nodes)
+    made, findings = attempt(entries, nodes, facts=Facts({"settings": {"b": False}}))
+    assert made is not None
     assert made.order_on(NodeName("a")) == ("a", "d")
-    assert made.skipped == {"b": SkipReason.CONDITION, "c": SkipReason.TYPE, "e": SkipReason.NO_NODE}
+    assert made.skipped == {
+        "b": SkipReason.CONDITION,
+        "c": SkipReason.TYPE,
+        "e": SkipReason.NO_NODE,
+        "f": SkipReason.SETTING,
+        **dict.fromkeys("gh", SkipReason.COMPUTED),
+    }
+    (finding,) = findings
+    assert (finding.name, "settings:misspelt (task f)" in finding.message) == ("UnknownSetting", True)
     assert [batch.wave for batch in made.batches] == [0, 1]
 
     settings = Facts({"settings": {"b": True}})
@@ -536,7 +560,7 @@ def site(number: int) -> tuple[list[ClusterNode], Primaries]:
 
 @pytest.mark.parametrize("name", ["6.1", "7.0", "8.0", "9.0", "9.2"])
 def test_a_real_graph_is_planned_with_every_task_once_on_a_node_and_after_its_requirements(name: str) -> None:
-    entries = real_graph(name)
+    entries = evaluated(real_graph(name))
     nodes, primaries = site(40)
     requires: dict[str, set[str]] = {entry["id"]: set(entry.get("requires", [])) for entry in entries}
     for entry in entries:

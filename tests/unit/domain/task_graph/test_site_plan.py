@@ -26,6 +26,7 @@ RUNS: dict[str, tuple[dict[str, Any], tuple[str, ...] | None, str, str]] = {
     "not the skipped ones": ({"skip": ["two"]}, None, "n1 n2", "one"),
     "tests only": ({"tests": True}, None, "n1 n2", "probe"),
     "none that it deployed": ({}, (), "", ""),
+    "a command, and none of the site's tasks": ({"nodes": ["n3", "n1"], "command": "true"}, None, "n1 n3", "command"),
 }
 REFUSED: dict[str, tuple[dict[str, Any], tuple[dict[str, Any], ...], str]] = {
     "an unknown node": ({"nodes": ["n1", "n9"]}, GRAPH, "The design has no node n9."),
@@ -64,3 +65,14 @@ def test_what_cannot_run_is_no_plan_and_says_why(
 
     assert made.plan is None
     assert said in " ".join(finding.message for finding in made.findings)
+
+
+def test_a_command_runs_on_any_node_at_once_or_on_as_many_as_it_says() -> None:
+    nodes = (ClusterNode(NodeName("bare")), *NODES)
+    for forks, amount in (({}, None), ({"forks": 2}, 2)):
+        written = {"nodes": ["bare", "n1", "n2"], "command": "uptime", **forks}
+        made = plan_site(SiteRun((), nodes, Primaries(), "new", {}, written))
+        assert made.plan is not None, made.findings
+        assert (made.nodes, made.plan.skipped) == ({"bare", "n1", "n2"}, {})
+        assert [window.most for window in made.plan.flow.windows] == ([] if amount is None else [amount])
+        assert made.documents["command"]["parameters"] == {"cmd": "uptime", "timeout": 3600, "retries": 0}

@@ -69,6 +69,8 @@ def test_a_strategy_stands_in_the_parameters_or_beside_them() -> None:
     assert parse().strategy == Strategy()
 
 
-def test_a_computed_condition_counts_as_true() -> None:
-    assert parse(condition={"yaql_exp": "$.x"}).condition is True
+def test_a_computed_condition_or_relation_is_known_as_such() -> None:
+    assert parse(condition={"yaql_exp": "$.x"}).computed
+    assert parse(cross_depends={"yaql_exp": "$.x"}).computed
+    assert not parse(condition="true").computed
     assert parse(condition=False).condition is False

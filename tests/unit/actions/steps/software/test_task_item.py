@@ -11,6 +11,7 @@ from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.facts.steps import Waiting
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.tasks import TaskId
+from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState
 from shipyard_api.workflow.step import Act, Done, Failed, Look, Trouble
 from tests.unit.actions.steps.instants import at
@@ -95,6 +96,9 @@ def test_which_nodes_do_not_answer_is_said_at_the_first_look_and_once() -> None:
 
     assert first.facts == (Waiting("SSH", "t on 1 node(s): a: Connection refused", until),)
     assert again.facts == ()
+    waits = Awaited("SSH", "t on 1 node(s): a", "a: Connection refused", deadline=at(5 + SILENCE_SECONDS))
+    assert (first.awaited, again.awaited) == (waits, waits)
+    assert ITEM.fold(again.state, LOOK, results(a="running", b="running"), at(15)).awaited is None
     assert [fact.what for fact in back.facts if isinstance(fact, Waiting)] == ["t on 1 node(s): b: it does not answer"]
     assert SPLITTING.fold(part, LOOK, {A: away[A]}, at(10)).facts == ()
 
