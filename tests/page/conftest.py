@@ -18,9 +18,11 @@ from typing import Any
 
 import pytest
 import requests
+import yaml
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 import shipyard_simulators
+from shipyard_api.node_sets import expand
 from tests.acceptance.programs import marked, up
 from tests.conftest import ROOT
 
@@ -45,9 +47,9 @@ class Stack:
     token: str
     action: str
 
-    def ask(self, method: str, path: str, **options: Any) -> Any:
+    def ask(self, method: str, path: str, *, base: str = "api/v1.0", **options: Any) -> Any:
         answer = requests.request(
-            method, f"{self.url}/api/v1.0/{path}", headers=self._headers(options), timeout=60, **options
+            method, f"{self.url}/{base}/{path}", headers=self._headers(options), timeout=60, **options
         )
         assert answer.ok, answer.text
         return answer.json() if answer.content else None
@@ -71,6 +73,7 @@ def playing(scenario: str) -> Iterator[Stack]:
             design = (SIMULATORS / "sites" / "five-groups.yaml").read_bytes()
             stack.ask("POST", "configdocs/design", data=design, params={"buffermode": "replace"})
             stack.ask("POST", "commitconfigdocs")
+            load_software(stack)
             yield replace(stack, action=stack.ask("POST", "actions", json={"name": "deploy_site"})["id"])
         finally:
             child.send_signal(signal.SIGTERM)
@@ -78,6 +81,18 @@ def playing(scenario: str) -> Iterator[Stack]:
                 child.wait(30)
             except subprocess.TimeoutExpired:
                 child.kill()
+
+
+def load_software(stack: Stack) -> None:
+    """Load the tasks and the roles of the site, which run at the end of deploy_site."""
+    tasks, roles = (
+        yaml.safe_load((SIMULATORS / "sites" / f"five-groups-{part}.yaml").read_text()) for part in ("tasks", "roles")
+    )
+    stack.ask("PUT", "releases/1/deployment_tasks", base="api/v1", json=tasks)
+    for role in roles:
+        stack.ask("POST", "releases/1/roles", base="api/v1", json={"name": role, "meta": {"tags": []}})
+    assigned = [{"id": node, "roles": [role]} for role, nodes in roles.items() for node in expand([nodes])]
+    stack.ask("POST", "clusters/1/assignment", base="api/v1", json=assigned)
 
 
 @pytest.fixture(scope="session")

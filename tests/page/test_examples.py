@@ -41,6 +41,12 @@ def test_a_critical_group_fails_and_its_dependents_are_folded_below_it(browser: 
         expect(folded.locator(".chip")).to_have_count(len(dependents))
         for name in dependents:
             expect(folded.locator(".chip", has_text=name)).to_be_visible()
+        entry = page.locator(".actions li").first
+        expect(entry).to_contain_text("not acknowledged")
+        page.get_by_label("Why the failure is accepted").fill("the clock is replaced")
+        page.get_by_role("button", name="Acknowledge").click()
+        page.get_by_text("has seen what failed: the clock is replaced").wait_for()
+        expect(entry).not_to_contain_text("not acknowledged")
         page.get_by_role("button", name="Retry").click()
         dialog = page.get_by_role("dialog")
         dialog.get_by_text("13 nodes").wait_for()

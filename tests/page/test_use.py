@@ -61,7 +61,22 @@ def test_every_view_opens_without_a_fault(stack: Stack, open_page: Any, view: st
     page.locator("main .panel h2").first.wait_for()
     page.locator("[aria-busy=true]").wait_for(state="detached")
     assert page.locator(".fault").all_inner_texts() == []
+    if view == "steps":
+        expect(page.locator("main")).to_contain_text("failed: compute-nodes-2")
+        expect(page.locator("main")).not_to_contain_text("Stage.")
     page.screenshot(path=BUILD / f"{view}.png")
+
+
+def test_tasks_on_nodes_are_a_matrix_for_the_mouse_and_for_the_keyboard(stack: Stack, open_page: Any) -> None:
+    page = open_page(f"?action={stack.action}&view=software")
+    cells = page.get_by_role("application", name="12 nodes by 2 tasks")
+    cells.focus()
+    now = page.locator(".matrix-now")
+    expect(now).to_have_text("cmp01-1, clock: succeeded")
+    page.keyboard.press("ArrowRight")
+    expect(now).to_have_text("cmp01-1, agent: succeeded")
+    page.keyboard.press("Enter")
+    page.get_by_role("complementary").get_by_role("heading", name="cmp01-1").wait_for()
 
 
 def test_the_plan_is_drawn_below_what_happened(stack: Stack, open_page: Any) -> None:

@@ -36,6 +36,11 @@ function result({ dag_status: status, steps = [] }) {
   return `step ${steps.filter((one) => ["success", "failed", "skipped"].includes(one.state)).length + 1} of ${steps.length}`;
 }
 
+/** Whether an action failed and no operator has acknowledged it. */
+function isUnseen({ dag_status: status, notes = [] }) {
+  return status === "failed" && !notes.some((one) => one.sub_type === "Acknowledged");
+}
+
 function Entry({ action, now, isCurrent }) {
   const state = ACTION[action.dag_status] || ACTION.queued;
   const began = at(action.datetime);
@@ -43,6 +48,7 @@ function Entry({ action, now, isCurrent }) {
   return html`<li><a href=${link(to)} onClick=${follow(to)} aria-current=${isCurrent ? "page" : undefined}>
     <span class="glyph tone-${state.tone}" aria-hidden="true">${state.glyph}</span>
     <span class="what"><b>${action.name}</b><small><span class="tone-${state.tone}">${state.word}</span> · ${action.user}</small>
+      ${isUnseen(action) && html`<small>not acknowledged</small>`}
       ${result(action) && html`<small class="result" title=${result(action)}>${result(action)}</small>`}</span>
     <time title=${localTime(action.datetime, true)}>${rough((now - began) / 1000)} ago</time>
   </a></li>`;

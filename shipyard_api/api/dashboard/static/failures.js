@@ -1,10 +1,13 @@
 // Why it failed: each group that failed by itself, its nodes with the provisioner's words, its dependents folded below.
-import { html } from "./preact.js";
-import { get, segment, V1 } from "./api.js";
+import { html, useState } from "./preact.js";
+import { get, post, segment, V1 } from "./api.js";
 import { follow, link } from "./address.js";
+import { Fault } from "./dialog.js";
+import { refresh } from "./live.js";
 import { useRead } from "./loading.js";
 import { Log } from "./steps_view.js";
-import { REASONS, count, plain } from "./words.js";
+import { may } from "./session.js";
+import { REASONS, count, localTime, plain } from "./words.js";
 
 const SHOWN = 8;
 
@@ -42,8 +45,31 @@ export function Failures({ overview, failures }) {
       <h3>${count(elsewhere.length, "failed node")} that the criteria tolerate</h3>
       <${NodeList} nodes=${elsewhere} withGroup /></div>`}
     <${WayBack} ways=${overview.way_back} />
-    <${StepLogs} overview=${overview} />
+    <${Ended} overview=${overview} />
   </section>`;
+}
+
+/** What an action that has ended says of its failures: the acknowledgement, and the logs of the failed steps. */
+function Ended({ overview }) {
+  const { id, verdict } = overview.action;
+  const found = useRead(() => (verdict ? get(`${V1}/actions/${segment(id)}`) : null), [overview]);
+  if (!verdict || found.value?.id !== id) return null;
+  return html`<${Acknowledgement} key=${id} action=${found.value} /><${StepLogs} action=${found.value} />`;
+}
+
+/** Who acknowledged the failures, when and why, or a button that does. */
+function Acknowledgement({ action }) {
+  const [reason, write] = useState("");
+  const [error, fail] = useState(null);
+  const note = action.notes.find((one) => one.sub_type === "Acknowledged");
+  if (note) return html`<p class="failure">✓ Acknowledged ${localTime(note.note_timestamp, true)}: ${note.note_val}</p>`;
+  if (!may("invoke_action_control")) return null;
+  const query = reason ? `?reason=${encodeURIComponent(reason)}` : "";
+  const acknowledge = () =>
+    post(`${V1}/actions/${segment(action.id)}/control/acknowledge${query}`).then(refresh, fail);
+  return html`<div class="row failure"><input aria-label="Why the failure is accepted" placeholder="Why (optional)"
+      maxlength="1000" value=${reason} onInput=${(event) => write(event.target.value)} />
+    <button onClick=${acknowledge}>Acknowledge</button></div><${Fault} error=${error} />`;
 }
 
 /** The next commands for what failed. */
@@ -53,12 +79,10 @@ function WayBack({ ways }) {
     <ul class="nodes">${ways.map((one) => html`<li key=${one.command}><code>${one.command}</code> <span class="muted">${one.when}</span></li>`)}</ul></div>`;
 }
 
-/** The logs of the failed steps of an action that has failed. */
-function StepLogs({ overview }) {
-  const { id, dag_status: status } = overview.action;
-  const found = useRead(() => (status === "failed" ? get(`${V1}/actions/${segment(id)}`) : null), [id, status]);
-  const steps = (found.value?.steps || []).filter((one) => one.state === "failed");
-  const own = steps.filter((one) => !steps.some((other) => other.id.startsWith(`${one.id}.`)));
+/** The logs of the failed steps, without those that contain another one of them. */
+function StepLogs({ action: { id, steps } }) {
+  const failed = steps.filter((one) => one.state === "failed");
+  const own = failed.filter((one) => !failed.some((other) => other.id.startsWith(`${one.id}.`)));
   return html`<div class="failure-logs">${own.map((one) => html`<${Log} key=${one.id} action=${id} step=${one.id} name=${`Log of ${one.id}`} />`)}</div>`;
 }
 

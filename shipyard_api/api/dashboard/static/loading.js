@@ -1,4 +1,4 @@
-import { html, useEffect, useState } from "./preact.js";
+import { html, useEffect, useRef, useState } from "./preact.js";
 import { Fault } from "./dialog.js";
 
 /** What a read returned: `{ value, error }`, read again when `again` changes; the last value stays until then. */
@@ -13,6 +13,20 @@ export function useRead(read, again) {
     return () => { isCurrent = false; };
   }, again);
   return found;
+}
+
+/** The newest value, but changed at most once in `pause` milliseconds. */
+export function useCalm(value, pause) {
+  const [calm, set] = useState(value);
+  const since = useRef(0);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      since.current = performance.now();
+      set(value);
+    }, Math.max(0, since.current + pause - performance.now()));
+    return () => clearTimeout(timer);
+  }, [value]);
+  return calm;
 }
 
 export function Loaded({ found, children }) {

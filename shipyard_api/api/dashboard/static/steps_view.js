@@ -1,7 +1,7 @@
 import { html } from "./preact.js";
 import { get, segment, V1 } from "./api.js";
 import { Loaded, useRead } from "./loading.js";
-import { STEP, localTime, plain } from "./words.js";
+import { STEP, localTime, noteText, plain } from "./words.js";
 
 export function StepsView({ overview }) {
   const { id } = overview.action;
@@ -21,7 +21,7 @@ function Step({ step, action }) {
   return html`<li class=${step.id.includes(".") ? "inner" : ""}>
     <span class=${`glyph tone-${state.tone}`} aria-hidden="true">${state.glyph}</span>
     <span><b>${step.id}</b> <span class="muted">${plain(step.state) || "not started"}</span>
-      ${step.notes.map((note) => html`<p class="muted" key=${note.note_id}>${note.note_val}</p>`)}
+      ${step.notes.map((note) => html`<p class="muted" key=${note.note_id}>${noteText(note.note_val)}</p>`)}
       ${step.state && html`<${Log} action=${action} step=${step.id} />`}</span></li>`;
 }
 

@@ -56,6 +56,8 @@ export const REASONS = {
 };
 
 export const plain = (word) => String(word ?? "").replaceAll("_", " ");
+/** A note with its stages as words: `Stage.NOT_STARTED` becomes `not started`. */
+export const noteText = (text) => text.replace(/\bStage\.([A-Z_]+)/g, (_, stage) => plain(stage.toLowerCase()));
 export const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 
 /** A mean: with a digit behind the point only where that says something. */
