@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import NewType
+from typing import Any, NewType
+
+from shipyard_api.domain.nodes import NodeName
 
 ActionId = NewType("ActionId", str)
 """A ULID: 26 letters and digits, in order of time."""
@@ -38,7 +40,13 @@ LISTED = tuple(name for name in ActionName if name is not ActionName.NODE_OPERAT
 """The actions that an operator creates by name, and that lists of actions have."""
 
 EXCLUSIVE = frozenset(LISTED) - {ActionName.TEST_SITE}
-"""Actions of which only one can run at a time (contract: shipyard-actions, chapter 7)."""
+"""Actions of which only one can run at a time (contract: shipyard-actions, chapter 7); but see ``nodes_of_run``."""
+
+
+def nodes_of_run(name: ActionName, inputs: Mapping[str, Any]) -> frozenset[NodeName] | None:
+    """Return the nodes that a run of tasks names: it excludes only actions on them. None: an action excludes others."""
+    nodes = inputs.get("software", {}).get("nodes") if name is ActionName.UPDATE_SOFTWARE else None
+    return None if nodes is None else frozenset(map(NodeName, nodes))
 
 
 DEPLOYING = frozenset({ActionName.DEPLOY_SITE, ActionName.UPDATE_SITE, ActionName.REDEPLOY_SERVER})
@@ -46,6 +54,9 @@ DEPLOYING = frozenset({ActionName.DEPLOY_SITE, ActionName.UPDATE_SITE, ActionNam
 
 TEARING_DOWN = frozenset({ActionName.REDEPLOY_SERVER, ActionName.REMOVE_SERVER})
 """Actions that take servers out of their cluster and may take etcd members out."""
+
+REMOVING = TEARING_DOWN - DEPLOYING
+"""Actions that leave their servers undeployed when they succeed: such a server is no failed one."""
 
 WITH_SOFTWARE = frozenset(
     {ActionName.DEPLOY_SITE, ActionName.UPDATE_SITE, ActionName.UPDATE_SOFTWARE, ActionName.TEST_SITE}
@@ -124,6 +135,7 @@ class Control(Enum):
     UNPAUSE = "unpause"
     STOP = "stop"
     RETRY = "retry"
+    ACKNOWLEDGE = "acknowledge"
 
 
 CONTROLLABLE: dict[Control, tuple[RunState, ...]] = {
@@ -131,6 +143,7 @@ CONTROLLABLE: dict[Control, tuple[RunState, ...]] = {
     Control.UNPAUSE: (RunState.PAUSED,),
     Control.STOP: (RunState.RUNNING, RunState.PAUSED),
     Control.RETRY: (RunState.FAILED,),
+    Control.ACKNOWLEDGE: (RunState.FAILED,),
 }
 """The states in which an action takes each control, the usual one first (contract: shipyard-rest, 6.7)."""
 
@@ -139,7 +152,7 @@ CONTROLLABLE: dict[Control, tuple[RunState, ...]] = {
 class ActionState:
     """The state of an action as controls see it. ``stopped``: a stop was accepted; it cannot be undone.
 
-    ``tolerated``: it has nodes that did not succeed, so that a success can be retried for them alone.
+    ``tolerated``: it has nodes that did not succeed, so that a success can be retried for them alone, or acknowledged.
     """
 
     state: RunState
@@ -149,7 +162,7 @@ class ActionState:
     def refusal(self, control: Control) -> tuple[str, str] | None:
         """Return the state that the control needs and the state of the action, None if the action can take it."""
         allowed = CONTROLLABLE[control]
-        if control is Control.RETRY and self.state is RunState.SUCCESS and self.tolerated:
+        if RunState.FAILED in allowed and self.state is RunState.SUCCESS and self.tolerated:
             return None
         if self.state not in allowed:
             return allowed[0].value, self.state.value

@@ -15,7 +15,7 @@ from shipyard_api.domain.facts.fact import JournalFact, UnknownFact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
-from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesGivenUp, NodesKept
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesGivenUp, NodesKept, TargetsKnown
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.software import TaskChanged
 from shipyard_api.domain.facts.steps import AttemptFailed, Broke, Intended, StepEnded, StepStarted, Waiting
@@ -178,7 +178,12 @@ def _(fact: NodesChanged) -> str:
 
 @_text.register
 def _(fact: NodesGivenUp) -> str:
-    return f"not deployed: {_nodes(fact.nodes)}: {fact.why}"
+    return f"given up: {_nodes(fact.nodes)}: {fact.why}"
+
+
+@_text.register
+def _(fact: TargetsKnown) -> str:
+    return f"to work on: {_nodes(fact.nodes)}"
 
 
 @_text.register

@@ -12,6 +12,8 @@ from shipyard_api.domain.errors import InvalidParameters
 from shipyard_api.domain.findings import Finding, Level, error, warning
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.targets import parse_targets
+from shipyard_api.domain.task_graph.command_run import COMMAND, FORKS
+from shipyard_api.domain.task_graph.run_values import RunValues, ValuesError
 from shipyard_api.domain.teardown import limits
 
 CONTINUE_ON_FAIL = "continue-on-fail"
@@ -25,8 +27,9 @@ RELEASE = "release"
 MODE = "mode"
 TEMPLATE = "template"
 MAX_PARALLEL_NODES = "max_parallel_nodes"
-NODES, TASKS, SKIP, START, END = "nodes", "tasks", "skip", "start", "end"
-_SOFTWARE = frozenset({NODES, TASKS, SKIP, START, END})
+NODES, TASKS, SKIP, START, END, VALUES, NOOP = "nodes", "tasks", "skip", "start", "end", "values", "noop"
+_SOFTWARE = frozenset({NODES, TASKS, SKIP, START, END, VALUES, NOOP})
+_COMMAND = frozenset({COMMAND, FORKS})
 _PARALLEL = 1_000
 
 _SITE = frozenset({CONTINUE_ON_FAIL, ALLOW_INTERMEDIATE_COMMITS, FORCE})
@@ -45,7 +48,7 @@ _TEARDOWN = frozenset(
 KNOWN: Mapping[ActionName, frozenset[str]] = {
     ActionName.DEPLOY_SITE: _SITE,
     ActionName.UPDATE_SITE: _SITE,
-    ActionName.UPDATE_SOFTWARE: frozenset({*_SITE, *_SOFTWARE}),
+    ActionName.UPDATE_SOFTWARE: frozenset({*_SITE, *_SOFTWARE, *_COMMAND}),
     ActionName.REDEPLOY_SERVER: _TEARDOWN | {MODE, TARGET_REVISION},
     ActionName.REMOVE_SERVER: _TEARDOWN,
     ActionName.RELABEL_NODES: frozenset({CONTINUE_ON_FAIL, FORCE, TARGET_NODES}),
@@ -218,6 +221,15 @@ def _software(name: ActionName, given: Mapping[str, Any]) -> Mapping[str, Any]:
     limited: dict[str, Any] = {}
     for key in sorted(_SOFTWARE & given.keys()):
         value = given[key]
+        if key == NOOP:
+            limited |= {key: True} if _strict(given, key) else {}
+            continue
+        if key == VALUES:
+            try:
+                limited[key] = RunValues.read(value).to_json()
+            except ValuesError as invalid:
+                raise _refused(key, f"{invalid}") from invalid
+            continue
         if key in (START, END):
             if not isinstance(value, str) or not value:
                 raise _refused(key, f"it is the id of a task, not {_shown(value)}")
@@ -229,7 +241,32 @@ def _software(name: ActionName, given: Mapping[str, Any]) -> Mapping[str, Any]:
             what = "nodes" if key == NODES else "tasks"
             raise _refused(key, f"it is a list of {what}, or a text with commas, not {_shown(value)}")
         limited[key] = list(dict.fromkeys(names))
-    return limited
+    return {**limited, **_command(given)}
+
+
+def _command(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the one command of a run, and on how many nodes it runs at a time."""
+    if COMMAND not in given:
+        if FORKS in given:
+            raise _refused(FORKS, f"it belongs to {COMMAND}, which is not given")
+        return {}
+    command, forks = given[COMMAND], given.get(FORKS, 1)
+    if not isinstance(command, str) or not command.strip():
+        raise _refused(COMMAND, f"it is a command for the shell, not {_shown(command)}")
+    if others := sorted((_SOFTWARE - {NODES}) & given.keys()):
+        raise _refused(others[0], f"it chooses tasks, and {COMMAND} runs none of the site's")
+    if NODES not in given:
+        raise _refused(COMMAND, f"it runs on the nodes that {NODES} names, and there are none")
+    if isinstance(forks, bool) or not isinstance(forks, int) or not 0 < forks <= _PARALLEL:
+        raise _refused(FORKS, f"it is a whole number from 1 to {_PARALLEL}, not {_shown(forks)}")
+    return {name: given[name] for name in sorted(_COMMAND & given.keys())}
+
+
+def shown(written: Mapping[str, Any], secrets: Iterable[str]) -> Mapping[str, Any]:
+    """Return sound parameters as they are shown: secret values of a run are masked. ``secrets``: of the design."""
+    if VALUES not in written:
+        return written
+    return {**written, VALUES: RunValues.read(written[VALUES]).knowing(tuple(secrets)).masked.to_json()}
 
 
 def _release(given: Mapping[str, Any]) -> str | None:

@@ -17,10 +17,12 @@ import pytest
 from shipyard_api import bootstrap, monitoring, programs
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.admin import main
+from shipyard_api.domain.replication import Replication
 from shipyard_api.ports.state.errors import UnsuitableDatabase
 from shipyard_api.programs import run_program
 from shipyard_api.settings import load
 from shipyard_api.storage import migrations, schema
+from shipyard_api.storage.measures import SqlMeasures
 from tests.conftest import ROOT
 
 
@@ -374,6 +376,18 @@ def test_the_schema_is_brought_up_and_told(admin: Admin, empty_database_url: str
         0,
         f"database is at {newest}, this release supports {schema.supported()}\n",
     )
+
+
+def test_the_check_warns_of_asynchronous_replication(
+    admin: Admin, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    standby = Replication(standbys=1, synchronous=0, names="", commit="on")
+    monkeypatch.setattr(SqlMeasures, "replication", lambda _self: standby)
+    monkeypatch.setattr(monitoring, "clock_ahead", lambda *_, **__: 0.0)
+
+    ended = admin("config", "check", **{**MAAS, "DATABASE_URL": database_url})
+
+    assert (ended.returncode, ended.stderr) == (0, f"Warning: {standby.finding}\n")
 
 
 def test_the_check_shows_clocks_and_warns_of_one_that_is_off(

@@ -333,6 +333,16 @@ def test_what_was_stopped_and_is_paused_all_the_same_comes_to_its_end(worlds: Wo
     assert dict(world.ending()[1])["create_action_tag"].value == "success"
 
 
+def send(act: ControlAction, verb: Control, action: str) -> None:
+    match verb:
+        case Control.RETRY:
+            act.retry(action, ANN, force=False)
+        case Control.ACKNOWLEDGE:
+            act.acknowledge(action, ANN, "")
+        case _:
+            act(action, verb, ANN)
+
+
 @pytest.mark.parametrize("verb", list(Control))
 @pytest.mark.parametrize("stands", list(RunState))
 def test_what_a_state_does_not_allow_is_refused_and_changes_nothing(
@@ -342,29 +352,19 @@ def test_what_a_state_does_not_allow_is_refused_and_changes_nothing(
     ended = world.clock.now() if stands in ENDED else None
     with world.store().begin() as tx:
         tx.turns._connection.execute(tables.actions.update().values(state=stands.value, ended_at=ended))
-    act = control(world)
-
-    def ask() -> None:
-        if verb is Control.RETRY:
-            act.retry(world.action, ANN, force=False)
-        else:
-            act(world.action, verb, ANN)
-
     if stands in CONTROLLABLE[verb]:
-        ask()
+        send(control(world), verb, world.action)
         return
     with pytest.raises(WrongState) as refused:
-        ask()
+        send(control(world), verb, world.action)
     assert (refused.value.needed, refused.value.found) == (CONTROLLABLE[verb][0].value, stands.value)
     assert audit(world) == [("invoke", "tester")]
 
 
 @pytest.mark.parametrize("verb", list(Control))
 def test_there_must_be_an_action(worlds: Worlds, verb: Control) -> None:
-    act = control(worlds())
-
     with pytest.raises(NotFound):
-        act.retry("9" * 26, ANN, force=False) if verb is Control.RETRY else act("9" * 26, verb, ANN)
+        send(control(worlds()), verb, "9" * 26)
 
 
 def test_a_phase_that_timed_out_leaves_its_work_behind_and_it_is_watched_to_its_end(worlds: Worlds) -> None:

@@ -119,6 +119,7 @@ TEXTS = {
         (KEYSTONE, "/none", "there is no file /none"),
         (KEYSTONE, __file__, "no certificates"),
     ],
+    "SHIPYARD_PROMENADE_TEARDOWN": [({}, "true", "[promenade] url is not set")],
     "SHIPYARD_POLICY_FILE": [({}, "/none", "[policy] file"), ({}, __file__, "is not YAML")],
     "SHIPYARD_DECKHAND_URL": [(DECKHAND, "", "[deckhand] url is not set")],
     "SHIPYARD_SECRETS_KEYS": [({}, "short", "[secrets] keys"), (DECKHAND, "", "[secrets] keys is not set")],

@@ -30,11 +30,14 @@ from shipyard_api.api.http.entity_tags import holds
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body, single
 from shipyard_api.api.http.request_context import note_created
 from shipyard_api.api.http.threads import answer_in_thread, threaded
-from shipyard_api.domain.actions import LIMITED, LISTED, ActionId, ActionName
+from shipyard_api.domain.actions import LISTED, ActionId
 from shipyard_api.domain.actions import Control as Verb
 from shipyard_api.domain.errors import ActionNotFound
+from shipyard_api.domain.findings import hidden_character
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.notes import SUMMARY
+from shipyard_api.domain.policy import SOFTWARE_PREFIX
+from shipyard_api.domain.task_graph.command_run import COMMAND
 from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.limits import ON_BLOCKED
 from shipyard_api.ports.schemas import Schemas
@@ -48,6 +51,7 @@ from shipyard_api.usecases.journal.notes import ReadNotes
 from shipyard_api.usecases.journal.validations import validations
 
 _LONGEST_KEY = 255
+_LONGEST_REASON = 300  # of four bytes each, percent-encoded, they still fit into a request line
 
 
 class Actions:
@@ -100,7 +104,7 @@ class Actions:
         body = parse_checked(req.path, sent, self._schemas, "action_v1")
         name = action_name(body["name"])
         require(req, f"workflow_orchestrator:action_{name.value}")
-        _require_for(req, name, body.get("parameters") or {})
+        _require_for(req, body.get("parameters") or {})
         request = ActionRequest(
             name,
             parameters(name, body),
@@ -178,7 +182,7 @@ class Action:
 
 
 class Control:
-    """``/actions/{action_id}/control/{control_verb}``: pause, unpause, stop; and retry, which is ours (6.7)."""
+    """``/actions/{action_id}/control/{control_verb}``: pause, unpause, stop (6.7); our own are retry, acknowledge."""
 
     policy: ClassVar[Policy] = {"POST": "workflow_orchestrator:invoke_action_control"}
 
@@ -200,19 +204,35 @@ class Control:
             old = self._control.action(action_id)
             if old.name in LISTED:
                 require(req, f"workflow_orchestrator:action_{old.name.value}")
-            _require_for(req, old.name, old.parameters)
+            _require_for(req, old.parameters)
             may = force and may_override(req)
             new = self._control.retry(action_id, req.context.caller, force=force, may_override_holds=may)
             _created(req, resp, new, {})
             return
-        self._control(action_id, verb, req.context.caller)
+        if verb is Verb.ACKNOWLEDGE:
+            self._control.acknowledge(action_id, req.context.caller, _reason(req))
+        else:
+            self._control(action_id, verb, req.context.caller)
         resp.status = falcon.HTTP_202
 
 
-def _require_for(req: falcon.Request, name: ActionName, parameters: JsonObject) -> None:
+def _reason(req: falcon.Request) -> str:
+    """Return the reason of an acknowledgement, which may be empty."""
+    written = single(req, "reason") or ""
+    if len(written) > _LONGEST_REASON:
+        raise falcon.HTTPInvalidParam(f"The value is longer than {_LONGEST_REASON} characters.", "reason")
+    if code := hidden_character(written):
+        raise falcon.HTTPInvalidParam(f"The value contains {code}, which cannot be seen.", "reason")
+    return written
+
+
+def _require_for(req: falcon.Request, parameters: JsonObject) -> None:
     """Raise Forbidden unless the caller satisfies the rule of a parameter that has one."""
-    if name in LIMITED and parameters.get(ON_BLOCKED) == OnBlocked.DELETE.value:
+    if parameters.get(ON_BLOCKED) == OnBlocked.DELETE.value:
         require(req, DELETE_RULE)
+    if COMMAND in parameters:
+        # Who may run any command may do no more than who writes the tasks.
+        require(req, f"{SOFTWARE_PREFIX}update_graph")
 
 
 def _created(req: falcon.Request, resp: falcon.Response, action: ActionRecord, body: Mapping[str, Any]) -> None:

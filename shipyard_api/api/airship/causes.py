@@ -20,8 +20,14 @@ NO_VERSION = {
     Version.LAST_SITE_ACTION: "No site action has ended yet",
     Version.SUCCESSFUL_SITE_ACTION: "No site action has succeeded yet",
 }
-_DONE = {Control.PAUSE: "paused", Control.UNPAUSE: "unpaused", Control.STOP: "stopped", Control.RETRY: "retried"}
-_ALSO = {Control.RETRY: " or has nodes that did not succeed"}
+_DONE = {
+    Control.PAUSE: "paused",
+    Control.UNPAUSE: "unpaused",
+    Control.STOP: "stopped",
+    Control.RETRY: "retried",
+    Control.ACKNOWLEDGE: "acknowledged",
+}
+_ALSO = dict.fromkeys((Control.RETRY, Control.ACKNOWLEDGE), " or has nodes that did not succeed")
 
 
 def quoted(written: str) -> str:

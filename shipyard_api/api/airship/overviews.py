@@ -75,7 +75,7 @@ def _positions(names: Sequence[str]) -> dict[str, int]:
 def _entity(found: Overview) -> dict[str, Any]:
     return {
         "action": {**summary_entity(found.action), "verdict": verdict(found.action.state)},
-        "way_back": way_back(found.action, found.failed),
+        "way_back": way_back(found.action, found.failed, found.cordoned),
         "groups": [_group(one) for one in found.groups],
         "nodes": {"total": len(found.letters), "letters": found.letters},
     }

@@ -35,7 +35,7 @@ class Report:
             "verdict": report.verdict,
             "seconds": report.seconds,
             "failed_steps": [{"id": step, "detail": why} for step, why in report.failed_steps.items()],
-            "way_back": way_back(report.action, _failed(report)),
+            "way_back": way_back(report.action, _failed(report), report.cordoned),
             "totals": _totals(report),
             "findings": [_finding(finding) for finding in report.findings],
             "groups": [_group(group) for group in report.groups],

@@ -1,9 +1,10 @@
-"""The row of the table of errors about the share of the site that an action touches."""
+"""The rows of the table of errors about what an action would take from the site: a share of it, etcd members."""
 
 from collections.abc import Mapping
 
-from shipyard_api.api.airship.text_rows import Row, Text, conflict
+from shipyard_api.api.airship.text_rows import NAMED, Row, Text, conflict, joined
 from shipyard_api.domain.errors import ShipyardError
+from shipyard_api.domain.teardown.errors import EtcdForbids
 from shipyard_api.domain.touched_share import TooMuchTouched
 
 ROWS: Mapping[type[ShipyardError], Row] = {
@@ -12,5 +13,6 @@ ROWS: Mapping[type[ShipyardError], Row] = {
             "Too much of the site would be touched",
             f"{failed.name} would touch {failed.share}. Name fewer nodes, or use the parameter force=true.",
         )
-    )
+    ),
+    EtcdForbids: conflict(joined("Etcd forbids the teardown", " ", NAMED)),
 }

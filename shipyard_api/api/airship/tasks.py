@@ -8,7 +8,7 @@ from shipyard_api.api.airship.action_nodes import MOST, name_of_node
 from shipyard_api.api.airship.paging import marker
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
-from shipyard_api.api.http.reading import single, whole_number, words
+from shipyard_api.api.http.reading import boolean, single, whole_number, words
 from shipyard_api.api.http.threads import threaded, threaded_peer
 from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.ports.state.task_results import TaskRecord
@@ -41,6 +41,7 @@ class Tasks:
             status=[TaskStatus(one) for one in words(req, "status", [one.value for one in TaskStatus])],
             after=(node, task),
             limit=limit,
+            matrix=bool(boolean(req, "matrix", default=False)),
         )
         last = page.records[-1] if len(page.records) == limit else None
         resp.media = {
@@ -51,6 +52,12 @@ class Tasks:
             ],
             "next": f"{last.node}/{last.task}" if last else None,
         }
+        if page.matrix is not None:
+            resp.media["matrix"] = {
+                "tasks": page.matrix.tasks,
+                "nodes": list(page.matrix.letters),
+                "letters": list(page.matrix.letters.values()),
+            }
 
 
 class NodeTasks:

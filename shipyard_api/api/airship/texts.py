@@ -84,8 +84,8 @@ def _some(nodes: Sequence[str]) -> str:
 def _wrong_state(failed: domain.WrongState) -> Text:
     cause = causes.wrong_state(failed.control, failed.needed, failed.found)
     sentence = f"dag_run state must be {failed.needed}, but is {failed.found}"
-    # The contract has no retry.
-    reason = cause if failed.control is Control.RETRY else sentence
+    # The contract has neither.
+    reason = cause if failed.control in (Control.RETRY, Control.ACKNOWLEDGE) else sentence
     return Text(f"Unable to {failed.control.value} action", reason, cause=cause)
 
 
@@ -222,13 +222,7 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
     ),
     domain.NothingRelabels: conflict(_nothing_relabels),
     domain.NothingDrains: conflict(_nothing_drains),
-    domain.SiteActionRunning: conflict(
-        lambda failed: Text(
-            "Another site action is running",
-            f"{failed.name.value} {failed.action} is running; only one site action can run at a time. Wait until it "
-            "has ended, then ask again.",
-        )
-    ),
+    domain.SiteActionRunning: conflict(task_texts.site_is_busy),
     domain.WorkUnderWay: conflict(_under_way),
     domain.NodeOperationRunning: conflict(
         lambda failed: Text(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shipyard_api.domain.actions import CHECKS, DEPLOYING, ENDED, LISTED, ActionName, RunState
+from shipyard_api.domain.teardown.left_cordons import uncordon
 from shipyard_api.node_sets import fold
 from shipyard_api.ports.state.actions import ActionRecord
 
@@ -18,19 +19,27 @@ _AGAIN_PRESERVED = (
 )
 
 
-def way_back(action: ActionRecord, failed: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the next commands, the usual one first; none unless something failed. ``failed``: the nodes that did."""
+_UNCORDONED = "to use this server as it is: the action left it cordoned"
+_MOST_CORDONED = 5
+
+
+def way_back(action: ActionRecord, failed: Sequence[str], cordoned: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Return the next commands, the usual one first; none unless something failed.
+
+    ``failed``: the nodes that did; ``cordoned``: those that the action left cordoned.
+    """
     if action.state not in ENDED or (action.state is RunState.SUCCESS and not failed):
         return []
     if action.name not in LISTED:
         return []
-    found = [(f"shipyard retry {action.id}", _REPAIRED if failed else _REPEATED)]
+    found = [(f"shipyard retry {action.id}", _REPAIRED if failed and action.name in DEPLOYING else _REPEATED)]
     of_site = CHECKS[action.name].commits
     if failed and action.name in DEPLOYING:
         again = _redeploy(action, failed)
         found.append((again, _AGAIN if of_site else _AGAIN_PRESERVED))
     elif of_site:
         found.append((f"shipyard create action {action.name.value}", _CORRECTED))
+    found += [(uncordon(node), _UNCORDONED) for node in cordoned[:_MOST_CORDONED]]
     return [{"command": command, "when": when} for command, when in found]
 
 

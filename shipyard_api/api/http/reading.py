@@ -28,8 +28,11 @@ E = TypeVar("E", bound=Enum)
 _DEEPEST = 64
 # Larger ones mean nothing in any field, and readers in other languages lose their digits.
 _LARGEST = 2**63 - 1
-_DIGITS = 4300
+# Values in lists and objects of one body: each takes some hundred bytes, and time of every later reader.
+_MOST_VALUES = 1_000_000
 _LONGEST_COUNT = 18
+# How Python refuses a number whose conversion takes too long.
+_TOO_LONG = re.compile(r"Exceeds the limit \((\d+) digits\) .*value has (\d+) digits")
 
 
 async def read_body(req: falcon.asgi.Request, limit: int) -> bytes:
@@ -70,11 +73,12 @@ def parse_value(path: str, body: bytes) -> Any:
             object_pairs_hook=_unique,
             parse_constant=_no_constant,
             parse_float=_finite,
-            parse_int=_readable,
         )
         _check_storable(value)
     except (ValueError, RecursionError) as error:
         detail = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        if found := _TOO_LONG.match(detail):
+            detail = f"a number of {found[2]} digits; at most {found[1]} are read"
         raise NotJson(path, detail) from error
     return value
 
@@ -178,9 +182,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _check_storable(value: Any) -> None:
     """Refuse what JSON can write and we could not store or show again.
 
-    That is half characters, NUL, a nest without a floor, and numbers that need more than 64 bits.
+    That is half characters, NUL, a nest without a floor, numbers that need more than 64 bits, and too many values.
     """
     level: list[Any] = [value]
+    values = 0
     for _ in range(_DEEPEST):
         inner: list[Any] = []
         for item in level:
@@ -196,6 +201,9 @@ def _check_storable(value: Any) -> None:
                 inner += item
         if not inner:
             return
+        values += len(inner)
+        if values > _MOST_VALUES:
+            raise ValueError(f"more than {_MOST_VALUES:,} values")
         level = inner
     raise ValueError(f"nested deeper than {_DEEPEST} levels")
 
@@ -219,12 +227,6 @@ def _check_text(text: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         raise ValueError("half of a surrogate pair is not a character; write both halves") from None
-
-
-def _readable(written: str) -> int:
-    if len(written) > _DIGITS:
-        raise ValueError(f"a number of {len(written)} digits; at most {_DIGITS} are read")
-    return int(written)
 
 
 def _no_constant(word: str) -> Any:

@@ -28,6 +28,10 @@ class ActionEnded:
         return cls(reading.choice(RunState, stored, "state"))
 
 
+ACKNOWLEDGED = "Acknowledged"
+"""The topic of the note that an operator has seen the failures of an action."""
+
+
 @dataclass(frozen=True, slots=True)
 class Noted:
     """Something that readers of the action should know; ``topic`` is a word or two on what it is about."""

@@ -100,8 +100,27 @@ class NodesKept:
 
 
 @dataclass(frozen=True, slots=True)
+class TargetsKnown:
+    """The action works on these nodes, in no deployment group. It has touched none of them yet."""
+
+    kind: ClassVar[str] = "targets_known"
+    version: ClassVar[int] = 1
+
+    nodes: tuple[NodeName, ...]
+
+    def to_json(self) -> JsonObject:
+        """Return the stored form."""
+        return {"nodes": list(self.nodes)}
+
+    @classmethod
+    def from_json(cls, stored: JsonObject) -> Self:
+        """Return the fact."""
+        return cls(reading.nodes(stored))
+
+
+@dataclass(frozen=True, slots=True)
 class NodesGivenUp:
-    """The action will not deploy these nodes, unless one of them has ended by itself; ``why`` is what failed.
+    """The action will not go on with these nodes, unless one of them has ended by itself; ``why`` is what failed.
 
     A node whose teardown has begun is lost by it; the others were not touched.
     """
@@ -142,4 +161,4 @@ class NodesFailed:
         return cls(reading.nodes(stored), reading.number(stored, "hold_after"))
 
 
-FACTS: tuple[type[Fact], ...] = (NodesChanged, NodesKept, NodesGivenUp, NodesFailed)
+FACTS: tuple[type[Fact], ...] = (NodesChanged, NodesKept, TargetsKnown, NodesGivenUp, NodesFailed)

@@ -2,10 +2,11 @@
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.rollout.run_sets import Dice
+from shipyard_api.domain.strategy.strategy import GroupName
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,14 @@ Failure = float | Beta
 
 @dataclass(frozen=True, slots=True)
 class PhaseAssumption:
-    """``seconds``: a sample of how long a phase of a group took, in ascending order; not empty."""
+    """``seconds``: a sample of how long a phase of a group took, in ascending order; not empty.
+
+    ``groups``: the samples of the groups that have one of their own.
+    """
 
     failure: Failure
     seconds: Sequence[float]
+    groups: Mapping[GroupName, Sequence[float]] = field(default_factory=dict)
 
     def chances(self, dice: Dice, runs: int) -> Sequence[float]:
         """Return the failure probability of each run."""
@@ -54,14 +59,17 @@ class PhaseAssumption:
             return [dice.betavariate(self.failure.failed, self.failure.succeeded) for _ in range(runs)]
         return [self.failure] * runs
 
-    def duration(self, dice: Dice, passed: float = 0.0) -> float:
-        """Return a duration of the sample, in seconds, for a phase that has already lasted ``passed`` seconds.
+    def duration(self, group: GroupName, dice: Dice, passed: float = 0.0) -> float:
+        """Return a duration of the group's sample, in seconds, for a phase that has already lasted ``passed`` seconds.
 
-        A phase that has lasted longer than any of the sample is expected to end when it has outlasted it.
+        Beyond the group's sample, that of all groups counts. A phase that has lasted longer than any of both is
+        expected to end when it has outlasted it.
         """
-        first = bisect_right(self.seconds, passed)
-        longer = len(self.seconds) - first
-        return self.seconds[first + int(dice.random() * longer)] if longer else max(passed, self._longest)
+        for seconds in (self.groups.get(group, ()), self.seconds):
+            first = bisect_right(seconds, passed)
+            if longer := len(seconds) - first:
+                return seconds[first + int(dice.random() * longer)]
+        return max(passed, self._longest)
 
     def outlasted(self, passed: float) -> bool:
         """Return whether a phase has lasted so much longer than the sample that the sample says nothing of its end."""

@@ -1,10 +1,11 @@
 """What earlier actions of the site say about its phases (product, section 5: measured from this site's history)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.rollout.assumptions import PRIOR, Assumptions, PhaseAssumption
+from shipyard_api.domain.strategy.strategy import GroupName
 
 # Without history a phase is taken to last from a quarter to three quarters of its time limit, in equal steps.
 _SHARES = tuple(0.25 + step / 20 for step in range(11))
@@ -12,11 +13,15 @@ _SHARES = tuple(0.25 + step / 20 for step in range(11))
 
 @dataclass(frozen=True, slots=True)
 class PhaseHistory:
-    """How nodes fared in a phase, and how long phases of groups took: seconds, in ascending order."""
+    """The outcomes of nodes in a phase, and how long phases of groups took: seconds, in ascending order.
+
+    ``groups``: the same seconds, by the name of the group.
+    """
 
     failed: int = 0
     succeeded: int = 0
     seconds: Sequence[float] = ()
+    groups: Mapping[GroupName, Sequence[float]] = field(default_factory=dict)
 
     @property
     def nodes(self) -> int:
@@ -34,5 +39,5 @@ def assume(
         failure = PRIOR.observed(failed=measured.failed, succeeded=measured.succeeded)
         # Even one phase says more about a site than its time limits do.
         seconds = measured.seconds or tuple(share * limits[phase] for share in _SHARES)
-        assumed[phase] = PhaseAssumption(given.get(phase, failure), seconds)
+        assumed[phase] = PhaseAssumption(given.get(phase, failure), seconds, measured.groups)
     return assumed

@@ -20,6 +20,11 @@ class Move:
     nodes: tuple[NodeName, ...]
     batch: int = 1
 
+    def is_part_of(self, other: "Move") -> bool:
+        """Return whether it is the other move, or that move with fewer nodes."""
+        same = (self.group, self.phase, self.batch) == (other.group, other.phase, other.batch)
+        return same and (self.nodes == other.nodes or (bool(self.nodes) and set(self.nodes) <= set(other.nodes)))
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

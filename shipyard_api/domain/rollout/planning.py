@@ -1,14 +1,37 @@
-"""The order in which deployment groups would run, found by simulating the rollout (seed 000, Process)."""
+"""The order in which deployment groups would run, found by a rehearsal of the rollout (seed 000, Process)."""
 
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from shipyard_api.domain.groups import GroupStatus
+from shipyard_api.domain.groups import GroupStatus, Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout.assumptions import Assumptions, PhaseAssumption
+from shipyard_api.domain.rollout.group_runs import Progress
+from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import Mode
-from shipyard_api.domain.rollout.moves import Move, Outcome
-from shipyard_api.domain.rollout.rollout import Rollout
+from shipyard_api.domain.rollout.moves import Move
+from shipyard_api.domain.rollout.rehearsal import rehearse
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
+
+EQUALLY_LONG: Assumptions = dict.fromkeys(Phase, PhaseAssumption(0.0, [1.0]))
+"""Every phase of every group takes equally long."""
+
+
+class _Middle:
+    """Dice that always show the middle, and so the median of a sample."""
+
+    def getrandbits(self, k: int, /) -> int:
+        """Return the highest of ``k`` bits."""
+        return 1 << k >> 1
+
+    def random(self) -> float:
+        """Return the middle of 0 and 1."""
+        return 0.5
+
+    def betavariate(self, alpha: float, beta: float) -> float:
+        """Return the mean of the distribution."""
+        return alpha / (alpha + beta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,43 +55,36 @@ def plan_groups(
     members: Mapping[GroupName, Collection[NodeName]],
     mode: Mode,
     kept: Collection[NodeName] = (),
+    assumptions: Assumptions = EQUALLY_LONG,
 ) -> tuple[PlannedGroup, ...]:
-    """Return the groups in the order in which they begin if every node succeeds and every move takes equally long.
+    """Return the groups in the order in which they begin if every node succeeds and each phase takes its usual time.
 
     Groups that never begin come last, in the order of the document. ``kept`` are nodes that are already deployed.
+    ``assumptions`` count only where several groups may run at once: otherwise no duration changes the order.
     """
-    rollout = Rollout(strategy, members, mode)
-    done = dict.fromkeys((node for node in kept if node in rollout.nodes), NodeStatus.SUCCESS)
-    if done:
-        rollout.restore(nodes=done, groups={}, reasons={})
-    begun: dict[GroupName, None] = {}
-    sent: dict[GroupName, set[NodeName]] = {name: set() for name in rollout.groups}
-    seen: set[NodeName] = set()
-    while not rollout.done:
-        move = rollout.next_move()
-        if move is None:
-            first = rollout.running[0]
-            rollout.finish(first, Outcome(frozenset(first.nodes)))
-            continue
-        begun.setdefault(move.group)
-        _note(move, sent, seen)
-        rollout.start(move)
-    groups = {group.name: group for group in strategy.groups}
-    order = {name: position for position, name in enumerate(begun, start=1)}
+    membership = Membership(strategy, members)
+    progress = Progress(nodes={node: NodeStatus.SUCCESS for node in sorted(kept) if node in membership.nodes})
+    run = rehearse(membership, mode, progress, dict.fromkeys(Phase, membership.nodes.keys()), assumptions, _Middle())
+    sent = _first_senders(run.moves)
+    order = {name: position for position, name in enumerate(run.begins, start=1)}
     return tuple(
         PlannedGroup(
-            groups[name],
+            membership.groups[name],
             order.get(name),
             tuple(sorted(members[name])),
             tuple(sorted(sent[name])),
-            rollout.groups[name] is GroupStatus.SUCCESS,
+            run.rollout.groups[name] is GroupStatus.SUCCESS,
         )
-        for name in [*begun, *(name for name in groups if name not in order)]
+        for name in [*order, *(name for name in membership.groups if name not in order)]
     )
 
 
-def _note(move: Move, sent: Mapping[GroupName, set[NodeName]], seen: set[NodeName]) -> None:
-    """Record which group sent a node first: another group may deploy a node that this one prepared."""
-    new = [node for node in move.nodes if node not in seen]
-    sent[move.group].update(new)
-    seen.update(new)
+def _first_senders(moves: Iterable[Move]) -> Mapping[GroupName, list[NodeName]]:
+    """Return the nodes that each group sends first: another group may deploy a node that this one prepared."""
+    sent: defaultdict[GroupName, list[NodeName]] = defaultdict(list)
+    seen: set[NodeName] = set()
+    for move in moves:
+        new = [node for node in move.nodes if node not in seen]
+        sent[move.group].extend(new)
+        seen.update(new)
+    return sent

@@ -1,7 +1,7 @@
 """Play the rollout of one simulated run in virtual time: when each group begins and ends."""
 
 import heapq
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from shipyard_api.domain.facts.fact import Fact
@@ -12,7 +12,7 @@ from shipyard_api.domain.rollout.assumptions import Assumptions
 from shipyard_api.domain.rollout.group_runs import Progress
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import Mode
-from shipyard_api.domain.rollout.moves import Outcome
+from shipyard_api.domain.rollout.moves import Move, Outcome
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.rollout.run_sets import Dice
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -20,16 +20,18 @@ from shipyard_api.domain.strategy.strategy import GroupName
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A run in virtual time, in seconds from now. ``begins``: groups that had begun before are absent.
+    """A run in virtual time, in seconds from now. ``begins``: in that order; groups that had begun before are absent.
 
     ``ends``: groups that run. Groups that fail by dependency are in neither. ``phases``: begin and end of those
-    with nodes; 0 is the begin of those that had begun before. ``rollout``: as it ended.
+    with nodes; 0 is the begin of those that had begun before. ``moves``: those that the run started, in that order.
+    ``rollout``: as it ended.
     """
 
     seconds: float
     begins: Mapping[GroupName, float]
     ends: Mapping[GroupName, float]
     phases: Mapping[tuple[GroupName, Phase], tuple[float, float]]
+    moves: Sequence[Move]
     rollout: Rollout
 
 
@@ -53,7 +55,8 @@ def rehearse(
         reasons=progress.reasons,
         running=progress.running,
     )
-    now, sequence = 0.0, 0
+    now = 0.0
+    moves: list[Move] = []
     begins: dict[GroupName, float] = {}
     ends: dict[GroupName, float] = {}
     submitted = dict.fromkeys(((move.group, move.phase) for move in progress.running), 0.0)
@@ -69,7 +72,7 @@ def rehearse(
                 ends[fact.group] = now
 
     due = [
-        (assumptions[move.phase].duration(dice, passed) - passed, place, move)
+        (assumptions[move.phase].duration(move.group, dice, passed) - passed, place, move)
         for place, (move, passed) in enumerate(progress.running.items(), start=-len(progress.running))
     ]
     heapq.heapify(due)
@@ -77,9 +80,9 @@ def rehearse(
         if move := rollout.next_move():
             note(rollout.start(move))
             if move.nodes:
-                sequence += 1
+                moves.append(move)
                 submitted.setdefault((move.group, move.phase), now)
-                heapq.heappush(due, (now + assumptions[move.phase].duration(dice), sequence, move))
+                heapq.heappush(due, (now + assumptions[move.phase].duration(move.group, dice), len(moves), move))
             continue
         if not due:
             break
@@ -87,4 +90,4 @@ def rehearse(
         phases[move.group, move.phase] = (submitted[move.group, move.phase], now)
         good = succeeding[move.phase]
         note(rollout.finish(move, Outcome(frozenset(node for node in move.nodes if node in good))))
-    return Rehearsal(now, begins, ends, phases, rollout)
+    return Rehearsal(now, begins, ends, phases, moves, rollout)

@@ -137,8 +137,9 @@ class Rollout:
         return self._move(name, Phase.PREPARE, opened, room)
 
     def start(self, move: Move) -> tuple[Fact, ...]:
-        """Record that the move, which must be the next one, has started. An empty one ends at once."""
-        if move != self.next_move():
+        """Record that the move, which must be the next one or a part of it, has started. An empty one ends at once."""
+        following = self.next_move()
+        if following is None or not move.is_part_of(following):
             raise ValueError(f"{move.phase.value} of {move.group} is not the next move")
         facts = self._entered(move.group)
         if move.nodes:

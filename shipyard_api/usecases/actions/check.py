@@ -53,6 +53,7 @@ from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import COMMITS, SITE_ACTIONS, committed_revision
 from shipyard_api.usecases.deploy_templates.plan import NO_STEPS, PlanDeploySteps, StepPlan
+from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
 
 # The check only needs to know whether there are any; the log names this many.
 _COMMITS_READ = 100
@@ -135,6 +136,7 @@ class CheckAction:
     plan_steps: PlanDeploySteps
     check_acceptance: CheckAcceptance
     check_software: CheckSoftware
+    check_etcd: CheckEtcd
 
     def __call__(
         self, request: ActionRequest, heads: Heads | None = None, revision: Revision | None = None
@@ -211,6 +213,13 @@ class CheckAction:
         warned = replace(checked, parameter_findings=(*checked.parameter_findings, share.finding(name)))
         forced = checked.parameters and checked.parameters.force
         return warned if forced else warned.refused(TooMuchTouched(name, share))
+
+    def with_etcd(self, checked: CheckedRequest) -> CheckedRequest:
+        """Return the request of a teardown, refused if answering etcd clusters forbid it; ``force`` goes on."""
+        if checked.refusal or checked.inputs is None or checked.parameters is None:
+            return checked
+        revision = Revision(checked.inputs.revision)
+        return replace(checked, refusal=self.check_etcd.of_action(checked.request.name, checked.parameters, revision))
 
     def with_steps(self, checked: CheckedRequest) -> CheckedRequest:
         """Return a request that nothing refuses with the deploy steps of its nodes, or with its refusal.
@@ -434,10 +443,6 @@ def _nothing_to_service() -> Finding:
 
 
 def _revision_of(target: TargetRevision, heads: Heads, committed: Revision) -> Revision | None:
-    match target:
-        case TargetRevision.COMMITTED:
-            return committed
-        case TargetRevision.LAST_SITE_ACTION:
-            return heads.with_any(*SITE_ACTIONS)
-        case TargetRevision.SUCCESSFUL_SITE_ACTION:
-            return heads.with_any(SITE_ACTIONS[0])
+    if target is TargetRevision.COMMITTED:
+        return committed
+    return heads.with_any(*(SITE_ACTIONS if target is TargetRevision.LAST_SITE_ACTION else SITE_ACTIONS[:1]))

@@ -1,4 +1,4 @@
-"""Pause, unpause or stop a running action, and retry a failed one (contract: shipyard-rest, 6.7)."""
+"""Pause, unpause or stop a running action, and retry or acknowledge a failed one (contract: shipyard-rest, 6.7)."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,14 +9,17 @@ from shipyard_api.domain.actions import (
     DEPLOYING,
     EXCLUSIVE,
     LISTED,
+    REMOVING,
     ActionId,
     ActionName,
     ActionState,
     Control,
     DocumentChecks,
     StepId,
+    nodes_of_run,
 )
 from shipyard_api.domain.errors import ActionNotFound, Conflict, NotRetried, Overtaken, WrongState
+from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.holds import OVERRIDDEN, Hold
 from shipyard_api.domain.items import ItemId
 from shipyard_api.domain.json_types import JsonObject
@@ -68,6 +71,14 @@ class ControlAction:
             state = tx.actions.control(ActionId(action_id), control, caller.user)
         _check(action_id, control, state)
 
+    def acknowledge(self, action_id: str, caller: Caller, reason: str) -> None:
+        """Record that the caller has seen the failures. Only the first call counts. Raises NotFound and Conflict."""
+        with self.store.begin() as tx:
+            record = tx.actions.get(ActionId(action_id))
+            _check(action_id, Control.ACKNOWLEDGE, _state(tx, record) if record else None)
+            text = f"{caller.user} has seen what failed" + (f": {reason}" if reason else "")
+            tx.actions.acknowledge(ActionId(action_id), caller.user, text)
+
     def action(self, action_id: str) -> ActionRecord:
         """Return an action; raises NotFound."""
         with self.store.begin() as tx:
@@ -111,7 +122,7 @@ class ControlAction:
             refusal = None
             try:
                 _check(action_id, Control.RETRY, _state(tx, old))
-                _refuse_second_site_action(tx, old.name)
+                _refuse_second_site_action(tx, old)
                 _refuse_removed(tx, old, kept)
                 _refuse_overtaken(tx, old, force=force)
                 _refuse_stragglers(tx, old.name, kept, force=force)
@@ -126,7 +137,7 @@ class ControlAction:
     ) -> tuple[NewAction, Sequence[NodeName]]:
         """Return the action of a retry, and the nodes that it keeps."""
         # First, so that the reads below see everything that a later action did.
-        _refuse_second_site_action(tx, old.name)
+        _refuse_second_site_action(tx, old)
         inputs, kept = _retry_inputs(tx, old)
         _refuse_removed(tx, old, kept)
         _refuse_overtaken(tx, old, force=force)
@@ -172,10 +183,13 @@ def _kept_items(tx: Transaction, old: ActionRecord, inputs: JsonObject) -> dict[
     return kept
 
 
-def _refuse_second_site_action(tx: Transaction, name: ActionName) -> None:
-    """Raise Conflict while a site action runs; creating another one would raise the same."""
+def _refuse_second_site_action(tx: Transaction, old: ActionRecord) -> None:
+    """Raise Conflict while a site action runs on its nodes; creating another one would raise the same."""
+    if old.name not in EXCLUSIVE:
+        return
+    nodes = nodes_of_run(old.name, tx.actions.inputs(old.id))
     with site_is_busy():
-        if name in EXCLUSIVE and (running := tx.actions.running_site_action()):
+        if running := tx.actions.running_site_action(nodes):
             raise SiteBusy(*running)
 
 
@@ -204,8 +218,10 @@ def _refuse_stragglers(tx: Transaction, name: ActionName, kept: Sequence[NodeNam
 def _holds(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> Sequence[Hold]:
     """Return the active holds on the nodes that a retry would touch: all but the kept ones.
 
-    If the action ended before it knew its nodes, any held node may be one of them.
+    A software stage runs tasks on the kept ones, too. If the action ended before it knew its nodes, any held node may
+    be one of them.
     """
+    kept = () if "software" in tx.actions.inputs(old.id) else kept
     holds = [hold for hold in tx.holds.active() if hold.node not in kept]
     touched = _touched(tx, old, kept) if holds else ()
     return [hold for hold in holds if touched is None or hold.node in touched]
@@ -221,10 +237,13 @@ def _touched(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> 
 
 
 def _state(tx: Transaction, old: ActionRecord) -> ActionState:
-    """Return the state of an action to retry. One that succeeded all the same may have nodes that did not."""
+    """Return the state of an action, and whether it succeeded although nodes or tasks of nodes did not."""
+    if old.name in REMOVING:
+        return ActionState(old.state)
     lost = [status.value for status in NodeStatus if status is not NodeStatus.SUCCESS]
     found = tx.actions.nodes(old.id, **{**_EVERY_NODE, "status": lost, "limit": 1})
-    return ActionState(old.state, tolerated=bool(found))
+    tasks = found or tx.task_results.of(old.id, status=[TaskStatus.FAILED], limit=1)
+    return ActionState(old.state, tolerated=bool(tasks))
 
 
 def _refuse_unlisted(old: ActionRecord) -> None:

@@ -10,13 +10,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from shipyard_api.domain.actions import EXCLUSIVE, TEARING_DOWN, WITH_SOFTWARE, ActionId, ActionName
+from shipyard_api.domain.documents import secret_texts
 from shipyard_api.domain.errors import Conflict, KeyReused
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import Finding
-from shipyard_api.domain.parameters import Parameters, RedeployMode, parse_parameters
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.parameters import VALUES, Parameters, RedeployMode, parse_parameters, shown
+from shipyard_api.domain.task_graph.command_run import COMMAND
 from shipyard_api.domain.task_graph.layers import SITE
+from shipyard_api.domain.task_graph.site_plan import graph_warnings
 from shipyard_api.domain.task_graph.tag_check import check_tags
 from shipyard_api.domain.teardown.limits import TeardownLimits, limits_in
 from shipyard_api.ports.documents import RenderingFailed
@@ -43,6 +47,14 @@ class Created:
 
 
 @dataclass(frozen=True, slots=True)
+class _SoftwareFindings:
+    """The tag check (seed 002, Orchestration), and what the task graph has that is not evaluated."""
+
+    tags: Sequence[Finding] = ()
+    graph: Sequence[Finding] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CreateAction:
     """The use case. ``time_scale``: seconds here for each second of the site's limits (1, except in simulations)."""
 
@@ -59,10 +71,11 @@ class CreateAction:
         """
         if earlier := self._created_earlier(request, caller):
             return earlier
-        checked = self.check.with_steps(self.check.within_share(self.check(request)))
+        checked = self.check.with_etcd(self.check.with_steps(self.check.within_share(self.check(request))))
         if checked.refusal:
             raise checked.refusal
-        new = self._new(checked, caller)
+        software = self._software_findings(checked)
+        new = self._new(checked, caller, software)
         try:
             with self.store.begin() as tx:
                 if request.name in EXCLUSIVE:
@@ -81,7 +94,7 @@ class CreateAction:
             LOG.warning(
                 "created despite problems", extra={"action": action.id, "revision": action.revision, **overridden}
             )
-        return Created(action, checked.parameter_findings)
+        return Created(action, (*checked.parameter_findings, *software.graph))
 
     def _created_earlier(self, request: ActionRequest, caller: Caller) -> Created | None:
         """Return the action that the same request created before; raises KeyReused if that request differed."""
@@ -97,7 +110,7 @@ class CreateAction:
             raise KeyReused(action.id)
         return Created(action, parse_parameters(action.name, action.parameters)[1], replayed=True)
 
-    def _new(self, checked: CheckedRequest, caller: Caller) -> NewAction:
+    def _new(self, checked: CheckedRequest, caller: Caller, software: _SoftwareFindings) -> NewAction:
         request = checked.request
         action, definition = ActionId(self.new_id()), self.definitions[request.name]
         inputs: dict[str, Any] = {"v": 1, "revision": checked.revision or 0}
@@ -113,15 +126,16 @@ class CreateAction:
             inputs |= {"limits": limits.to_json(), "force": force}
         if checked.labels is not None:
             inputs["labels"] = {node: dict(labels) for node, labels in checked.labels.items()}
-        if request.name in WITH_SOFTWARE and self._has_tasks():
-            inputs["software"] = dict(checked.parameters.software) if checked.parameters else {}
+        limited = dict(checked.parameters.software) if checked.parameters else {}
+        if request.name in WITH_SOFTWARE and (COMMAND in limited or self._has_tasks()):
+            inputs["software"] = limited
         inputs |= {"action": action, "name": request.name.value}
         if request.further:
             inputs[FURTHER] = dict(request.further)
         return NewAction(
             id=action,
             name=request.name,
-            parameters=request.parameters,
+            parameters=self._shown(checked),
             user=caller.user,
             context_marker=caller.context_marker,
             revision=checked.revision,
@@ -131,22 +145,38 @@ class CreateAction:
             key=request.key(caller),
             facts=(
                 *first_notes(definition, inputs, checked.parameter_findings),
-                *(Noted("Tag check", found.message) for found in self._tag_findings(checked, inputs)),
+                *(Noted("Tag check", found.message) for found in software.tags),
+                *(Noted("Task graph", found.message) for found in software.graph),
                 *map(FindingReported, (*checked.design_errors, *checked.steps.findings)),
             ),
         )
 
-    def _tag_findings(self, checked: CheckedRequest, inputs: Mapping[str, Any]) -> Sequence[Finding]:
-        """Return the findings of the tag check (seed 002, Orchestration); tests deploy nothing, so they have none."""
-        if checked.revision is None or "software" not in inputs or inputs["software"].get("tests"):
-            return ()
+    def _shown(self, checked: CheckedRequest) -> JsonObject:
+        """Return the parameters as everybody sees them; the inputs have the secret values."""
+        written = checked.request.parameters
+        if VALUES not in written or checked.revision is None:
+            return written
+        return shown(written, secret_texts(self.check.rendered.of(checked.revision).secrets))
+
+    def _software_findings(self, checked: CheckedRequest) -> _SoftwareFindings:
+        """Return what an action that runs the task graph has to know about it.
+
+        Tests and commands deploy nothing, and have none.
+        """
+        name, parameters = checked.request.name, checked.parameters
+        is_command = parameters is not None and COMMAND in parameters.software
+        if checked.revision is None or name not in WITH_SOFTWARE or name is ActionName.TEST_SITE or is_command:
+            return _SoftwareFindings()
         try:
             names = self.check.rendered.inventory(checked.revision).nodes
         except RenderingFailed:
-            return ()
+            return _SoftwareFindings()
+        if not self._has_tasks():
+            return _SoftwareFindings()
         with self.store.begin() as tx:
             site = tx.software.site(SITE, names)
-        return check_tags(site.cluster.layer, site.nodes)
+        graph = graph_warnings(site.tasks, site.status, site.models)
+        return _SoftwareFindings(check_tags(site.cluster.layer, site.nodes), graph)
 
     def _has_tasks(self) -> bool:
         with self.store.begin() as tx:

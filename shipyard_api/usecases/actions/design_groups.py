@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from shipyard_api.domain.actions import CHECKS, ActionName, DocumentChecks
+from shipyard_api.domain.actions import CHECKS, REMOVING, ActionName, DocumentChecks
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.findings import error
 from shipyard_api.domain.nodes import NodeName
@@ -33,6 +33,13 @@ def strategy_of(name: ActionName, parameters: Parameters | None, inputs: SiteInp
     if name is ActionName.REDEPLOY_SERVER:
         return targeted_in_batches(parameters.targets, parameters.max_parallel_nodes)
     return inputs.strategy if inputs and CHECKS[name].documents is DocumentChecks.EVERYTHING else None
+
+
+def planned_strategy(name: ActionName, parameters: Parameters | None, inputs: SiteInputs | None) -> Strategy | None:
+    """Return the groups that the action deploys, or the batches of servers that it takes down for good."""
+    if name in REMOVING and parameters:
+        return targeted_in_batches(parameters.targets, parameters.max_parallel_nodes)
+    return strategy_of(name, parameters, inputs)
 
 
 def members_of(

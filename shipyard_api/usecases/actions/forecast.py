@@ -15,7 +15,7 @@ from shipyard_api.domain.rollout.assumptions import Assumptions
 from shipyard_api.domain.rollout.errors import ForecastTooLarge, NothingToForecast, UnknownForecastGroups
 from shipyard_api.domain.rollout.forecast import Estimate, Forecast, Seconds, forecast
 from shipyard_api.domain.rollout.group_runs import NOTHING_DONE, Progress
-from shipyard_api.domain.rollout.history import PhaseHistory, assume
+from shipyard_api.domain.rollout.history import PhaseHistory
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.rollout.run_sets import Dice
@@ -31,15 +31,13 @@ from shipyard_api.ports.state.store import Store
 from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.design_groups import design_at, members_of, strategy_of
+from shipyard_api.usecases.actions.phase_history import assumptions_of, read_history
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import read_versions
 
 RUNS = 2_000
 MOST_RUNS = 10_000
-
-# How many actions the history is taken from: the site of last year was another one.
-_ACTIONS = 50
 
 # Of a forecast: nodes times runs, and memberships of nodes in groups. Together they bound it to a few seconds.
 _NODE_RUNS = 20_000_000
@@ -198,16 +196,11 @@ class ForecastAction:
             for group in strategy.groups
         ]
         membership = Membership(Strategy(tuple(groups)), members)
-        history = self.store.read(lambda tx: tx.nodes.phase_history(actions=_ACTIONS, before=before))
-        configuration = inputs.configuration
-        limits = {
-            Phase.PREPARE: configuration.prepare_nodes.timeout,
-            Phase.DEPLOY: configuration.deploy_nodes.timeout,
-        }
-        assumptions = assume(history, limits, question.failures)
+        history = read_history(self.store, before)
+        assumptions = assumptions_of(inputs, history, question.failures)
         found = forecast(
             membership,
-            configuration.mode,
+            inputs.configuration.mode,
             assumptions,
             runs=min(question.runs, question.node_runs // max(1, len(membership.nodes))),
             dice=self.new_dice(question.seed),

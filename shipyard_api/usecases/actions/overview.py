@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.actions import ENDED, TEARING_DOWN, ActionId
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -43,13 +43,17 @@ _OF_STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """An action at a glance. ``letters``: of its nodes, in order of name; ``failed``: those that failed."""
+    """An action at a glance. ``letters``: of its nodes, in order of name; ``failed``: those that failed.
+
+    ``cordoned``: those that it left cordoned.
+    """
 
     version: str
     action: ActionRecord
     groups: Sequence[ListedGroup]
     letters: str
     failed: Sequence[str] = ()
+    cordoned: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,13 @@ def letters(nodes: Sequence[NodeLine], groups: Sequence[GroupRecord]) -> str:
     return "".join(found)
 
 
+def left_cordoned(tx: Transaction, action: ActionRecord, nodes: Sequence[NodeName]) -> Sequence[NodeName]:
+    """Return those of the nodes that an ended action left cordoned and with their labels, in order of name."""
+    if action.state not in ENDED or action.name not in TEARING_DOWN:
+        return []
+    return [node for node, one in tx.nodes.left_cordoned_by(action.id, nodes).items() if not one.labels_cleared]
+
+
 def _overview(tx: Transaction, action: str) -> Overview:
     # The version is read first: rows read after it may be newer, and the next request reads them once more.
     version = tx.actions.version(ActionId(action)) or ""
@@ -121,7 +132,8 @@ def _overview(tx: Transaction, action: str) -> Overview:
         for group in groups
     ]
     failed = [node.name for node in nodes if node.status is NodeStatus.FAILURE]
-    return Overview(version, record, listed, letters(nodes, groups), failed)
+    cordoned = left_cordoned(tx, record, [NodeName(node.name) for node in nodes])
+    return Overview(version, record, listed, letters(nodes, groups), failed, cordoned)
 
 
 def _action_with_nodes(tx: Transaction, action: str) -> tuple[ActionRecord, Sequence[NodeLine]]:

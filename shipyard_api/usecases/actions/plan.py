@@ -11,12 +11,14 @@ from shipyard_api.domain.actions import (
     CHECKS,
     DEPLOYING,
     EXCLUSIVE,
+    REMOVING,
     TEARING_DOWN,
     WITH_SOFTWARE,
     ActionId,
     ActionName,
     DocumentChecks,
     StepId,
+    nodes_of_run,
 )
 from shipyard_api.domain.deploy_steps.planning import PlannedNodes, running, shared_steps
 from shipyard_api.domain.documents import Revision, Version
@@ -38,7 +40,8 @@ from shipyard_api.usecases.actions.check import CheckAction, CheckedRequest
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import teardown_inputs
 from shipyard_api.usecases.actions.design_changes import DesignChanges, design_changes
-from shipyard_api.usecases.actions.design_groups import design_at, members_of, strategy_of
+from shipyard_api.usecases.actions.design_groups import design_at, members_of, planned_strategy
+from shipyard_api.usecases.actions.phase_history import assumptions_of, read_history
 from shipyard_api.usecases.actions.plan_software import PlanSoftware, Retried, SoftwarePlan
 from shipyard_api.usecases.actions.preconditions import site_is_busy
 from shipyard_api.usecases.actions.request import ActionRequest
@@ -57,7 +60,8 @@ class Plan:
     ``version`` is None for servers that left the design: the action works from the last revision that has them.
     A retry has ``retried`` instead of ``version``, and uses the inputs of that action. ``revision`` is None if no
     documents are committed. ``findings`` cover only the part of the design that the action uses. If the design cannot
-    be read or the action deploys nothing, ``mode`` is None and there are no groups. ``kept``: nodes that a retry does
+    be read or the action deploys nothing, ``mode`` is None and there are no groups, but for the batches of servers that
+    are taken down for good. ``kept``: nodes that a retry does
     not touch, in order of name. ``held``: the active holds on nodes that it would touch. ``drains``: the drain plan of
     each server to redeploy, or why it has none. ``deploy_steps``: those of the nodes that have deploy templates.
     ``left_alone``: nodes that the provisioner shows as deployed, so that there is nothing to do.
@@ -85,7 +89,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanAction:
-    """The use case; changes nothing. Peers are asked for drain plans, deploy steps and deployed nodes."""
+    """The use case; changes nothing. Peers are asked for drain plans, deploy steps and deployed nodes.
+
+    ``time_scale``: seconds here for each second of the site's limits (1, except in simulations).
+    """
 
     store: Store
     check: CheckAction
@@ -95,6 +102,7 @@ class PlanAction:
     definitions: Mapping[ActionName, Definition]
     plan_drain: PlanDrain
     plan_software: PlanSoftware
+    time_scale: float
 
     def __call__(self, request: ActionRequest, version: Version) -> Plan:
         """Return the plan of an action on a version: the committed one, or the buffer as if it were committed.
@@ -107,8 +115,9 @@ class PlanAction:
             raise NothingToPlan(version)
         checked = self._preview(request, heads, revision)
         design = checked.design or design_at(self.check, request.name, revision)
-        strategy = strategy_of(request.name, checked.parameters, design.inputs)
+        strategy = planned_strategy(request.name, checked.parameters, design.inputs)
         groups = self._groups(design.inputs, strategy, ()) if design.inputs and strategy else ()
+        deploys = request.name not in REMOVING
         written = checked.parameters.software if checked.parameters else {}
         software = self._software(request.name, revision or checked.revision, groups, written)
         used = version if checked.version in (None, Version.COMMITTED) else checked.version
@@ -120,7 +129,7 @@ class PlanAction:
             refusal=checked.refusal,
             findings=(*design.findings, *checked.parameter_findings, *checked.steps.findings),
             steps=self._steps(request.name, _inputs(checked, design.inputs, software)),
-            mode=design.inputs.configuration.mode if design.inputs and strategy else None,
+            mode=design.inputs.configuration.mode if design.inputs and strategy and deploys else None,
             groups=groups,
             held=self._holds(checked),
             drains=self._drains(checked, groups),
@@ -163,6 +172,7 @@ class PlanAction:
             checked = self.check.with_steps(checked)
         except PeerError as trouble:
             checked = replace(checked, steps=_unknown_steps(trouble))
+        checked = self.check.with_etcd(checked)
         if checked.refusal:
             return checked
         try:
@@ -170,7 +180,9 @@ class PlanAction:
                 self.check.refuse_operations(tx, checked)
                 self.check.refuse_stragglers(tx, checked)
                 self.check.refuse_held(tx, checked)
-                if request.name in EXCLUSIVE and (running := tx.actions.running_site_action()):
+                limits = {"software": checked.parameters.software} if checked.parameters else {}
+                nodes = nodes_of_run(request.name, limits)
+                if request.name in EXCLUSIVE and (running := tx.actions.running_site_action(nodes)):
                     raise SiteBusy(*running)
         except Conflict as conflict:
             return checked.refused(conflict)
@@ -225,7 +237,11 @@ class PlanAction:
             members = members_of(self.rendered, inputs, strategy)
         except (RenderingFailed, UnknownRevision):
             return ()
-        return plan_groups(strategy, members, inputs.configuration.mode, kept)
+        mode = inputs.configuration.mode
+        if mode.max_parallel_groups == 1:
+            return plan_groups(strategy, members, mode, kept)
+        usual = assumptions_of(inputs.scaled(self.time_scale), read_history(self.store), {})
+        return plan_groups(strategy, members, mode, kept, usual)
 
     def _software(
         self,
@@ -251,7 +267,8 @@ def _inputs(checked: CheckedRequest, inputs: SiteInputs | None, software: Softwa
     written: dict[str, Any] = dict(inputs.to_json()) if inputs else {}
     if checked.request.name in TEARING_DOWN and checked.parameters:
         written |= teardown_inputs(checked.parameters, checked.limits or TeardownLimits())
-    return written if software is None else written | {"software": {}}
+    limits = checked.parameters.software if checked.parameters else {}
+    return written if software is None else written | {"software": dict(limits)}
 
 
 def _unknown_steps(trouble: PeerError) -> StepPlan:

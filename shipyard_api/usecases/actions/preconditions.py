@@ -74,4 +74,4 @@ def site_is_busy() -> Iterator[None]:
     try:
         yield
     except SiteBusy as busy:
-        raise SiteActionRunning(busy.running, busy.name) from busy
+        raise SiteActionRunning(busy.running, busy.name, busy.nodes) from busy

@@ -9,7 +9,7 @@ from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged
 from shipyard_api.domain.findings import Finding
-from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.criteria import Shortfall
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.clock import Clock
@@ -17,6 +17,7 @@ from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
 from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.ports.state.store import Store
+from shipyard_api.usecases.actions.overview import left_cordoned
 
 _ALL = 2**31 - 1
 
@@ -55,7 +56,7 @@ class ReportedNode:
 class Report:
     """The report on an action. ``verdict`` is None until it has ended, ``seconds`` until it has begun.
 
-    ``failed_steps``: why each of them failed.
+    ``failed_steps``: why each of them failed. ``cordoned``: the nodes that the action left cordoned.
     """
 
     action: ActionRecord
@@ -65,6 +66,7 @@ class Report:
     groups: Sequence[ReportedGroup]
     nodes: Sequence[ReportedNode]
     findings: Sequence[Finding]
+    cordoned: Sequence[NodeName] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ class ReportAction:
             nodes = tx.actions.nodes(record.id, status=(), group=(), after="", limit=_ALL)
             entries = tx.journal.entries(record.id, (FindingReported.kind, GroupChanged.kind))
             steps = tx.actions.steps([record.id])[record.id]
+            cordoned = left_cordoned(tx, record, [NodeName(node.name) for node in nodes])
         facts = [entry.fact for entry in entries]
         missed = {fact.group: fact.shortfalls for fact in facts if isinstance(fact, GroupChanged)}
         return Report(
@@ -95,6 +98,7 @@ class ReportAction:
             [ReportedGroup(group, missed.get(GroupName(group.name), ()), self._phases(group)) for group in groups],
             self._nodes(nodes, groups),
             [fact.finding for fact in facts if isinstance(fact, FindingReported)],
+            cordoned,
         )
 
     def _seconds(self, action: ActionRecord) -> float | None:

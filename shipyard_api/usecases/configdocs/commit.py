@@ -69,6 +69,7 @@ class CommitConfigdocs:
                 if (current := self._buffer()) != buffer:
                     raise BufferChanged(buffer, current)
                 self.designs.tag(buffer, RevisionTag.COMMITTED.value, {})
+                self.rendered.forget_committed()
         return Committed(buffer, findings, committed)
 
     @contextmanager

@@ -1,7 +1,9 @@
 """A cache of rendered designs: revisions never change, and rendering takes time."""
 
 import threading
+import time
 from collections import OrderedDict
+from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import datetime
 
@@ -20,10 +22,18 @@ _CacheKey = tuple[Revision, datetime]
 
 
 class RenderedDesigns:
-    """Renders each revision once; thread-safe."""
+    """Renders each revision once; thread-safe.
 
-    def __init__(self, designs: DesignStore) -> None:
+    ``remember``: seconds for which ``committed_nodes`` may repeat an answer, for a store that is a peer. ``now``: a
+    clock in seconds that never goes back.
+    """
+
+    def __init__(
+        self, designs: DesignStore, *, remember: float = 0.0, now: Callable[[], float] = time.monotonic
+    ) -> None:
         self._designs = designs
+        self._remember, self._now = remember, now
+        self._committed: tuple[float, frozenset[NodeName] | None] | None = None
         self._cache: OrderedDict[_CacheKey, Rendering] = OrderedDict()
         self._lock = threading.Lock()
         self._in_progress: dict[_CacheKey, Future[Rendering]] = {}
@@ -56,7 +66,22 @@ class RenderedDesigns:
         return inventory(one.document for one in self.of(revision).documents)
 
     def committed_nodes(self) -> frozenset[NodeName] | None:
-        """Return the machines of the committed design; None if there is none, or it cannot be read now."""
+        """Return the machines of the committed design; None if there is none, or it cannot be read now.
+
+        The answer is at most ``remember`` seconds old, and not older than the last commit of this process.
+        """
+        known = self._committed
+        if known is not None and self._now() < known[0]:
+            return known[1]
+        nodes = self._committed_nodes()
+        self._committed = self._now() + self._remember, nodes
+        return nodes
+
+    def forget_committed(self) -> None:
+        """Let ``committed_nodes`` ask the store again."""
+        self._committed = None
+
+    def _committed_nodes(self) -> frozenset[NodeName] | None:
         try:
             committed = committed_revision(self._designs.heads())
             return None if committed is None else frozenset(self.inventory(committed).nodes)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from shipyard_api import bootstrap
 from shipyard_api.api.http import waiting
 from shipyard_api.api.mount import Mount
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState
-from shipyard_api.ports.provisioner import Marker
 from shipyard_api.settings import Settings
 from shipyard_api.storage import tables as t
 from shipyard_api.workflow.turn import Engine
@@ -77,7 +75,6 @@ def programs(settings: Settings) -> Iterator[Programs]:
             made.store,
             bootstrap._definitions(made),
             clock,
-            lambda: Marker(str(uuid.uuid4())),
             settle=1.0,
             worker="worker-1",
         )

@@ -81,6 +81,8 @@ def test_a_paused_action_keeps_the_site(running: tuple[Site, str]) -> None:
         ("unpause", "failed", "paused"),
         ("retry", "running", "failed"),
         ("retry", "success", "failed"),
+        ("acknowledge", "running", "failed"),
+        ("acknowledge", "success", "failed"),
     ],
 )
 def test_other_states_are_a_conflict_that_is_not_audited(
@@ -93,13 +95,33 @@ def test_other_states_are_a_conflict_that_is_not_audited(
 
     assert answer.status == falcon.HTTP_409
     assert answer.json["message"] == f"Unable to {verb} action"
-    done = {"stop": "stopped", "pause": "paused", "unpause": "unpaused", "retry": "retried"}[verb]
-    also = " or has nodes that did not succeed" if verb == "retry" else ""
+    done = {"stop": "stopped", "pause": "paused", "unpause": "unpaused", "retry": "retried"}.get(verb, "acknowledged")
+    also = " or has nodes that did not succeed" if needed == "failed" else ""
     cause = f"Only an action that is {needed}{also} can be {done}; this one is {state}"
     # The contract has no retry.
-    sentence = cause if verb == "retry" else f"dag_run state must be {needed}, but is {state}"
+    sentence = cause if verb in ("retry", "acknowledge") else f"dag_run state must be {needed}, but is {state}"
     assert (answer.json["reason"], messages(answer)[0]["message"]) == (sentence, cause)
     assert commands(site, action) == [("invoke", "ann")]
+
+
+def test_the_first_acknowledgement_of_a_failure_stays_and_is_shown(
+    running: tuple[Site, str], engine: sa.Engine
+) -> None:
+    site, action = running
+    stands(engine, "failed")
+    version = site.viewer.get("/actions").headers["etag"]
+
+    answers = [control(site, action, "acknowledge", reason=words) for words in ("disk is ordered", "again")]
+    answers += [control(site, action, "acknowledge", reason=words) for words in ("a\u202eb", "a" * 301)]
+
+    assert [one.status for one in answers] == [falcon.HTTP_202, falcon.HTTP_202, falcon.HTTP_400, falcon.HTTP_400]
+    assert commands(site, action) == [("invoke", "ann"), ("acknowledge", "ann")]
+    found = [site.viewer.get(f"/actions/{action}").json, *site.viewer.get("/actions").json]
+    for one in found:
+        notes = [note["note_val"] for note in one["notes"] if note["sub_type"] == "Acknowledged"]
+        assert notes == ["ann has seen what failed: disk is ordered"]
+    assert site.viewer.get("/actions").headers["etag"] != version
+    assert site.viewer.post(f"/actions/{action}/control/acknowledge").status == falcon.HTTP_403
 
 
 def test_an_unknown_action_and_an_unknown_verb(running: tuple[Site, str]) -> None:

@@ -195,20 +195,29 @@ def test_force_without_a_hold_needs_no_further_rule(app: Mount, site: Site) -> N
     assert lower(app, site).act(FORCED).status == falcon.HTTP_201
 
 
-@pytest.mark.parametrize("node", ["n1", "n2", "n3"])
-def test_a_retry_is_held_by_the_nodes_that_it_would_touch(site: Site, engine: sa.Engine, node: str) -> None:
+@pytest.mark.parametrize(
+    ("node", "software"),
+    [("n1", False), ("n2", False), ("n3", False), ("n1", True)],
+    ids=["kept", "retried", "other", "kept, and tasks run on it"],
+)
+def test_a_retry_is_held_by_the_nodes_that_it_would_touch(
+    site: Site, engine: sa.Engine, node: str, software: bool
+) -> None:
     """n1 is deployed and kept, n2 is retried, and n3 was no node of the action."""
     site.commit(*small_design(("n1", "n2", "n3")))
     action = site.create_action()
     deployed = NodesChanged(GroupName("a"), Phase.DEPLOY, NodeStatus.SUCCESS, names("n1"))
     record(site.store, action, [members(a="n1 n2"), deployed])
     _fail(engine)
+    if software:
+        with engine.begin() as connection:
+            connection.execute(sa.text("UPDATE actions SET inputs = inputs::jsonb || '{\"software\": {}}'"))
     placed = hold(site, node).json["id"]
 
     plan = site.viewer.post("/plans", json.dumps({"retry": action}), JSON).json
     retried = site.admin.post(f"/actions/{action}/control/retry")
 
-    if node != "n2":
+    if node != "n2" and not software:
         assert (retried.status, plan["refused"], plan["held"]) == (falcon.HTTP_201, None, [])
         return
     assert (retried.status, retried.json["message"]) == (falcon.HTTP_409, "Nodes are held")

@@ -132,8 +132,9 @@ def test_deleting_blocked_pods_takes_a_rule_of_its_own(app: Mount, site: Site, a
 
     assert change(lower, action, {"drain-timeout": 7200}).status == falcon.HTTP_200
     assert change(lower, action, delete).status == falcon.HTTP_403
-    redeploy = {"name": "redeploy_server", "parameters": {"target_nodes": ["n1"], **delete}}
-    assert lower.act(json.dumps(redeploy)).status == falcon.HTTP_403
-    assert site.admin.act(json.dumps(redeploy)).status != falcon.HTTP_403
+    for name in ("redeploy_server", "remove_server", "service_server"):
+        created = {"name": name, "parameters": {"target_nodes": ["n1"], **delete}}
+        assert lower.act(json.dumps(created)).status == falcon.HTTP_403
+        assert site.admin.act(json.dumps(created)).status != falcon.HTTP_403
 
     assert change(site.admin, action, delete).json["on-blocked"] == "delete"

@@ -20,9 +20,11 @@ from shipyard_api.domain.documents import Revision, RevisionTag
 from shipyard_api.domain.facts.groups import MembersKnown
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesKept
-from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
+from shipyard_api.domain.groups import Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.storage import tables
 from tests.factories import group, group_entry, layering_policy, node_document, strategy, strategy_document
 from tests.integration.api.recorded import record
 from tests.integration.api.wire import (
@@ -147,6 +149,31 @@ def test_the_mode_of_the_design_is_shown_and_decides_the_order(site: Site) -> No
     assert found["mode"] == {name: value for name, value in section.items() if name != "deployment_strategy"}
     assert [one["name"] for one in found["groups"]] == ["a", "c", "b"]
     assert [one["sends"] for one in found["groups"]] == [["n1"], [], ["n2"]]
+
+
+def test_the_order_of_parallel_groups_follows_from_how_long_their_phases_took(site: Site, engine: sa.Engine) -> None:
+    groups = [group_entry(name, depends_on=[after]) for name, after in (("c", "a"), ("d", "b"))]
+    groups += [group_entry(name) for name in "ab"]
+    entries = [{**one, "selectors": [{"node_names": [f"n-{one['name']}"]}]} for one in groups]
+    section = {"deployment_strategy": "s", "max_parallel_groups": 2}
+    machines = [node_document(f"n-{name}") for name in "abcd"]
+    site.commit(
+        configuration(physical_provisioner=section), strategy_document(*entries, name="s"), *machines, layering_policy()
+    )
+    before = [one["name"] for one in planned(site, DEPLOY)["groups"]]
+    measured = strategy(group("a"), group("b")).groups
+    nodes = {one.name: (NodeName(f"n-{one.name}"),) for one in measured}
+    known = MembersKnown(2, 2, tuple((one, frozenset(nodes[one.name])) for one in measured))
+    started = [PhaseStarted(name, Phase.DEPLOY, sent, f"j-{name}") for name, sent in nodes.items()]
+    over = [PhaseEnded(name, Phase.DEPLOY, PhaseStatus.SUCCESS) for name in nodes]
+    ended(site, site.create_action(), known, *started, *over)
+    with engine.begin() as connection:
+        own = tables.group_phases
+        took = sa.case((own.c.group_name == "a", timedelta(hours=2)), else_=timedelta(hours=1))
+        connection.execute(own.update().values(submitted_at=own.c.ended_at - took))
+
+    assert before == ["a", "b", "c", "d"]
+    assert [one["name"] for one in planned(site, DEPLOY)["groups"]] == ["a", "b", "d", "c"]
 
 
 def test_a_node_that_the_provisioner_cannot_deploy_is_the_same_error_at_commit_plan_and_post(site: Site) -> None:

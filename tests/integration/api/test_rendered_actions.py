@@ -26,7 +26,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
-from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesGivenUp, NodesKept
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesGivenUp, NodesKept, TargetsKnown
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
 from shipyard_api.domain.facts.steps import AttemptFailed
@@ -132,6 +132,13 @@ def record(*facts: Fact) -> Callable[[Tx, Watched], object]:
     return lambda tx, watched: tx.turns.record(watched.turn(), {"v": 1}, facts, **TOLD)
 
 
+def tell(tx: Tx, watched: Watched) -> None:
+    """As the engine does: the row is written with the wake-up."""
+    turn = watched.turn()
+    tx.turns.tell(turn, (FINDING,), now=NOW)
+    tx.turns.sleep(turn, until=NOW)
+
+
 def control(verb: Control) -> Callable[[Tx, Watched], object]:
     return lambda tx, watched: tx.actions.control(watched.action, verb, "eve")
 
@@ -155,6 +162,7 @@ CHANGES: dict[str, Change] = {
         shown=False,
     ),
     "something came of it": Change(SqlTurns.record, record(FINDING)),
+    "something is told while it waits": Change(SqlTurns.tell, tell),
     "it waits": Change(SqlTurns.sleep, lambda tx, w: tx.turns.sleep(w.turn(), until=NOW), shown=False),
     "it waits for somebody": Change(SqlTurns.rest, lambda tx, w: tx.turns.rest(w.turn()), shown=False),
     "a turn ended in a bug": Change(
@@ -174,6 +182,9 @@ CHANGES: dict[str, Change] = {
     "somebody stops": Change(SqlActions.control, control(Control.STOP)),
     "somebody changes limits": Change(
         SqlActions.set_limits, lambda tx, w: tx.actions.set_limits(w.action, TeardownLimits(drain=5), "eve", "text")
+    ),
+    "somebody acknowledges its failures": Change(
+        SqlActions.acknowledge, lambda tx, w: tx.actions.acknowledge(w.action, "eve", "text"), first=(end,)
     ),
     "late work ends, long after the action": Change(
         SqlStragglers.end,
@@ -198,6 +209,7 @@ FACTS: dict[type[Fact], tuple[Fact, tuple[Fact, ...], bool]] = {
     NodesFailed: (NodesFailed((N1,), 2), (MEMBERS,), False),
     NodesGivenUp: (NodesGivenUp((N1,), "destroy_nodes failed"), (MEMBERS,), False),
     NodesKept: (NodesKept((N1,), "other"), (MEMBERS,), False),
+    TargetsKnown: (TargetsKnown((NodeName("n9"),)), (), False),
     FindingReported: (FINDING, (), True),
     Noted: (Noted("Word", "text"), (), True),
     AttemptFailed: (AttemptFailed(1, "no answer", 5.0), (), False),

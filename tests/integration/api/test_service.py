@@ -79,12 +79,14 @@ def test_health_shows_clocks_once_they_are_read(site: Site) -> None:
 
 def test_a_process_is_ready_without_a_worker_and_without_a_peer_that_answers(site: Site) -> None:
     deadline = time.monotonic() + 30
-    while len(checks := site.nobody.ask("GET", "/health/ready").json["checks"]) < 5:
+    while len(checks := site.nobody.ask("GET", "/health/ready").json["checks"]) < 7:
         assert time.monotonic() < deadline
 
     assert site.nobody.ask("GET", "/health/live").status == falcon.HTTP_204
     assert {one["name"]: (one["status"], one["critical"]) for one in checks} == {
         "database": ("ok", True),
+        "replication": ("ok", False),
+        "history": ("ok", False),
         "queue": ("ok", False),
         "workers": ("failed", False),
         "Drydock": ("failed", False),

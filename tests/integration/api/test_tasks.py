@@ -57,6 +57,27 @@ def test_tasks_are_listed_by_node_and_task_with_counts_of_all(
     ]
 
 
+def test_a_matrix_has_a_letter_for_each_task_on_each_node(site: Site, action: str) -> None:
+    left, earlier = NodeResult(N3, TaskStatus.LEFT), TaskChanged(TaskId("zz"), "m3", (FAILED,))
+
+    assert "matrix" not in site.viewer.get(f"/actions/{action}/tasks").json
+    found = site.viewer.get(f"/actions/{action}/tasks", matrix="true", limit="1").json
+    assert found["matrix"] == {"tasks": ["ntp", "net"], "nodes": ["n1", "n2", "n3"], "letters": ["rs", "fs", "-s"]}
+    # Columns are in the order in which tasks began: those that failed had taken 12.5 s, those that succeeded 2 s.
+    record(site.store, action, [earlier])
+    record(site.store, action, [TaskChanged(TaskId("aa"), "m4", (left,))])
+    found = site.viewer.get(f"/actions/{action}/tasks", matrix="true").json["matrix"]
+    assert (found["tasks"], found["letters"]) == (["ntp", "zz", "net", "aa"], ["r-s-", "ffs-", "--sl"])
+
+
+def test_the_matrix_of_an_action_without_tasks_is_empty(site: Site) -> None:
+    site.commit(*five_groups_design())
+    action = site.create_action()
+
+    found = site.viewer.get(f"/actions/{action}/tasks", matrix="true").json["matrix"]
+    assert found == {"tasks": [], "nodes": [], "letters": []}
+
+
 def test_a_failed_task_says_why_and_a_node_shows_its_tasks_by_action(site: Site, action: str) -> None:
     (failed,) = site.viewer.get(f"/actions/{action}/tasks", status="failed").json["tasks"]
     history = site.viewer.get("/nodes/n2/tasks").json

@@ -360,6 +360,16 @@ def test_a_policy_file_changes_who_may_what(policy_of: Callable[[str], Place]) -
     assert place.ask("GET", f"{V1}/nodes", place.give("admin")).status_code == 403
 
 
+def test_a_command_on_nodes_takes_the_right_to_change_tasks(policy_of: Callable[[str], Place]) -> None:
+    place = policy_of('"software:update_graph": "role:author"\n"write_access": "role:author or role:operator"')
+    run = {"name": "update_software", "parameters": {"nodes": ["n1"], "command": "id"}}
+
+    answers = [Caller(place.app, place.give(role)).act(json.dumps(run)) for role in ("operator", "author")]
+
+    # The second one has no design yet.
+    assert [answer.status_code for answer in answers] == [403, 400]
+
+
 def test_everybody_who_is_known_is_anyone(policy_of: Callable[[str], Place]) -> None:
     place = policy_of('"workflow_orchestrator:list_actions": "role:anyone"')
 

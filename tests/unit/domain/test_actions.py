@@ -44,7 +44,7 @@ def test_what_runs_can_be_paused_and_stopped_and_every_pause_and_failure_has_a_w
         RunState.RUNNING: {Control.PAUSE, Control.STOP},
         RunState.PAUSED: {Control.UNPAUSE, Control.STOP},
         RunState.SUCCESS: set(),
-        RunState.FAILED: {Control.RETRY},
+        RunState.FAILED: {Control.RETRY, Control.ACKNOWLEDGE},
     }
 
 

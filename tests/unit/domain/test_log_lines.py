@@ -155,8 +155,9 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
     "nodes are given up": (
         "nodes_given_up",
         {"nodes": ["n1"], "why": "destroy_nodes failed: n1: no answer"},
-        "not deployed: 1 node: n1: destroy_nodes failed: n1: no answer",
+        "given up: 1 node: n1: destroy_nodes failed: n1: no answer",
     ),
+    "targets are known": ("targets_known", {"nodes": ["n1", "n2"]}, "to work on: 2 nodes: n1, n2"),
     "nodes are kept": (
         "nodes_kept",
         {"nodes": ["n1"], "action": "01M7XV7VKPMDHXJVA7WMC7P6XP"},

@@ -135,6 +135,24 @@ def test_a_run_of_tasks_is_limited_by_lists_or_by_texts_with_commas(key: str) ->
             parse_parameters(SOFTWARE, {key: wrong})
 
 
+NO_COMMANDS = {
+    "no text": ({"command": ["true"], "nodes": "n1"}, "it is a command for the shell"),
+    "blank": ({"command": "  ", "nodes": "n1"}, "it is a command for the shell"),
+    "no nodes": ({"command": "true"}, "it runs on the nodes that nodes names"),
+    "tasks, too": ({"command": "true", "nodes": "n1", "tasks": "a"}, "command runs none of the site's"),
+    "no forks": ({"command": "true", "nodes": "n1", "forks": 0}, "it is a whole number from 1"),
+    "forks of nothing": ({"forks": 2}, "it belongs to command"),
+}
+
+
+@pytest.mark.parametrize(("written", "said"), NO_COMMANDS.values(), ids=NO_COMMANDS)
+def test_a_command_runs_on_named_nodes_and_with_no_tasks(written: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidParameters, match=said):
+        parse_parameters(SOFTWARE, written)
+    right = {"command": "true", "nodes": "n1", "forks": 2}
+    assert meaning(SOFTWARE, **right).software == {**right, "nodes": ["n1"]}
+
+
 def test_a_service_needs_a_template_and_may_name_its_nodes() -> None:
     everywhere = meaning(ActionName.SERVICE_SERVER, template="CUSTOM_BIOS")
     assert (everywhere.template, everywhere.targets) == ("CUSTOM_BIOS", ())

@@ -64,6 +64,7 @@ OURS = {
     "node_remove_etcd": ADMINS,
     "node_shutdown_kubelet": ADMINS,
     "node_remove_from_cluster": ADMINS,
+    "node_uncordon": ADMINS,
     "get_drain_plan": VIEWERS,
     "get_deploy_steps": VIEWERS,
     "get_task_output": VIEWERS,

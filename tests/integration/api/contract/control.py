@@ -120,7 +120,10 @@ CASES = [
             verb,
             code=404,
             answer=error(
-                404, "Control not supported", f"Unknown control {verb}", cause=".+ one of: pause, unpause, stop, retry"
+                404,
+                "Control not supported",
+                f"Unknown control {verb}",
+                cause=".+ one of: pause, unpause, stop, retry, acknowledge",
             ),
             then=[audit("invoke")],
         )

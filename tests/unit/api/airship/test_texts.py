@@ -10,6 +10,7 @@ from shipyard_api.domain import errors
 from shipyard_api.domain.actions import Control
 from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.findings import error, warning
+from shipyard_api.domain.teardown.errors import EtcdForbids
 
 SIX = [f"n{number}" for number in range(6)]
 
@@ -69,6 +70,12 @@ SIX = [f"n{number}" for number in range(6)]
             "Nothing can be drained",
             "n0 may be in use, and no Kubernetes is configured from which servers could be drained ([kubernetes] "
             "kubeconfig or url). Configure it; or, to destroy servers as they are, use force. Nothing was changed.",
+        ),
+        (
+            EtcdForbids([error("LastHealthyEtcdMember", "Add a member first.")]),
+            409,
+            "Etcd forbids the teardown",
+            "Add a member first.",
         ),
         (
             errors.BufferChanged(Revision(3), Revision(4)),

@@ -36,6 +36,19 @@ ROWS: dict[str, tuple[str, str, dict[str, Any], list[str], list[str]]] = {
 }
 
 
+def test_servers_that_were_left_cordoned_can_be_uncordoned_as_they_are() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    action = ActionRecord(
+        ActionId(ID), ActionName.REMOVE_SERVER, {}, "ann", "", None, None, RunState.FAILED, now, now, now, 1
+    )
+
+    assert [one["command"] for one in way_back(action, ["n1"], ["n1", "n2"])] == [
+        RETRY,
+        "shipyard node uncordon n1",
+        "shipyard node uncordon n2",
+    ]
+
+
 @pytest.mark.parametrize("row", ROWS)
 def test_what_failed_has_a_way_back(row: str) -> None:
     name, state, parameters, failed, commands = ROWS[row]
@@ -48,3 +61,5 @@ def test_what_failed_has_a_way_back(row: str) -> None:
 
     assert [one["command"] for one in found] == commands
     assert all(one["when"] for one in found)
+    keeps = [one["when"].endswith("it keeps the nodes that are deployed") for one in found[:1]]
+    assert keeps == ([bool(failed) and name != "remove_server"] if commands else [])

@@ -16,7 +16,7 @@ from shipyard_api.domain.facts.fact import Fact, UnknownFact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
-from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesGivenUp, NodesKept
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesGivenUp, NodesKept, TargetsKnown
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
 from shipyard_api.domain.facts.steps import (
@@ -233,6 +233,7 @@ SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
         NodesFailed((N1,), 2),
     ),
     "nodes are kept": ("nodes_kept", {"nodes": ["n1"], "action": "01M7"}, NodesKept((N1,), "01M7")),
+    "targets are known": ("targets_known", {"nodes": ["n1"]}, TargetsKnown((N1,))),
     "nodes are given up": (
         "nodes_given_up",
         {"nodes": ["n1"], "why": "destroy_nodes failed"},

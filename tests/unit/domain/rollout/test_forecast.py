@@ -216,7 +216,7 @@ def test_a_running_action_is_foreseen_from_where_it_stands() -> None:
 
 def test_the_expected_end_of_a_phase_does_not_recede() -> None:
     phase = PhaseAssumption(0.0, [50, 100])
-    ends = [phase.duration(Random(1), passed) for passed in (0, 60, 100, 130, 150)]
+    ends = [phase.duration(GroupName("g"), Random(1), passed) for passed in (0, 60, 100, 130, 150)]
 
     assert ends[1:] == [100, 150, 150, 150]
     assert [phase.outlasted(passed) for passed in (0, 150, 151)] == [False, False, True]

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.assumptions import Assumptions, PhaseAssumption
 from shipyard_api.domain.rollout.modes import SERIAL, Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup, plan_groups
 from shipyard_api.domain.strategy import selectors
@@ -41,6 +43,34 @@ def test_where_several_may_run_at_once_they_begin_together() -> None:
     found = plan(*CHAIN, members=HELD, mode=Mode(max_parallel_groups=2))
 
     assert [one.group.name for one in found] == ["first", "free", "mid", "last"]
+
+
+def lengths(prepare: float = 1, deploy: float = 1, **groups: float) -> Assumptions:
+    """Return assumptions with the usual length of both phases, and of the deployments of some groups."""
+    own = {GroupName(name): [seconds] for name, seconds in groups.items()}
+    usual = [deploy / 2, deploy, 99]
+    return {Phase.PREPARE: PhaseAssumption(0.5, [prepare]), Phase.DEPLOY: PhaseAssumption(0.5, usual, own)}
+
+
+@pytest.mark.parametrize(
+    ("mode", "assumed", "order"),
+    [
+        pytest.param(Mode(2), lengths(), "a b c d", id="equally long"),
+        pytest.param(Mode(2), lengths(a=5), "a b d c", id="the first group is slow"),
+        pytest.param(Mode(2), lengths(b=5), "a b c d", id="the second group is slow"),
+        pytest.param(Mode(2), lengths(deploy=5, b=3), "a b d c", id="the second group is quicker than usual"),
+        pytest.param(Mode(2, deploy_as_prepared=True), lengths(a=5), "a b d c", id="deployed as prepared"),
+        pytest.param(Mode(2, max_nodes_in_flight=2), lengths(a=5), "a b d c", id="few nodes in flight"),
+        pytest.param(SERIAL, lengths(a=5), "a b c d", id="one after another"),
+    ],
+)
+def test_usual_lengths_decide_which_group_begins_next(mode: Mode, assumed: Assumptions, order: str) -> None:
+    groups = (group("c", after=["a"]), group("d", after=["b"]), group("a"), group("b"))
+    held = {GroupName(name): frozenset([NodeName(name)]) for name in "abcd"}
+
+    found = plan_groups(strategy(*groups), held, mode, assumptions=assumed)
+
+    assert " ".join(one.group.name for one in found) == (order if mode != SERIAL else "a c b d")
 
 
 @pytest.mark.parametrize(

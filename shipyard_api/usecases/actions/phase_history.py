@@ -1,0 +1,30 @@
+"""What a rollout's phases are assumed to be like, from the history of the site and the limits of its design."""
+
+from collections.abc import Mapping
+
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.rollout.assumptions import Assumptions
+from shipyard_api.domain.rollout.history import PhaseHistory, assume
+from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.ports.state.store import Store
+
+# How many actions the history is taken from: the site of last year was another one.
+_ACTIONS = 50
+
+
+def read_history(store: Store, before: ActionId | None = None) -> Mapping[Phase, PhaseHistory]:
+    """Return the history of both phases, or only that of actions before one."""
+    return store.read(lambda tx: tx.nodes.phase_history(actions=_ACTIONS, before=before))
+
+
+def assumptions_of(
+    inputs: SiteInputs, history: Mapping[Phase, PhaseHistory], failures: Mapping[Phase, float]
+) -> Assumptions:
+    """Return what to assume of an action with these inputs; ``failures`` replace measured probabilities."""
+    configuration = inputs.configuration
+    limits = {
+        Phase.PREPARE: configuration.prepare_nodes.timeout,
+        Phase.DEPLOY: configuration.deploy_nodes.timeout,
+    }
+    return assume(history, limits, failures)
