@@ -1,13 +1,11 @@
 """A worker process of tests: one definition, and waits short enough that a killed worker is replaced in seconds."""
 
 import os
-import uuid
 from collections.abc import Callable
 
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.procrastinate.worker import TurnWorker
-from shipyard_api.ports.provisioner import Marker
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.workflow.definition import Definition
@@ -23,7 +21,6 @@ def work(url: str, definition: Callable[[SqlStore], Definition]) -> int:
         store,
         {made.name: made},
         DatabaseClock(database, ProcrastinateWakeup()),
-        lambda: Marker(str(uuid.uuid4())),
         settle=1.0,
         worker=f"worker-{os.getpid()}",
     )

@@ -32,7 +32,7 @@ from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.task_graph.layers import Layer, ReleaseId
-from shipyard_api.ports.provisioner import JobId, Marker
+from shipyard_api.ports.provisioner import JobId
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.ports.state.deploy_templates import TemplateId
 from shipyard_api.ports.state.store import Transaction
@@ -50,6 +50,7 @@ from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
+from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
 from shipyard_api.workflow.attempts import ATTEMPTS
 from shipyard_api.workflow.turn import Engine
 from tests.conftest import ROOT
@@ -57,6 +58,7 @@ from tests.databases import Rows, restore, saved
 from tests.factories import document, group_entry, layering_policy, node
 from tests.fakes.clock import FakeClock
 from tests.fakes.cluster import FakeCluster
+from tests.fakes.etcd import FakeEtcd
 from tests.fakes.provisioner import FakeProvisioner, Fate
 from tests.fakes.remote_tasks import FakeRemoteTasks
 
@@ -208,7 +210,11 @@ class World:
         rendered = RenderedDesigns(self.designs())
         steps = PlanDeploySteps(self.store(), rendered, self.provisioner, SCHEMAS.check)
         acceptance, software = self.acceptance(rendered), CheckSoftware(self.store(), rendered)
-        return CheckAction(rendered._designs, rendered, SCHEMAS, rules or self.rules, steps, acceptance, software)
+        etcd = self.check_etcd(rendered)
+        return CheckAction(rendered._designs, rendered, SCHEMAS, rules or self.rules, steps, acceptance, software, etcd)
+
+    def check_etcd(self, rendered: RenderedDesigns) -> CheckEtcd:
+        return CheckEtcd(rendered, self.rules, None, FakeEtcd())
 
     def acceptance(self, rendered: RenderedDesigns) -> CheckAcceptance:
         return CheckAcceptance(self.store(), rendered, self.rules, self.reach if self.tasks else None)
@@ -268,7 +274,6 @@ class World:
             store,
             self.definitions(points, store),
             self.clock,
-            lambda: Marker(str(uuid.uuid4())),
             settle=SETTLE,
             worker=f"worker-{next(_numbers)}",
             attempts=attempts,

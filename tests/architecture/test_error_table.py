@@ -87,6 +87,7 @@ def test_the_walk_finds_errors_of_every_layer() -> None:
         "domain.rollout.errors",
         "domain.drift.errors",
         "domain.task_graph.errors",
+        "domain.teardown.errors",
         "domain.task_graph.result_errors",
         "domain.touched_share",
         "api.http.errors",

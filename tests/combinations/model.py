@@ -1,76 +1,110 @@
 """The options of the product as one table, of which the covering array makes runs.
 
 A new option is a line in ``OPTIONS``, its meaning in ``site.py``, and a line in ``NEEDS`` if it is for some rows only.
-Not in the table: ``service_server``, templates, the software stage, Promenade, Deckhand, limits changed during a
-run, drains and joins that fail, operations on nodes, and a ``remove_server`` that fails or is paused or stopped.
+Not in the table: operations on nodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 Row = Mapping[str, str]
 
 # The first value of each option is the plain one.
 OPTIONS: dict[str, Sequence[str]] = {
-    "action": ("redeploy_server", "deploy_site", "update_site", "relabel_nodes", "remove_server"),
+    "action": (
+        "redeploy_server",
+        "deploy_site",
+        "update_site",
+        "relabel_nodes",
+        "remove_server",
+        "service_server",
+        "update_software",
+    ),
     "provisioner": ("drydock", "maas", "ironic"),
     "targets": ("2", "1", "3"),
     "batch": ("1", "2"),
     "groups": ("one", "several", "shared", "lenient"),
     "pipeline": ("serial", "parallel", "as_prepared", "in_flight"),
-    "cluster": ("kubernetes", "none"),
+    "cluster": ("kubernetes", "none", "promenade"),
     "etcd": ("none", "members"),
     "held": ("no", "yes"),
     "wipe": ("replace", "preserve", "rebuild"),
     "revision": ("same", "newer"),
+    # Whether the nodes request a deploy template.
+    "templates": ("none", "requested"),
+    # Where the documents are.
+    "store": ("embedded", "deckhand"),
+    # Whether the site has a task graph, and on which node a task of it fails.
+    "software": ("none", "runs", "first", "last"),
     "fails": ("none", "first", "last", "all"),
-    "phase": ("deploy", "prepare", "teardown"),
-    "control": ("none", "pause", "stop"),
+    # A deployment of service_server is its service. A budget keeps a pod: the drain waits for it in vain, or is refused
+    # (budget), since it never gives way.
+    "phase": ("deploy", "prepare", "teardown", "drain", "budget", "join"),
+    # A retry of an action that runs is refused.
+    "control": ("none", "pause", "stop", "limits", "retry"),
     "cured": ("yes", "no"),
     "force": ("no", "yes"),
 }
 
-TARGETED = ("redeploy_server", "relabel_nodes", "remove_server")
+TARGETED = ("redeploy_server", "relabel_nodes", "remove_server", "service_server")
 TEARING_DOWN = ("redeploy_server", "remove_server")
-_SITE = ("deploy_site", "update_site")
-_DEPLOYS = ("redeploy_server", *_SITE)
+SITE_ACTIONS = ("deploy_site", "update_site")
+_DEPLOYS = ("redeploy_server", *SITE_ACTIONS)
+_MAY_FAIL = (*_DEPLOYS, "remove_server", "service_server")
 _FAIL = ("first", "last", "all")
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Rows with one of these values of ``option`` must also have one of these values of the ``others``."""
+    """Rows with one of these values of ``option`` must also have one of these values of the ``others``.
+
+    ``among``: the rule is for rows with these values only.
+    """
 
     option: str
     values: Sequence[str]
     others: Mapping[str, Sequence[str]]
+    among: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def broken(self, row: Row) -> bool:
         """Return whether the row breaks the rule; options that have no value yet may still fulfil it."""
-        return row.get(self.option) in self.values and any(
-            row[name] not in good for name, good in self.others.items() if name in row
-        )
+        applies = row.get(self.option) in self.values and _has(row, self.among)
+        return applies and any(row[name] not in good for name, good in self.others.items() if name in row)
 
 
 # Where a value means nothing, the row has the plain one instead.
 NEEDS = (
     Rule("targets", ("1", "3"), {"action": TARGETED}),
-    # The pods of the last server of the cluster have nowhere to go.
+    # The pods of the last server of the cluster have nowhere to go, and service_server drains a whole group.
     Rule("targets", ("3",), {"action": ("redeploy_server", "relabel_nodes")}),
     Rule("batch", ("2",), {"action": TEARING_DOWN, "targets": ("2", "3")}),
-    Rule("pipeline", ("parallel", "as_prepared", "in_flight"), {"action": _SITE}),
+    Rule("pipeline", ("parallel", "as_prepared", "in_flight"), {"action": SITE_ACTIONS}),
     Rule("etcd", ("members",), {"cluster": ("kubernetes",)}),
     Rule("wipe", ("preserve", "rebuild"), {"action": ("redeploy_server",)}),
+    # A run of the task graph goes on without the nodes that are held: their tasks fail.
+    Rule("held", ("yes",), {"action": (*TARGETED, *SITE_ACTIONS)}),
     Rule("revision", ("newer",), {"action": TARGETED}),
-    Rule("fails", _FAIL, {"action": _DEPLOYS}),
-    Rule("phase", ("prepare", "teardown"), {"fails": _FAIL}),
-    Rule("phase", ("teardown",), {"action": ("redeploy_server",), "wipe": ("replace",)}),
+    # A commit with steps that the provisioner lacks is refused.
+    Rule("templates", ("requested",), {"provisioner": ("ironic",)}),
+    Rule("fails", _FAIL, {"action": _MAY_FAIL}),
+    Rule("fails", _FAIL, {"phase": ("teardown", "drain", "budget")}, among={"action": ("remove_server",)}),
+    Rule("phase", ("prepare", "teardown", "drain", "budget", "join"), {"fails": _FAIL}),
+    Rule("phase", ("teardown",), {"action": TEARING_DOWN, "wipe": ("replace",)}),
+    Rule("phase", ("drain", "budget"), {"action": (*TEARING_DOWN, "service_server")}),
+    Rule("phase", ("drain",), {"cluster": ("kubernetes", "promenade")}),
+    Rule("phase", ("budget",), {"cluster": ("kubernetes",)}),
+    # Promenade takes servers out, and services none.
+    Rule("phase", ("drain",), {"cluster": ("kubernetes",)}, among={"action": ("service_server",)}),
+    Rule("software", ("runs", "first", "last"), {"action": (*SITE_ACTIONS, "update_software")}),
+    Rule("phase", ("join",), {"action": _DEPLOYS, "cluster": ("kubernetes",)}),
     # A machine that was just taken down is prepared by Drydock only.
-    Rule("phase", ("prepare",), {"action": _SITE}),
-    Rule("control", ("pause", "stop"), {"action": _DEPLOYS}),
+    Rule("phase", ("prepare",), {"action": SITE_ACTIONS}),
+    Rule("control", ("pause", "stop"), {"action": (*_MAY_FAIL, "update_software")}),
+    Rule("control", ("limits",), {"action": TEARING_DOWN}),
     Rule("cured", ("no",), {"fails": _FAIL}),
+    Rule("templates", ("requested",), {"action": ("redeploy_server", *SITE_ACTIONS, "service_server")}),
 )
 
 
@@ -84,18 +118,19 @@ class Refusal:
 
     def applies(self, row: Row) -> bool:
         """Return whether the row has all of these values."""
-        return all(row.get(name) in values for name, values in self.values.items())
+        return _has(row, self.values)
 
 
 REFUSALS = (
     Refusal("Drydock preserves no storage", 400, {"provisioner": ("drydock",), "wipe": ("preserve",)}),
     Refusal("only Ironic rebuilds", 400, {"provisioner": ("drydock", "maas"), "wipe": ("rebuild",)}),
+    Refusal("only Ironic runs deploy steps", 400, {"action": ("service_server",), "provisioner": ("drydock", "maas")}),
     Refusal("a held node is left alone", 409, {"held": ("yes",), "force": ("no",)}),
     Refusal("nothing drains", 409, {"action": TEARING_DOWN, "cluster": ("none",), "force": ("no",)}),
     Refusal(
         "nothing sets labels",
         409,
-        {"action": ("relabel_nodes",), "provisioner": ("maas", "ironic"), "cluster": ("none",)},
+        {"action": ("relabel_nodes",), "provisioner": ("maas", "ironic"), "cluster": ("none", "promenade")},
     ),
 )
 
@@ -109,10 +144,14 @@ class Fault:
 
     def applies(self, row: Row) -> bool:
         """Return whether the row has all of these values."""
-        return all(row[name] in values for name, values in self.values.items())
+        return _has(row, self.values)
 
 
 FAULTS: Sequence[Fault] = ()
+
+
+def _has(row: Row, values: Mapping[str, Sequence[str]]) -> bool:
+    return all(row.get(name) in good for name, good in values.items())
 
 
 def makes_sense(row: Row) -> bool:

@@ -4,30 +4,39 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from tests.combinations.model import TARGETED, Row
-from tests.combinations.site import NODES, Site, reason_of
+from tests.combinations.budgets import budget_of
+from tests.combinations.hosts import COMMANDS
+from tests.combinations.model import SITE_ACTIONS, TEARING_DOWN, Row
+from tests.combinations.site import GROUPS, NODES, STEPS, Site, reason_of, targets_of
+from tests.simulated_peers import time_of
 
+FINAL = {"deploy", "join"}  # phases of a row in which a node of a prepared group may fail
 INTERNAL = re.compile(r"internal|Traceback|IntegrityError|psycopg|sqlalchemy|KeyError|AssertionError", re.IGNORECASE)
 LETTERS = {"s": "success", "f": "failure", "p": "prepared", "n": "not_started"}
 
 
 @dataclass(frozen=True)
 class Asked:
-    """An action that was created: when, what its plan was, and for which nodes. ``stopped``: an operator did.
+    """An action that was created: when, what its plan was, and which nodes fail. ``stopped``: by an operator.
 
-    ``erased``: the machines that the peer had erased before it, as often as it did.
+    ``erased``: the machines that the peer had erased before it, as often as it did. ``tasks``: how many tasks were
+    started before it. ``finished``: those that earlier tries of it have run well. ``limits``: those that hold.
     """
 
     since: datetime
     plan: Mapping[str, Any]
-    targets: Sequence[str]
+    failing: Sequence[str]
     erased: Sequence[str]
+    tasks: int
+    limits: Mapping[str, int]
+    finished: Set[tuple[str, str]] = frozenset()
     stopped: bool = False
+    is_retry: bool = False
 
 
 def complaints(site: Site, asked: Asked) -> list[str]:
@@ -36,6 +45,10 @@ def complaints(site: Site, asked: Asked) -> list[str]:
         *_peers(site, asked),
         *_disks(site, asked),
         *_nodes(site, asked),
+        *_groups(site, asked),
+        *_steps(site, asked),
+        *_cluster(site, asked),
+        *_software(site, asked),
         *_faces(site),
         *_plan(site, asked),
         *_internal(site),
@@ -48,7 +61,9 @@ def _peers(site: Site, asked: Asked) -> list[str]:
     times = Counter((one.phase, one.node) for one in begun)
     found = [f"{node}: {phase} was begun {count} times" for (phase, node), count in times.items() if count > 1]
     return found + [
-        f"{one.node}: {one.phase} was begun, and it is no target" for one in begun if one.node not in asked.targets
+        f"{one.node}: {one.phase} was begun, and it is no target"
+        for one in begun
+        if one.node not in targets_of(site.row)
     ]
 
 
@@ -64,52 +79,197 @@ def _disks(site: Site, asked: Asked) -> list[str]:
 
 
 def _nodes(site: Site, asked: Asked) -> list[str]:
-    """Each target ended deployed or carries its own reason."""
-    if site.row["action"] == "relabel_nodes":
-        return [] if site.state().value == "success" else [f"the action ended {site.state().value}"]
-    if site.row["action"] == "remove_server":
-        return _removed(site, asked)
-    ended = [one for one in site.peer.ended() if one.at >= asked.since]
-    last = {one.node: one for one in ended}
-    deployed = {one.node for one in ended if one.phase == "deploy" and one.ok}
-    up = _up(site)
+    """Each target ended as the action wants it, or carries its own reason."""
+    action, state = site.row["action"], site.state().value
+    if action in ("relabel_nodes", "update_software"):
+        fails = site.row["software"] in ("first", "last") or asked.stopped
+        return [] if state == "success" or fails else [f"the action ended {state}"]
+    wants_up = action != "remove_server"
+    up, said, causes = _up(site), _everything_said(site), _causes(site, asked)
     told = {node["name"]: node for node in site.get(f"/actions/{site.action}/nodes")["nodes"]}
-    newest = {node["name"]: node for node in site.get("/nodes")["nodes"]}
-    said = _everything_said(site)
+    newest = {node["name"]: node["status"] for node in site.get("/nodes")["nodes"]}
     found = []
-    for name in asked.targets:
+    for name in targets_of(site.row):
         status, detail = told.get(name, {}).get("status"), told.get(name, {}).get("detail") or ""
-        if status == "success" and name not in up:
-            found.append(f"{name}: success, and the provisioner did not deploy it")
-        if status != "success" and name in deployed and not asked.stopped:
-            found.append(f"{name}: {status}, and the provisioner deployed it")
-        if newest[name]["status"] == "success" and name not in up:
+        # A retry of remove_server has no row of a server that an earlier try took down.
+        is_done = status == "success" if wants_up else state == "success" or (status is None and name not in up)
+        if is_done and (name in up) != wants_up:
+            found.append(f"{name}: {status}, and the peers did not do it")
+        if not is_done and _was_done(site, asked, name) and wants_up and not asked.stopped:
+            found.append(f"{name}: {status}, and the peers did it")
+        if newest.get(name) == "success" and name not in up:
             found.append(f"{name}: was taken down or failed, and GET /nodes says success")
-        if status != "success" and name in last and not last[name].ok and reason_of(name) not in detail:
-            found.append(f"{name}: failed since {reason_of(name)!r}, but its detail is {detail!r}")
-        if status != "success" and name not in said and not asked.stopped:
-            found.append(f"{name}: is not deployed, and nothing says why")
+        if not is_done and name in causes and not any(word in detail for word in causes[name]):
+            found.append(f"{name}: failed since {causes[name]!r}, but its detail is {detail!r}")
+        if not is_done and not asked.stopped and (not detail if action in TEARING_DOWN else name not in said):
+            found.append(f"{name}: is not done, and nothing says why")
+    if state == "success" and causes and action in TEARING_DOWN:
+        found.append(f"the action ended {state}, and {sorted(causes)} failed")
     return found
 
 
-def _removed(site: Site, asked: Asked) -> list[str]:
-    """Each target was taken down, and no view shows it as deployed."""
-    found = [] if site.state().value == "success" else [f"the action ended {site.state().value}"]
-    up, newest = _up(site), {node["name"]: node["status"] for node in site.get("/nodes")["nodes"]}
-    found += [f"{name}: was not taken down" for name in asked.targets if name in up]
-    return found + [
-        f"{name}: was taken down, and GET /nodes says success"
-        for name in asked.targets
-        if newest.get(name) == "success"
+def _groups(site: Site, asked: Asked) -> list[str]:
+    """However much goes on at once, all ends as in the serial run of the design: groups, and what is deployed."""
+    if site.row["action"] != "deploy_site" or asked.stopped or asked.is_retry:
+        return []
+    nodes, groups = _serial(site.row, asked.failing)
+    told = {node["name"]: node["status"] for node in site.get(f"/actions/{site.action}/nodes")["nodes"]}
+    shown = {group["name"]: group["status"] for group in site.get(f"/actions/{site.action}/groups")["groups"]}
+    found = [
+        f"{name}: {told[name]}, and the serial run deploys it"
+        for name, status in nodes.items()
+        if status == "success" != told[name]
+    ]
+    return found + ([f"groups end {shown}, and those of the serial run {groups}"] if shown != groups else [])
+
+
+def _serial(row: Row, failing: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return how nodes and groups end if one group after another is prepared and deployed (design: seed 000)."""
+    nodes, groups = dict.fromkeys(NODES, "not_started"), {}
+    for group in GROUPS[row["groups"]]:
+        members, wanted = group["selectors"][0]["node_names"], group["success_criteria"]
+        is_well = all(groups[parent] == "success" for parent in group["depends_on"])
+        for phases, before, after in (({"prepare"}, "not_started", "prepared"), (FINAL, "prepared", "success")):
+            fails = failing if row["phase"] in phases else ()
+            for name in members if is_well else ():
+                if nodes[name] == before:
+                    nodes[name] = "failure" if name in fails else after
+            good = [name for name in members if nodes[name] in (after, "success")]
+            least = wanted.get("minimum_successful_nodes", 0) if "maximum_failed_nodes" in wanted else len(members)
+            is_well = is_well and len(members) - wanted.get("maximum_failed_nodes", 0) <= len(good) >= least
+        groups[group["name"]] = "success" if is_well else "failed"
+    return nodes, groups
+
+
+def _cluster(site: Site, asked: Asked) -> list[str]:
+    """Nothing is taken out of the cluster twice, and a drain in vain lasts as long as its limit."""
+    events = [one for one in site.cluster_events() if time_of(one) >= asked.since]
+    asked_for = [
+        (one["method"], one["path"])
+        for one in events
+        if one["event"] == "request" and one["status"] in (200, 201) and _takes_out(one["method"], one["path"])
+    ]
+    stopped = [("stop the kubelet of", one["node"]) for one in events if one["event"] == "kubelet_stopped"]
+    times = Counter([*asked_for, *stopped])
+    found = [f"{what} {where}: {count} times" for (what, where), count in times.items() if count > 1]
+    if asked.stopped or site.row["phase"] != "drain" or site.row["action"] not in TEARING_DOWN:
+        return found
+    limit = asked.limits.get("drain-timeout", 0)
+    for name in set(asked.failing) & _cordoned(site, asked):
+        moments = [time_of(one) for one in events if one["event"] == "node_changed" and one["node"] == name]
+        lasted = (moments[-1] - moments[0]).total_seconds()
+        if not limit <= lasted <= limit + 30:
+            found.append(f"{name}: its drain was given up after {lasted:g} s, and it may take {limit} s")
+    return found
+
+
+def _takes_out(method: str, path: str) -> bool:
+    return (method == "POST" and path.endswith("/eviction")) or (method == "DELETE" and "/nodes/" in path)
+
+
+def _software(site: Site, asked: Asked) -> list[str]:
+    """Each task runs once on each deployed node, in its order; a retry repeats none that has succeeded there."""
+    begun = site.hosts.begun[asked.tasks :]
+    times = Counter(begun)
+    found = [f"{node}: {command!r} was started {count} times" for (command, node), count in times.items() if count > 1]
+    for command, node in times.keys() & asked.finished:
+        found.append(f"{node}: {command!r} had succeeded, and was started again")
+    if site.row["software"] == "none" or site.row["action"] not in (*SITE_ACTIONS, "update_software"):
+        return found + [f"{node}: {command!r} was started" for command, node in begun]
+    state, done = site.state().value, site.hosts.done
+    nodes = {node["name"] for node in site.get(f"/actions/{site.action}/nodes")["nodes"] if node["status"] == "success"}
+    nodes = set(NODES) if site.row["action"] == "update_software" else nodes
+    if state == "success":
+        found += [
+            f"{node}: {one!r} did not run" for node in sorted(nodes) for one in COMMANDS if (one, node) not in done
+        ]
+    elsewhere = {node for _, node in begun} - nodes
+    found += [f"{node}: is not deployed, and tasks were started" for node in sorted(elsewhere)]
+    for node in NODES:
+        order = [command for command, where in begun if where == node]
+        if order != sorted(order):
+            found.append(f"{node}: its tasks began in the order {order}")
+    failed = {node for command, node in times if (command, node) not in done and not asked.stopped}
+    if failed and state == "success":
+        found.append(f"a task failed on {sorted(failed)}, and the action ended {state}")
+    said = _everything_said(site) if failed else ""
+    return found + [f"{node}: a task failed, and nothing says so" for node in sorted(failed) if node not in said]
+
+
+def _steps(site: Site, asked: Asked) -> list[str]:
+    """The steps of the template run once on each node that they are meant for, in their order."""
+    if site.row["provisioner"] != "ironic":
+        return []
+    services = site.row["action"] == "service_server"
+    kind = "service" if services else "deploy"
+    ran: dict[str, list[str]] = {}
+    for one in site.peer.events():
+        is_ours = one.get("kind") == kind and time_of(one) >= asked.since
+        if is_ours and one["event"] == "step" and one["step"].removeprefix("bios.") in STEPS:
+            ran.setdefault(one["node"], []).append(one["step"].removeprefix("bios."))
+    wanted = services or site.row["templates"] == "requested"
+    done = {one.node for one in site.peer.ended() if one.at >= asked.since and one.phase == kind and one.ok}
+    expected = {name: list(STEPS) for name in done if wanted}
+    return [
+        f"{name}: ran the steps {ran.get(name, [])}, not {expected.get(name, [])}"
+        for name in sorted(done | ran.keys())
+        if (name in done and ran.get(name, []) != expected.get(name, [])) or len(ran.get(name, ())) > len(STEPS)
     ]
 
 
+def _was_done(site: Site, asked: Asked, name: str) -> bool:
+    """Return whether the action deployed or serviced this node, which has joined."""
+    work = "service" if site.row["action"] == "service_server" else "deploy"
+    done = {one.node for one in site.peer.ended() if one.at >= asked.since and one.phase == work and one.ok}
+    return name in _up(site) and name in done
+
+
+def _causes(site: Site, asked: Asked) -> dict[str, Sequence[str]]:
+    """Return why nodes failed by the peers' logs: their detail must have one of these words."""
+    last = {one.node: one for one in site.peer.ended() if one.at >= asked.since}
+    found: dict[str, Sequence[str]] = {name: [reason_of(name)] for name, one in last.items() if not one.ok}
+    if asked.is_retry and site.row["provisioner"] == "drydock":
+        # Drydock only releases a machine whose deployment has failed: the next retry deploys it.
+        found = {name: [reason_of(name), "MAAS says Failed deployment"] for name in found}
+    if site.apiserver:
+        deployed = {name for name, one in last.items() if one.phase == "deploy" and one.ok}
+        found |= {name: ["not ready in Kubernetes"] for name in deployed - _ready(site)}
+    if not asked.stopped and site.row["phase"] == "teardown":
+        begun = {one.node for one in site.peer.destroyed() if one.at >= asked.since}
+        found |= {name: [reason_of(name)] for name in asked.failing if name in begun}
+    if not asked.stopped and site.row["phase"] == "drain":
+        found |= {name: [budget_of(name)] for name in asked.failing if name in _cordoned(site, asked)}
+        found |= {name: [reason_of(name)] for name in asked.failing if name in _refused_drains(site, asked)}
+    return found
+
+
+def _refused_drains(site: Site, asked: Asked) -> set[str]:
+    """Return the nodes that Promenade did not drain."""
+    events = site.promenade.events() if site.promenade else []
+    failed = (one for one in events if time_of(one) >= asked.since and one.get("status") == 500)
+    return {one["path"].split("/")[-2] for one in failed if one["path"].endswith("/drain")}
+
+
+def _cordoned(site: Site, asked: Asked) -> set[str]:
+    """Return the nodes that were cordoned since then."""
+    changes = [one for one in site.cluster_events() if one["event"] == "node_changed" and time_of(one) >= asked.since]
+    return {one["node"] for one in changes if one["cordoned"]}
+
+
+def _ready(site: Site) -> set[str]:
+    """Return the nodes that are ready in the cluster, by the API server's log."""
+    states = ("node_reported", "node_removed")
+    newest = {one["node"]: one.get("status") for one in site.cluster_events() if one["event"] in states}
+    return {node for node, status in newest.items() if status == "True"}
+
+
 def _up(site: Site) -> set[str]:
-    """Return the nodes that are deployed, by the peer's log: nothing took them down since."""
-    log = [(one.at, one.node, one.phase == "deploy" and one.ok) for one in site.peer.ended()]
+    """Return the nodes that are deployed by the provisioner's log, and ready in the cluster if there is one."""
+    log = [(one.at, one.node, one.phase in ("deploy", "service") and one.ok) for one in site.peer.ended()]
     log += [(one.at, one.node, False) for one in site.peer.destroyed()]
     newest = {node: is_deployed for _, node, is_deployed in sorted(log)}
-    return {node for node, is_deployed in newest.items() if is_deployed}
+    deployed = {node for node, is_deployed in newest.items() if is_deployed}
+    return deployed & _ready(site) if site.apiserver else deployed
 
 
 def _faces(site: Site) -> list[str]:
@@ -150,6 +310,21 @@ def _plan(site: Site, asked: Asked) -> list[str]:
     steps = [step["id"] for step in site.get(f"/actions/{site.action}")["steps"] if "." in step["id"]]
     if missing := [step for step in steps if step not in plan["steps"]]:
         found.append(f"steps that no plan has: {missing}")
+    return found + _order(site, asked)
+
+
+def _order(site: Site, asked: Asked) -> list[str]:
+    """The plan names each node that is worked on, in the order in which its groups begin one after another."""
+    groups = asked.plan["groups"]
+    if not groups:
+        return []
+    sends = {node: place for place, group in reversed(list(enumerate(groups))) for node in group["sends"]}
+    log = [one for one in site.peer.begun() if one.at >= asked.since and one.phase in ("deploy", "service")]
+    begun = [one.node for one in sorted(log, key=lambda one: one.at)]
+    found = [f"{node}: was worked on, and the plan sends it not" for node in begun if node not in sends]
+    places = [sends[node] for node in begun if node in sends]
+    if site.row["pipeline"] == "serial" and places != sorted(places):
+        found.append(f"the nodes were worked on in the order {begun}, and the plan has {groups}")
     return found
 
 
@@ -170,14 +345,3 @@ def _everything_said(site: Site) -> str:
     return "\n".join(
         [*notes, *groups, *nodes, *(step["detail"] or "" for step in report["failed_steps"]), site.journal()]
     )
-
-
-def targets_of(row: Row) -> Sequence[str]:
-    """Return the nodes that the action of the row is about."""
-    return NODES[: int(row["targets"])] if row["action"] in TARGETED else NODES
-
-
-def failing(row: Row) -> Sequence[str]:
-    """Return the targets that fail in this row."""
-    targets = targets_of(row)
-    return {"none": (), "first": targets[:1], "last": targets[-1:], "all": targets}[row["fails"]]

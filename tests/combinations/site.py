@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -16,27 +15,36 @@ import yaml
 from falcon.testing import Result
 
 from shipyard_api import bootstrap, programs
+from shipyard_api.actions.site_checks import RemoteAccess
+from shipyard_api.adapters.deckhand.options import DeckhandOptions
 from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.adapters.encryption.options import EncryptionOptions
 from shipyard_api.adapters.kubernetes.options import KubernetesOptions
+from shipyard_api.adapters.promenade.options import PromenadeOptions
 from shipyard_api.domain.actions import ENDED, ActionId, Control, RunState
 from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.layers import SITE, Layer, ReleaseId
 from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
-from shipyard_api.ports.provisioner import Marker
-from shipyard_api.setting_types import Count, Secret
-from shipyard_api.settings import ApiOptions, DatabaseOptions, Settings, load
+from shipyard_api.setting_types import Count, HeaderSecret, Secret
+from shipyard_api.settings import ApiOptions, DatabaseOptions, DesignStoreKind, DesignStoreOptions, Settings, load
 from shipyard_api.storage.silence import SilenceWatch
 from shipyard_api.storage.unit_of_work import SqlStore
 from shipyard_api.usecases.journal.follow import FollowJournal, as_fields
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
 from shipyard_api.workflow.turn import Engine
 from shipyard_api.yaml_stream import write_documents
+from shipyard_simulators.deckhand.simulator import DeckhandSimulator
 from shipyard_simulators.etcd.simulator import EtcdSimulator
 from shipyard_simulators.kubernetes.manifests import ordinary
 from shipyard_simulators.kubernetes.simulator import KubernetesSimulator
+from shipyard_simulators.promenade.simulator import PromenadeSimulator
+from shipyard_simulators.promenade.site import Outcome
 from shipyard_simulators.server import in_thread
-from tests.combinations.model import Row
+from tests.combinations.budgets import budget_of, kept_pod
+from tests.combinations.hosts import COMMANDS, GRAPH, Hosts, addresses
+from tests.combinations.model import TARGETED, Row
 from tests.databases import empty
 from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
 from tests.integration.api.in_process import Client
@@ -48,10 +56,22 @@ from tests.world import SETTLE
 NODES = ("n1", "n2", "n3")
 MEMBERS = ("n1", "n2", "n3", "x1", "x2", "x3", "x4")
 DURATIONS = {"join_nodes": 20, "ready_nodes": 20, "stop_pods": 3}
-V1 = "/api/v1.0"
+API = "/api/v1.0"
 AFTERWARDS = 4000.0  # seconds in which all that goes on at a peer ends
 
-# The phase of a row as each simulator calls it.
+TEMPLATE = "CUSTOM_BIOS"
+STEPS = ("factory_reset", "apply_configuration")
+BIOS = {
+    "name": TEMPLATE,
+    "steps": [
+        {"interface": "bios", "step": STEPS[0], "args": {}, "priority": 120},
+        {"interface": "bios", "step": STEPS[1], "args": {"settings": [{"name": "vt", "value": "on"}]}, "priority": 110},
+    ],
+}
+
+TIMEOUT, CHANGED = 120, 240  # seconds that a drain may take, at first and after a change of limits
+
+# The phase of a row as each provisioner's simulator calls it; it has no part in the others.
 PHASES: Mapping[str, Mapping[str, str]] = {
     "deploy": {"drydock": "deploy", "maas": "deploy", "ironic": "deploy"},
     "prepare": {"drydock": "prepare", "maas": "prepare", "ironic": "clean"},
@@ -61,7 +81,7 @@ PIPELINES: Mapping[str, Mapping[str, Any]] = {
     "serial": {},
     "parallel": {"max_parallel_groups": 3},
     "as_prepared": {"deploy_as_prepared": True, "max_parallel_groups": 2},
-    "in_flight": {"max_nodes_in_flight": 1},
+    "in_flight": {"max_nodes_in_flight": 2, "max_parallel_groups": 2},
 }
 GROUPS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "one": [group_entry("all", critical=True, selectors=[{"node_names": list(NODES)}])],
@@ -71,8 +91,8 @@ GROUPS: Mapping[str, Sequence[Mapping[str, Any]]] = {
         group_entry("third", selectors=[{"node_names": ["n3"]}]),
     ],
     "shared": [
-        group_entry("left", critical=True, selectors=[{"node_names": ["n1", "n2"]}]),
-        group_entry("right", selectors=[{"node_names": ["n2", "n3"]}]),
+        group_entry("left", critical=True, selectors=[{"node_names": list(NODES)}]),
+        group_entry("right", selectors=[{"node_names": ["n1", "n2"]}]),
     ],
     "lenient": [
         group_entry(
@@ -85,6 +105,17 @@ GROUPS: Mapping[str, Sequence[Mapping[str, Any]]] = {
 }
 for _group in (group for name in ("one", "several", "shared") for group in GROUPS[name]):
     _group["success_criteria"] = {"percent_successful_nodes": 100}  # type: ignore[index]  # built here
+
+
+def targets_of(row: Row) -> Sequence[str]:
+    """Return the nodes that the action of the row is about."""
+    return NODES[: int(row["targets"])] if row["action"] in TARGETED else NODES
+
+
+def failing(row: Row) -> Sequence[str]:
+    """Return the targets that fail in this row."""
+    targets = targets_of(row)
+    return {"none": (), "first": targets[:1], "last": targets[-1:], "all": targets}[row["fails"]]
 
 
 def reason_of(node: str) -> str:
@@ -119,7 +150,16 @@ class Site:
             self.apiserver = enter(in_thread(simulator))
         if row["etcd"] == "members":
             self.members = enter(in_thread(EtcdSimulator(names=MEMBERS, clock=self.clock.of_peers())))
-        self._joined = 0
+        self.promenade: PromenadeSimulator | None = None
+        if row["cluster"] == "promenade":
+            self.promenade = enter(in_thread(PromenadeSimulator(self.scenario({}), clock=self.clock.of_peers())))
+        self.deckhand: DeckhandSimulator | None = None
+        if row["store"] == "deckhand":
+            self.deckhand = enter(in_thread(DeckhandSimulator(clock=self.clock.of_peers())))
+        self.hosts = Hosts(polls=1)
+        self._ended = 0
+        self._away: set[str] = set()  # machines that join no cluster, however well they are deployed
+        self._stay_away: set[str] = set()
         self._wire(url)
 
     def scenario(self, fates: Mapping[str, Any]) -> Any:
@@ -131,11 +171,62 @@ class Site:
         with urlopen(Request(f"{self.peer.url}/simulator/scenario", body, {"X-Auth-Token": "any"}, method="POST")):
             pass
 
+    def task_graph(self) -> None:
+        """Give the site a task graph, and each node its role in it."""
+        with self.store.begin() as tx:
+            release = tx.software.release(ReleaseId(1))
+            assert release
+            tx.software.save_release(replace(release, layer=Layer(GRAPH)))
+            tx.software.add_nodes(SITE, map(NodeName, NODES))
+            for one in tx.software.nodes(SITE):
+                tx.software.save_node(replace(one, roles=("web",)))
+
+    def fail_task(self) -> None:
+        """Let the last task fail on a node, if the row says so."""
+        if self.row["software"] in ("first", "last"):
+            node = NODES[0] if self.row["software"] == "first" else NODES[-1]
+            self.hosts.failing = {(COMMANDS[-1], NodeName(node))}
+
+    def fail(self, nodes: Sequence[str]) -> None:
+        """Let the phase of the row fail for these nodes from now on."""
+        phase = self.row["phase"]
+        if phase in PHASES:
+            name = "service" if self.row["action"] == "service_server" else PHASES[phase][self.row["provisioner"]]
+            self.play({node: {name: "fail", "reason": reason_of(node)} for node in nodes})
+        elif phase == "join":
+            self._stay_away = set(nodes)
+        elif self.promenade and nodes:
+            text = "; ".join(map(reason_of, nodes))
+            self.promenade.site.outcomes["drain"] = Outcome(failures=(text,), nodes=frozenset(nodes))
+        elif self.apiserver:
+            self.apiserver.add(*(one for node in nodes for one in kept_pod(node, for_ever=phase == "budget")))
+
+    def cure(self) -> None:
+        """Let nothing fail any more."""
+        self.play({})
+        self.hosts.failing = set()
+        if self.promenade:
+            self.promenade.site.outcomes.clear()
+        self._stay_away = set()
+        self._let_join()
+        if self.apiserver and self.row["phase"] in ("drain", "budget"):
+            for node in failing(self.row):
+                path = f"/apis/policy/v1/namespaces/default/poddisruptionbudgets/{budget_of(node)}"
+                with urlopen(Request(self.apiserver.url + path, method="DELETE")):
+                    pass
+
     def _wire(self, url: str) -> None:
         settings = Settings(
             database=DatabaseOptions(url=Secret(url), pool_size=3),
             drydock=DrydockOptions(url="http://127.0.0.1:9/api/v1.0", design_url="http://127.0.0.1:9/{revision}"),
             kubernetes=KubernetesOptions(url=self.apiserver.url if self.apiserver else ""),
+            promenade=PromenadeOptions(
+                url=f"{self.promenade.url}{API}" if self.promenade else "", teardown=self.promenade is not None
+            ),
+            designs=DesignStoreOptions(store=DesignStoreKind.DECKHAND if self.deckhand else DesignStoreKind.EMBEDDED),
+            deckhand=DeckhandOptions(
+                url=f"{self.deckhand.url}{API}" if self.deckhand else "", token=HeaderSecret("any")
+            ),
             secrets=EncryptionOptions(keys=Secret(new_key())),
             api=ApiOptions(writes_per_minute=Count(0)),
         )
@@ -143,7 +234,7 @@ class Site:
             made = bootstrap.parts(settings)
         provisioner = self.peer.provisioner(lambda revision: made.rendered.inventory(Revision(revision)))
         rules = replace(made.rules, limits=provisioner.capabilities.limits)
-        self.made = replace(made, provisioner=provisioner, rules=rules)
+        self.made = replace(made, provisioner=provisioner, rules=rules, access=RemoteAccess(self.hosts, addresses))
         self.store: SqlStore = made.store
         self.database = made.store._engine
         self.cleanup.callback(self.database.dispose)
@@ -156,7 +247,6 @@ class Site:
             self.store,
             bootstrap._definitions(self.made),
             self.clock,
-            lambda: Marker(str(uuid.uuid4())),
             settle=SETTLE,
             worker="worker",
         )
@@ -175,13 +265,19 @@ class Site:
             headers, sent = {"Content-Type": "application/x-yaml"}, body
         elif body is not None:
             headers, sent = {"Content-Type": "application/json"}, json.dumps(body)
-        answer = self.client.simulate_request(method, f"{V1}{path}", body=sent, headers=headers)
+        answer = self.client.simulate_request(method, f"{API}{path}", body=sent, headers=headers)
         assert expect in (None, answer.status_code), f"{method} {path}: {answer.status_code} {answer.text}"
         assert answer.status_code < 500, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer
 
     def get(self, path: str) -> Any:
         return self.ask("GET", path, expect=200).json
+
+    def keep_template(self) -> None:
+        """Keep the deploy template of the site, as Ironic's own clients do."""
+        headers = {"Content-Type": "application/json", "X-OpenStack-Ironic-API-Version": "1.55"}
+        answer = self.client.simulate_post("/v1/deploy_templates", body=json.dumps(BIOS), headers=headers)
+        assert answer.status_code == 201, answer.text
 
     def commit(self, **labels: str) -> None:
         """Put the design into force."""
@@ -202,6 +298,13 @@ class Site:
             further.append(document(ETCD_CLUSTERS, "etcd-clusters", {"clusters": [etcd]}))
         if self.apiserver:
             further.append(document(GENESIS, "genesis", {"hostname": "n0"}))
+        if row["templates"] == "requested":
+            traits = {
+                "selectors": [{"node_names": list(NODES)}],
+                "traits": [TEMPLATE],
+                "requested_traits": [TEMPLATE],
+            }
+            further.append(document("shipyard/NodeTraits/v1", "all", traits))
         return [
             layering_policy(),
             *nodes,
@@ -241,16 +344,21 @@ class Site:
     def state(self) -> RunState:
         return state_of(self.store, self.action)
 
-    def control(self, what: Control) -> bool:
-        """Pause, resume or stop the action."""
-        return control(self.store, self.database, self.action, what, self.clock.now())
+    def control(self, what: Control | str) -> None:
+        """Pause, resume or stop the action, or do what else the row does in the middle of it."""
+        if isinstance(what, Control):
+            control(self.store, self.database, self.action, what, self.clock.now())
+        elif what == "limits":
+            self.ask("PATCH", f"/actions/{self.action}/limits", {"drain-timeout": CHANGED}, expect=200)
+        else:
+            self.ask("POST", f"/actions/{self.action}/control/retry", expect=409)
 
     def _make_due(self) -> None:
         # The database's clock runs, and the site's stands still.
         with self.database.begin() as connection:
             connection.exec_driver_sql("UPDATE actions SET wake_at = %s WHERE wake_at IS NOT NULL", (self.clock.now(),))
 
-    def run(self, controls: Mapping[int, Control] | None = None) -> None:
+    def run(self, controls: Mapping[int, Control | str] | None = None) -> None:
         """Deliver turns and runs of items, each when it is due, until the action has ended."""
         ahead = dict(controls or {})
         for number in range(1500):
@@ -266,12 +374,15 @@ class Site:
 
     def _let_join(self) -> None:
         """A machine that is deployed becomes a node of the cluster."""
-        if not self.apiserver:
-            return
         deployed = [one for one in self.peer.ended() if one.phase == "deploy" and one.ok]
-        for one in deployed[self._joined :]:
-            self.apiserver.join(one.node)
-        self._joined = len(deployed)
+        self._away |= {one.node for one in deployed[self._ended :]}
+        for name in sorted(self._away - self._stay_away):
+            if self.apiserver:
+                self.apiserver.join(name)
+            if self.promenade:
+                self.promenade.site.join(name)
+        self._away &= self._stay_away
+        self._ended = len(deployed)
 
     def populate(self) -> None:
         """Let ordinary pods run in the cluster."""
@@ -286,10 +397,22 @@ class Site:
 
     # What can be seen afterwards.
 
+    def may_be_retried(self) -> bool:
+        """Return whether the action failed, or tolerates that some of its nodes did."""
+        nodes = self.get(f"/actions/{self.action}/nodes")["nodes"]
+        return self.state() is RunState.FAILED or any(node["status"] == "failure" for node in nodes)
+
+    def finished(self) -> frozenset[tuple[str, str]]:
+        """Return the tasks that have run well, each with its node, since the site was brought where the row begins."""
+        return frozenset(self.hosts.done)
+
+    def cluster_events(self) -> list[dict[str, Any]]:
+        """Return the log of the cluster's API server, empty without one."""
+        return self.apiserver.events() if self.apiserver else []
+
     def touched(self) -> tuple[int, int]:
         """Return how much was begun at the provisioner, and how much was changed in the cluster."""
-        changes = self.apiserver.events() if self.apiserver else []
-        asked = [one for one in changes if one.get("method", "GET") not in ("GET", "HEAD")]
+        asked = [one for one in self.cluster_events() if one.get("method", "GET") not in ("GET", "HEAD")]
         return len(self.peer.begun()) + len(self.peer.destroyed()), len(asked)
 
     def events(self) -> list[dict[str, Any]]:

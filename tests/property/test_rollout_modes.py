@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 from random import Random
 
 from hypothesis import given
@@ -14,10 +15,13 @@ from shipyard_api.domain.facts.groups import GroupChanged
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout.history import PhaseHistory, assume
 from shipyard_api.domain.rollout.modes import SERIAL, Mode
+from shipyard_api.domain.rollout.moves import Move, Outcome
+from shipyard_api.domain.rollout.planning import plan_groups
 from shipyard_api.domain.strategy.criteria import shortfalls
 from shipyard_api.domain.strategy.strategy import GroupName, Strategy
-from tests.property.sites import Site, modes, run, sites, weave
+from tests.property.sites import GROUPS, Site, modes, run, sites, weave
 from tests.property.test_rollout import resumed, stored
 
 seeds = st.integers(0, 2**32)
@@ -167,3 +171,33 @@ def test_a_failed_group_has_one_reason_and_its_descendants_are_never_touched(sit
     assert set(rollout.reasons) == {name for name, status in rollout.groups.items() if status is GroupStatus.FAILED}
     spared = {name for name, reason in rollout.reasons.items() if reason is Reason.DEPENDENCY}
     assert not spared & {move.group for move in moves}
+
+
+@given(sites(), modes, st.lists(st.integers(1, 9), min_size=14, max_size=14))
+def test_the_plan_is_what_happens_if_phases_take_as_long_as_before(site: Site, mode: Mode, lengths: list[int]) -> None:
+    seconds = dict(zip(product(Phase, GROUPS), lengths, strict=True))
+    history = {
+        phase: PhaseHistory(seconds=[5], groups={name: [seconds[phase, name]] for name in GROUPS}) for phase in Phase
+    }
+    rollout, now = site.rollout(mode), 0
+    ends: dict[Move, int] = {}
+    begun: list[GroupName] = []
+    sent: dict[NodeName, GroupName] = {}
+    while not rollout.done:
+        if move := rollout.next_move():
+            begun.append(move.group)
+            sent |= {node: move.group for node in move.nodes if node not in sent}
+            rollout.start(move)
+            ends[move] = now + seconds[move.phase, move.group]
+            continue
+        first = min(rollout.running, key=ends.__getitem__)
+        now = ends[first]
+        rollout.finish(first, Outcome(frozenset(first.nodes)))
+
+    planned = plan_groups(site.strategy, site.members, mode, (), assume(history, {}, {}))
+
+    assert [one.group.name for one in planned if one.order] == list(dict.fromkeys(begun))
+    assert {node: one.group.name for one in planned for node in one.sends} == sent
+    assert {one.group.name for one in planned if one.can_succeed} == {
+        name for name, status in rollout.groups.items() if status is GroupStatus.SUCCESS
+    }
