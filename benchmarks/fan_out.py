@@ -1,11 +1,13 @@
 """Tasks on many hosts at once: ``python benchmarks/fan_out.py [--hosts 200] [--turns 3]``.
 
 1. **Fan-out.** OpenSSH hosts on loopback addresses are asked by Shipyard, parallel-ssh and ansible, all with ten
-   connections at once. "One command" is a connection and a command: a look of Shipyard, and ``true`` of the others,
+   connections at once. "One command" is a connection and a command: a look of Shipyard, and ``uname -r`` of the others,
    which live in environments that the benchmark makes and removes. One that cannot be installed is left out, with a
-   line that says so. "A task" is what only Shipyard does: ``true`` is started under its marker by a supervisor with
-   attempts, time limit and kept output, and looked at every two seconds until it has ended everywhere. All hosts share
-   this machine: a task costs each of them a dozen processes.
+   line that says so. "node run" is what ``shipyard node run NODES -- uname -r`` does after its request: an action is
+   planned, stored, and run by a worker process without any open connection, until its end is stored. "A task" is what
+   only Shipyard does: ``true`` is started under its marker by a supervisor with attempts, time limit and kept output,
+   and looked at every two seconds until it has ended everywhere. All hosts share this machine: a task, also that of
+   node run, costs each of them a dozen processes.
 2. **Two workers.** A task graph on 2,000 nodes whose hosts take a second for each call. Reported is how much faster two
    worker processes of eight threads are than one.
 
@@ -25,15 +27,19 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from uuid import uuid4
 
 import sqlalchemy as sa
 from software import InstantHosts, planned
 
 from shipyard_api.actions.software_parts import SOFTWARE
-from shipyard_api.actions.steps.software.software_stage import SoftwareStage
+from shipyard_api.actions.steps.software.software_stage import PlanSoftware, SoftwareStage
+from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.actions.steps.software.task_item import SHORTEST_PAUSE, TaskItem
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
@@ -42,9 +48,11 @@ from shipyard_api.adapters.ssh.connections import Access
 from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries
+from shipyard_api.domain.task_graph.site_plan import SiteRun, plan_site
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import ENDED_REMOTE, Host, RemoteResult, RemoteState, RemoteTask
-from shipyard_api.ports.state.actions import NewAction
+from shipyard_api.ports.state.actions import NewAction, StepRecord
 from shipyard_api.storage import migrations
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.unit_of_work import SqlStore, connect
@@ -64,8 +72,8 @@ from pssh.clients import ParallelSSHClient
 hosts, port, user, key, at_once = json.loads(sys.argv[1])
 began = time.perf_counter()
 client = ParallelSSHClient(hosts, user=user, port=port, pkey=key, pool_size=at_once, identity_auth=True)
-answers = client.run_command("true")
-client.join(answers)
+answers = client.run_command("uname -r")
+client.join(answers, consume_output=True)
 seconds = time.perf_counter() - began
 assert [one.exit_code for one in answers] == [0] * len(hosts)
 print(seconds)
@@ -117,11 +125,8 @@ def _configuration(directory: Path, port: int, served: Sequence[Host]) -> str:
     return "\n".join(lines) + "\n"
 
 
-# --- The three of them ------------------------------------------------------------------------------------------------
-
-
-def shipyard(directory: Path, on: Sequence[Host]) -> tuple[float, float]:
-    """Return the seconds of a look over new connections, and of a task from its start until it has ended everywhere."""
+def remote_tasks(directory: Path) -> SshRemoteTasks:
+    """Return the way to the hosts."""
     access = Access(
         getpass.getuser(),
         str(directory / "key"),
@@ -130,7 +135,15 @@ def shipyard(directory: Path, on: Sequence[Host]) -> tuple[float, float]:
         connections_at_once=AT_ONCE,
     )
     # All hosts share this machine: a slow one is no fault.
-    remote = SshRemoteTasks(access, limit=PATIENCE)
+    return SshRemoteTasks(access, limit=PATIENCE)
+
+
+# --- The three of them ------------------------------------------------------------------------------------------------
+
+
+def shipyard(directory: Path, on: Sequence[Host]) -> tuple[float, float]:
+    """Return the seconds of a look over new connections, and of a task from its start until it has ended everywhere."""
+    remote = remote_tasks(directory)
     task, marker = RemoteTask("true", timeout=600), Marker(str(uuid4()))
     try:
         began = time.perf_counter()
@@ -149,11 +162,23 @@ def shipyard(directory: Path, on: Sequence[Host]) -> tuple[float, float]:
     return look, seconds
 
 
+def node_run(url: str, directory: Path, on: Sequence[Host]) -> float:
+    """Return the seconds of ``shipyard node run`` on a stored site, from the new action to its end."""
+    site = directory / "site.json"
+    site.write_text(json.dumps([[host.name, host.address, host.port] for host in on]))
+    with workers(url, 1, "--site", str(directory)):
+        began = time.perf_counter()
+        finished(url, {"nodes": [host.name for host in on], "command": "uname -r"})
+        return time.perf_counter() - began
+
+
 def parallel_ssh(directory: Path, on: Sequence[Host], environment: Path) -> float:
     """Return the seconds that parallel-ssh takes."""
     given = [[one.address for one in on], on[0].port, getpass.getuser(), str(directory / "key"), AT_ONCE]
     command = [str(environment / "bin" / "python"), "-c", PARALLEL_SSH, json.dumps(given)]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return float(done.stdout)
 
 
 def ansible(directory: Path, on: Sequence[Host], environment: Path) -> float:
@@ -169,7 +194,7 @@ def ansible(directory: Path, on: Sequence[Host], environment: Path) -> float:
         "-m",
         "command",
         "-a",
-        "true",
+        "uname -r",
         "-f",
         str(AT_ONCE),
     ]
@@ -222,19 +247,23 @@ def fan_out(number: int, turns: int) -> None:
                 print(f"  {name} is left out: {requirement} cannot be installed: {why}")
             else:
                 ready.append((name, run))
-        with hosts(directory, number) as on:
+        with hosts(directory, number) as on, database() as url:
             times: dict[str, list[float]] = {}
             tasks: list[float] = []
             for _ in range(turns):
                 look, task = shipyard(directory, on)
                 times.setdefault("Shipyard", []).append(look)
+                times.setdefault("node run", []).append(node_run(url, directory, on))
                 tasks.append(task)
                 for name, run in ready:
                     times.setdefault(name, []).append(run(directory, on, directory / name))
-    own = min(times["Shipyard"])
+    look, whole = min(times["Shipyard"]), min(times["node run"])
     for name, seconds in times.items():
         best = min(seconds)
-        print(f"  one command, {name:<13}{best:6.1f} s, {best / own:4.1f} times Shipyard's (turns: {_shown(seconds)})")
+        print(
+            f"  one command, {name:<13}{best:6.1f} s, {best / look:4.1f} times Shipyard's, "
+            f"{best / whole:5.2f} times node run's (turns: {_shown(seconds)})"
+        )
     print(f"  a task, Shipyard          {min(tasks):6.1f} s, connected already          (turns: {_shown(tasks)})")
 
 
@@ -254,21 +283,39 @@ class SlowHosts(InstantHosts):
         return super().start(marker, task, hosts)
 
 
-def work(url: str) -> int:
-    """Be a worker, until a signal asks to stop."""
+def slow_site(_: PlanSoftware) -> StageSoftware:
+    """Return the plan of a task graph on many nodes."""
     group = {"id": "compute", "type": "group", "role": "*", "parameters": {"strategy": {"type": "parallel"}}}
     tasks = [
         {"id": f"t{number}", "type": "shell", "groups": ["compute"], "parameters": {"cmd": "true"}}
         for number in range(TASKS)
     ]
     software = planned([group, *tasks], NODES)
+    # The pieces of work are what is compared, so the nodes of all of them run at once.
+    return replace(software, rules=replace(software.rules, nodes_at_once=NODES))
+
+
+def command_on(directory: Path, question: PlanSoftware) -> StageSoftware:
+    """Return the plan of a command on the hosts of a directory."""
+    on = [Host(NodeName(name), *where) for name, *where in json.loads((directory / "site.json").read_text())]
+    nodes = tuple(ClusterNode(host.name) for host in on)
+    made = plan_site(SiteRun((), nodes, Primaries(), "new", {}, question.selection or {}))
+    assert made.plan is not None, made.findings
+    assert made.rules is not None
+    return StageSoftware(made.plan.flow, made.rules, made.documents, {host.name: host for host in on})
+
+
+def work(url: str, directory: Path | None) -> int:
+    """Be a worker, until a signal asks to stop: of the hosts of a directory, or of slow ones."""
     database = connect(url, pool_size=10)
-    step = SoftwareStage(SOFTWARE, lambda _: software, TaskItem(SlowHosts()))
+    if directory is None:
+        step = SoftwareStage(SOFTWARE, slow_site, TaskItem(SlowHosts()))
+    else:
+        step = SoftwareStage(SOFTWARE, partial(command_on, directory), TaskItem(remote_tasks(directory), splits=True))
     engine = Engine(
         SqlStore(database, ProcrastinateWakeup()),
         {ActionName.UPDATE_SOFTWARE: Definition(ActionName.UPDATE_SOFTWARE, fixed(step))},
         DatabaseClock(database, ProcrastinateWakeup()),
-        lambda: Marker(str(uuid4())),
         settle=20.0,
         worker=str(os.getpid()),
     )
@@ -276,46 +323,68 @@ def work(url: str) -> int:
     return TurnWorker(url, engine.run, engine.items.run, lambda: engine.sweep(grace=10.0), options).run()
 
 
-def seconds_with(url: str, workers: int) -> float:
-    """Return how long so many workers take for the graph."""
-    database = connect(url, pool_size=2)
-    store = SqlStore(database, ProcrastinateWakeup())
-    processes = [subprocess.Popen([sys.executable, __file__, "--worker", url]) for _ in range(workers)]
+@contextmanager
+def workers(url: str, number: int, *arguments: str) -> Iterator[None]:
+    """Run so many workers."""
+    command = [sys.executable, __file__, "--worker", url, *arguments]
+    processes = [subprocess.Popen(command) for _ in range(number)]
     try:
-        time.sleep(5)  # the workers import, plan and connect meanwhile: only the step is measured
-        action = ActionId(uuid4().hex[:26].upper())
-        inputs = {"v": 1, "revision": 1, "action": action, "software": {}}
-        with store.begin() as tx:
-            tx.actions.create(
-                NewAction(action, ActionName.UPDATE_SOFTWARE, {}, "b", str(uuid4()), None, None, inputs, (SOFTWARE,))
-            )
-        while True:
-            time.sleep(0.2)
-            with store.begin() as tx:
-                record = tx.actions.get(action)
-                (step,) = tx.actions.steps([action])[action]
-            assert record is not None
-            if record.state in ENDED:
-                break
-        assert record.state.value == "success", step
-        assert step.started_at is not None
-        assert step.ended_at is not None
-        return (step.ended_at - step.started_at).total_seconds()
+        time.sleep(5)  # the workers import, plan and connect meanwhile: only the run is measured
+        yield
     finally:
         for process in processes:
             process.send_signal(signal.SIGTERM)
         for process in processes:
             process.wait(30)
+
+
+def finished(url: str, software: Mapping[str, Any]) -> StepRecord:
+    """Run an action until it has ended; return its step. ``software``: what the run is limited to."""
+    database = connect(url, pool_size=2)
+    store = SqlStore(database, ProcrastinateWakeup())
+    action = ActionId(uuid4().hex[:26].upper())
+    inputs = {"v": 1, "revision": 1, "action": action, "software": dict(software)}
+    try:
+        with store.begin() as tx:
+            tx.actions.create(
+                NewAction(action, ActionName.UPDATE_SOFTWARE, {}, "b", str(uuid4()), None, None, inputs, (SOFTWARE,))
+            )
+        while True:
+            time.sleep(0.1)
+            with store.begin() as tx:
+                record = tx.actions.get(action)
+                (step,) = tx.actions.steps([action])[action]
+            assert record is not None
+            if record.state in ENDED:
+                assert record.state.value == "success", step
+                return step
+    finally:
         database.dispose()
+
+
+def seconds_with(url: str, number: int) -> float:
+    """Return how long so many workers take for the graph."""
+    with workers(url, number):
+        step = finished(url, {})
+    assert step.started_at is not None
+    assert step.ended_at is not None
+    return (step.ended_at - step.started_at).total_seconds()
+
+
+@contextmanager
+def database() -> Iterator[str]:
+    """Run an embedded Postgres with Shipyard's tables; the value is its URL."""
+    with server.temporary({}) as running:
+        engine = sa.create_engine(running.url.replace("postgresql", "postgresql+psycopg2", 1))
+        migrations.upgrade(engine, ROOT / "migrations")
+        engine.dispose()
+        yield running.url
 
 
 def two_workers() -> float:
     """Print how long one and two workers take; return how much faster the two are."""
-    with server.temporary({}) as running:
-        database = sa.create_engine(running.url.replace("postgresql", "postgresql+psycopg2", 1))
-        migrations.upgrade(database, ROOT / "migrations")
-        database.dispose()
-        one, two = seconds_with(running.url, 1), seconds_with(running.url, 2)
+    with database() as url:
+        one, two = seconds_with(url, 1), seconds_with(url, 2)
     pieces = TASKS * -(-NODES // 50)
     print(f"  {pieces} pieces of work: one worker {one:.1f} s, two {two:.1f} s: {one / two:.2f} times as fast")
     return one / two
@@ -327,9 +396,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--hosts", type=int, default=200)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--worker", metavar="URL", help="be a worker on this database (used by the benchmark itself)")
+    parser.add_argument("--site", metavar="DIRECTORY", type=Path, help="the hosts of that worker (likewise)")
     options = parser.parse_args(arguments)
     if options.worker:
-        return work(options.worker)
+        return work(options.worker, options.site)
     print(f"{options.hosts} hosts, {AT_ONCE} connections opened at once")
     try:
         fan_out(options.hosts, options.turns)

@@ -158,7 +158,6 @@ def work(url: str) -> int:
         store,
         DEFINITIONS,
         DatabaseClock(database, ProcrastinateWakeup()),
-        lambda: Marker(str(uuid4())),
         settle=20.0,
         worker=str(os.getpid()),
     )

@@ -39,6 +39,7 @@ from sites import Document
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_checks import ActionDesigns, Systems
 from shipyard_api.actions.site_parts import PREPARE_AND_DEPLOY_NODES, RetryPolicy
+from shipyard_api.adapters.etcd.gateway import EtcdGateway
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
@@ -53,6 +54,7 @@ from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.provisioner import (
     Capabilities,
+    EarlierWork,
     JobId,
     JobReport,
     JobState,
@@ -75,6 +77,7 @@ from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
+from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
 from shipyard_api.workflow.turn import Engine
 from shipyard_simulators.embedded_postgres import server
 
@@ -184,6 +187,11 @@ class Table:
         job = JobId(marker)
         return job if job in self.began else None
 
+    def earlier_work(
+        self, marker: Marker, work: Work, *, since: datetime, known: Collection[JobId] = ()
+    ) -> Sequence[EarlierWork]:
+        return ()
+
     def report(self, job: JobId, work: Work) -> JobReport:
         return self.reports({job: work})[job]
 
@@ -262,13 +270,14 @@ class Run:
                 PlanDeploySteps(store, rendered, provisioner, schemas.check),
                 CheckAcceptance(store, rendered, rules, None),
                 CheckSoftware(store, rendered),
+                CheckEtcd(rendered, rules, None, EtcdGateway()),
             ),
             definitions=steps,
             new_id=lambda: action,
             time_scale=1.0,
         )
         create(ActionRequest(ActionName.DEPLOY_SITE, {}, True), Caller("benchmark", frozenset({"admin"}), "-"))
-        engine = Engine(store, steps, clock, lambda: Marker(str(uuid4())), settle=20.0, worker="benchmark")
+        engine = Engine(store, steps, clock, settle=20.0, worker="benchmark")
         return cls(database, provisioner, clock, action, engine)
 
     def to_the_end(self) -> None:

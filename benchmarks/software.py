@@ -89,7 +89,6 @@ def run(url: str, software: StageSoftware) -> int:
         store,
         {ActionName.UPDATE_SOFTWARE: Definition(ActionName.UPDATE_SOFTWARE, fixed(step))},
         DatabaseClock(database, ProcrastinateWakeup()),
-        lambda: Marker(str(uuid4())),
         settle=1.0,
         worker="worker-1",
     )
