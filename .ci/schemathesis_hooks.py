@@ -23,13 +23,15 @@ def read(_context: Any, response: Any) -> Any:
 def filter_query(_context: Any, query: Any) -> bool:
     """Send no wrong parameters that are right on the wire.
 
-    Empty ones count as absent; an unknown node's name, however strange, finds nothing; and a load of an empty
-    collection does not read its body.
+    Empty ones count as absent, and so do lists of nothing; an account may have any name, so each single value is one;
+    an unknown node's name, however strange, finds nothing; and a load of an empty collection does not read its body.
     """
     given = dict(query or {})
+    if any(value in ("", [], {}, None) for value in given.values()) or not isinstance(given.get("user", []), list):
+        return False
     nodes = given.get("node", [])
     names = [str(name) for name in (nodes if isinstance(nodes, list) else [nodes])]
-    if "" in given.values() or "empty-collection" in given:
+    if "empty-collection" in given:
         return False
     return all("[" in name or PLAIN_NAME.fullmatch(name) for name in names)
 
