@@ -21,6 +21,23 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 
 _request = threading.local()
 
+DEAD_SECONDS = 5
+"""After so long without an acknowledgement, of a request or of a probe, a connection is dead. Linux only.
+
+A peer that is merely slow acknowledges: its kernel does. Without this, a host that is cut off waits for an answer as
+long as the slowest operation of a peer may take.
+"""
+_ALIVE = (
+    ("SO_KEEPALIVE", socket.SOL_SOCKET, 1),
+    ("TCP_KEEPIDLE", socket.IPPROTO_TCP, 3),
+    ("TCP_KEEPINTVL", socket.IPPROTO_TCP, 1),
+    ("TCP_USER_TIMEOUT", socket.IPPROTO_TCP, DEAD_SECONDS * 1000),
+)
+_OPTIONS = [
+    *HTTPConnection.default_socket_options,
+    *((level, getattr(socket, name), value) for name, level, value in _ALIVE if hasattr(socket, name)),
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
@@ -93,7 +110,7 @@ class _TlsPool(HTTPSConnectionPool):
 
 class _Adapter(HTTPAdapter):
     def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
-        super().init_poolmanager(*arguments, **named)
+        super().init_poolmanager(*arguments, **named, socket_options=_OPTIONS)
         self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
 
 

@@ -3,6 +3,7 @@
 The libraries are imported where they are needed: the command line starts sooner without them.
 """
 
+from errno import ETIMEDOUT
 from pathlib import Path
 from traceback import walk_tb
 from typing import NamedTuple
@@ -32,6 +33,8 @@ def describe_failure(
     from requests import exceptions
     from urllib3.exceptions import NewConnectionError, ReadTimeoutError
 
+    from shipyard_api.http_deadline import DEAD_SECONDS
+
     parts = urlsplit(url)
     where, inner, early = parts.netloc, _innermost(error), _while_connecting(error)
     if isinstance(verify, str) and parts.scheme == "https" and not Path(verify).exists():
@@ -40,6 +43,8 @@ def describe_failure(
         return ConnectionFailure(f"{where} is not a valid address", lasting=True, sent=False)
     if isinstance(error, exceptions.ConnectTimeout):
         return ConnectionFailure(f"no connection to {where} within {connect:g} s", lasting=True, sent=False)
+    if not early and not isinstance(inner, NewConnectionError) and _died(error):
+        return ConnectionFailure(f"the connection to {where} is dead: nothing was acknowledged for {DEAD_SECONDS} s")
     if isinstance(error, exceptions.ReadTimeout | ReadTimeoutError | TimeoutError):
         if early:
             return ConnectionFailure(f"no TLS with {where} within {connect:g} s; {_PLAIN}", lasting=True, sent=False)
@@ -68,6 +73,11 @@ def silent(error: PeerError) -> bool:
     from urllib3.exceptions import ReadTimeoutError
 
     return isinstance(error.__cause__, ReadTimeout | ReadTimeoutError | TimeoutError)
+
+
+def _died(error: BaseException | None) -> bool:
+    """Return whether the kernel gave the connection up. The libraries take that for a timeout of theirs."""
+    return error is not None and (getattr(error, "errno", None) == ETIMEDOUT or _died(error.__context__))
 
 
 def _innermost(error: BaseException) -> BaseException:

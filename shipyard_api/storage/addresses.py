@@ -35,10 +35,15 @@ _latest: dict[str, int] = {}
 
 SERVER_KEEPALIVES = """
 SELECT set_config(wanted.name, wanted.value, false)
-FROM (VALUES ('tcp_keepalives_idle', '20'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3'))
+FROM (VALUES ('tcp_keepalives_idle', '5'), ('tcp_keepalives_interval', '2'), ('tcp_keepalives_count', '3'),
+('tcp_user_timeout', '8000'), ('idle_in_transaction_session_timeout', '8000'))
 AS wanted (name, value) JOIN pg_settings USING (name) WHERE source = 'default'
 """
 """Run on each new connection: for a client host that vanishes, whose locks the server would keep for hours.
+
+Keepalives end an idle session. Where the server still waits for an acknowledgement of its answer it sends none, and
+tries for a quarter of an hour: tcp_user_timeout bounds that. A session in a transaction, whose row locks stop the
+successors of its action, ends even if its host lives and only the process is frozen. No transaction waits for a peer.
 
 A setting of the operator stays: one of the URL, of PGOPTIONS, of the role, the database or the server. It is not sent
 with the connection, because PgBouncer rejects options that it does not know.

@@ -1,6 +1,7 @@
 """Connections that never come to be: what is said of them, and that nothing was sent on them."""
 
 import contextlib
+import errno
 import socket
 import ssl
 import threading
@@ -9,9 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from urllib3 import HTTPConnectionPool
+from urllib3.exceptions import ReadTimeoutError
 
 from shipyard_api.http import HttpClient
-from shipyard_api.http_failures import hung_up
+from shipyard_api.http_failures import ConnectionFailure, describe_failure, hung_up
 from shipyard_api.ports.errors import PeerError, Unavailable
 from tests.authority import Authority
 
@@ -159,3 +162,20 @@ def test_a_host_that_cannot_be_is_never_asked(monkeypatch):
     monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("it paused to ask again"))
     error = failure(f"http://{'a' * 64}.example.com")
     assert (error.sent, "example.com" in error.detail) == (False, True)
+
+
+def test_a_connection_that_the_kernel_gives_up_is_told_from_a_slow_answer():
+    """As urllib3 raises it; tests/crash/test_three_hosts.py cuts a real one."""
+    where, found = "http://drydock:9000", []
+    for number in (errno.ETIMEDOUT, None):
+        try:
+            try:
+                raise TimeoutError(number, "timed out") if number else TimeoutError("timed out")
+            except TimeoutError as timeout:
+                raise ReadTimeoutError(HTTPConnectionPool("drydock"), "/", "Read timed out.") from timeout
+        except ReadTimeoutError as error:
+            found.append(describe_failure(error, where, connect=2, read=60))
+    assert found == [
+        ConnectionFailure("the connection to drydock:9000 is dead: nothing was acknowledged for 5 s"),
+        ConnectionFailure("no answer from drydock:9000 within 60 s", lasting=True),
+    ]

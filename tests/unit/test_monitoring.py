@@ -44,21 +44,21 @@ def probe(monkeypatch: pytest.MonkeyPatch, settings: Mapping[str, str]) -> tuple
     ("age", "live", "ready"),
     [
         pytest.param(lambda: None, 204, 503, id="has just started"),
-        pytest.param(lambda: 9.0, 204, 204, id="sends heartbeats"),
-        pytest.param(lambda: 11.0, 503, 503, id="hangs, or has no database"),
+        pytest.param(lambda: 6.0, 204, 204, id="sends heartbeats"),
+        pytest.param(lambda: 8.0, 503, 503, id="hangs, or has no database"),
     ],
 )
 def test_a_worker_lives_by_its_heartbeats(
     monkeypatch: pytest.MonkeyPatch, port: int, age: Callable[[], float | None], live: int, ready: int
 ) -> None:
-    options = WorkerOptions(status_port=Count(port), stalled_seconds=10.0)
+    options = WorkerOptions(status_port=Count(port), stalled_seconds=7.0)
 
     with status_port(options, age):
         found = [asked(port, "/health/live"), asked(port, "/health/ready")]
         code, said = probe(monkeypatch, {"SHIPYARD_WORKER_STATUS_PORT": str(port)})
 
     assert found == [live, ready]
-    expected = "" if live == 204 else f"The worker at 127.0.0.1:{port} has sent no heartbeat for 10 s\n"
+    expected = "" if live == 204 else f"The worker at 127.0.0.1:{port} has sent no heartbeat for 7 s\n"
     assert (code, said) == (int(live != 204), expected)
 
 

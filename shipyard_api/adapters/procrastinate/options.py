@@ -24,8 +24,8 @@ class WorkerOptions:
 
     concurrency: int = 8
     poll_seconds: float = 0.5
-    heartbeat_seconds: float = 2.0
-    stalled_seconds: float = 10.0
+    heartbeat_seconds: float = 1.5
+    stalled_seconds: float = 7.0
     sweep_seconds: int = 5
     overdue_seconds: float = 10.0
     graceful_seconds: float = 30.0

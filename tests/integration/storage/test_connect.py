@@ -11,7 +11,7 @@ from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.storage.addresses import conninfo, open_connection, parameters
 from shipyard_api.storage.unit_of_work import connect
 
-OURS = ["20", "10", "3"]
+OURS = ["5", "2", "3", "8000", "8s"]
 
 
 @pytest.fixture(autouse=True)
@@ -56,14 +56,15 @@ def test_an_invalid_url_is_not_shown(url: str) -> None:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        pytest.param("", OURS, id="given up within a minute"),
-        pytest.param("?options=-c%20tcp_keepalives_idle%3D5", ["5", "10", "3"], id="options of the operator stay"),
+        pytest.param("", OURS, id="given up within seconds"),
+        pytest.param("?options=-c%20tcp_keepalives_idle%3D60", ["60", *OURS[1:]], id="options of the operator stay"),
     ],
 )
 def test_the_server_gives_up_a_vanished_client(database_url: str, query: str, expected: list[str]) -> None:
     engine = connect(database_url + query)
     with engine.connect() as connection:
         names = [f"tcp_keepalives_{name}" for name in ("idle", "interval", "count")]
+        names += ["tcp_user_timeout", "idle_in_transaction_session_timeout"]
         found = [connection.execute(sa.text(f"SHOW {name}")).scalar_one() for name in names]
     engine.dispose()
 
