@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
@@ -25,12 +25,17 @@ class LeftOut(Exception):
     """The peer is not available here."""
 
 
-def step(peer: Callable[[], AbstractContextManager[Environment]], tests: list[str]) -> int:
-    """Start the peer, run the tests with its environment, stop it; return the exit code."""
+def step(
+    peer: Callable[[], AbstractContextManager[Environment]], tests: list[str], *, within: Sequence[str] = ()
+) -> int:
+    """Start the peer, run the tests with its environment, stop it; return the exit code.
+
+    ``within``: a command that runs the command after it, such as ``unshare --net``.
+    """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         with peer() as environment:
-            return run(["./dev", "test", *tests], environment)
+            return run([*within, "./dev", "test", *tests], environment)
     except LeftOut as reason:
         sys.stdout.write(f"left out: {reason}\n")
         return LEFT_OUT

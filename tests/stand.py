@@ -106,9 +106,9 @@ class Stand:
         if name == "api":
             configuration = share_directory() / "etc" / "gunicorn.conf.py"
             words = ["-c", str(configuration), "shipyard_api.asgi:app"]
-            self._spawn(name, "gunicorn", words, self._service(), self.listener)
+            self._spawn(name, "gunicorn", words, self.service(), self.listener)
         else:
-            self._spawn(name, "shipyard_api.worker", [], {**self._service(), **self.worker_settings})
+            self._spawn(name, "shipyard_api.worker", [], {**self.service(), **self.worker_settings})
 
     def tend(self) -> None:
         """Start workers again that have ended, as a supervisor does: one that loses its database ends itself."""
@@ -202,7 +202,8 @@ class Stand:
         with (self.directory / f"{name}.log").open("ab") as log:
             self.processes[name] = Program(module, arguments, environment, log.fileno(), listener)
 
-    def _service(self) -> dict[str, str]:
+    def service(self) -> dict[str, str]:
+        """Return the settings of API and workers."""
         return {
             "DATABASE_URL": self.database_url,
             "SHIPYARD_API_WORKERS": "1",

@@ -160,7 +160,12 @@ def deploying(directory: Path, url: str, groups: int) -> Iterator[tuple[Stand, S
             action, journal = stand.deploy_site(), Journal(url)
             yield stand, worker, journal, action
             assert stand.wait(action, PATIENCE)["verdict"] == "success"
-        events = stand.events()
+        judge(stand, groups)
+
+
+def judge(stand: Stand, groups: int) -> None:
+    """Raise unless Drydock's own record says that each node of ``design`` was prepared and deployed once."""
+    events = stand.events()
     started = Counter((event["phase"], event["node"]) for event in events if event["event"] == "node_started")
     assert set(started.values()) == {1}
     assert len(started) == 2 * 2 * groups

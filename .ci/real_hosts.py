@@ -1,0 +1,30 @@
+"""The step "three hosts" of .ci/run: hosts as network namespaces, in a network of their own that ends with the step.
+
+Further arguments are pytest's.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from real_peer import Environment, LeftOut, run, step
+
+TESTS = ["-n", "0", "-m", "crash", "tests/crash/test_three_hosts.py"]
+
+
+@contextmanager
+def network() -> Iterator[Environment]:
+    """Enter a network of our own. Raises LeftOut if that is impossible here."""
+    if os.geteuid() != 0:
+        raise LeftOut("network namespaces need root")
+    if shutil.which("bridge") is None and shutil.which("apt-get"):
+        run(["apt-get", "-qq", "install", "-y", "--no-install-recommends", "iproute2"], {})
+    if missing := [name for name in ("bridge", "ip", "nsenter", "unshare") if shutil.which(name) is None]:
+        raise LeftOut(f"this machine has no {' and no '.join(missing)}")
+    yield {}
+
+
+if __name__ == "__main__":
+    sys.exit(step(network, [*TESTS, *sys.argv[1:]], within=["unshare", "--net"]))
