@@ -4,6 +4,8 @@ import os
 import sys
 
 from shipyard_api import bootstrap, logs
+from shipyard_api.api.airship.costly_work import CostlyWork
+from shipyard_api.api.http import second_process
 from shipyard_api.api.http.limits import CallerLimits
 from shipyard_api.api.http.observation import Observation
 from shipyard_api.api.http.threads import use_threads
@@ -18,8 +20,9 @@ try:
     # A request changes threads some ten times. Beside a thread that plans or forecasts, it waits this long each time.
     sys.setswitchinterval(0.0002)
     use_threads(_settings.api.threads)
+    _planner = second_process.SecondProcess(second_process.command("shipyard_api.planner"))
     app = CallerLimits(
-        Observation(bootstrap.api(_settings)),
+        Observation(bootstrap.api(_settings, CostlyWork(second=_planner))),
         body=_settings.api.body_seconds,
         answer=_settings.api.answer_seconds,
     )

@@ -93,6 +93,7 @@ from shipyard_api.workflow.turn import Engine
 if TYPE_CHECKING:
     from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
     from shipyard_api.adapters.procrastinate.worker import TurnWorker
+    from shipyard_api.api.airship.costly_work import CostlyWork
     from shipyard_api.api.mount import Mount
 
 # How often stragglers are polled, in seconds of the site.
@@ -209,12 +210,13 @@ def version_rule(settings: Settings, demand: Severity) -> VersionRule:
     return VersionRule(levels.get(demand), info.deployment_version_schema, info.deployment_version_name)
 
 
-def api(settings: Settings) -> "Mount":
-    """Return the ASGI application."""
+def api(settings: Settings, costly: "CostlyWork | None" = None) -> "Mount":
+    """Return the ASGI application. ``costly``: runs its plans and forecasts; None: this process does."""
     from shipyard_api import monitoring
     from shipyard_api.adapters.identity.tickets import TicketIdentities
     from shipyard_api.adapters.postgres_listen.notices import PostgresNotices
     from shipyard_api.api.airship.app import Collaborators, dialect
+    from shipyard_api.api.airship.costly_work import CostlyWork
     from shipyard_api.api.dashboard.app import PREFIX, Dashboard
     from shipyard_api.api.events import resources as events
     from shipyard_api.api.events.hub import Hub
@@ -320,6 +322,7 @@ def api(settings: Settings) -> "Mount":
             openapi=share_directory() / "schemas" / "openapi.yaml",
             design_bytes=settings.api.design_bytes,
             json_bytes=settings.api.json_bytes,
+            costly=costly or CostlyWork(),
         )
     )
     templates = create_app(ironic.dialect(ManageTemplates(store), settings.api.json_bytes), guards)

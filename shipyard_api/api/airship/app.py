@@ -115,13 +115,14 @@ class Collaborators:
     openapi: Path
     design_bytes: int
     json_bytes: int
+    costly: CostlyWork
 
 
 def routes(own: Collaborators) -> dict[str, Guarded]:
     """Return every address with its resource."""
     v1 = "/api/v1.0"
     describe, read = own.describe_action, own.read_configdocs
-    rendered, costly = RenderedActions(), CostlyWork()
+    rendered, costly = RenderedActions(), own.costly
     return {
         "/versions": versions.Versions(),
         "/health": health.Readiness(own.check_schema, own.find_left_alone, own.clock_skew),

@@ -1,7 +1,8 @@
 """Plans and forecasts: a single answer may take seconds of processor time, which must not delay other callers.
 
 Each process runs few of them at a time, and one for each caller. Callers wait in turn, and a caller who has used its
-processor time is refused before the work starts, until its share has grown back.
+processor time is refused before the work starts, until its share has grown back. Callers who use more than a little are
+served by a second process.
 """
 
 import asyncio
@@ -14,16 +15,22 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import falcon
+import falcon.asgi
 
 from shipyard_api.api.airship.errors import ServiceBusy, TooMuchWork
+from shipyard_api.api.http.second_process import Asked, SecondProcess, SecondProcessLost
 from shipyard_api.api.http.threads import rendered, start_costly
-from shipyard_api.request_context import propagated
+from shipyard_api.request_context import marker, propagated
 
 Clock = Callable[[], float]
+Work = Callable[[], float | None]
+"""Returns the processor seconds that it used elsewhere than in its thread, if any."""
 
 _SOON = 1.0
 # Below this, forgetting a caller gives away nothing.
 _FORGOTTEN = 0.1
+# Above this, in processor seconds, the second process has the work: an operator's few plans do not start it.
+_LITTLE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,7 @@ class Bounds:
 
 CALLER = Bounds(pieces=4, burst=10.0, share=0.2)
 ALL = Bounds(pieces=16, burst=20.0, share=0.5)
+UNBOUNDED = Bounds(pieces=1_000_000, burst=1e9, share=1.0)
 
 
 @dataclass(slots=True)
@@ -51,6 +59,11 @@ class _Account:
     at: float = 0.0
     pieces: int = 0
     waiting: deque[Callable[[], None]] = field(default_factory=deque)
+
+    def is_heavy(self, now: float) -> bool:
+        """Return whether more than a little has been used lately."""
+        self._settle(now)
+        return self.used > _LITTLE
 
     def pause(self, now: float) -> float | None:
         """Return None if a further piece may start, else the seconds after which to ask again."""
@@ -74,24 +87,29 @@ class _Account:
 
 
 class CostlyWork:
-    """Runs the costly work of a process. ``processor``: the processor seconds that the current thread has used."""
+    """Runs the costly work of a process. ``processor``: the processor seconds that the current thread has used.
+
+    ``second``: the process for callers who use much; None: all work is done in this one.
+    """
 
     def __init__(
         self,
         caller: Bounds = CALLER,
         everyone: Bounds = ALL,
         *,
+        second: SecondProcess | None = None,
         clock: Clock = time.monotonic,
         processor: Clock = time.thread_time,
     ) -> None:
         self._caller = caller
         self._all = _Account(everyone)
+        self._second = second
         self._accounts: dict[str, _Account] = {}
         self._lock = threading.Lock()
         self._clock = clock
         self._processor = processor
 
-    def start(self, caller: str, work: Callable[[], None]) -> Future[None]:
+    def start(self, caller: str, work: Work) -> Future[None]:
         """Run the work after the caller's earlier pieces. Raises TooMuchWork and ServiceBusy before it starts."""
         future: Future[None] = Future()
         with self._lock:
@@ -108,9 +126,33 @@ class CostlyWork:
         with self._lock:
             self._admit(req.context.caller.key)
 
-    async def answer(self, req: falcon.Request, resp: falcon.Response, responder: Callable[[], None]) -> None:
-        """Run the rest of a responder, as ``answer_in_thread`` does, within the bounds of its caller."""
-        await asyncio.wrap_future(self.start(req.context.caller.key, propagated(partial(rendered, responder, resp))))
+    async def answer(
+        self, req: falcon.asgi.Request, resp: falcon.Response, responder: Callable[[], None], body: bytes = b""
+    ) -> None:
+        """Run the rest of a responder, as ``answer_in_thread`` does, within the bounds of its caller.
+
+        ``body``: of the request, all of it. The same responder may run in the second process instead.
+        """
+        work = propagated(partial(self._answer, req, resp, responder, body))
+        await asyncio.wrap_future(self.start(req.context.caller.key, work))
+
+    def _answer(
+        self, req: falcon.asgi.Request, resp: falcon.Response, responder: Callable[[], None], body: bytes
+    ) -> float | None:
+        if self._second is not None and self._is_heavy(req.context.caller.key):
+            try:
+                answered = self._second.ask(Asked.of(req, body, marker()))
+            except SecondProcessLost as error:
+                raise ServiceBusy(_SOON) from error
+            if answered is not None:
+                answered.give(resp)
+                return answered.seconds
+        rendered(responder, resp)
+        return None
+
+    def _is_heavy(self, caller: str) -> bool:
+        with self._lock:
+            return any(account.is_heavy(self._clock()) for account in (self._accounts[caller], self._all))
 
     def _admit(self, caller: str) -> _Account:
         now = self._clock()
@@ -123,16 +165,16 @@ class CostlyWork:
             raise ServiceBusy(pause)
         return account
 
-    def _run(self, account: _Account, future: Future[None], work: Callable[[], None]) -> None:
+    def _run(self, account: _Account, future: Future[None], work: Work) -> None:
         is_wanted = future.set_running_or_notify_cancel()
-        began, failure = self._processor(), None
+        began, elsewhere, failure = self._processor(), None, None
         try:
             if is_wanted:
-                work()
+                elsewhere = work()
         except BaseException as error:  # noqa: BLE001  # the responder's, for the one who waits for the future
             failure = error
         with self._lock:
-            used, now = self._processor() - began, self._clock()
+            used, now = self._processor() - began + (elsewhere or 0.0), self._clock()
             account.spend(used, now)
             self._all.spend(used, now)
             if account.waiting:

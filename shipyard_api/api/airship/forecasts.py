@@ -43,7 +43,7 @@ class Forecasts:
         """Answer with the forecast; nothing is stored."""
         self._costly.admit(req)
         body = await read_json_body(req, self._limit)
-        await self._costly.answer(req, resp, partial(self._post, req, resp, body))
+        await self._costly.answer(req, resp, partial(self._post, req, resp, body), body)
 
     def _post(self, req: falcon.Request, resp: falcon.Response, sent: bytes) -> None:
         body = parse_checked(req.path, sent, self._schemas, "forecast_v1")

@@ -46,7 +46,7 @@ class Plans:
         """Answer with the plan; nothing is stored, and what would be refused is part of it."""
         self._costly.admit(req)
         body = await read_json_body(req, self._limit)
-        await self._costly.answer(req, resp, partial(self._post, req, resp, body))
+        await self._costly.answer(req, resp, partial(self._post, req, resp, body), body)
 
     def _post(self, req: falcon.Request, resp: falcon.Response, sent: bytes) -> None:
         body = parse_checked(req.path, sent, self._schemas, "plan_v1")

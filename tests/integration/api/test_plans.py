@@ -14,6 +14,9 @@ import pytest
 import sqlalchemy as sa
 from falcon.testing import Result
 
+from shipyard_api import bootstrap
+from shipyard_api.api.airship.costly_work import CostlyWork
+from shipyard_api.api.http.second_process import SecondProcess, command
 from shipyard_api.api.http.threads import USUAL_THREADS, use_threads
 from shipyard_api.domain.actions import ActionId, RunState
 from shipyard_api.domain.documents import Revision, RevisionTag
@@ -26,6 +29,7 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.storage import tables
 from tests.factories import group, group_entry, layering_policy, node_document, strategy, strategy_document
+from tests.integration.api.conftest import KEY, settings
 from tests.integration.api.recorded import record
 from tests.integration.api.wire import (
     JSON,
@@ -38,6 +42,7 @@ from tests.integration.api.wire import (
     small_design,
 )
 from tests.integration.storage.rows import counts
+from tests.peer import Peer
 
 
 def ask(caller: Caller, body: Any, **params: Any) -> Result:
@@ -53,6 +58,37 @@ def planned(site: Site, body: Any, **params: Any) -> dict[str, Any]:
 
 
 DEPLOY = {"name": "deploy_site"}
+
+
+def test_a_caller_who_plans_much_is_answered_by_a_second_process(
+    site: Site, shared_url: str, drydock: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same answers, refusals included; the time that it takes counts as the caller's."""
+    site.commit(*five_groups_design())
+    given = {
+        "DATABASE_URL": shared_url,
+        "SHIPYARD_DRYDOCK_URL": drydock.url,
+        "SHIPYARD_DRYDOCK_DESIGN_URL": "http://127.0.0.1:9/{revision}",
+        "SHIPYARD_SECRETS_KEYS": KEY,
+    }
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    second, used = SecondProcess(command("shipyard_api.planner")), [0.0]
+    costly = CostlyWork(second=second, processor=lambda: used.append(used[-1] + 0.05) or used[-1])
+    caller = Caller(
+        bootstrap.api(settings(shared_url, drydock.url), costly), site.viewer.client.headers["X-Auth-Token"]
+    )
+    try:
+        bodies = [DEPLOY, {"name": "no_such"}, {"retry": "01" * 13}]
+        expected = [ask(site.viewer, body) for body in bodies]
+        while not second._is_ready:
+            ask(caller, DEPLOY)
+        found = [ask(caller, body) for body in bodies]
+    finally:
+        second.close()
+
+    assert [(answer.status, answer.json) for answer in found] == [(answer.status, answer.json) for answer in expected]
+    assert [answer.status_code for answer in found] == [200, 400, 404]
 
 
 def ended(site: Site, action: str, *facts: object, state: RunState = RunState.FAILED) -> None:

@@ -1,0 +1,18 @@
+"""The second process of an API process, for plans and forecasts: ``python -m shipyard_api.planner DESCRIPTOR``."""
+
+import logging
+import os
+import sys
+
+from shipyard_api import bootstrap, logs
+from shipyard_api.api.airship.costly_work import UNBOUNDED, CostlyWork
+from shipyard_api.api.http import second_process
+from shipyard_api.settings import load
+
+if __name__ == "__main__":
+    second_process.lower_priority()
+    settings = load(os.environ)
+    logs.configure(settings.log.level.value)
+    # The first process has admitted what comes here, and audits it with the caller's address.
+    logging.getLogger(logs.AUDIT).disabled = True
+    second_process.serve(bootstrap.api(settings, CostlyWork(UNBOUNDED, UNBOUNDED)), int(sys.argv[1]))

@@ -1,0 +1,77 @@
+"""The second process of an API process: it answers, and it is gone when it is not wanted, lost, or too slow."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+
+import falcon
+import pytest
+
+from shipyard_api.api.http.second_process import Answered, Asked, SecondProcess, SecondProcessLost, command
+
+PROGRAM = command("tests.second_program")
+
+
+@pytest.fixture
+def second() -> Iterator[SecondProcess]:
+    """A process that answers."""
+    made = SecondProcess(PROGRAM)
+    yield made
+    made.close()
+
+
+def ask(process: SecondProcess, path: str, body: bytes = b"") -> Answered:
+    """Return the answer; as long as the process starts there is none."""
+    asked = Asked("POST", path, b"a=b", [(b"x", b"header")], body)
+    while (answered := process.ask(asked)) is None:
+        pass
+    return answered
+
+
+def pid(process: SecondProcess) -> int:
+    assert process._process is not None
+    return process._process.pid
+
+
+def test_it_answers_one_request_after_the_other_at_a_low_priority(second: SecondProcess) -> None:
+    first = ask(second, "/one", b"body")
+    number = pid(second)
+    resp = falcon.Response()
+    ask(second, "/two").give(resp)
+
+    assert (first.status, first.body) == (418, f"/one body {os.nice(0) + 10} header".encode())
+    assert first.seconds > 0
+    assert (resp.status_code, resp.content_type, resp.get_header("Retry-After")) == (418, "text/plain", "7")
+    assert pid(second) == number
+
+
+def test_one_that_dies_is_lost_and_the_next_request_starts_another(second: SecondProcess) -> None:
+    ask(second, "/one")
+    with pytest.raises(SecondProcessLost):
+        ask(second, "/die")
+    assert ask(second, "/two").status == 418
+
+
+def test_one_that_does_not_start_is_lost() -> None:
+    process = SecondProcess([*PROGRAM[:2], "tests.no_such_program"])
+    with pytest.raises(SecondProcessLost):
+        ask(process, "/one")
+
+
+@pytest.mark.parametrize("path", ["/silent", "/one"])
+def test_one_that_is_too_slow_or_closed_leaves_no_process(second: SecondProcess, path: str) -> None:
+    ask(second, "/one")
+    started = second._process
+    second._longest = 0.05
+    with suppress(SecondProcessLost):
+        second.ask(Asked("POST", path, b"", [], b""))
+    second.close()
+    assert started is not None
+    assert started.returncode is not None
+
+
+def test_one_that_is_not_wanted_ends() -> None:
+    process = SecondProcess(PROGRAM, idle=0.05)
+    ask(process, "/one")
+    while process._process is not None:
+        pass
