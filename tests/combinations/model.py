@@ -1,7 +1,7 @@
 """The options of the product as one table, of which the covering array makes runs.
 
 A new option is a line in ``OPTIONS``, its meaning in ``site.py``, and a line in ``NEEDS`` if it is for some rows only.
-Not in the table: operations on nodes.
+Operations on one node have a table of their own, in ``test_node_operations.py``.
 """
 
 from __future__ import annotations
