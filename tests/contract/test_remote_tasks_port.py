@@ -315,9 +315,42 @@ def test_a_node_that_hangs_costs_only_itself(own: Callable[..., Site], marker: M
     # On the open connection, and on a new one, with another new one behind it.
     for asked in ([hung, other], [hung, other, new]):
         found = site.tasks.start(marker, task, asked)
-        assert (found[hung.name].state, found[hung.name].detail) == (RemoteState.UNREACHABLE, "no answer in 4 s")
+        assert found[hung.name].state is RemoteState.UNREACHABLE
         for host in asked[1:]:
             assert found[host.name].state in (RemoteState.RUNNING, RemoteState.SUCCESS)
+
+
+def test_nodes_that_answer_do_not_wait_for_one_that_says_nothing(own: Callable[..., Site], marker: Marker) -> None:
+    # With limits that no test reaches, only the silence ends the call.
+    site = own(count=3, limit=600.0, connect_timeout=600.0)
+    mute, *others = site.hosts
+    site.servers[mute.name].freeze()
+    found = site.tasks.start(marker, RemoteTask("true"), site.hosts)
+    silence = (RemoteState.UNREACHABLE, "it said nothing for 2 s while others answered")
+    assert (found[mute.name].state, found[mute.name].detail) == silence
+    assert {found[host.name].state for host in others} <= {RemoteState.RUNNING, RemoteState.SUCCESS}
+
+
+def test_a_task_may_limit_how_long_a_node_is_tried(own: Callable[..., Site], marker: Marker) -> None:
+    site = own(count=1, limit=600.0, connect_timeout=600.0)
+    site.servers[site.hosts[0].name].freeze()
+    [found] = site.tasks.start(marker, RemoteTask("true", connect_timeout=1), site.hosts).values()
+    assert (found.state, found.detail) == (RemoteState.UNREACHABLE, "no connection in 1 s")
+
+
+def test_the_output_of_a_running_task_ends_with_a_whole_character(own: Callable[..., Site], marker: Marker) -> None:
+    site = own(count=1)
+    host, go = site.hosts[0], site.servers[site.hosts[0].name].directory / "go"
+    cut = RemoteTask(f"printf 'a\\303'; until [ -e {go} ]; do sleep 0.05; done; printf '\\244\\n'")
+    site.tasks.start(marker, cut, [host])
+    while (part := site.tasks.output(marker, host)) is None or part.kept < 2:
+        time.sleep(0.02)
+    assert (part.text, part.next_offset) == ("a", 1)
+    go.touch()
+    until_ended(site, marker, cut, host)
+    rest = site.tasks.output(marker, host, offset=part.next_offset)
+    assert rest is not None
+    assert (rest.text, rest.next_offset) == ("ä\n", rest.kept)
 
 
 def test_a_host_key_may_be_known_by_the_name_of_the_node(own: Callable[..., Site], marker: Marker) -> None:

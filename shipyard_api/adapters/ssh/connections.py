@@ -23,6 +23,8 @@ IDLE = 600.0  # seconds after which a connection is closed
 SESSIONS = 5  # at once on a connection; sshd allows 10
 KEEPALIVE = 15.0  # seconds
 HANGS = 1.0  # seconds after which a connection that is being opened, to a server that says nothing, gives up its place
+SILENT = 2.0
+"""Seconds after the last answer of a call after which servers that have said nothing yet are waited for no longer."""
 _PIECE = 64 * 1024
 _CLOSING = 2.0  # seconds for connections to say goodbye
 _STDERR = 4096  # bytes that are kept
@@ -35,6 +37,7 @@ class _Server(asyncssh.SSHClient):
     """The state of a server while a connection to it is being opened."""
 
     _connection: asyncssh.SSHClientConnection | None = None
+    has_turn = False
 
     def connection_made(self, conn: asyncssh.SSHClientConnection) -> None:
         """Keep the connection: TCP is open."""
@@ -83,8 +86,14 @@ class _Link:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     sessions: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SESSIONS))
     connection: asyncssh.SSHClientConnection | None = None
+    opening: _Server | None = None
     used: float = 0.0
     users: int = 0
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether a connection is being opened, and the server says nothing."""
+        return self.opening is not None and self.opening.has_turn and not self.opening.speaks
 
 
 _Key = tuple[str, str, int]
@@ -111,7 +120,10 @@ class Connections:
     def each(
         self, hosts: Iterable[Host], one: Callable[[Host], Coroutine[Any, Any, T]], *, limit: float
     ) -> Mapping[Host, T | NodeError]:
-        """Run a coroutine for each host; one that does not end in ``limit`` seconds gives a NodeError."""
+        """Run a coroutine for each host; one that does not end in ``limit`` seconds gives a NodeError.
+
+        So does a host that says nothing after others have answered: these do not wait for it.
+        """
 
         async def bounded(host: Host) -> T | NodeError:
             try:
@@ -122,29 +134,28 @@ class Connections:
             except NodeError as error:
                 return error
 
-        async def everything() -> dict[Host, T | NodeError]:
-            asked = tuple(dict.fromkeys(hosts))
-            return dict(zip(asked, await asyncio.gather(*map(bounded, asked)), strict=True))
+        return self._submit(self._unless_silent({host: bounded(host) for host in hosts})).result()
 
-        return self._submit(everything()).result()
-
-    async def run(self, host: Host, command: str, data: bytes, *, most: int) -> Answer:
+    async def run(
+        self, host: Host, command: str, data: bytes, *, most: int, connect_timeout: float | None = None
+    ) -> Answer:
         """Run a command with its input; raises NodeError. ``most``: bytes that the command may write.
 
         A connection that had been open before may have died meanwhile. Then a new one is opened, once: the command may
-        run twice.
+        run twice. ``connect_timeout``: None for that of the settings.
         """
-        link = self._links.setdefault((host.name, host.address, host.port), _Link())
+        limit = connect_timeout or self._access.connect_timeout
+        link = self._link(host)
         link.users += 1
         try:
             async with link.sessions:
                 kept = link.connection is not None and not link.connection.is_closed()
                 try:
-                    return await self._once(host, link, command, data, most)
+                    return await self._once(host, link, command, data, most, limit)
                 except NodeError as error:
                     if isinstance(error, NodeRefusal) or not kept:
                         raise
-                return await self._once(host, link, command, data, most)
+                return await self._once(host, link, command, data, most, limit)
         finally:
             link.users -= 1
             loop = asyncio.get_running_loop()
@@ -163,6 +174,27 @@ class Connections:
 
     # Inside.
 
+    def _link(self, host: Host) -> _Link:
+        return self._links.setdefault((host.name, host.address, host.port), _Link())
+
+    async def _unless_silent(
+        self, asked: Mapping[Host, Coroutine[Any, Any, T | NodeError]]
+    ) -> dict[Host, T | NodeError]:
+        """Return all answers, without waiting for servers that say nothing ``SILENT`` seconds after the last one."""
+        tasks = {host: asyncio.ensure_future(one) for host, one in asked.items()}
+        left = set(tasks.values())
+        while left:
+            ended, left = await asyncio.wait(left, timeout=SILENT, return_when=asyncio.FIRST_COMPLETED)
+            has_answer = any(not isinstance(one.result(), NodeError) for one in tasks.values() if one.done())
+            silent = all(self._link(host).is_silent for host, one in tasks.items() if one in left)
+            if not ended and has_answer and silent:
+                break
+        for one in left:
+            one.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        why = NodeError(f"it said nothing for {SILENT:g} s while others answered")
+        return {host: why if one in left else one.result() for host, one in tasks.items()}
+
     def _submit(self, coroutine: Coroutine[Any, Any, T]) -> "futures.Future[T]":
         """Hand a coroutine to the loop, which begins with the first one."""
         with self._lock:
@@ -173,12 +205,12 @@ class Connections:
                 self._thread.start()
             return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
-    async def _once(self, host: Host, link: _Link, command: str, data: bytes, most: int) -> Answer:
+    async def _once(self, host: Host, link: _Link, command: str, data: bytes, most: int, limit: float) -> Answer:
         # Connecting counts: that is what a node that is down makes slow.
         with observed(Kind.PEER, f"run {SYSTEM}", {"system": SYSTEM, "method": "RUN"}) as seen:
             seen.details["node"] = host.name
             seen.outcome = NO_ANSWER
-            answer = await self._run(await self._connection(host, link), link, command, data, most)
+            answer = await self._run(await self._connection(host, link, limit), link, command, data, most)
             seen.outcome = SUCCESS
             return answer
 
@@ -196,15 +228,18 @@ class Connections:
                 raise NodeError(_why(error)) from error
             raise
 
-    async def _connection(self, host: Host, link: _Link) -> asyncssh.SSHClientConnection:
+    async def _connection(self, host: Host, link: _Link, limit: float) -> asyncssh.SSHClientConnection:
         async with link.lock:
             if link.connection is None or link.connection.is_closed():
                 link.connection = None
                 jump = await self._jump()
-                server = _Server()
-                link.connection = await self._in_turn(
-                    self._open(host.name, host.address, host.port, self._access.user, jump, server), server
-                )
+                link.opening = server = _Server()
+                try:
+                    link.connection = await self._in_turn(
+                        self._open(host.name, host.address, host.port, self._access.user, jump, server, limit), server
+                    )
+                finally:
+                    link.opening = None
             return link.connection
 
     async def _in_turn(
@@ -218,6 +253,7 @@ class Connections:
         task: asyncio.Task[asyncssh.SSHClientConnection] | None = None
         try:
             async with self._opening:
+                server.has_turn = True
                 task = asyncio.ensure_future(opening)
                 await asyncio.wait({task}, timeout=HANGS)
                 if server.speaks:
@@ -238,7 +274,13 @@ class Connections:
             if link.connection is None or link.connection.is_closed():
                 try:
                     link.connection = await self._open(
-                        jump.address, jump.address, jump.port, jump.user, None, _Server()
+                        jump.address,
+                        jump.address,
+                        jump.port,
+                        jump.user,
+                        None,
+                        _Server(),
+                        self._access.connect_timeout,
                     )
                 except NodeError as error:
                     raise type(error)(f"jump host {jump.address}: {error}") from error
@@ -252,10 +294,11 @@ class Connections:
         user: str,
         tunnel: asyncssh.SSHClientConnection | None,
         server: "_Server",
+        limit: float,
     ) -> asyncssh.SSHClientConnection:
         try:
             key, known = self._files.read()
-            async with asyncio.timeout(self._access.connect_timeout):
+            async with asyncio.timeout(limit):
                 return await asyncssh.connect(
                     address,
                     port,
@@ -276,7 +319,7 @@ class Connections:
         except (asyncssh.PermissionDenied, asyncssh.KeyExchangeFailed) as error:
             raise NodeRefusal(f"it does not let {user} in: {_why(error)}") from error
         except TimeoutError as error:
-            raise NodeError(f"no connection in {self._access.connect_timeout:g} s") from error
+            raise NodeError(f"no connection in {limit:g} s") from error
         except (OSError, ValueError, asyncssh.Error) as error:
             raise NodeError(_why(error)) from error
 

@@ -86,11 +86,15 @@ class SshRemoteTasks:
         return {host.name: _failed(found) if isinstance(found, NodeError) else found for host, found in asked.items()}
 
     async def _result(self, host: Host, call: tuple[str, bytes], task: RemoteTask) -> RemoteResult:
-        return result(await self._report(host, call, text.margin(task.secrets)), task)
+        report = await self._report(host, call, text.margin(task.secrets), connect_timeout=task.connect_timeout)
+        return result(report, task)
 
-    async def _report(self, host: Host, call: tuple[str, bytes], around: int) -> Report:
+    async def _report(
+        self, host: Host, call: tuple[str, bytes], around: int, *, connect_timeout: float | None = None
+    ) -> Report:
         command, data = call
-        answer = await self._connections.run(host, command, data, most=_ROOM + MOST_WINDOW + 2 * around)
+        most = _ROOM + MOST_WINDOW + 2 * around
+        answer = await self._connections.run(host, command, data, most=most, connect_timeout=connect_timeout)
         if answer.status:
             raise NodeRefusal(refusal(host.name, answer.status, answer.stdout, answer.stderr))
         try:
@@ -110,6 +114,9 @@ def _failed(error: NodeError) -> RemoteResult:
 
 def _page(report: Report, secrets: Sequence[str], *, offset: int, size: int, before: int) -> Output:
     end = max(offset, min(offset + size, report.kept))
+    goes_on = end == report.kept and not report.ended
+    if goes_on:
+        end = max(offset, end - text.unfinished(report.body))
     after = max(0, len(report.body) - before - (end - offset))
     parts = [(offset, end)]
     gap = report.total - report.kept
@@ -119,6 +126,5 @@ def _page(report: Report, secrets: Sequence[str], *, offset: int, size: int, bef
     for begin, stop in parts:
         ahead = before + begin - offset
         behind = after + end - stop
-        open_end = stop == report.kept and not report.ended
-        shown.append(text.readable(report.body, secrets, before=ahead, after=behind, open_end=open_end))
+        shown.append(text.readable(report.body, secrets, before=ahead, after=behind, open_end=goes_on and stop == end))
     return Output(f"\n[{gap} bytes are not kept]\n".join(shown), offset, end, report.total, report.kept)

@@ -45,7 +45,7 @@ def readable(data: bytes, secrets: Sequence[str], *, before: int = 0, after: int
         while at >= 0:
             hidden.append((at, at + len(form)))
             at = data.find(form, at + 1)
-        if open_end and not after:
+        if open_end:
             known = next((size for size in range(len(form) - 1, SHORTEST - 1, -1) if data.endswith(form[:size])), 0)
             hidden += [(len(data) - known, len(data))] if known else []
     pieces, at = [], start
@@ -57,6 +57,17 @@ def readable(data: bytes, secrets: Sequence[str], *, before: int = 0, after: int
     pieces.append(data[at:stop])
     # Secrets with escapes in them show only now.
     return Scrubber(*secrets)(printable(b"".join(pieces)))
+
+
+def unfinished(data: bytes) -> int:
+    """Return how many bytes at the end of an output that goes on are the beginning of a character or of a line end."""
+    if data.endswith(b"\r"):
+        return 1
+    for size in range(1, min(3, len(data)) + 1):
+        first = data[-size]
+        if first & 0xC0 != 0x80:
+            return size if first >= 0xC0 and size < (2 + (first >= 0xE0) + (first >= 0xF0)) else 0
+    return 0
 
 
 def detail(data: bytes, secrets: Sequence[str] = (), longest: int = 300) -> str:

@@ -76,8 +76,8 @@ class RemoteTask:
     mean success. ``retries``: further attempts after a failed one, ``interval`` seconds apart. ``timeout``: seconds for
     all attempts together; after it the task and all its processes are ended. ``secrets``: texts that no output shows.
     ``copies``: written like ``files``. ``reboots``: the command restarts the node, and the task succeeds when the node
-    answers after that; ``timeout`` is the limit of both. ``facts``: written before the command. ``own``: the task of
-    nodes where it differs.
+    answers after that; ``timeout`` is the limit of both. ``facts``: written before the command. ``connect_timeout``:
+    seconds of one try to connect, if the settings do not count. ``own``: the task of nodes where it differs.
     """
 
     command: str | None
@@ -91,6 +91,7 @@ class RemoteTask:
     copies: tuple[CopiedFile, ...] = ()
     reboots: bool = False
     facts: NodeFiles | None = None
+    connect_timeout: int | None = None
     own: Mapping[NodeName, "RemoteTask"] = field(default_factory=dict)
 
 

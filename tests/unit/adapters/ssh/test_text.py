@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shipyard_api.adapters.ssh.text import margin, printable, readable
+from shipyard_api.adapters.ssh.text import margin, printable, readable, unfinished
 
 SECRET = "päss/word"
 
@@ -53,6 +53,26 @@ def test_pages_show_no_part_of_a_secret_and_all_of_the_rest(text: str, size: int
         text = text.replace(form, "*")
     # A secret that is cut shows a mark on each page.
     assert pages.replace("*", "") == text.replace("*", "")
+
+
+@pytest.mark.parametrize(
+    ("data", "number"),
+    [
+        (b"", 0),
+        (b"a", 0),
+        (b"a\r", 1),
+        (b"\r\n", 0),
+        ("ä€😀".encode(), 0),
+        (b"a\xc3", 1),
+        (b"a\xe2\x82", 2),
+        (b"a\xf0\x9f\x98", 3),
+        (b"\xf0", 1),
+        (b"\x80\x80\x80\x80", 0),
+        (b"\xc3\x80\x80", 0),
+    ],
+)
+def test_an_output_that_goes_on_may_end_within_a_character_or_a_line_end(data: bytes, number: int) -> None:
+    assert unfinished(data) == number
 
 
 def test_a_secret_with_escapes_in_it_is_hidden() -> None:
