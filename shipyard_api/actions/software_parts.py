@@ -15,6 +15,7 @@ from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.task_graph.acceptance import accepting_groups, check_acceptance
+from shipyard_api.domain.task_graph.command_run import connect_timeout
 from shipyard_api.domain.task_graph.commands import NodeFiles, filled, secrets_in
 from shipyard_api.domain.task_graph.execution import kept
 from shipyard_api.domain.task_graph.layers import SITE
@@ -134,6 +135,7 @@ def _plan(
         secrets,
         facts=facts,
         noop=bool(written.get("noop")),
+        connect_timeout=connect_timeout(written),
     )
 
 

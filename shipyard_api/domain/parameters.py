@@ -12,7 +12,7 @@ from shipyard_api.domain.errors import InvalidParameters
 from shipyard_api.domain.findings import Finding, Level, error, warning
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.targets import parse_targets
-from shipyard_api.domain.task_graph.command_run import COMMAND, FORKS
+from shipyard_api.domain.task_graph.command_run import COMMAND, CONNECT_TIMEOUT, FORKS
 from shipyard_api.domain.task_graph.run_values import RunValues, ValuesError
 from shipyard_api.domain.teardown import limits
 
@@ -29,8 +29,10 @@ TEMPLATE = "template"
 MAX_PARALLEL_NODES = "max_parallel_nodes"
 NODES, TASKS, SKIP, START, END, VALUES, NOOP = "nodes", "tasks", "skip", "start", "end", "values", "noop"
 _SOFTWARE = frozenset({NODES, TASKS, SKIP, START, END, VALUES, NOOP})
-_COMMAND = frozenset({COMMAND, FORKS})
+_COMMAND = frozenset({COMMAND, FORKS, CONNECT_TIMEOUT})
 _PARALLEL = 1_000
+_MOST: Mapping[str, int] = {FORKS: _PARALLEL, CONNECT_TIMEOUT: 600}
+"""The largest numbers that belong to a command."""
 
 _SITE = frozenset({CONTINUE_ON_FAIL, ALLOW_INTERMEDIATE_COMMITS, FORCE})
 """They lift checks and narrow nothing: scripts of upstream may send them with any action."""
@@ -245,20 +247,23 @@ def _software(name: ActionName, given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _command(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the one command of a run, and on how many nodes it runs at a time."""
+    """Return the one command of a run, on how many nodes it runs at a time, and how long a node has to take it."""
+    numbers = sorted(_MOST.keys() & given.keys())
     if COMMAND not in given:
-        if FORKS in given:
-            raise _refused(FORKS, f"it belongs to {COMMAND}, which is not given")
+        if numbers:
+            raise _refused(numbers[0], f"it belongs to {COMMAND}, which is not given")
         return {}
-    command, forks = given[COMMAND], given.get(FORKS, 1)
+    command = given[COMMAND]
     if not isinstance(command, str) or not command.strip():
         raise _refused(COMMAND, f"it is a command for the shell, not {_shown(command)}")
     if others := sorted((_SOFTWARE - {NODES}) & given.keys()):
         raise _refused(others[0], f"it chooses tasks, and {COMMAND} runs none of the site's")
     if NODES not in given:
         raise _refused(COMMAND, f"it runs on the nodes that {NODES} names, and there are none")
-    if isinstance(forks, bool) or not isinstance(forks, int) or not 0 < forks <= _PARALLEL:
-        raise _refused(FORKS, f"it is a whole number from 1 to {_PARALLEL}, not {_shown(forks)}")
+    for name in numbers:
+        number, most = given[name], _MOST[name]
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 < number <= most:
+            raise _refused(name, f"it is a whole number from 1 to {most}, not {_shown(number)}")
     return {name: given[name] for name in sorted(_COMMAND & given.keys())}
 
 

@@ -384,6 +384,27 @@ def test_a_reboot_runs_between_other_tasks_and_has_its_own_time_to_come_back(wor
     assert (world.clock.now() - began).total_seconds() >= 1200
 
 
+SILENT: dict[str, tuple[dict[str, Any], int, str]] = {
+    "a command": ({"command": "run one"}, 10, "it did not answer within 10 s: no answer"),
+    "with a limit": ({"command": "run one", "connect_timeout": 40}, 40, "it did not answer within 40 s: no answer"),
+    "a task": ({}, 600, "no answer"),
+}
+
+
+@pytest.mark.parametrize(("limited", "limit", "said"), SILENT.values(), ids=SILENT)
+def test_a_silent_node_has_seconds_to_take_a_command_and_minutes_for_a_task(
+    worlds: Worlds, limited: Any, limit: int, said: str
+) -> None:
+    tasks = FakeRemoteTasks(down={NodeName("w2")})
+    world = worlds(graph=GRAPH, roles={"w1": "web", "w2": "web"}, tasks=tasks, limited=limited)
+    began = world.clock.now()
+    world.run(world.worker())
+
+    assert "w1" in {node for _, node in world.started()}
+    assert [one.detail for one in world.results() if one.node == "w2"] == [said]
+    assert limit <= (world.clock.now() - began).total_seconds() < limit + 20
+
+
 def test_only_the_chosen_tasks_run_and_tests_run_only_when_asked_for(worlds: Worlds) -> None:
     probe = task("probe", role="*", stage="test")
     entries = [*GRAPH, {"id": "test", "type": "stage"}, probe]

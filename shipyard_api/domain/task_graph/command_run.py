@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from shipyard_api.domain.json_types import JsonObject
 
-COMMAND, FORKS = "command", "forks"
+COMMAND, FORKS, CONNECT_TIMEOUT = "command", "forks", "connect_timeout"
 TASK = "command"
 """The id of the task that runs the command."""
 ROLE = "command"
@@ -12,6 +12,7 @@ ROLE = "command"
 
 _GROUP = "nodes"
 _TIMEOUT = 3600  # seconds
+_CONNECT_TIMEOUT = 10  # seconds
 
 
 def command_graph(written: JsonObject) -> Sequence[JsonObject] | None:
@@ -28,3 +29,11 @@ def command_graph(written: JsonObject) -> Sequence[JsonObject] | None:
             "parameters": {"cmd": written[COMMAND], "timeout": _TIMEOUT, "retries": 0},
         },
     ]
+
+
+def connect_timeout(written: JsonObject) -> int | None:
+    """Return how many seconds a node has to take the command; None for a run of tasks, whose nodes have minutes."""
+    if COMMAND not in written:
+        return None
+    seconds: int = written.get(CONNECT_TIMEOUT, _CONNECT_TIMEOUT)
+    return seconds

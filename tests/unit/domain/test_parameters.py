@@ -141,7 +141,9 @@ NO_COMMANDS = {
     "no nodes": ({"command": "true"}, "it runs on the nodes that nodes names"),
     "tasks, too": ({"command": "true", "nodes": "n1", "tasks": "a"}, "command runs none of the site's"),
     "no forks": ({"command": "true", "nodes": "n1", "forks": 0}, "it is a whole number from 1"),
+    "too many seconds": ({"command": "true", "nodes": "n1", "connect_timeout": 601}, "connect_timeout.* 1 to 600"),
     "forks of nothing": ({"forks": 2}, "it belongs to command"),
+    "seconds of nothing": ({"connect_timeout": 2}, "it belongs to command"),
 }
 
 
@@ -149,7 +151,7 @@ NO_COMMANDS = {
 def test_a_command_runs_on_named_nodes_and_with_no_tasks(written: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidParameters, match=said):
         parse_parameters(SOFTWARE, written)
-    right = {"command": "true", "nodes": "n1", "forks": 2}
+    right = {"command": "true", "nodes": "n1", "forks": 2, "connect_timeout": 5}
     assert meaning(SOFTWARE, **right).software == {**right, "nodes": ["n1"]}
 
 

@@ -25,7 +25,7 @@ class StageSoftware:
     ``documents``: the entries of the task graph that run, by id. ``hosts``: where each node is reached. ``secrets``:
     what the design keeps secret and any of these tasks has in its parameters; no output shows it. ``kept``: what a
     retry does not run again, as ``Execution.done``. ``facts``: what tasks may know of the site.
-    ``noop``: tasks only show what they would do.
+    ``noop``: tasks only show what they would do. ``connect_timeout``: see ``TaskOnNodes``.
     """
 
     flow: Flow
@@ -37,6 +37,7 @@ class StageSoftware:
     kept: Mapping[int, int] = field(default_factory=dict)
     facts: SiteFacts = field(default_factory=SiteFacts)
     noop: bool = False
+    connect_timeout: int | None = None
 
     @classmethod
     def find(cls, texts: Iterable[str]) -> "StageSoftware | None":
@@ -79,6 +80,7 @@ class StageSoftware:
             own={node: values for node, values in own.items() if values},
             first=tuple(node for node in first if node in self.facts.nodes),
             noop=self.noop,
+            connect_timeout=self.connect_timeout,
         )
 
     def to_text(self) -> str:
@@ -96,6 +98,7 @@ class StageSoftware:
             **({"kept": _bits_to_json(self.kept)} if self.kept else {}),
             **({"facts": _facts_to_json(self.facts)} if self.facts.nodes else {}),
             **({"noop": True} if self.noop else {}),
+            **({"connect_timeout": self.connect_timeout} if self.connect_timeout else {}),
         }
         return json.dumps(stored, separators=(",", ":"))
 
@@ -116,6 +119,7 @@ class StageSoftware:
             _bits_from_json(stored.get("kept", {})),
             _facts_from_json(stored.get("facts", {})),
             stored.get("noop", False),
+            stored.get("connect_timeout"),
         )
 
 
@@ -260,7 +264,8 @@ class TaskOnNodes:
 
     ``before``: the state of the task on these nodes where an earlier item began it, as stored by ``TaskState``.
     ``own``: values of ``{NAME}`` that differ by node. ``first``: nodes that get their facts before it.
-    ``noop``: it only shows what it would do.
+    ``noop``: it only shows what it would do. ``connect_timeout``: seconds in which a node must take it, where the
+    patience of the stage does not count.
     """
 
     task: TaskId
@@ -272,6 +277,7 @@ class TaskOnNodes:
     own: Mapping[NodeName, Mapping[str, str]] = field(default_factory=dict)
     first: tuple[NodeName, ...] = ()
     noop: bool = False
+    connect_timeout: int | None = None
 
     @property
     def action(self) -> str:
@@ -289,7 +295,8 @@ class TaskOnNodes:
         return self._remote(filled(self.document, next(iter(self.own.values()), {})))
 
     def _remote(self, document: Json) -> RemoteTask:
-        return (rehearsal if self.noop else remote_task)(document, secrets=self.secrets)
+        task = (rehearsal if self.noop else remote_task)(document, secrets=self.secrets)
+        return replace(task, connect_timeout=self.connect_timeout)
 
     def remote_with(self, facts: Mapping[NodeName, NodeFiles]) -> RemoteTask:
         """Return the task as nodes get it, each with its own values and facts."""
@@ -313,6 +320,7 @@ class TaskOnNodes:
         own = {"own": {node: dict(values) for node, values in self.own.items()}} if self.own else {}
         first = {"first": list(self.first)} if self.first else {}
         noop = {"noop": True} if self.noop else {}
+        connect_timeout = {"connect_timeout": self.connect_timeout} if self.connect_timeout else {}
         return {
             "task": self.task,
             "document": self.document,
@@ -323,6 +331,7 @@ class TaskOnNodes:
             **own,
             **first,
             **noop,
+            **connect_timeout,
         }
 
     @classmethod
@@ -334,7 +343,8 @@ class TaskOnNodes:
         own = {NodeName(node): values for node, values in stored.get("own", {}).items()}
         first = tuple(map(NodeName, stored.get("first", ())))
         task, noop = TaskId(stored["task"]), stored.get("noop", False)
-        return cls(task, stored["document"], stored["marker"], hosts, secrets, before, own, first, noop)
+        limit = stored.get("connect_timeout")
+        return cls(task, stored["document"], stored["marker"], hosts, secrets, before, own, first, noop, limit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from shipyard_api.domain.task_graph.commands import NodeFiles
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState, RemoteTasks
+from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState, RemoteTask, RemoteTasks
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, ItemKind, Json, Look, Trouble
 
 SILENCE_SECONDS = 600.0
@@ -29,11 +29,12 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class StartTask:
-    """Start the task where it has not begun, and look at it where it has; may be repeated."""
+    """Start the task where it has not begun, and look at it where it has; may be repeated. ``asked``: when."""
 
     work: TaskOnNodes
     waiting: tuple[Host, ...]
     running: tuple[Host, ...] = ()
+    asked: datetime | None = None
 
     @property
     def hosts(self) -> tuple[Host, ...]:
@@ -46,6 +47,7 @@ class StartTask:
             "work": self.work.to_json(),
             "waiting": [host.name for host in self.waiting],
             "running": [host.name for host in self.running],
+            **({"asked": self.asked.isoformat()} if self.asked else {}),
         }
 
     @classmethod
@@ -55,7 +57,8 @@ class StartTask:
         waiting, running = (
             tuple(host for host in work.hosts if host.name in stored[kind]) for kind in ("waiting", "running")
         )
-        return cls(work, waiting, running)
+        asked = stored.get("asked")
+        return cls(work, waiting, running, datetime.fromisoformat(asked) if asked else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,8 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
         if self._divides(state):
             return self._end(state)
         if state.waiting:
-            effect = StartTask(state.work, state.hosts(state.waiting), state.hosts(state.running))
+            asked = now if state.work.connect_timeout else None
+            effect = StartTask(state.work, state.hosts(state.waiting), state.hosts(state.running), asked)
             return Act(effect, now + timedelta(seconds=SILENCE_SECONDS), repeatable=True)
         if state.running:
             return Look(LookAtTask(state.work, state.hosts(state.running)))
@@ -152,7 +156,8 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
         if isinstance(report, Trouble):
             report = _of_trouble(report, asked)
         before, task = frozenset(state.running), state.work.remote
-        limit = max(SILENCE_SECONDS, float(task.timeout)) if task.reboots else SILENCE_SECONDS
+        limits = _limits(task, state)
+        asked_at = (asked.asked if isinstance(asked, StartTask) else None) or now
         waiting, running = dict.fromkeys(state.waiting), dict.fromkeys(state.running)
         failed, silent = dict(state.failed), dict(state.silent)
         changes: list[NodeResult] = []
@@ -164,13 +169,15 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
             # A node that is booting may refuse logins.
             restarts = task.reboots and result.state is RemoteState.REFUSED and (node in running or node in silent)
             if result.state is RemoteState.UNREACHABLE or never_began or restarts:
-                since = silent.setdefault(node, now)
-                if (now - since).total_seconds() < limit:
+                since = silent.setdefault(node, asked_at)
+                if (now - since).total_seconds() < limits[node]:
                     if node not in state.silent:
                         fell_silent[node] = result.detail or (
                             "it has not begun" if never_began else "it does not answer"
                         )
                     continue
+                if limits[node] == task.connect_timeout:
+                    result = replace(result, detail=f"it did not answer within {limits[node]:.0f} s: {result.detail}")
             silent.pop(node, None)
             waiting.pop(node, None)
             if result.state is RemoteState.RUNNING:
@@ -191,17 +198,24 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
         if changes:
             facts = (TaskChanged(state.work.task, state.work.marker, tuple(changes)),)
         if fell_silent:
-            facts = (*facts, _silence(state.work, fell_silent, now + timedelta(seconds=limit)))
+            deadline = min(silent[node] + timedelta(seconds=limits[node]) for node in fell_silent)
+            facts = (*facts, _silence(state.work, fell_silent, deadline))
         if (not waiting and not running) or self._divides(state):
             return Folded(state, facts)
         pause = now + timedelta(seconds=_pause(began, now))
-        awaited = _awaited(state, report, limit) if silent else None
+        awaited = _awaited(state, report, limits) if silent else None
         return Folded(state, facts, wait_until=pause, watch_at=pause if running else None, awaited=awaited)
 
     def _tasks(self, what: str) -> RemoteTasks:
         if self.tasks is None:
             raise Refused("SSH", what, "[ssh] is not configured any more")
         return self.tasks
+
+
+def _limits(task: RemoteTask, state: TaskState) -> Mapping[NodeName, float]:
+    """Return how many seconds each node may be silent; one that has not taken a command is given up sooner."""
+    begun = max(SILENCE_SECONDS, float(task.timeout)) if task.reboots else SILENCE_SECONDS
+    return {**dict.fromkeys(state.waiting, float(task.connect_timeout or begun)), **dict.fromkeys(state.running, begun)}
 
 
 def _pause(began: datetime | None, now: datetime) -> float:
@@ -215,13 +229,13 @@ def _listed(reasons: Mapping[NodeName, str]) -> str:
     return f"{'; '.join(shown[:_SHOWN])}{more}"
 
 
-def _awaited(state: TaskState, report: Results, limit: float) -> Awaited:
+def _awaited(state: TaskState, report: Results, limits: Mapping[NodeName, float]) -> Awaited:
     """Return what the item waits for while nodes are silent, with what they last answered."""
     nodes = sorted(state.silent)
     more = f" and {len(nodes) - _SHOWN} more" if len(nodes) > _SHOWN else ""
     what = f"{state.work.task} on {len(nodes)} node(s): {', '.join(nodes[:_SHOWN])}{more}"
     answers = {node: report[node].detail for node in nodes if node in report and report[node].detail}
-    deadline = min(state.silent.values()) + timedelta(seconds=limit)
+    deadline = min(since + timedelta(seconds=limits[node]) for node, since in state.silent.items())
     return Awaited("SSH", what, _listed(answers), deadline=deadline)
 
 

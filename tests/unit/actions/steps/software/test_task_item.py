@@ -85,6 +85,25 @@ def test_a_node_has_failed_when_it_has_been_silent_for_too_long() -> None:
     assert [(one.node, one.status) for one in fact.results] == [(A, TaskStatus.FAILED)]  # type: ignore[attr-defined]
 
 
+def test_a_node_that_does_not_take_a_command_has_failed_soon_and_one_that_has_begun_it_has_not() -> None:
+    command = replace(WORK, connect_timeout=10)
+    start = ITEM.decide(TaskState(command, (A,), (B,)), at(3))
+    assert isinstance(start, Act)
+    effect = StartTask.from_json(start.effect.to_json())
+    silent = {A: RemoteResult(RemoteState.UNREACHABLE, detail="refused"), **results(b="unreachable")}
+
+    first = ITEM.fold(TaskState(command, (A,), (B,)), effect, silent, at(12))
+    late = ITEM.fold(TaskState.from_json(first.state.to_json()), effect, silent, at(13))
+
+    assert effect.asked == at(3)
+    assert (first.state.waiting, first.state.running, dict(first.state.failed)) == ((A,), (B,), {})
+    assert [fact.deadline for fact in first.facts if isinstance(fact, Waiting)] == [at(13).isoformat()]
+    assert first.awaited is not None
+    assert first.awaited.deadline == at(13)
+    assert (late.state.running, late.state.waiting) == ((B,), ())
+    assert dict(late.state.failed) == {A: "it did not answer within 10 s: refused"}
+
+
 def test_which_nodes_do_not_answer_is_said_at_the_first_look_and_once() -> None:
     away = {A: RemoteResult(RemoteState.UNREACHABLE, detail="Connection refused"), **results(b="running")}
     until = at(5 + SILENCE_SECONDS).isoformat()
