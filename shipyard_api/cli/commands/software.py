@@ -148,6 +148,11 @@ def plan(
 @_values
 @_some_tasks
 @click.option("--forks", type=click.IntRange(1, 1000), help="COMMAND on at most so many nodes at a time. (default: 50)")
+@click.option(
+    "--connect-timeout",
+    type=click.IntRange(1, 600),
+    help="Seconds in which a node must take COMMAND; then it has failed. (default: 10)",
+)
 @click.option("-b", "grouped", is_flag=True, help="Print equal outputs of COMMAND once, when all nodes have ended.")
 @click.pass_obj
 def run(
@@ -159,6 +164,7 @@ def run(
     retry: str | None,
     values: Path | None,
     forks: int | None,
+    connect_timeout: int | None,
     grouped: bool,
     **chosen: str | None,
 ) -> None:
@@ -166,22 +172,23 @@ def run(
 
     Runs on different nodes may run at the same time.
 
-    With COMMAND, no tasks run: the shell of each node runs the command, and its output is printed line by line. The
-    exit code is the worst one; 255 stands for a node without one. NODES may then have patterns, which match deployed
-    nodes.
+    With COMMAND, no tasks run: the shell of each node runs the command, and its output is printed line by line while it
+    runs. The exit code is the worst one; 255 stands for a node without one, such as one that does not answer. NODES may
+    then have patterns, which match deployed nodes.
     """
+    limits = {"forks": forks, "connect_timeout": connect_timeout}
     if command:
         _run_command(
             options,
             nodes,
             " ".join(command),
-            forks,
+            {name: limit for name, limit in limits.items() if limit is not None},
             {**chosen, "values": values, "retry": retry, "noop": noop or None},
             grouped=grouped,
         )
         return
-    if forks is not None or grouped:
-        raise click.UsageError("--forks and -b need a COMMAND.")
+    if grouped or any(limit is not None for limit in limits.values()):
+        raise click.UsageError("--forks, --connect-timeout and -b need a COMMAND.")
     if retry:
         if noop:
             raise click.UsageError("--noop cannot be used with --retry: a retry does what its run did.")
@@ -204,7 +211,7 @@ def _run_command(
     options: GlobalOptions,
     nodes: str | None,
     command: str,
-    forks: int | None,
+    limits: Mapping[str, int],
     chosen: Mapping[str, object],
     *,
     grouped: bool,
@@ -219,11 +226,12 @@ def _run_command(
         body["parameters"] = {
             "nodes": node_command.matching(api, body["parameters"]["nodes"]),
             "command": command,
-            **({} if forks is None else {"forks": forks}),
+            **limits,
         }
         action = str(json_content(api.post_once("actions", [], json=body), expected=201)["id"])
         try:
-            code = node_command.follow(api, action, grouped=grouped)
+            live = Api(options, timeout=node_command.LIVE_TIMEOUT)
+            code = node_command.follow(api, live, action, grouped=grouped)
         except KeyboardInterrupt:
             click.echo(f"The command goes on. To stop it: shipyard stop {action}", err=True)
             raise

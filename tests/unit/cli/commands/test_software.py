@@ -141,7 +141,7 @@ NOTHING_NAMED = {
     "a rehearsal of a retry": (["node", "run", "--retry", ID, "--noop"], "--noop cannot be used with --retry"),
     "a retry of some nodes": (["node", "run", "n1", "--retry", ID], "With --retry there are no nodes, tasks"),
     "a command and tasks": (["node", "run", "n1", "--tasks=a", "--", "true"], "Give a COMMAND, or options that"),
-    "forks of tasks": (["node", "run", "n1", "--forks", "2"], "--forks and -b need a COMMAND."),
+    "forks of tasks": (["node", "run", "n1", "--forks", "2"], "--forks, --connect-timeout and -b need a COMMAND."),
     "tasks and others": (["node", "run", "n1", "--tasks=a", "--skip=b"], "Give --tasks or --skip"),
 }
 
@@ -282,6 +282,31 @@ def test_a_command_prints_what_each_node_wrote_and_ends_with_the_worst_code(comm
         "name": "update_software",
         "parameters": {"nodes": ["n1", "n2", "n3"], "command": "echo same", **forks},
     }
+
+
+def test_lines_are_printed_while_the_command_runs_and_the_rest_when_it_has_ended(command, run):
+    running, tasks = {"id": ID, "action_lifecycle": "Processing"}, f"GET /actions/{ID}/tasks"
+    command.replies[f"GET /actions/{ID}"] = [
+        *([Reply(200, running)] * 3),
+        Reply(200, {**running, "action_lifecycle": "Complete"}),
+    ]
+    command.replies[tasks] = [
+        Reply(200, {"tasks": [ended("n1", status, tail), ended("n2", "running", "")], "totals": [], "next": None})
+        for status, tail in (("running", ""), ("running", ""), ("success", "cd\ne"))
+    ] + [Reply(200, {"tasks": [ended(name, "success", "cd\ne") for name in ("n1", "n2")], "totals": [], "next": None})]
+    parts = [("a\nb", 3), ("", 3), ("cd\ne", 7)]
+    command.replies[f"{tasks}/command/nodes/n1/output"] = [
+        Reply(200, {"text": text, "next_offset": end, "kept": end}) for text, end in parts
+    ]
+    command.replies[f"{tasks}/command/nodes/n2/output"] = Reply(404, {"message": "gone"})
+
+    result = run("node", "run", "n1,n2", "--connect-timeout", "5", "--", "x")
+
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "n1: a\nn1: bcd\nn1: e\nn2: cd\nn2: e\n", "")
+    asked = [request.path for request in command.requests if request.path.endswith("/output")]
+    assert [path.split("/")[-2] for path in asked] == ["n1", "n2", "n1", "n1"]
+    [sent] = [json.loads(one.body) for one in command.requests if one.method == "POST"]
+    assert sent["parameters"] == {"nodes": ["n1", "n2"], "command": "x", "connect_timeout": 5}
 
 
 def test_a_long_output_is_read_from_its_node_and_what_is_lost_is_said(command, run):
