@@ -8,11 +8,11 @@ from shipyard_api.actions.site_checks import RemoteAccess
 from shipyard_api.adapters.ssh.options import jump_host
 from shipyard_api.domain import addressing
 from shipyard_api.domain.documents import Document, Rendering
-from shipyard_api.domain.findings import Finding, error
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.findings import Finding, error, warning
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.commands import differs_by_node, remote_task
 from shipyard_api.domain.task_graph.roles import MASTER
+from shipyard_api.domain.task_graph.site_plan import SitePlan
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.settings import Settings, SettingsError
 
@@ -76,12 +76,17 @@ def access(settings: Settings) -> RemoteAccess | None:
 
     directory = Path(settings.ssh.files).expanduser() if settings.ssh.files else None
 
-    def sources(entries: Iterable[JsonObject]) -> Sequence[Finding]:
+    def sources(made: SitePlan) -> Sequence[Finding]:
         from shipyard_api.adapters.ssh import copies
 
+        later = made.plan.flow.tasks_after(MASTER) if made.plan else frozenset()
         return [
-            error("FileMissing", f"Task '{entry['id']}': {fault}.")
-            for entry in entries
+            warning(
+                "FileNotThereYet", f"Task '{name}': {fault.why}; a task of the master that runs before may make it."
+            )
+            if fault.is_missing and name in later
+            else error("FileMissing", f"Task '{name}': {fault.why}.")
+            for name, entry in made.documents.items()
             # Files that differ by node are looked for when the task starts there.
             if not differs_by_node(entry)
             for fault in copies.faults(directory, remote_task(entry).copies)

@@ -6,7 +6,7 @@ import itertools
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from shipyard_api.domain.documents import BAREMETAL_NODE, Collection, Document, 
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.layers import SITE, Layer, ReleaseId
+from shipyard_api.domain.task_graph.site_plan import SitePlan
 from shipyard_api.ports.remote_tasks import Host, RemoteTasks
 from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.ports.state.task_results import TaskRecord
@@ -179,7 +180,8 @@ def software(store: Any, tasks: RemoteTasks, hosts: Mapping[NodeName, Host], sec
     def reach(*_: object) -> tuple[Mapping[NodeName, Host], Sequence[Finding]]:
         return hosts, ()
 
-    def sources(entries: Iterable[Mapping[str, Any]]) -> Sequence[Finding]:
+    def sources(made: SitePlan) -> Sequence[Finding]:
+        entries = made.documents.values()
         files = [(one["id"], file["src"]) for one in entries for file in one["parameters"].get("files", ())]
         return [error("FileMissing", f"Task '{name}': {file} is missing.") for name, file in files if file == "a"]
 

@@ -1,13 +1,13 @@
 """What site actions check before they change anything: functions from a revision to findings."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from shipyard_api.domain.documents import Rendering, Revision, scrubbed, scrubber
 from shipyard_api.domain.findings import Finding, error, errors, info
-from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
+from shipyard_api.domain.task_graph.site_plan import SitePlan
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
@@ -36,12 +36,12 @@ class ActionDesigns:
 class RemoteAccess:
     """The way to nodes over SSH. ``hosts`` returns where the design says that they are, and what it lacks.
 
-    ``sources``: what is wrong with the files, beside Shipyard, that tasks of the graph copy to nodes.
+    ``sources``: what is wrong with the files, beside Shipyard, that tasks of a plan copy to nodes.
     """
 
     tasks: RemoteTasks
     hosts: Callable[[Rendering, Sequence[NodeName]], tuple[Mapping[NodeName, Host], Sequence[Finding]]]
-    sources: Callable[[Iterable[JsonObject]], Sequence[Finding]] = lambda _entries: ()
+    sources: Callable[[SitePlan], Sequence[Finding]] = lambda _made: ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from shipyard_api.actions.steps.software.task_item import TaskItem
 from shipyard_api.domain.actions import DEPLOYING, ActionId, StepId
 from shipyard_api.domain.addressing import networks_of
 from shipyard_api.domain.documents import Rendering, Revision, inventory, secret_texts
-from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.task_graph.acceptance import accepting_groups, check_acceptance
@@ -122,9 +122,10 @@ def _plan(
     hosts, unknown = access.hosts(rendering, sorted(made.nodes))
     facts = site_facts(site, rendering, written)
     lacking = node_faults(made.documents, made.plan.flow.nodes_of, facts)
-    if faults := (*unknown, *access.sources(made.documents.values()), *lacking):
+    findings = (*unknown, *access.sources(made), *lacking, *made.findings)
+    if faults := errors(findings):
         return _refused(faults)
-    warnings = tuple(finding.message for finding in made.findings)
+    warnings = tuple(finding.message for finding in findings)
     secrets = tuple(sorted({*_secrets(rendering, made.documents), *facts.values.secret_texts}))
     return StageSoftware(
         made.plan.flow,

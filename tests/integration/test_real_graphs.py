@@ -17,7 +17,7 @@ from shipyard_api.adapters.ssh.connections import Access
 from shipyard_api.adapters.ssh.options import JumpHost
 from shipyard_api.adapters.ssh.payload import directory_name
 from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks
-from shipyard_api.domain.actions import ActionId, RunState
+from shipyard_api.domain.actions import RunState
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.graph import TaskGraph
 from shipyard_api.domain.task_graph.layers import SITE, Layer
@@ -101,23 +101,13 @@ class FuelSite:
         self.values = documented("values.yaml")
         settings = documented("settings.yaml")["editable"]
         self.facts = facts_of((), (), status="new", models={"settings": settings})
-        keys = [name for name in ("generate_keys", "generate_keys_ceph") if name in self.graph]
-        limited = {"tasks": keys, "values": self.values}
-        self.world = SoftwareWorld(url, entries, ROLES, limited, tasks=tasks, hosts=hosts)
+        self.world = SoftwareWorld(url, entries, ROLES, {"values": self.values}, tasks=tasks, hosts=hosts)
         cleanup.callback(self.world.close)
         with self.world.store().begin() as tx:
             cluster = tx.software.cluster(SITE)
             assert cluster
             own = Layer(tuple(on_simulated_hosts(list(self.own.values()), directory)))
             tx.software.save_cluster(replace(cluster, own=own, settings=settings))
-        self.run()
-        assert self.started() == [(name, MASTER) for name in keys]
-        # The keys are there now, which copies are checked for before anything begins.
-        self.world.limited = {"values": self.values}
-        self.world.create(ActionId("1".rjust(26, "0")))
-        self.run()
-
-    def run(self) -> None:
         self.world.run(self.world.worker(), pace=0.01)
         assert self.world.state() is RunState.SUCCESS, self.world.steps()
 

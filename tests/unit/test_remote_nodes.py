@@ -7,9 +7,13 @@ import pytest
 from shipyard_api import remote_nodes
 from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks
 from shipyard_api.domain.documents import BAREMETAL_NODE, Document
-from shipyard_api.domain.task_graph.roles import MASTER
+from shipyard_api.domain.findings import Level
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.roles import MASTER, ClusterNode, Primaries
+from shipyard_api.domain.task_graph.site_plan import SiteRun, plan_site
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.settings import SettingsError, load
+from tests.task_graphs import task
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +62,36 @@ def test_every_fault_is_reported(key: str) -> None:
         "[ssh] known_hosts: there is no file /none",
     ]
     assert faults(known_hosts=key) == ["[ssh] known_hosts: needs key_file, which is not set"]
+
+
+def test_a_file_to_copy_may_be_missing_where_a_task_of_the_master_runs_before(key: str) -> None:
+    known = Path(key).with_name("known_hosts")
+    known.write_text("")
+    given = {"key_file": key, "known_hosts": str(known), "network": "mgmt", "files": str(known.parent)}
+    access = remote_nodes.access(load(settings(**given)))
+    assert access is not None
+
+    def copy(name: str, source: str, **fields: object) -> dict[str, object]:
+        return task(name, type="copy_files", role="*", parameters={"files": [{"src": source, "dst": "/a"}]}, **fields)
+
+    later = {"requires": ["make"]}
+    entries = [
+        task("make", role="master"),
+        copy("there", key),
+        copy("missing", "none"),
+        copy("made", "none", **later),
+        copy("outside", "/etc/none", **later),
+        copy("each", "{NODE}"),
+    ]
+    nodes = (ClusterNode(NodeName("n1"), ("web",), ready=True),)
+    found = access.sources(plan_site(SiteRun(entries, nodes, Primaries(), "new")))
+
+    why = "none in the directory of [ssh] files: No such file or directory"
+    assert {(one.level, one.message) for one in found} == {
+        (Level.ERROR, f"Task 'missing': {why}."),
+        (Level.WARNING, f"Task 'made': {why}; a task of the master that runs before may make it."),
+        (Level.ERROR, "Task 'outside': /etc/none is not in the directory of [ssh] files."),
+    }
 
 
 def test_a_node_is_reached_at_its_address_in_the_network() -> None:

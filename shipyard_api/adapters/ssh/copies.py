@@ -1,6 +1,7 @@
 """Read the files that tasks copy to nodes, from one directory and nowhere else."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from shipyard_api.adapters.ssh.connections import SYSTEM
@@ -8,6 +9,14 @@ from shipyard_api.domain.task_graph.commands import MOST_CONTENT, CopiedFile, Re
 from shipyard_api.ports.errors import Refused
 
 _UNSET = "tasks of the type copy_files need [ssh] files, which is not set"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFault:
+    """Why a file cannot be copied. ``is_missing``: there is none, so it may still be made."""
+
+    why: str
+    is_missing: bool = False
 
 
 def read(directory: Path | None, wanted: Sequence[CopiedFile]) -> tuple[RemoteFile, ...]:
@@ -20,21 +29,23 @@ def read(directory: Path | None, wanted: Sequence[CopiedFile]) -> tuple[RemoteFi
     return tuple(RemoteFile(one.path, _content(directory, one.source), one.mode, one.directory_mode) for one in wanted)
 
 
-def faults(directory: Path | None, wanted: Iterable[CopiedFile]) -> Iterator[str]:
-    """Return why files cannot be copied, one sentence each, as far as their names show it."""
+def faults(directory: Path | None, wanted: Iterable[CopiedFile]) -> Iterator[CopyFault]:
+    """Return why files cannot be copied, as far as their names show it."""
     for one in wanted:
         if directory is None:
-            yield _UNSET
+            yield CopyFault(_UNSET)
             return
         try:
             _found(directory, one.source)
         except Refused as fault:
-            yield fault.detail
+            yield CopyFault(fault.detail, isinstance(fault.__cause__, FileNotFoundError))
 
 
 def _found(directory: Path, source: str) -> Path:
     try:
-        root, path = directory.resolve(strict=True), (directory / source).resolve(strict=True)
+        root, path = directory.resolve(strict=True), (directory / source).resolve()
+        if path.is_relative_to(root):
+            path = path.resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:
         raise _unreadable(source, error) from error
     if not path.is_relative_to(root):

@@ -114,6 +114,21 @@ class Flow:
             found.setdefault(cell.task, []).extend(self.nodes[cell.number])
         return found
 
+    def tasks_after(self, node: NodeName) -> frozenset[TaskId]:
+        """Return the tasks that wait, on all their nodes, for some task on this node."""
+        cells, points = [False] * len(self.cells), [False] * len(self.points)
+        for is_point, index in self.order:
+            if is_point:
+                point = self.points[index]
+                own = any(cells[one] or node in self.nodes[self.cells[one].number] for one in point.cells)
+                points[index] = own or any(points[one] for one in point.before)
+            else:
+                cell = self.cells[index]
+                own = bool(cell.after) and (node in self.nodes[cell.number] or any(cells[one] for one in cell.after))
+                cells[index] = own or any(points[one] for one in cell.points)
+        earlier = {cell.task for cell, later in zip(self.cells, cells, strict=True) if not later}
+        return frozenset(cell.task for cell in self.cells) - earlier
+
     @cached_property
     def class_of(self) -> Mapping[NodeName, tuple[int, int]]:
         """The class of each node, and its bit."""

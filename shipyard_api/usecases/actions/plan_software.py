@@ -1,6 +1,6 @@
 """Preview the software stage of an action, without running anything (product, section 7)."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shipyard_api.actions.software_parts import keeping, site_facts
@@ -15,7 +15,7 @@ from shipyard_api.domain.task_graph.command_run import COMMAND
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.node_facts import node_faults
 from shipyard_api.domain.task_graph.plan import Batch, Run, SkipReason
-from shipyard_api.domain.task_graph.site_plan import SiteRun, plan_site
+from shipyard_api.domain.task_graph.site_plan import SitePlan, SiteRun, plan_site
 from shipyard_api.domain.task_graph.tag_check import check_tags
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
@@ -24,7 +24,7 @@ from shipyard_api.ports.state.store import Store
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 
 Hosts = Callable[[Rendering, Sequence[NodeName]], tuple[Mapping[NodeName, Host], Sequence[Finding]]]
-Sources = Callable[[Iterable[JsonObject]], Sequence[Finding]]
+Sources = Callable[[SitePlan], Sequence[Finding]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class PlanSoftware:
     store: Store
     rendered: RenderedDesigns
     hosts: Hosts | None
-    sources: Sources = lambda _entries: ()
+    sources: Sources = lambda _made: ()
 
     def __call__(
         self,
@@ -86,7 +86,7 @@ class PlanSoftware:
         run = SiteRun(site.tasks, site.nodes, site.primaries, site.status, site.models, written, deployed, site.keys)
         made = plan_site(run)
         findings = [*made.findings, *self._unreachable(rendering, sorted(made.nodes))]
-        findings += self.sources(made.documents.values())
+        findings += self.sources(made)
         if not {"tests", COMMAND} & written.keys():
             findings += check_tags(site.cluster.layer, site.nodes)
         if made.plan is None:

@@ -40,6 +40,7 @@ def test_a_file_of_the_directory_is_read(directory: Path, source: str) -> None:
         ("up/secret", "is not in the directory"),
         ("keys", "is not a file"),
         ("none", "No such file or directory"),
+        ("../none", "is not in the directory"),
         ("keys/a/b", "Not a directory"),
         ("loop", "loop"),
         ("large", "has more than 1048576 bytes"),
@@ -50,7 +51,8 @@ def test_nothing_else_is_read(directory: Path, source: str, why: str) -> None:
     with pytest.raises(Refused, match=why):
         read(directory, wanted)
     (fault,) = faults(directory, wanted)
-    assert why in fault
+    assert why in fault.why
+    assert fault.is_missing == (source == "none")
 
 
 def test_without_a_directory_nothing_is_copied() -> None:

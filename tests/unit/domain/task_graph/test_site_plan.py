@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries
+from shipyard_api.domain.task_graph.roles import MASTER, ClusterNode, Primaries
 from shipyard_api.domain.task_graph.site_plan import SiteRun, plan_site
 from tests.task_graphs import group, stage, task
 
@@ -55,6 +55,34 @@ def test_a_run_has_these_nodes_and_tasks(
 
     assert made.plan is not None
     assert (sorted(made.nodes), sorted(made.documents)) == (nodes.split(), tasks.split())
+
+
+AFTER_THE_MASTER: dict[str, tuple[tuple[dict[str, Any], ...], str]] = {
+    "none": ((group("web"), task("copy", groups=["web"])), ""),
+    "at the same time": ((group("web"), task("make", role="master"), task("copy", role="*")), ""),
+    "before": ((task("make", role="master", requires=["copy"]), task("copy", role="*")), ""),
+    "required": ((task("make", role="master"), task("copy", role="*", requires=["make"])), "copy"),
+    "through others and a stage": (
+        (
+            group("web", requires=["made"]),
+            task("make", role="master", required_for=["made"]),
+            stage("made"),
+            task("copy", groups=["web"]),
+            task("use", groups=["web"], requires=["copy"]),
+        ),
+        "copy use",
+    ),
+    "on the master itself": ((task("make", role="master"), task("copy", role="master", requires=["make"])), "copy"),
+    "not chosen": ((task("make", role="master", type="skipped"), task("copy", role="*", requires=["make"])), ""),
+}
+
+
+@pytest.mark.parametrize(("graph", "tasks"), AFTER_THE_MASTER.values(), ids=AFTER_THE_MASTER)
+def test_these_tasks_wait_for_a_task_of_the_master(graph: tuple[dict[str, Any], ...], tasks: str) -> None:
+    made = plan_site(run({}, graph))
+
+    assert made.plan is not None, made.findings
+    assert made.plan.flow.tasks_after(MASTER) == set(tasks.split())
 
 
 @pytest.mark.parametrize(("written", "graph", "said"), REFUSED.values(), ids=REFUSED)
