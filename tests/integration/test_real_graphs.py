@@ -1,5 +1,10 @@
-"""Fuel's own graphs on simulated hosts, with what docs/howto/run-a-fuel-graph.md supplies in place of Fuel's server."""
+"""Fuel's own graphs with what docs/howto/run-a-fuel-graph.md supplies in place of Fuel's server.
 
+They run on simulated hosts, and a part of one on real ones: OpenSSH servers whose environment gives tasks a directory
+in place of the file system, and programs that only note how they were called.
+"""
+
+import os
 import re
 import shlex
 from collections import Counter
@@ -29,11 +34,20 @@ from shipyard_api.ports.remote_tasks import Host
 from shipyard_simulators.hosts import programs
 from shipyard_simulators.hosts.simulator import running
 from tests.software_world import SoftwareWorld
+from tests.sshd import MISSING, Keys, Sshd, user
 from tests.task_graphs import real_graph
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "run-a-fuel-graph.md"
 ROLES = {"node-1": "primary-controller", "node-2": "compute", "node-3": "cinder"}
-ADDRESSES = {name: (f"10.0.0.{number}",) for number, name in enumerate((*ROLES, MASTER), 1)}
+TWELVE = {
+    **ROLES,
+    **dict.fromkeys(("node-4", "node-5"), "controller"),
+    **dict.fromkeys(("node-6", "node-7", "node-8"), "compute"),
+    "node-9": "cinder",
+    "node-10": "primary-mongo",
+    "node-11": "mongo",
+}
+"""The nodes of a site that has twelve hosts with its master."""
 KEPT = '#!/bin/sh\necho "${0##*/} $*" >>"$SIMULATED_DIRECTORY/ran"\n'
 STUBS = dict.fromkeys(("puppet", "rsync", "ruby", "ntpdate"), KEPT)
 """Programs of a node that would change this machine; each only notes its call."""
@@ -77,14 +91,78 @@ def on_simulated_hosts(entries: Sequence[Mapping[str, Any]], directory: Path) ->
     ]
 
 
-class FuelSite:
-    """Three nodes and the master of a Fuel site, on simulated hosts that have Fuel's scripts."""
+class SimulatedHosts:
+    """Simulated hosts; each keeps its files in ``hosts/NAME/root`` of the directory."""
 
-    def __init__(self, cleanup: ExitStack, url: str, version: str) -> None:
+    def __init__(self, cleanup: ExitStack, names: Sequence[str]) -> None:
+        addresses = {name: (f"10.0.0.{number}",) for number, name in enumerate(names, 1)}
+        self._simulator = cleanup.enter_context(running(addresses=addresses))
+        self.directory = self._simulator.directory
+        jump = JumpHost("shipyard", "127.0.0.1", self._simulator.ssh_port)
+        self.access = Access("root", str(self.directory / "key"), str(self.directory / "known_hosts"), jump=jump)
+        self.hosts = {NodeName(name): Host(NodeName(name), address) for name, (address,) in addresses.items()}
+
+    def started(self) -> list[tuple[str, str]]:
+        """Return the directory name and node of each start that a host was asked for, in order."""
+        return [
+            (found[1], event["host"])
+            for event in self._simulator.events()
+            if event["event"] == "command" and (found := re.search(r" shipyard start (\S+) ", event["command"]))
+        ]
+
+
+class RealHosts:
+    """OpenSSH servers with the environment of simulated hosts."""
+
+    def __init__(self, cleanup: ExitStack, names: Sequence[str], directory: Path) -> None:
+        self.directory = directory
+        keys = Keys(directory)
+        self._servers = {}
+        for name in names:
+            own = directory / "hosts" / name
+            environment = {
+                "SHIPYARD_ROOT": str(own / "root"),
+                "SIMULATED_DIRECTORY": str(own),
+                "PATH": f"{directory / 'bin'}:{os.environ['PATH']}",
+            }
+            self._servers[name] = server = Sshd(keys, own, environment=environment)
+            boot = own / "root" / "proc" / "sys" / "kernel" / "random" / "boot_id"
+            boot.parent.mkdir(parents=True)
+            boot.write_text("1\n")
+            server.start()
+            cleanup.callback(server.end_tasks)
+            cleanup.callback(server.stop)
+        programs.write(directory / "bin", programs.PROGRAMS)
+        self.access = Access(user(), str(keys.key), str(keys.known_hosts))
+        self.hosts = {
+            NodeName(name): Host(NodeName(name), one.address, one.port) for name, one in self._servers.items()
+        }
+
+    def started(self) -> list[tuple[str, str]]:
+        """Return the directory name and node of each task that began, in order."""
+        claims = [
+            (claim.stat().st_mtime_ns, claim.parent.name, name)
+            for name, server in self._servers.items()
+            for claim in server.tasks.glob("*/run")
+        ]
+        return [(task, name) for _, task, name in sorted(claims)]
+
+
+class FuelSite:
+    """Nodes and the master of a Fuel site, on hosts that have Fuel's scripts. ``chosen``: the only tasks that run."""
+
+    def __init__(
+        self,
+        cleanup: ExitStack,
+        url: str,
+        version: str,
+        hosts: SimulatedHosts | RealHosts,
+        roles: Mapping[str, str] = ROLES,
+        chosen: Sequence[str] | None = None,
+    ) -> None:
         self.graph = {entry["id"]: entry for entry in real_graph(version)}
         self.own = {entry["id"]: entry for entry in documented(f"own-{version}.yaml")}
-        self.simulator = cleanup.enter_context(running(addresses=ADDRESSES))
-        directory = self.simulator.directory
+        self._hosts, directory = hosts, hosts.directory
         programs.write(directory / "bin", STUBS)
         root = directory / "hosts" / MASTER / "root"
         copied = [file for entry in self.graph.values() for file in entry.get("parameters", {}).get("files", ())]
@@ -92,16 +170,16 @@ class FuelSite:
         made = "\n".join(f'echo key | install -D /dev/stdin "$SHIPYARD_ROOT"{shlex.quote(key)}' for key in files)
         programs.write((root / SCRIPT).parent, {SCRIPT.name: f"{KEPT}{made}\n"})
         (root / FUEL[1:]).mkdir(parents=True)
-        jump = JumpHost("shipyard", "127.0.0.1", self.simulator.ssh_port)
-        access = Access("root", str(directory / "key"), str(directory / "known_hosts"), jump=jump)
-        tasks = SshRemoteTasks(access, limit=60, directory=root / FUEL[1:])
+        tasks = SshRemoteTasks(hosts.access, limit=60, directory=root / FUEL[1:])
         cleanup.callback(tasks.close)
-        hosts = {NodeName(name): Host(NodeName(name), address) for name, (address,) in ADDRESSES.items()}
         entries = on_simulated_hosts(list(self.graph.values()), directory)
         self.values = documented("values.yaml")
+        nodes = {name: {"astute_yaml": f"{{role: {role}}}\n"} for name, role in roles.items()}
+        self.values["nodes"] = {**nodes, **self.values["nodes"]}
         settings = documented("settings.yaml")["editable"]
         self.facts = facts_of((), (), status="new", models={"settings": settings})
-        self.world = SoftwareWorld(url, entries, ROLES, {"values": self.values}, tasks=tasks, hosts=hosts)
+        limited = {"values": self.values, **({} if chosen is None else {"tasks": list(chosen)})}
+        self.world = SoftwareWorld(url, entries, roles, limited, tasks=tasks, hosts=hosts.hosts)
         cleanup.callback(self.world.close)
         with self.world.store().begin() as tx:
             cluster = tx.software.cluster(SITE)
@@ -112,42 +190,39 @@ class FuelSite:
         assert self.world.state() is RunState.SUCCESS, self.world.steps()
 
     def started(self) -> list[tuple[str, str]]:
-        """Return the task and node of each start that a host was asked for in the latest run, in order."""
+        """Return the task and node of each start, in order."""
         names = {directory_name(Marker(row.marker)): row.task for row in self.world.results()}
-        asked = [
-            (names.get(found[1]), event["host"])
-            for event in self.simulator.events()
-            if event["event"] == "command" and (found := re.search(r" shipyard start (\S+) ", event["command"]))
-        ]
-        return [(task, node) for task, node in asked if task is not None]
+        return [(names[directory], node) for directory, node in self._hosts.started()]
 
     def ran(self, node: str) -> Counter[str]:
         """Return how often each program that stands for one of a node was called there."""
-        return Counter((self.simulator.directory / "hosts" / node / "ran").read_text().splitlines())
+        return Counter((self._hosts.directory / "hosts" / node / "ran").read_text().splitlines())
 
     def written(self, node: str, path: str) -> str:
-        return (self.simulator.directory / "hosts" / node / "root" / path).read_text()
+        return (self._hosts.directory / "hosts" / node / "root" / path).read_text()
 
 
 def is_computed(entry: Mapping[str, Any]) -> bool:
     return any(isinstance(entry.get(field), dict) for field in ("condition", "cross-depends", "cross-depended-by"))
 
 
-def expected(graph: Mapping[str, Mapping[str, Any]]) -> Counter[tuple[str, str]]:
+def expected(graph: Mapping[str, Mapping[str, Any]], roles: Mapping[str, str] = ROLES) -> Counter[tuple[str, str]]:
     """Return each task that can be evaluated, and whose condition holds, on its nodes."""
     found: Counter[tuple[str, str]] = Counter()
     for entry in graph.values():
         runs = entry["type"] not in ("group", "stage", "skipped") and not is_computed(entry)
         placed = entry.get("role") or entry.get("groups") or ()
         names = {placed} if isinstance(placed, str) else {*placed}
-        for node, role in (*ROLES.items(), (MASTER, MASTER)):
+        for node, role in (*roles.items(), (MASTER, MASTER)):
             everywhere = role != MASTER and not names.isdisjoint({"*", "/.*/"})
             if runs and entry["id"] not in FALSE and (role in names or everywhere):
                 found[entry["id"], node] += 1
     return found
 
 
-def disorder(started: Sequence[tuple[str, str]], graph: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:
+def disorder(
+    started: Sequence[tuple[str, str]], graph: Mapping[str, Mapping[str, Any]], roles: Mapping[str, str] = ROLES
+) -> list[tuple[str, ...]]:
     """Return each task on a node that began before one that it waits for, with that one and its node.
 
     On one node a task waits for all that it requires, and everywhere for those of the master. A stage, and a group, is
@@ -165,14 +240,14 @@ def disorder(started: Sequence[tuple[str, str]], graph: Mapping[str, Mapping[str
         stages = [one for one in waits if graph[one]["type"] == "stage"] if across else []
         everywhere = {early for stage in stages for early in nx.ancestors(order, stage)}
         everywhere |= {early for early in waits if graph[early].get("role") == MASTER}
-        group = ROLES.get(node) if across and "groups" in graph[late] else None
+        group = roles.get(node) if across and "groups" in graph[late] else None
         groups = {one for one in nx.ancestors(order, group) if graph[one]["type"] == "group"} if group else set()
         wrong += [
             (early, at, late, node)
             for early, at in started[position + 1 :]
             if (early in waits and at == node)
             or early in everywhere
-            or ("groups" in graph[early] and ROLES.get(at) in groups)
+            or ("groups" in graph[early] and roles.get(at) in groups)
         ]
     return wrong
 
@@ -184,7 +259,7 @@ COUNTS = {"6.1": (106, 63, 0), "9.2": (24, 10, 171)}
 @pytest.mark.parametrize("version", COUNTS)
 def test_a_graph_of_fuel_runs_with_what_its_server_supplied(database_url: str, version: str) -> None:
     with ExitStack() as cleanup:
-        site = FuelSite(cleanup, database_url, version)
+        site = FuelSite(cleanup, database_url, version, SimulatedHosts(cleanup, (*ROLES, MASTER)))
         started, graph = site.started(), {**site.graph, **site.own}
 
         computed = {name for name, entry in graph.items() if is_computed(entry)}
@@ -203,3 +278,32 @@ def test_a_graph_of_fuel_runs_with_what_its_server_supplied(database_url: str, v
             assert site.written(name, "etc/astute.yaml") == site.values["nodes"][name]["astute_yaml"]
         if version == "6.1":
             assert site.written("node-2", "etc/hiera/nodes.yaml") == site.values["all"]["nodes_yaml"]
+
+
+PART = (
+    *("upload_settings", "upload_core_repos", "generate_keys", "copy_keys", "rsync_core_puppet"),
+    *("globals", "netconfig", "cluster", "database", "keystone", "openstack-controller"),
+    *("top-role-primary-mongo", "top-role-mongo", "top-role-compute", "top-role-cinder"),
+    *("upload_nodes_info", "update_hosts"),
+)
+"""Tasks of 6.1 of each type, stage and group: every node has some, and waits for others."""
+
+
+def test_a_part_of_a_graph_of_fuel_runs_on_twelve_real_hosts(database_url: str, tmp_path: Path) -> None:
+    if MISSING:
+        pytest.skip(MISSING)
+    with ExitStack() as cleanup:
+        hosts = RealHosts(cleanup, (*TWELVE, MASTER), tmp_path)
+        site = FuelSite(cleanup, database_url, "6.1", hosts, TWELVE, PART)
+        started, graph = site.started(), {**site.graph, **site.own}
+
+        wanted = Counter(one for one in expected(graph, TWELVE).elements() if one[0] in PART)
+        assert Counter(started) == wanted
+        assert {task for task, _ in started} == {*PART}
+        assert disorder(started, graph, TWELVE) == []
+        puppet = Counter(node for task, node in started if graph[task]["type"] == "puppet")
+        for name in TWELVE:
+            assert sum(times for call, times in site.ran(name).items() if call.startswith("puppet ")) == puppet[name]
+            assert site.written(name, "var/lib/astute/nova/nova.pub") == "key\n"
+            assert site.written(name, "etc/astute.yaml") == site.values["nodes"][name]["astute_yaml"]
+            assert site.written(name, "etc/hiera/nodes.yaml") == site.values["all"]["nodes_yaml"]
