@@ -44,7 +44,7 @@ from shipyard_api.actions.steps.software.task_item import SHORTEST_PAUSE, TaskIt
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.procrastinate.worker import TurnWorker
-from shipyard_api.adapters.ssh.connections import Access
+from shipyard_api.adapters.ssh.login import Access
 from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName
 from shipyard_api.domain.nodes import NodeName

@@ -34,7 +34,7 @@ def remote_tasks(settings: Settings) -> "SshRemoteTasks | None":
     if not own.key_file:
         return None
     # Imported late: asyncssh is large.
-    from shipyard_api.adapters.ssh.connections import Access, key_fault
+    from shipyard_api.adapters.ssh.login import Access, key_fault
     from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks
 
     access = Access(

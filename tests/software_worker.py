@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from shipyard_api.adapters.ssh.connections import Access
+from shipyard_api.adapters.ssh.login import Access
 from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.remote_tasks import Host

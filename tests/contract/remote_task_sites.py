@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.adapters.ssh.connections import Access
+from shipyard_api.adapters.ssh.login import Access
 from shipyard_api.adapters.ssh.options import JumpHost
 from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks
 from shipyard_api.domain.nodes import NodeName

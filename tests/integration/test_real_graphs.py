@@ -18,7 +18,7 @@ import networkx as nx
 import pytest
 import yaml
 
-from shipyard_api.adapters.ssh.connections import Access
+from shipyard_api.adapters.ssh.login import Access
 from shipyard_api.adapters.ssh.options import JumpHost
 from shipyard_api.adapters.ssh.payload import directory_name
 from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks

@@ -5,13 +5,13 @@ import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent import futures
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 import asyncssh
 
 from shipyard_api.adapters.ssh import text
-from shipyard_api.adapters.ssh.options import PORT, JumpHost
+from shipyard_api.adapters.ssh.login import Access, LoginFiles
+from shipyard_api.adapters.ssh.options import PORT
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.telemetry import NO_ANSWER, SUCCESS, Kind, observed
@@ -34,10 +34,13 @@ asyncssh.set_log_level("WARNING")
 
 
 class _Server(asyncssh.SSHClient):
-    """The state of a server while a connection to it is being opened."""
+    """The state of a server while a connection to it is being opened, through a tunnel or directly."""
 
     _connection: asyncssh.SSHClientConnection | None = None
     has_turn = False
+
+    def __init__(self, tunnel: asyncssh.SSHClientConnection | None = None) -> None:
+        self._tunnel = tunnel
 
     def connection_made(self, conn: asyncssh.SSHClientConnection) -> None:
         """Keep the connection: TCP is open."""
@@ -46,7 +49,14 @@ class _Server(asyncssh.SSHClient):
     @property
     def speaks(self) -> bool:
         """Whether it has said which SSH it speaks."""
-        return self._connection is not None and self._connection.get_extra_info("server_version") is not None
+        version = _version(self._connection)
+        # Until a connection through a tunnel has its own, it gives that of the tunnel.
+        return version is not None and version is not _version(self._tunnel)
+
+
+def _version(connection: asyncssh.SSHClientConnection | None) -> str | None:
+    found: str | None = connection.get_extra_info("server_version") if connection else None
+    return found
 
 
 class NodeError(Exception):
@@ -64,19 +74,6 @@ class Answer:
     status: int
     stdout: bytes
     stderr: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """How connections are opened; times in seconds. ``known_hosts``, ``key_file``: existing files."""
-
-    user: str
-    key_file: str
-    known_hosts: str
-    key_passphrase: str = ""
-    jump: JumpHost | None = None
-    connect_timeout: float = 10.0
-    connections_at_once: int = 10
 
 
 @dataclass(slots=True)
@@ -108,7 +105,7 @@ class Connections:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._links: dict[_Key, _Link] = {}
-        self._files = _Files(access)
+        self._files = LoginFiles(access)
 
     def check(self, operation: str) -> None:
         """Raise Refused if the key or the known hosts cannot be used."""
@@ -233,7 +230,7 @@ class Connections:
             if link.connection is None or link.connection.is_closed():
                 link.connection = None
                 jump = await self._jump()
-                link.opening = server = _Server()
+                link.opening = server = _Server(jump)
                 try:
                     link.connection = await self._in_turn(
                         self._open(host.name, host.address, host.port, self._access.user, jump, server, limit), server
@@ -345,46 +342,6 @@ class Connections:
             await asyncio.wait(closing, timeout=_CLOSING)
         for connection in open_ones:
             connection.abort()
-
-
-def key_fault(access: Access) -> str | None:
-    """Return why the key or the known hosts cannot be used."""
-    try:
-        _Files(access).read()
-    except (OSError, ValueError, asyncssh.Error) as error:
-        return str(error)
-    return None
-
-
-class _Files:
-    """The key and the known hosts, read again when a file has changed."""
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
-        self._lock = threading.Lock()
-        self._read: tuple[object, tuple[asyncssh.SSHKey, asyncssh.SSHKnownHosts]] | None = None
-
-    def read(self) -> tuple[asyncssh.SSHKey, asyncssh.SSHKnownHosts]:
-        paths = [Path(self._access.key_file), Path(self._access.known_hosts)]
-        with self._lock:
-            state = [(stat.st_mtime_ns, stat.st_size, stat.st_ino) for stat in (path.stat() for path in paths)]
-            if self._read is None or self._read[0] != state:
-                self._read = state, (_key(paths[0], self._access.key_passphrase), _known_hosts(paths[1]))
-            return self._read[1]
-
-
-def _key(file: Path, passphrase: str) -> asyncssh.SSHKey:
-    try:
-        return asyncssh.read_private_key(file, passphrase or None)
-    except (ValueError, asyncssh.Error) as error:
-        raise ValueError(f"key_file: {file} is not a private key that can be read: {error}") from error
-
-
-def _known_hosts(file: Path) -> asyncssh.SSHKnownHosts:
-    try:
-        return asyncssh.read_known_hosts(str(file))
-    except (ValueError, asyncssh.Error) as error:
-        raise ValueError(f"known_hosts: {file} cannot be read: {error}") from error
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:

@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from shipyard_api.adapters.ssh import copies, payload, text
-from shipyard_api.adapters.ssh.connections import SYSTEM, Access, Connections, NodeError, NodeRefusal
+from shipyard_api.adapters.ssh.connections import SYSTEM, Connections, NodeError, NodeRefusal
+from shipyard_api.adapters.ssh.login import Access
 from shipyard_api.adapters.ssh.report import Report, ReportError, parse, refusal, result
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Refused, Unavailable
