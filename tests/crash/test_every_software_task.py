@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from shipyard_api.domain.actions import ActionId, RunState
 from shipyard_api.domain.nodes import NodeName
+from tests.contract.remote_task_sites import sshd
 from tests.databases import empty
 from tests.fakes.remote_tasks import FakeRemoteTasks
 from tests.software_world import SoftwareWorld
@@ -93,3 +98,33 @@ def test_a_call_that_fails_once_changes_nothing(worlds: Worlds, after: bool) -> 
         world.tasks.break_next(method, after=after)
         world.run(world.worker())
         assert world.ending() == ending, f"{method} failed {'after' if after else 'before'} its effect"
+
+
+@pytest.mark.crash
+def test_a_worker_killed_anywhere_runs_each_task_of_real_hosts_once(database_url: str, tmp_path: Path) -> None:
+    with ExitStack() as cleanup:
+        site = sshd(cleanup, tmp_path, count=3)
+        roles = dict(zip((host.name for host in site.hosts), SITE.values(), strict=True))
+        # Long enough for a look at it while it runs.
+        run = {"parameters": {"cmd": site.command("sleep 0.4")}}
+        entries = [entry if entry["type"] == "group" else {**entry, **run} for entry in GRAPH]
+        hosts = {host.name: host for host in site.hosts}
+        kills: list[int] = [-1]
+        for number in itertools.count():
+            # Hosts remember tasks by the action, so each run is an action of its own.
+            action = ActionId(str(number).rjust(26, "0"))
+            world = SoftwareWorld(database_url, entries, roles, tasks=site.tasks, hosts=hosts, action=action)
+            points = Checkpoints(kills[number], die)
+            try:
+                world.run(world.worker(points), pace=0.1)
+            except KilledError:
+                world.clock.advance(1.0)
+                world.run(world.worker(), pace=0.1)
+            assert world.state() is RunState.SUCCESS, (points.names[-1], world.steps())
+            assert {site.marks(host) for host in site.hosts} == {2 * (number + 1)}, points.names[-1]
+            world.close()
+            empty(database_url)
+            if number == 0:
+                kills += [at for at, name in enumerate(points.names) if not name.startswith("before ")][::3]
+            if number + 1 == len(kills):
+                break
