@@ -14,6 +14,7 @@ import yaml
 from shipyard_api.actions.software_parts import SOFTWARE
 from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.domain.actions import ActionId, Control, RunState
+from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.layers import SITE as CLUSTER
@@ -102,6 +103,9 @@ def test_a_failed_node_runs_nothing_more_and_its_group_tolerates_it(worlds: Worl
     (failed,) = [one for one in world.results() if one.status is TaskStatus.FAILED]
     assert (failed.node, failed.task, failed.exit_status, failed.attempts, failed.tail) == ("w2", "one", 1, 3, "boom\n")
     assert (failed.detail, failed.ended_at is not None) == ("exit status 1", True)
+    with world.store().begin() as tx:
+        notes = [entry.fact for entry in tx.journal.entries(world.action) if entry.kind == "noted"]
+    assert notes == [Noted("Failures Tolerated", "w2: one: exit status 1")]
 
 
 def test_above_the_tolerance_the_action_fails_and_later_groups_never_begin(worlds: Worlds) -> None:

@@ -8,6 +8,8 @@ from typing import ClassVar, Never
 from shipyard_api.actions.steps.software.state import StageSoftware, StageState, TaskOnNodes, TaskState
 from shipyard_api.actions.steps.software.task_item import TaskItem
 from shipyard_api.domain.actions import StepId
+from shipyard_api.domain.facts.actions import Noted
+from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.execution import Ended, Execution, Piece
@@ -126,7 +128,8 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
             before = states[ItemId(piece.goes_on)] if piece.goes_on is not None else None
             return new if before is None else replace(new, before=before.part(piece.nodes))
 
-        return Folded(state, items=tuple(NewItem(ItemId(piece.id), work(piece).to_json()) for piece in pieces))
+        items = tuple(NewItem(ItemId(piece.id), work(piece).to_json()) for piece in pieces)
+        return Folded(state, _tolerated(state), items=items)
 
 
 def _first_nodes(state: StageState) -> Callable[[NodeName], bool]:
@@ -172,6 +175,14 @@ def _verdict(state: StageState) -> Done | Failed:
     if not execution.is_good(unmet):
         return Failed(f"{ran}; {count} node(s) failed or lack a task: {why}")
     return Done(f"{ran}; {count} node(s) failed within their tolerance: {why}")
+
+
+def _tolerated(state: StageState) -> tuple[Fact, ...]:
+    """Return the note that names the nodes which failed within their tolerance, once the run has ended well."""
+    if not state.execution.has_ended or not isinstance(_verdict(state), Done):
+        return ()
+    text = reasons(state.failed, state.execution.unmet())
+    return (Noted("Failures Tolerated", text),) if text else ()
 
 
 def reasons(failed: Mapping[NodeName, str], unmet: Mapping[NodeName, str], most: int = 3) -> str:
