@@ -70,7 +70,6 @@ REFUSED_BY_THE_SCHEMA: dict[str, tuple[object, str]] = {
     "timeout of 0": ([typed("shell", cmd="x", timeout=0)], "/0/parameters/timeout"),
     "negative retries": ([typed("shell", cmd="x", retries=-1)], "/0/parameters/retries"),
     "tolerance is a list": ([group("a", fault_tolerance=[])], "/0/fault_tolerance"),
-    "tolerance is text": ([group("a", fault_tolerance="some")], "/0/fault_tolerance"),
     "relation without name": ([related(role="x")], "/0/cross-depends/0"),
     "relation with an unknown policy": ([related(name="x", policy="most")], "/0/cross-depends/0/policy"),
     "relations are text": ([task("a", **{"cross-depended-by": "x"})], "/0/cross-depended-by"),
@@ -86,6 +85,14 @@ def test_the_schema_refuses_a_malformed_document_at_its_place(
 
     assert path in found
     check_tasks(data)  # the check copes with it
+
+
+@pytest.mark.parametrize("tolerance", [3, -2, "3", "-1", "20%", "-30%", "-0%", " 5 ", " -30 % "])
+def test_the_schema_takes_every_tolerance_that_the_real_engines_take(
+    schema: Draft202012Validator, tolerance: int | str
+) -> None:
+    entries = [group("a", fault_tolerance=tolerance)]
+    assert [*schema.iter_errors(entries), *errors(check_tasks(entries))] == []
 
 
 REFUSED_BY_THE_CHECK: dict[str, tuple[list[dict[str, Any]], str, str, str]] = {
@@ -116,6 +123,12 @@ REFUSED_BY_THE_CHECK: dict[str, tuple[list[dict[str, Any]], str, str, str]] = {
     "bad expression in a relation": ([related(name="/(?i)x/")], "InvalidPattern", "/0/cross-depends/0", "'(?'"),
     "bad condition": ([task("a", condition="1 <")], "InvalidCondition", "/0/condition", "'a'"),
     "empty condition": ([task("a", condition="")], "InvalidCondition", "/0/condition", "it is empty"),
+    "tolerance is text": (
+        [group("g", fault_tolerance="some")],
+        "InvalidFaultTolerance",
+        "/0/fault_tolerance",
+        "write 3, 20% or -2",
+    ),
     "tolerance above 100 %": (
         [group("g", fault_tolerance="200%")],
         "InvalidFaultTolerance",
