@@ -21,6 +21,7 @@ from shipyard_api.adapters.ssh import payload
 from shipyard_api.adapters.ssh.options import JumpHost
 from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.commands import NodeFiles
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import ENDED_REMOTE, TAIL, Host, RemoteFile, RemoteResult, RemoteState, RemoteTask
@@ -298,6 +299,18 @@ def test_a_server_that_was_restarted_is_reached_again(real: Site, marker: Marker
     assert states(real.tasks.look(marker, task, [host])) == [RemoteState.UNREACHABLE]
     server.start()
     assert until_ended(real, marker, task, host).tail == "on\n"
+
+
+def test_a_task_finds_its_facts_in_both_forms(site: Site, marker: Marker) -> None:
+    if site.fake:
+        pytest.skip("it runs nothing")
+    facts = NodeFiles(b'{"a": 1}\n', b"a: 1\n")
+    host = site.hosts[0]
+    site.tasks.start(marker, RemoteTask('cat "$SHIPYARD_FACTS" "$SHIPYARD_FACTS_YAML"', facts=facts), [host])
+    assert until_ended(site, marker, RemoteTask(""), host).tail == '{"a": 1}\na: 1\n'
+    later = Marker(f"{marker} later")
+    site.tasks.start(later, RemoteTask('cat "$SHIPYARD_FACTS"'), [host])
+    assert until_ended(site, later, RemoteTask(""), host).tail == '{"a": 1}\n'
 
 
 @pytest.fixture

@@ -57,5 +57,10 @@ def _spec(task: RemoteTask) -> str:
         f'place {shlex.quote(file.path)} "$dir/work/file.{number}" {file.mode:o} {file.directory_mode:o}'
         for number, file in enumerate(task.files)
     ]
-    facts = [f'place "$facts.{form}" "$dir/work/facts.{form}" 600 700' for form in ("json", "yaml") if task.facts]
+    # They are kept beside the tasks, and not below the root of a simulated host.
+    facts = [
+        f'(top=; place "$facts.{form}" "$dir/work/facts.{form}" 600 700) || exit'
+        for form in ("json", "yaml")
+        if task.facts
+    ]
     return "\n".join([*lines, "write_files() {", ":", *facts, *places, "}", ""])
