@@ -56,3 +56,22 @@ class OpenGroup:
             succeeded,
             dict(batches),
         )
+
+    def settle(self, before: NodeStatus, status: NodeStatus) -> None:
+        """Count a member whose status has changed."""
+        if before is NodeStatus.NOT_STARTED:
+            self.not_started -= 1
+        else:
+            self.prepared -= 1
+        if status is NodeStatus.PREPARED:
+            self.prepared += 1
+        elif status is NodeStatus.SUCCESS:
+            self.succeeded += 1
+
+    def give_up(self, phase: Phase) -> None:
+        """Count a member whose move in this phase never began."""
+        if phase is Phase.PREPARE:
+            self.not_started -= 1
+        else:
+            self.prepared -= 1
+            self.prepared_in_queue += 1

@@ -8,6 +8,7 @@ prepares, groups that come after it in the serial run do not deploy its nodes: t
 """
 
 import heapq
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
@@ -82,6 +83,7 @@ class Rollout:
 
     def _index(self, batches: Mapping[GroupName, Mapping[Phase, int]]) -> None:
         """Rebuild the indexes from the statuses: dependencies, nodes in flight, nodes that could be sent."""
+        self._following: tuple[GroupName, OpenGroup] | None = None
         self._waiting = {
             name: len([parent for parent in group.depends_on if self.groups[parent] is not GroupStatus.SUCCESS])
             for name, group in self._groups.items()
@@ -203,7 +205,7 @@ class Rollout:
 
         All other statuses stay.
         """
-        facts: list[Fact] = []
+        facts, self._following = list[Fact](), None
         for move in self.running:
             if left := self.unsettled(move):
                 self.nodes.update(dict.fromkeys(left, NodeStatus.FAILURE))
@@ -224,12 +226,11 @@ class Rollout:
 
     def report(self) -> RolloutEnded:
         """Return how every group and every node ended; meaningful once the rollout is done (seed 000, Process 4)."""
-        groups: dict[GroupStatus, list[GroupName]] = {}
+        groups, nodes = defaultdict[GroupStatus, list[GroupName]](list), defaultdict[NodeStatus, list[NodeName]](list)
         for name, status in self.groups.items():
-            groups.setdefault(status, []).append(name)
-        nodes: dict[NodeStatus, list[NodeName]] = {}
+            groups[status].append(name)
         for node in sorted(self.nodes):
-            nodes.setdefault(self.nodes[node], []).append(node)
+            nodes[self.nodes[node]].append(node)
         return RolloutEnded(
             self.verdict(),
             {status: tuple(names) for status, names in groups.items()},
@@ -267,7 +268,11 @@ class Rollout:
         return Move(name, phase, tuple(islice(free, room)), opened.batches.get(phase, 0) + 1)
 
     def _opened(self, name: GroupName, batches: Mapping[Phase, int]) -> OpenGroup:
-        return OpenGroup.of(self.members[name], self.nodes, self.in_queue, self._in_flight, batches)
+        """Return the group as it would be opened now; found once for the next move and its start."""
+        if batches or self._following is None or self._following[0] != name:
+            opened = OpenGroup.of(self.members[name], self.nodes, self.in_queue, self._in_flight, batches)
+            self._following = (name, opened)
+        return self._following[1]
 
     def _entered(self, name: GroupName) -> list[Fact]:
         """Open the group of the next move, if that is its first."""
@@ -282,6 +287,7 @@ class Rollout:
     def _begin(self, name: GroupName, batches: Mapping[Phase, int]) -> OpenGroup:
         """Open a group."""
         opened = self._open[name] = self._opened(name, batches)
+        self._following = None
         self._note(name, opened)
         return opened
 
@@ -313,22 +319,24 @@ class Rollout:
 
     def _take(self, nodes: Iterable[NodeName]) -> None:
         """Let no group send these nodes now."""
+        self._following, concerned = None, set[GroupName]()
         for node in nodes:
             for name in self._groups_of[node]:
                 if (opened := self._open.get(name)) is not None:
                     opened.to_prepare.pop(node, None)
                     opened.to_deploy.pop(node, None)
-                    self._note(name, opened)
+                    concerned.add(name)
+        for name in concerned:
+            self._note(name, self._open[name])
 
     def _settled(
         self, move: Move, good: tuple[NodeName, ...], bad: tuple[NodeName, ...], outcome: Outcome
     ) -> Iterator[Fact]:
         """Set the status of nodes, fail the group of a move that timed out, and judge all affected groups."""
         self._in_flight.difference_update(good, bad)
-        concerned: dict[GroupName, None] = dict.fromkeys(self._open.keys() & {move.group})
+        concerned = self._open.keys() & {move.group}
         for nodes, status in ((good, _REACHES[move.phase]), (bad, NodeStatus.FAILURE)):
-            for node in nodes:
-                concerned |= dict.fromkeys(self._settle(node, _SENT_AS[move.phase], status))
+            concerned |= self._settle(nodes, _SENT_AS[move.phase], status)
         if good:
             yield NodesChanged(move.group, move.phase, _REACHES[move.phase], good)
         if bad:
@@ -342,42 +350,35 @@ class Rollout:
 
     def _given_up(self, move: Move, nodes: tuple[NodeName, ...], why: str) -> Iterator[Fact]:
         """Fail the group of a move that the provisioner never began; its nodes are never sent again."""
+        self._following = None
         self._in_flight.difference_update(nodes)
         self.in_queue.update(nodes)
         concerned: dict[GroupName, None] = {}
         for node in nodes:
             holders = [name for name in self._groups_of[node] if name in self._open]
             concerned |= dict.fromkeys(holders)
-            for opened in (self._open[name] for name in holders):
-                if move.phase is Phase.PREPARE:
-                    opened.not_started -= 1
-                else:
-                    opened.prepared -= 1
-                    opened.prepared_in_queue += 1
+            for name in holders:
+                self._open[name].give_up(move.phase)
         reasons = dict.fromkeys(nodes, why)
         yield NodesChanged(move.group, move.phase, _SENT_AS[move.phase], nodes, timed_out=True, reasons=reasons)
         if move.group in self._open:
             yield from self._fail(move.group, Reason.QUEUE_TIMEOUT, why)
         yield from self._judged(concerned)
 
-    def _settle(self, node: NodeName, before: NodeStatus, status: NodeStatus) -> Iterable[GroupName]:
-        """Set the status of a node and return its groups."""
-        self.nodes[node] = status
-        groups = self._groups_of[node]
-        for name in groups:
-            if (opened := self._open.get(name)) is None:
-                continue
-            if before is NodeStatus.NOT_STARTED:
-                opened.not_started -= 1
-            else:
-                opened.prepared -= 1
-            if status is NodeStatus.PREPARED:
-                opened.prepared += 1
-                if not self._comes_too_early(node, name):
+    def _settle(self, nodes: Iterable[NodeName], before: NodeStatus, status: NodeStatus) -> set[GroupName]:
+        """Set the status of nodes and return their open groups."""
+        self._following = None
+        concerned, statuses, groups_of, groups = set[GroupName](), self.nodes, self._groups_of, self._open
+        for node in nodes:
+            statuses[node] = status
+            for name in groups_of[node]:
+                if (opened := groups.get(name)) is None:
+                    continue
+                concerned.add(name)
+                opened.settle(before, status)
+                if status is NodeStatus.PREPARED and not self._comes_too_early(node, name):
                     opened.to_deploy[node] = None
-            elif status is NodeStatus.SUCCESS:
-                opened.succeeded += 1
-        return groups
+        return concerned
 
     def _judged(self, concerned: Iterable[GroupName]) -> Iterator[Fact]:
         """Advance these groups as far as the statuses of their members allow, in the order of the document."""
