@@ -18,6 +18,7 @@ from shipyard_api.settings import Settings, SettingsError, load, share_directory
 from shipyard_api.storage import migrations, schema
 from shipyard_api.storage.suitability import check_database
 from shipyard_api.storage.unit_of_work import connect
+from shipyard_api.usecases.retention.prune import PruneActions
 from shipyard_api.usecases.tokens.manage import ApiTokens
 
 _MOST_SKEW = 300.0  # seconds (product, section 10, Clocks)
@@ -51,6 +52,31 @@ def current() -> None:
         schema.check(applied)
     except UnsuitableDatabase:
         raise SystemExit(1) from None
+
+
+@db.command()
+@click.option("--days", type=click.IntRange(min=1), help="Keep what ended in so many days; default: the setting.")
+@click.option("--newest", type=click.IntRange(min=1), help="Keep so many of the newest; default: the setting.")
+@click.option("--dry-run", is_flag=True, help="Only show how many actions would be deleted.")
+def prune(days: int | None, newest: int | None, dry_run: bool) -> None:
+    """Delete actions that ended long ago, with all that belongs to them; the worker does the same now and then.
+
+    Kept are the newest ones, those since the last successful site action, and the last one of each node.
+    """
+    settings = load(os.environ)
+    url, kept = _database(), settings.actions
+    check_database(url)
+    store, keep = programs.store(settings), days or int(kept.keep_days)
+    if not keep:
+        raise SettingsError(["[actions] keep_days is 0, which keeps all actions; give --days"])
+    old = PruneActions(store, lambda: datetime.now(UTC), keep, newest or int(kept.keep_newest))
+    if dry_run:
+        click.echo(f"{old.expired()} action(s) would be deleted")
+        return
+    deleted = 0
+    while count := old.batch():
+        deleted += count
+    click.echo(f"{deleted} action(s) deleted")
 
 
 @db.command("new-key")

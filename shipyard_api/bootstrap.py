@@ -84,6 +84,7 @@ from shipyard_api.usecases.nodes.drain_plan import PlanDrain
 from shipyard_api.usecases.nodes.list import ListNodes
 from shipyard_api.usecases.nodes.statuses import SiteStatuses
 from shipyard_api.usecases.replication import WatchReplication
+from shipyard_api.usecases.retention.prune import PruneActions
 from shipyard_api.usecases.software.results import ReadTaskResults
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
 from shipyard_api.usecases.tokens.tickets import EventTickets
@@ -360,6 +361,8 @@ def worker(settings: Settings) -> "TurnWorker":
     sight = SightNodes(made.store, made.provisioner, made.cluster, machines, made.clock.now, pause)
 
     replication = WatchReplication(made.store)
+    kept = settings.actions
+    prune = PruneActions(made.store, made.clock.now, int(kept.keep_days), int(kept.keep_newest))
 
     def sweep() -> int:
         made.store.check_schema()
@@ -374,7 +377,7 @@ def worker(settings: Settings) -> "TurnWorker":
         engine.items.run,
         sweep,
         options,
-        chores=lambda: (watch(), sight()),
+        chores=lambda: (watch(), sight(), prune.chore()),
         chores_seconds=pause / 3,
         on_connect=SERVER_KEEPALIVES,
         beside=webhooks.deliveries(settings, made.store, name),

@@ -31,6 +31,11 @@ def run_program(program: Callable[[], int | None]) -> int:
 
 def tokens(settings: Settings) -> ApiTokens:
     """Return the API tokens; needs only the database."""
+    return ApiTokens(store(settings))
+
+
+def store(settings: Settings) -> SqlStore:
+    """Return the store, on one connection."""
     if not settings.database.url:
         raise SettingsError(["DATABASE_URL is not set"])
-    return ApiTokens(SqlStore(connect(settings.database.url, pool_size=1), ProcrastinateWakeup()))
+    return SqlStore(connect(settings.database.url, pool_size=1), ProcrastinateWakeup())

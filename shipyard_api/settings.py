@@ -172,12 +172,16 @@ class ApiOptions:
 
 @dataclass(frozen=True, slots=True)
 class ActionOptions:
-    """Guards of actions.
+    """Guards of actions, and how long actions are kept.
 
     ``max_share_touched``: the share of the site's nodes that an action may touch without force, above 0; 1: all.
+    ``keep_days``: days after its end in which an action is kept with its journal, audit, nodes and tasks; 0: for ever.
+    ``keep_newest``: how many of the newest actions are kept however old they are.
     """
 
     max_share_touched: Share = Share(1)  # noqa: RUF009  # immutable
+    keep_days: Count = Count(400)  # noqa: RUF009  # immutable
+    keep_newest: Count = Count(1000)  # noqa: RUF009  # immutable
 
 
 class LogLevel(Enum):

@@ -24,6 +24,7 @@ from shipyard_api.storage.journal_entries import SqlJournal
 from shipyard_api.storage.measures import SqlMeasures
 from shipyard_api.storage.nodes import SqlNodes
 from shipyard_api.storage.outages import outages
+from shipyard_api.storage.retention import SqlRetention
 from shipyard_api.storage.sightings import SqlSightings
 from shipyard_api.storage.software import SqlSoftware
 from shipyard_api.storage.stragglers import SqlStragglers
@@ -63,6 +64,7 @@ class SqlTransaction:
     software: SqlSoftware
     task_results: SqlTaskResults
     measures: SqlMeasures
+    retention: SqlRetention
 
 
 class SqlStore:
@@ -138,6 +140,7 @@ class SqlStore:
             SqlSoftware(connection),
             SqlTaskResults(connection),
             SqlMeasures(connection, self._wakeup),
+            SqlRetention(connection),
         )
 
 

@@ -197,6 +197,28 @@ IDENTITY_IN_THE_WAY = {
 }
 
 
+def test_old_actions_are_counted_and_deleted(admin: Admin, database_url: str) -> None:
+    with closing(psycopg2.connect(database_url)) as connection, connection.cursor() as cursor:
+        for which in range(3):
+            cursor.execute(
+                "INSERT INTO actions (id, name, parameters, user_name, context_marker, exclusive, inputs, state, "
+                "ended_at)"
+                " VALUES (%s, 'test_site', '{}', 'ann', '', false, '{}', 'success', now() - interval '40 days')",
+                [f"{which:026}"],
+            )
+        connection.commit()
+
+    def prune(*words: str, **settings: str) -> Ended:
+        return admin("db", "prune", *words, DATABASE_URL=database_url, **settings)
+
+    assert prune().stdout == "0 action(s) deleted\n"
+    assert prune("--days=30", "--newest=1", "--dry-run").stdout == "2 action(s) would be deleted\n"
+    assert prune("--days=30", SHIPYARD_ACTIONS_KEEP_NEWEST="2").stdout == "1 action(s) deleted\n"
+    assert prune("--days=30", "--newest=1").stdout == "1 action(s) deleted\n"
+    never = prune(SHIPYARD_ACTIONS_KEEP_DAYS="0")
+    assert (never.returncode, "give --days" in never.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(("settings", "told"), IDENTITY_IN_THE_WAY.values(), ids=IDENTITY_IN_THE_WAY)
 def test_identity_and_policy_that_cannot_be_used_are_told_by_the_check(
     admin: Admin, settings: dict[str, str], told: str

@@ -11,6 +11,7 @@ from shipyard_api.ports.state.items import Items
 from shipyard_api.ports.state.journal import Journal
 from shipyard_api.ports.state.measures import Measures
 from shipyard_api.ports.state.nodes import Nodes
+from shipyard_api.ports.state.retention import Retention
 from shipyard_api.ports.state.sightings import Sightings
 from shipyard_api.ports.state.software import Software
 from shipyard_api.ports.state.stragglers import Stragglers
@@ -58,6 +59,10 @@ class Transaction(Protocol):
     @property
     def sightings(self) -> Sightings:
         """Nodes as peers showed them when their action had ended."""
+
+    @property
+    def retention(self) -> Retention:
+        """Old actions."""
 
     @property
     def tokens(self) -> Tokens:

@@ -1,0 +1,62 @@
+"""Deletes old actions. Tables that refer to actions are found by their foreign keys."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from shipyard_api.domain.actions import ENDED, ActionId
+from shipyard_api.storage import tables as t
+from shipyard_api.storage.sighting_tables import node_sightings
+from shipyard_api.storage.sightings import SqlSightings
+from shipyard_api.storage.table_metadata import metadata
+from shipyard_api.storage.worked_nodes import worked_on
+
+# Any number that no other advisory lock in this database uses.
+_RETENTION = 0x5317_DB04
+_ENDED = [state.value for state in ENDED]
+_PARTS = [table for table in reversed(metadata.sorted_tables) if "action_id" in table.c]
+
+
+class SqlRetention:
+    """Fills ``ports.state.retention.Retention``."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def begin(self) -> bool:
+        """Return whether the lock of this transaction is ours."""
+        return bool(self._connection.execute(sa.select(sa.func.pg_try_advisory_xact_lock(_RETENTION))).scalar_one())
+
+    def expired(self, *, before: datetime, newest: int, limit: int) -> Sequence[ActionId]:
+        """Return the actions, oldest first."""
+        own = t.actions.c
+        ended = sa.select(own.id).where(own.state.in_(_ENDED)).order_by(own.id.desc())
+        oldest_kept = ended.offset(max(newest, 1) - 1).limit(1).scalar_subquery()
+        query = sa.select(own.id).where(own.ended_at < before, own.id < oldest_kept, ~_needed(own.id))
+        last = SqlSightings(self._connection).last_site_action(succeeded=True)
+        if last is not None:
+            query = query.where(own.id < last.id)
+        return [ActionId(row) for row in self._connection.execute(query.order_by(own.id).limit(limit)).scalars()]
+
+    def delete(self, actions: Collection[ActionId]) -> None:
+        """Delete the rows that refer to these actions, and then the actions."""
+        ids = sa.cast([*actions], ARRAY(sa.Text))
+        for table in _PARTS:
+            self._connection.execute(table.delete().where(table.c.action_id == sa.any_(ids)))
+        self._connection.execute(t.actions.delete().where(t.actions.c.id == sa.any_(ids)))
+
+
+def _needed(action: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
+    """Return whether a node's newest record, teardown or sighting, or a straggler, belongs to the action."""
+    held, later = t.action_nodes.c, t.action_nodes.alias().c
+    torn, torn_later = t.node_teardowns.c, t.node_teardowns.alias().c
+    newer_work = sa.exists().where(later.name == held.name, later.action_id > held.action_id, worked_on(later))
+    newer_teardown = sa.exists().where(torn_later.node == torn.node, torn_later.id > torn.id)
+    return sa.or_(
+        sa.exists().where(held.action_id == action, worked_on(held), ~newer_work),
+        sa.exists().where(torn.action_id == action, ~newer_teardown),
+        sa.exists().where(node_sightings.c.action_id == action),
+        sa.exists().where(t.stragglers.c.action_id == action, t.stragglers.c.ended_at.is_(None)),
+    )

@@ -1,0 +1,1 @@
+"""How long what has happened is kept."""

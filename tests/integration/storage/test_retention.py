@@ -1,0 +1,137 @@
+"""Old actions are deleted with all that belongs to them, and nothing that is still needed goes with them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.storage import tables as t
+from shipyard_api.storage.retention import _PARTS
+from shipyard_api.storage.sighting_tables import node_sightings
+from shipyard_api.storage.table_metadata import metadata
+from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.usecases.retention.prune import BATCH, PruneActions
+from tests.integration.storage.rows import counts
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+OLD = NOW - timedelta(days=500)
+
+
+def number(value: int) -> ActionId:
+    return ActionId(f"{value:026}")
+
+
+def action(engine: sa.Engine, which: int, *, name: str = "redeploy_server", state: str = "failed", **more: Any) -> None:
+    """Store an action that ended long ago, with a row in each table of its parts."""
+    ended = None if state == "running" else OLD
+    row = {"id": number(which), "name": name, "parameters": {}, "user_name": "ann", "context_marker": "", "inputs": {}}
+    values = {"exclusive": False, "state": state, "created_at": OLD, "ended_at": ended, **more}
+    audit = {"id": number(which), "action_id": number(which), "command": "stop", "user_name": "ann"}
+    step = {"action_id": number(which), "position": 0, "id": "a"}
+    line = {"action_id": number(which), "epoch": 1, "kind": "noted", "at": OLD, "worker": "", "facts": []}
+    with engine.begin() as connection:
+        connection.execute(t.actions.insert().values({**row, **values}))
+        connection.execute(t.command_audit.insert().values(audit))
+        connection.execute(t.steps.insert().values(step))
+        connection.execute(t.journal.insert().values(line))
+
+
+def node(engine: sa.Engine, which: int, name: str, status: str = "success") -> None:
+    row = {"action_id": number(which), "name": name, "status": status, "groups": [], "updated_at": OLD}
+    with engine.begin() as connection:
+        connection.execute(t.action_nodes.insert().values(row))
+
+
+def left(engine: sa.Engine) -> set[int]:
+    with engine.connect() as connection:
+        return {int(one) for one in connection.execute(sa.select(t.actions.c.id)).scalars()}
+
+
+def prune(store: SqlStore, newest: int = 1, days: int = 400) -> PruneActions:
+    return PruneActions(store, lambda: NOW, days, newest)
+
+
+def test_old_actions_go_with_all_their_rows_in_batches(store: SqlStore, engine: sa.Engine) -> None:
+    for which in range(BATCH + 5):
+        action(engine, which)
+    old = prune(store)
+
+    assert old.expired() == BATCH + 4
+    assert [old.batch() for _ in range(3)] == [BATCH, 4, 0]
+    assert left(engine) == {BATCH + 4}
+    assert {counts(engine)[name] for name in ("actions", "steps", "journal", "command_audit")} == {1}
+
+
+@pytest.mark.parametrize(
+    ("days", "newest"),
+    [pytest.param(501, 1, id="younger"), pytest.param(400, 3, id="among the newest"), pytest.param(400, 9, id="few")],
+)
+def test_young_and_newest_actions_stay(store: SqlStore, engine: sa.Engine, days: int, newest: int) -> None:
+    for which in range(3):
+        action(engine, which)
+
+    assert prune(store, newest, days).batch() == 0
+
+
+def test_what_is_needed_stays(store: SqlStore, engine: sa.Engine) -> None:
+    """Of each node the newest record, teardown and sighting; what runs; and stragglers that have not ended."""
+    for which in range(9):
+        action(engine, which, state="running" if which == 6 else "failed")
+    node(engine, 0, "n1", "failure")
+    node(engine, 1, "n1")
+    node(engine, 2, "n1", "not_started")
+    torn = {"node": "n2", "operation": "drain", "outcome": "done", "message": "", "etcd_begun": False, "at": OLD}
+    seen = {"name": "n3", "machine": "m", "installed": "", "at": OLD}
+    late = {"job": "j", "operation": "deploy", "design": "", "why": "", "since": OLD, "look_at": OLD}
+    with engine.begin() as connection:
+        for which in (2, 3):
+            connection.execute(t.node_teardowns.insert().values({**torn, "action_id": number(which)}))
+        connection.execute(node_sightings.insert().values({**seen, "action_id": number(4)}))
+        connection.execute(t.stragglers.insert().values({**late, "action_id": number(5)}))
+        connection.execute(t.stragglers.insert().values({**late, "action_id": number(7), "ended_at": OLD}))
+
+    assert prune(store).batch() == 3
+    assert left(engine) == {1, 3, 4, 5, 6, 8}
+
+
+def test_actions_since_the_last_successful_site_action_stay(store: SqlStore, engine: sa.Engine) -> None:
+    for which, name in enumerate(["deploy_site", "redeploy_server", "update_site", "redeploy_server", "test_site"]):
+        action(engine, which, name=name, state="success")
+
+    assert prune(store).batch() == 2
+    assert left(engine) == {2, 3, 4}
+
+
+def test_two_processes_do_not_delete_at_once(store: SqlStore, engine: sa.Engine) -> None:
+    for which in range(3):
+        action(engine, which)
+    with store.begin() as tx:
+        assert tx.retention.begin()
+        assert prune(store).batch() == 0
+    assert prune(store).batch() == 2
+
+
+def test_a_worker_deletes_now_and_then_and_never_with_0_days(store: SqlStore, engine: sa.Engine) -> None:
+    for which in range(BATCH + 3):
+        action(engine, which)
+    old = prune(store)
+
+    assert prune(store, days=0).chore() == 0
+    assert [old.chore() for _ in range(3)] == [BATCH, 2, 0]
+    action(engine, 99)
+    assert old.chore() == 0  # its next look is due in minutes
+
+
+def test_every_table_that_refers_to_actions_is_known() -> None:
+    """A new table with another name for the column would keep its actions for ever."""
+    referring = {
+        table.name
+        for table in metadata.sorted_tables
+        for key in table.foreign_keys
+        if key.column.table.name == "actions"
+    }
+    assert referring <= {table.name for table in _PARTS}
