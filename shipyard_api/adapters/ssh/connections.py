@@ -178,13 +178,23 @@ class Connections:
         self, asked: Mapping[Host, Coroutine[Any, Any, T | NodeError]]
     ) -> dict[Host, T | NodeError]:
         """Return all answers, without waiting for servers that say nothing ``SILENT`` seconds after the last one."""
+        clock = asyncio.get_running_loop().time
+        last, has_answer = clock(), False
+
+        def ended(task: "asyncio.Task[T | NodeError]") -> None:
+            nonlocal last, has_answer
+            last = clock()
+            has_answer |= not (task.cancelled() or task.exception() or isinstance(task.result(), NodeError))
+
         tasks = {host: asyncio.ensure_future(one) for host, one in asked.items()}
+        for one in tasks.values():
+            one.add_done_callback(ended)
         left = set(tasks.values())
         while left:
-            ended, left = await asyncio.wait(left, timeout=SILENT, return_when=asyncio.FIRST_COMPLETED)
-            has_answer = any(not isinstance(one.result(), NodeError) for one in tasks.values() if one.done())
-            silent = all(self._link(host).is_silent for host, one in tasks.items() if one in left)
-            if not ended and has_answer and silent:
+            silence = clock() - last
+            _, left = await asyncio.wait(left, timeout=SILENT - silence if silence < SILENT else SILENT)
+            is_over = has_answer and clock() - last >= SILENT
+            if is_over and all(self._link(host).is_silent for host, one in tasks.items() if one in left):
                 break
         for one in left:
             one.cancel()

@@ -117,7 +117,7 @@ def _page(report: Report, secrets: Sequence[str], *, offset: int, size: int, bef
     end = max(offset, min(offset + size, report.kept))
     goes_on = end == report.kept and not report.ended
     if goes_on:
-        end = max(offset, end - text.unfinished(report.body))
+        end = max(offset, end - text.unfinished(report.body[: before + end - offset]))
     after = max(0, len(report.body) - before - (end - offset))
     parts = [(offset, end)]
     gap = report.total - report.kept
