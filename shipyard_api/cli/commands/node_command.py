@@ -126,7 +126,7 @@ class _Outputs:
             click.echo(f"{printable(node)}: {printable(result.get('detail') or result['status'])}", err=True)
 
     def print_groups(self) -> None:
-        """Print equal outputs once, if they are grouped."""
+        """Print equal outputs once, if they are grouped; nodes that wrote nothing have none."""
         if self._grouped:
             _print_groups(self._texts)
 
@@ -149,7 +149,7 @@ class _Outputs:
 
 def _print_groups(outputs: Mapping[str, str]) -> None:
     nodes_of: dict[str, list[str]] = {}
-    for node, text in sorted(outputs.items()):
+    for node, text in sorted((node, text) for node, text in outputs.items() if text):
         nodes_of.setdefault(text, []).append(node)
     for text, nodes in nodes_of.items():
         count = f" ({len(nodes)})" if len(nodes) > 1 else ""
