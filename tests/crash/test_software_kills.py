@@ -103,16 +103,26 @@ def hosts(tmp_path: Path) -> Iterator[Hosts]:
         yield Hosts(sshd(cleanup, tmp_path, count=len(ROLES)), tmp_path)
 
 
+CONTROLLERS = ("node-4", "node-2", "node-3", "node-5")
+WAITS = [(("node-1",), CONTROLLERS), (CONTROLLERS, ("node-6", "node-7")), (("node-7",), ("node-8",))]
+"""Groups of the seed, and those that wait for them."""
+
+
 def check(events: list[tuple[str, str, str]]) -> None:
-    """Each task once on each node, in the order of the seed: 1 | 4,2 | 3,5 | 6,7 | 8."""
+    """Each task once on each node; groups in the order of the seed, two controllers at a time, each at its own pace."""
     assert len(events) == len(set(events)) == 2 * 2 * len(ROLES)
     at = {event: number for number, event in enumerate(events)}
+    first, last = (
+        {node: at[event, what, node] for node in ROLES}
+        for event, what in (("setup_network", "began"), ("setup_services", "ended"))
+    )
     for node in ROLES:
         assert at["setup_network", "ended", node] < at["setup_services", "began", node]
-    batches = [(1,), (4, 2), (3, 5), (6, 7), (8,)]
-    for earlier, later in pairwise(batches):
-        last = max(at["setup_services", "ended", f"node-{number}"] for number in earlier)
-        assert last < min(at["setup_network", "began", f"node-{number}"] for number in later)
+    for earlier, later in WAITS:
+        assert max(last[node] for node in earlier) < min(first[node] for node in later)
+    for node in CONTROLLERS:
+        assert sum(first[other] <= first[node] < last[other] for other in CONTROLLERS) <= 2
+    assert {*sorted(CONTROLLERS, key=first.__getitem__)[:2]} == {*CONTROLLERS[:2]}
 
 
 def test_the_worked_example_on_real_hosts(database_url: str, hosts: Hosts) -> None:
