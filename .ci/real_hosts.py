@@ -1,4 +1,4 @@
-"""The step "three hosts" of .ci/run: hosts as network namespaces, in a network of their own that ends with the step.
+"""The step "lost hosts, full disk" of .ci/run, in a network and with mounts of its own, which end with the step.
 
 Further arguments are pytest's.
 """
@@ -11,20 +11,21 @@ from contextlib import contextmanager
 
 from real_peer import Environment, LeftOut, run, step
 
-TESTS = ["-n", "0", "-m", "crash", "tests/crash/test_three_hosts.py"]
+TESTS = ["-n", "0", "-m", "crash", "tests/crash/test_three_hosts.py", "tests/crash/test_full_disk.py"]
+WITHIN = ["unshare", "--net", "--mount", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
 
 
 @contextmanager
-def network() -> Iterator[Environment]:
-    """Enter a network of our own. Raises LeftOut if that is impossible here."""
+def tools() -> Iterator[Environment]:
+    """Install what makes networks. Raises LeftOut if that is impossible here."""
     if os.geteuid() != 0:
         raise LeftOut("network namespaces need root")
     if shutil.which("bridge") is None and shutil.which("apt-get"):
         run(["apt-get", "-qq", "install", "-y", "--no-install-recommends", "iproute2"], {})
     if missing := [name for name in ("bridge", "ip", "nsenter", "unshare") if shutil.which(name) is None]:
         raise LeftOut(f"this machine has no {' and no '.join(missing)}")
-    yield {}
+    yield {"SHIPYARD_OWN_MOUNTS": "yes"}
 
 
 if __name__ == "__main__":
-    sys.exit(step(network, [*TESTS, *sys.argv[1:]], within=["unshare", "--net"]))
+    sys.exit(step(tools, [*TESTS, *sys.argv[1:]], within=WITHIN))
