@@ -52,8 +52,9 @@ def fetch_axe() -> None:
 
 def main() -> int:
     """Install what is missing, then run the tests; return the exit code."""
-    if not has_chromium() and os.geteuid() == 0 and shutil.which("apt-get"):
-        for command in (["apt-get", "-qq", "update"], INSTALL):
+    # Twice: a mirror that is just being updated has packages that do not fit together.
+    for command in (["apt-get", "-qq", "update"], INSTALL) * 2:
+        if not has_chromium() and os.geteuid() == 0 and shutil.which("apt-get"):
             subprocess.run(command, check=False, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"})
     if not has_chromium():
         sys.stdout.write("left out: chromium is missing, and could not be installed\n")
