@@ -78,7 +78,11 @@ SIDE_BY_SIDE: Row = {
 }
 
 
-@pytest.mark.parametrize("row", cases([*ACCEPTED, RETRIED, SIDE_BY_SIDE]))
+# A retry keeps the limits that were set while the action ran.
+LIMITED: Row = {**PLAIN, "targets": "1", "fails": "first", "phase": "drain", "control": "limits", "cured": "no"}
+
+
+@pytest.mark.parametrize("row", cases([*ACCEPTED, RETRIED, SIDE_BY_SIDE, LIMITED]))
 def test_a_row_keeps_every_promise(module_database_url: str, row: Row) -> None:
     _play(module_database_url, row, "test_a_row_keeps_every_promise", "test")
 

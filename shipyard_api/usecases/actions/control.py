@@ -1,13 +1,14 @@
 """Pause, unpause or stop a running action, and retry or acknowledge a failed one (contract: shipyard-rest, 6.7)."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shipyard_api.domain.actions import (
     CHECKS,
     DEPLOYING,
     EXCLUSIVE,
+    LIMITED,
     LISTED,
     REMOVING,
     ActionId,
@@ -26,7 +27,8 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.parameters import parse_parameters
 from shipyard_api.domain.site_design import SiteInputs
-from shipyard_api.ports.state.actions import FURTHER, ActionRecord, NewAction
+from shipyard_api.domain.teardown.limits import TeardownLimits
+from shipyard_api.ports.state.actions import FURTHER, LIMITS, ActionRecord, NewAction
 from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.usecases.actions.create import first_notes
@@ -167,6 +169,10 @@ def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[JsonObject, list[
         inputs.pop(of_another_request, None)
     if CHECKS[old.name].documents is not DocumentChecks.NONE:
         inputs |= SiteInputs.from_json(inputs).to_json()
+    if old.name in LIMITED:
+        # As an operator has set them since. Whether pods may be deleted needs a right that this caller may not have.
+        frozen = TeardownLimits.from_json(inputs.get(LIMITS, {}))
+        inputs[LIMITS] = dict(replace(tx.actions.limits(old.id), on_blocked=frozen.on_blocked).to_json())
     kept = {*inputs.get("kept", ()), *tx.actions.deployed(old.id)}
     wanted = {NodeName(one.name) for one in tx.actions.nodes(old.id, **_EVERY_NODE)}
     newest = tx.nodes.newest_since(old.created_at, wanted | kept)

@@ -16,7 +16,7 @@ from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.state.actions import LIMITS
 from shipyard_api.storage import tables as t
 from shipyard_api.usecases.tokens.manage import ApiTokens
-from tests.integration.api.wire import JSON, V1, Caller, Site, everything_said
+from tests.integration.api.wire import JSON, V1, Caller, Site, everything_said, small_design
 from tests.integration.storage.conftest import new_action
 
 DEFAULTS = dict(TeardownLimits().parameters())
@@ -138,3 +138,18 @@ def test_deleting_blocked_pods_takes_a_rule_of_its_own(app: Mount, site: Site, a
         assert site.admin.act(json.dumps(created)).status != falcon.HTTP_403
 
     assert change(site.admin, action, delete).json["on-blocked"] == "delete"
+
+
+def test_a_retry_keeps_the_limits_that_were_set_but_no_right_to_delete(site: Site, engine: sa.Engine) -> None:
+    site.commit(*small_design())
+    parameters = {"target_nodes": ["n1"], "force": True, "target-revision": "committed"}
+    answer = site.admin.act(json.dumps({"name": "redeploy_server", "parameters": parameters}))
+    assert answer.status_code == 201, answer.text
+    action = answer.json["id"]
+    assert change(site.admin, action, {"drain-timeout": 7200, "on-blocked": "delete"}).status == falcon.HTTP_200
+    _state(engine, "failed")
+
+    retried = site.admin.post(f"/actions/{action}/control/retry", force="true").json["id"]
+
+    limits = site.viewer.get(f"/actions/{retried}/limits").json
+    assert limits == {**DEFAULTS, "drain-timeout": 7200}
