@@ -229,6 +229,22 @@ def new_key() -> None:
 
 
 @db.command(
+    "prune",
+    short_help="Delete actions that ended long ago.",
+    epilog=examples("shipyard db prune --dry-run", "shipyard db prune --days 90"),
+)
+@click.option("--days", type=click.IntRange(min=1), help="Keep what ended in so many days; default: the setting.")
+@click.option("--newest", type=click.IntRange(min=1), help="Keep so many of the newest; default: the setting.")
+@click.option("--dry-run", is_flag=True, help="Only show how many actions would be deleted.")
+def prune(**_: object) -> None:
+    """Delete actions that ended long ago, with all that belongs to them; the worker does the same now and then.
+
+    Kept are the newest ones, those since the last successful site action, and the last one of each node.
+    """
+    _become(_ADMIN, "db", "prune")
+
+
+@db.command(
     "rotate-secrets",
     short_help="Reencrypt every secret with the newest key.",
     epilog=examples("shipyard db rotate-secrets"),

@@ -279,7 +279,7 @@ NOUNS = (SqlTurns, SqlActions, SqlJournal, SqlStragglers)
 # What these write is shown of no action.
 OTHER_NOUNS = {
     *("items", "software", "task_results", "deploy_templates", "tokens", "tickets"),
-    *("nodes", "sightings", "holds", "write_limits", "measures", "webhooks"),
+    *("nodes", "sightings", "holds", "write_limits", "measures", "webhooks", "retention"),
 }
 
 
