@@ -10,7 +10,7 @@ from shipyard_api.ports.state.store import Store
 
 LOG = logging.getLogger(__name__)
 
-BATCH = 20
+BATCH = 5
 """Actions that one transaction deletes: some of them have 100,000 rows."""
 _ALL = 1_000_000
 _PAUSE = 600.0
