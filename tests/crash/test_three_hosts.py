@@ -25,7 +25,8 @@ from tests.stand import Stand
 
 pytestmark = [pytest.mark.crash, pytest.mark.skipif(bool(hosts.missing()), reason=hosts.missing() or "")]
 
-BOUND = 10.0  # seconds, as all times here
+# Seconds, as all times here. The product's figure is 10, on a quiet machine; what went wrong before cost 60 and 300.
+BOUND = 30.0
 GROUPS = 25
 ACCESS = "local all all scram-sha-256\nhost all all 127.0.0.1/32 scram-sha-256\nhost all all 10.0.0.0/8 scram-sha-256\n"
 
