@@ -154,13 +154,15 @@ class RegionTraits:
     """How a MAAS region differs from an idle one with default settings.
 
     ``deployments_at_once``: deployments beyond this number fail (None: no limit). ``erase_on_release``: a site setting
-    that no call overrides. ``filters_of_old_releases``: some filters are ignored.
+    that no call overrides. ``filters_of_old_releases``: some filters are ignored. ``seconds_a_machine``: the region's
+    time for each machine of an answer.
     """
 
     requests_at_once: int = 16
     deployments_at_once: int | None = None
     erase_on_release: bool = False
     filters_of_old_releases: bool = False
+    seconds_a_machine: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,9 +45,11 @@ class RequestLog:
         if path.startswith("/simulator"):
             return self._application(environ, start_response)
         statuses: list[str] = []
+        sizes: list[int] = []
 
         def started(status: str, headers: Any, exc_info: Any = None) -> Any:
             statuses.append(status)
+            sizes.extend(int(value) for name, value in headers if name.lower() == "content-length")
             return start_response(status, headers, exc_info) if exc_info else start_response(status, headers)
 
         try:
@@ -60,6 +62,7 @@ class RequestLog:
                 path=path,
                 query=environ.get("QUERY_STRING", ""),
                 bytes=int(environ.get("CONTENT_LENGTH") or 0),
+                sent=sizes[-1] if sizes else 0,
                 status=int(statuses[-1][:3]) if statuses else None,
                 fault=environ.get(_FAULT),
                 **self._also(environ),

@@ -244,12 +244,13 @@ def _read_task(tasks: Reader, action: str) -> TaskOutcome:
 
 
 def _read_region(region: Reader) -> RegionTraits:
-    region.only("requests_at_once", "deployments_at_once", "erase_on_release", "filters_of_old_releases")
+    region.only(*(trait.name for trait in fields(RegionTraits)))
     return RegionTraits(
         requests_at_once=region.whole("requests_at_once", least=1) or RegionTraits().requests_at_once,
         deployments_at_once=region.whole("deployments_at_once", least=1),
         erase_on_release="erase_on_release" in region and region.flag("erase_on_release"),
         filters_of_old_releases="filters_of_old_releases" in region and region.flag("filters_of_old_releases"),
+        seconds_a_machine=region.number("seconds_a_machine", least=0) or 0.0,
     )
 
 

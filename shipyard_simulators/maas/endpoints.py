@@ -10,9 +10,9 @@ from shipyard_simulators.maas.calls import Call, Operations, Reply
 from shipyard_simulators.maas.errors import MaasError
 from shipyard_simulators.maas.forms import read_form, read_query
 from shipyard_simulators.maas.machine import Machine
-from shipyard_simulators.maas.machine_views import show_machine
+from shipyard_simulators.maas.machine_views import machine_text
 from shipyard_simulators.maas.region import Region
-from shipyard_simulators.maas.turnstile import NUMBER, OPERATION, USER
+from shipyard_simulators.maas.turnstile import COST, MACHINES, NUMBER, OPERATION, USER
 
 _PLAIN = {"GET": "read", "POST": "create", "PUT": "update", "DELETE": "delete"}
 
@@ -49,8 +49,8 @@ class Endpoint:
             result = operation(call)
             # Changes that take no time have happened before the answer is written.
             self._region.settle(now)
-            reply = result if isinstance(result, Reply) else Reply(self._shown(result))
-        self._region.clock.sleep(reply.wait + req.env.get(PAUSE, 0))
+            reply = result if isinstance(result, Reply) else self._reply(result, req.env)
+        self._region.clock.sleep(reply.wait + req.env.get(COST, 0) + req.env.get(PAUSE, 0))
         if reply.content is None and reply.status == 204:
             resp.status = falcon.HTTP_204
         elif isinstance(reply.content, bytes):
@@ -60,9 +60,13 @@ class Endpoint:
 
     on_post = on_put = on_delete = on_patch = on_get
 
-    def _shown(self, result: Any) -> Any:
-        if isinstance(result, Machine):
-            return show_machine(self._region, result)
-        if isinstance(result, list):
-            return [self._shown(each) for each in result]
-        return result
+    def _reply(self, result: Any, environ: dict[str, Any]) -> Reply:
+        """Return the answer with the result, and note what showing its machines costs the region."""
+        machines = result if isinstance(result, list) else [result]
+        if not machines or not isinstance(machines[0], Machine):
+            return Reply(result)
+        texts = [machine_text(self._region, each) for each in machines]
+        environ[MACHINES] = len(texts)
+        environ[COST] = len(texts) * self._region.scenario.region.seconds_a_machine
+        text = f"[{','.join(texts)}]" if isinstance(result, list) else texts[0]
+        return Reply(text.encode())

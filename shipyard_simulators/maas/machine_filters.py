@@ -1,7 +1,7 @@
 """The filters of the machine list. Values of one filter are alternatives (not for tags); all filters must match."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from shipyard_simulators.maas.errors import invalid
 from shipyard_simulators.maas.forms import Fields
@@ -9,31 +9,30 @@ from shipyard_simulators.maas.machine import Machine
 from shipyard_simulators.maas.region import Region
 from shipyard_simulators.maas.statuses import BY_SHORT_NAME, SIMPLE_NAMES
 
-Test = Callable[[Machine, str], bool]
-
 _MAC = re.compile(r"[0-9a-f]{2}([:-][0-9a-f]{2}){5}", re.IGNORECASE)
 
-_TESTS: dict[str, Test] = {
-    "id": lambda machine, value: machine.system_id == value,
-    "hostname": lambda machine, value: value in (machine.hostname, machine.fqdn),
-    "mac_address": lambda machine, value: _plain_mac(value) in machine.mac_addresses,
-    "domain": lambda machine, value: machine.domain == value,
-    "zone": lambda machine, value: machine.zone == value,
-    "pool": lambda machine, value: machine.pool == value,
-    "tags": lambda machine, value: value in machine.tags,
-    "owner": lambda machine, value: machine.owner == value,
-    "status": lambda machine, value: machine.status.short == value,
-    "simple_status": lambda machine, value: machine.status.simple == value,
-    "power_state": lambda machine, value: machine.power_state == value,
-    "arch": lambda machine, value: value in (machine.architecture, machine.architecture.partition("/")[0]),
-    "agent_name": lambda machine, value: machine.agent_name == value,
-    "cpu_count": lambda machine, value: machine.cpu_count >= float(value),
-    "mem": lambda machine, value: machine.memory >= float(value),
+_WORDS_OF: dict[str, Callable[[Machine], Iterable[str]]] = {
+    "id": lambda machine: [machine.system_id],
+    "hostname": lambda machine: [machine.hostname, machine.fqdn],
+    "mac_address": lambda machine: machine.mac_addresses,
+    "domain": lambda machine: [machine.domain],
+    "zone": lambda machine: [machine.zone],
+    "pool": lambda machine: [machine.pool],
+    "tags": lambda machine: machine.tags,
+    "owner": lambda machine: [machine.owner] if machine.owner else [],
+    "status": lambda machine: [machine.status.short],
+    "simple_status": lambda machine: [machine.status.simple],
+    "power_state": lambda machine: [machine.power_state],
+    "arch": lambda machine: [machine.architecture, machine.architecture.partition("/")[0]],
+    "agent_name": lambda machine: [machine.agent_name],
 }
-_NOT = {f"not_{name}": name for name in _TESTS if name not in ("cpu_count", "mem")} | {
-    "not_in_zone": "zone",
-    "not_in_pool": "pool",
+"""The words of a machine that the values of a filter are compared with."""
+
+_LEAST: dict[str, Callable[[Machine], float]] = {
+    "cpu_count": lambda machine: machine.cpu_count,
+    "mem": lambda machine: machine.memory,
 }
+_NOT = {f"not_{name}": name for name in _WORDS_OF} | {"not_in_zone": "zone", "not_in_pool": "pool"}
 _WORDS = {"status": set(BY_SHORT_NAME), "simple_status": SIMPLE_NAMES, "power_state": {"on", "off", "unknown", "error"}}
 _YOUNG = ("status", "simple_status", "power_state", "not_status", "not_power_state", "not_simple_status")
 
@@ -44,20 +43,22 @@ def select(region: Region, machines: list[Machine], fields: Fields) -> list[Mach
         # Releases that do not know a filter ignore it and return everything.
         if name in _YOUNG and region.scenario.region.filters_of_old_releases:
             continue
-        if name in _TESTS:
-            machines = [each for each in machines if _holds(each, name, _values(region, name, name, fields))]
+        if name in _WORDS_OF:
+            wanted = set(_values(region, name, name, fields))
+            judge = wanted.issubset if name == "tags" else _meet(wanted)
+            machines = [each for each in machines if judge(_WORDS_OF[name](each))]
+        elif name in _LEAST:
+            least = min(map(float, _values(region, name, name, fields)))
+            machines = [each for each in machines if _LEAST[name](each) >= least]
         elif name in _NOT:
-            machines = _without(machines, _NOT[name], _values(region, name, _NOT[name], fields))
+            judge = _meet(set(_values(region, name, _NOT[name], fields)))
+            machines = [each for each in machines if not judge(_WORDS_OF[_NOT[name]](each))]
     return machines
 
 
-def _without(machines: list[Machine], name: str, values: list[str]) -> list[Machine]:
-    return [each for each in machines if not any(_TESTS[name](each, value) for value in values)]
-
-
-def _holds(machine: Machine, name: str, values: list[str]) -> bool:
-    judge = all if name == "tags" else any
-    return judge(_TESTS[name](machine, value) for value in values)
+def _meet(wanted: set[str]) -> Callable[[Iterable[str]], bool]:
+    """Return a function that returns whether any of some words is wanted."""
+    return lambda words: not wanted.isdisjoint(words)
 
 
 def _values(region: Region, field: str, name: str, fields: Fields) -> list[str]:
@@ -76,6 +77,7 @@ def _values(region: Region, field: str, name: str, fields: Fields) -> list[str]:
         for value in values:
             if not _MAC.fullmatch(value):
                 raise invalid(field, f"'{value}' is not a valid MAC address.")
+        values = list(map(_plain_mac, values))
     elif name in ("cpu_count", "mem"):
         for value in values:
             if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", value):

@@ -1,7 +1,9 @@
 """The representations of machines, pools and zones."""
 
+import json
 from typing import Any
 
+from shipyard_simulators.maas.hardware import hardware_text
 from shipyard_simulators.maas.machine import Machine
 from shipyard_simulators.maas.places import Place
 from shipyard_simulators.maas.region import Region
@@ -11,10 +13,15 @@ from shipyard_simulators.maas.wire import API
 _ADDRESSED = {Status.DEPLOYING, Status.DEPLOYED, Status.FAILED_DEPLOYMENT, Status.RESCUE_MODE}
 
 
-def show_machine(region: Region, machine: Machine) -> dict[str, Any]:
-    """Return the representation of a machine."""
+def machine_text(region: Region, machine: Machine) -> str:
+    """Return the representation of a machine, as JSON."""
     addresses = [machine.ip_address] if machine.status in _ADDRESSED else []
-    interfaces = [_interface(machine, number, mac, addresses) for number, mac in enumerate(machine.mac_addresses)]
+    # Indented, which is slow, is only the text that is made once.
+    fields = json.dumps(_fields(region, machine, addresses)).removesuffix("}")
+    return f"{fields},\n{hardware_text(machine, addresses)}\n}}"
+
+
+def _fields(region: Region, machine: Machine, addresses: list[str]) -> dict[str, Any]:
     newest = {scripts.kind: scripts.number for scripts in machine.scripts}
     return {
         "id": machine.number,
@@ -59,22 +66,20 @@ def show_machine(region: Region, machine: Machine) -> dict[str, Any]:
         "netboot": machine.netboot,
         "error_description": machine.error_description,
         "ip_addresses": addresses,
-        "boot_interface": interfaces[0] if interfaces else None,
-        "interface_set": interfaces,
-        "blockdevice_set": [],
-        "physicalblockdevice_set": [],
-        "virtualblockdevice_set": [],
         "special_filesystems": [],
-        "boot_disk": None,
+        "bcaches": [],
+        "cache_sets": [],
+        "raids": [],
+        "volume_groups": [],
         "bios_boot_method": "uefi",
         "pod": None,
         "parent": None,
-        "numanode_set": [],
-        "hardware_info": {},
+        "hardware_uuid": f"1d030221-ce00-d553-d522-{machine.number:012x}",
         "commissioning_status": _verdict(machine, 0)[0],
         "commissioning_status_name": _verdict(machine, 0)[1],
         "testing_status": _verdict(machine, 2)[0],
         "testing_status_name": _verdict(machine, 2)[1],
+        **_untested("cpu", "memory", "network", "storage", "interface", "other"),
         "current_commissioning_result_id": newest.get(0),
         "current_installation_result_id": newest.get(1),
         "current_testing_result_id": newest.get(2),
@@ -109,23 +114,6 @@ def _verdict(machine: Machine, kind: int) -> tuple[int, str]:
     return (2, "Passed") if newest.passed else (3, "Failed")
 
 
-def _interface(machine: Machine, number: int, mac: str, addresses: list[str]) -> dict[str, Any]:
-    identity = machine.number * 10 + number
-    links = [{"id": identity, "mode": "static", "ip_address": each} for each in addresses] if number == 0 else []
-    return {
-        "id": identity,
-        "name": f"eth{number}",
-        "type": "physical",
-        "mac_address": mac,
-        "system_id": machine.system_id,
-        "enabled": True,
-        "tags": [],
-        "vlan": None,
-        "links": links,
-        "discovered": [],
-        "parents": [],
-        "children": [],
-        "params": "",
-        "effective_mtu": 1500,
-        "resource_uri": f"{API}/nodes/{machine.system_id}/interfaces/{identity}/",
-    }
+def _untested(*parts: str) -> dict[str, Any]:
+    """Return the results of tests that have not run."""
+    return {f"{part}_test_status": -1 for part in parts} | {f"{part}_test_status_name": "Unknown" for part in parts}

@@ -11,6 +11,9 @@ from shipyard_simulators.server import Application
 NUMBER, USER, OPERATION = "simulator.number", "simulator.user", "simulator.operation"
 """The key in a request's environment for its number, its user and its operation."""
 
+MACHINES, COST = "simulator.machines", "simulator.cost"
+"""The key for the number of machines in the answer, and for the seconds that they cost the region."""
+
 _WAITED, _SECONDS, _AT_ONCE = "simulator.waited", "simulator.seconds", "simulator.at_once"
 
 
@@ -58,4 +61,6 @@ def passage(environ: Mapping[str, Any]) -> Mapping[str, object]:
         "waited": environ[_WAITED],
         "seconds": environ[_SECONDS],
         "at_once": environ[_AT_ONCE],
+        "machines": environ.get(MACHINES, 0),
+        "cost": round(environ.get(COST, 0.0), 6),
     }

@@ -135,6 +135,28 @@ def test_an_old_release_ignores_the_filter_of_statuses(start: StartMaas) -> None
     assert len(maas.get("machines/?status=ready")) == 2
 
 
+def test_a_machine_is_as_large_as_maas_documents_it(start: StartMaas) -> None:
+    maas = start("{machines: {n1: Ready}, region: {seconds_a_machine: 0.5}}")
+    answer = maas.call("GET", "machines/")
+    (machine,) = answer.json()
+    assert 17_000 < len(answer.content) < 20_000
+    assert len({one["mac_address"] for one in machine["interface_set"]}) == 6
+    assert machine["boot_interface"] == machine["interface_set"][0]
+    disks = machine["physicalblockdevice_set"]
+    assert (len(disks), disks, disks[0]) == (3, machine["blockdevice_set"], machine["boot_disk"])
+    assert len({one["id"] for one in disks}) == 3
+    assert machine["system_id"] in machine["boot_disk"]["resource_uri"]
+    asked = maas.control("GET", "requests")[-1]
+    assert (asked["machines"], asked["cost"], asked["sent"]) == (1, 0.5, len(answer.content))
+
+
+def test_machines_that_are_no_longer_in_a_status_are_listed_by_id(start: StartMaas) -> None:
+    maas = start("{machines: {n1: Ready, n2: New, n3: Deploying}}")
+    ids = [maas.id_of(name) for name in ("n1", "n2")]
+    query = "&".join([*(f"id={one}" for one in ids), "not_status=ready", "not_status=deployed"])
+    assert [one["hostname"] for one in maas.get(f"machines/?{query}")] == ["n2"]
+
+
 def test_the_power_parameters_of_all_or_some(listed: Maas) -> None:
     every = listed.get("machines/?op=power_parameters")
     assert len(every) == 6
