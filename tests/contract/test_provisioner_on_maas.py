@@ -255,6 +255,24 @@ def test_two_who_report_at_once_do_no_harm(start_maas: StartMaas) -> None:
         assert [site.past(node).count(status) for node in nodes] == [1] * 5
 
 
+@pytest.mark.parametrize("old", [False, True], ids=["asked by status", "of a region without that filter"])
+def test_machines_that_are_remembered_go_through_their_life_once(start_maas: StartMaas, old: bool) -> None:
+    site = start_maas(
+        nodes={"n2": {"deploy": "fail"}, "n3": {"erase": "fail"}},
+        options=MachineOptions(shown=0),
+        region={"filters_of_old_releases": old},
+    )
+    nodes = ("n1", "n2", "n3", "n4", "n5")
+    reports = [site.run(site.work(operation, *nodes)) for operation in (PREPARE, DEPLOY, DESTROY)]
+    assert [report.failed for report in reports] == [names(""), names("n2"), names("n3")]
+    for node in nodes:
+        past = site.past(node)
+        assert [past.count(status) for status in ("Commissioning", "Deploying", "Disk erasing")] == [1, 1, 1]
+    asked = [one["query"] for one in site.simulator.requests() if one["path"].endswith("/machines/")]
+    assert all("hostname=" in query or "id=" in query for query in asked)
+    assert any("not_status=" in query for query in asked)
+
+
 ANSWERED = [
     {"action": action, "status": status}
     for action in ("error", "error_after_effect")

@@ -33,7 +33,8 @@ from . import deploy_steps, job_tags, translate
 from .client import SYSTEM, MaasClient
 from .decisions import Kind, Owner, holds_nothing_to_release
 from .job_tags import Record
-from .reconcile import ERASES_ALWAYS, Observations, ReconcilePass, erases_always
+from .listing import MachineLister
+from .reconcile import ERASES_ALWAYS, Listing, Observations, ReconcilePass, erases_always
 from .translate import MachineOptions
 
 MOST_EVENTS = 20  # failed nodes whose events are fetched for one report
@@ -58,9 +59,9 @@ class MaasProvisioner:
     **Tags stay when a job has ended,** because a worker that crashed before it stored the outcome reports it again.
     Later submissions delete those that are older than ``keep_tags_days`` days.
 
-    **Every decision follows from a fresh listing.** ``submit`` and ``report`` may be repeated and may overlap: MAAS
-    refuses an operation that is started twice, and the machine is read again. Do not report on a job once later work
-    has its machines, except after ``abort``: it might claim them.
+    **Every decision but to wait follows from a machine that was just read** (``listing``). ``submit`` and ``report``
+    may be repeated and may overlap: MAAS refuses an operation that is started twice, and the machine is read again. Do
+    not report on a job once later work has its machines, except after ``abort``: it might claim them.
     """
 
     name = SYSTEM
@@ -79,6 +80,7 @@ class MaasProvisioner:
         self._client = client
         self._inventory = inventory
         self._options = options or MachineOptions()
+        self._lister = MachineLister(client, self._options.shown)
         self._now = now
         self._known_user = ""
 
@@ -136,7 +138,7 @@ class MaasProvisioner:
         if work.nodes and not recorded:
             newest = self._client.newest_event()
         one_pass = self._pass(job, work, tags, newest) if work.nodes else None
-        observed = one_pass.observe(self._list(work)) if one_pass else {}
+        observed = one_pass.observe(self._first_listing(one_pass)) if one_pass else {}
         if not recorded:
             comment = job_tags.record_text(work, self._now(), self._unerased(work, observed), newest=newest)
             if any(deploy_steps.form_of(steps, deploy_steps.SCRIPTS) for steps in work.steps.values()):
@@ -145,7 +147,7 @@ class MaasProvisioner:
             self._delete_stale_tags(tags, job)
         if one_pass:
             with suppress(PeerError):  # the job is recorded, and its first report continues from here
-                one_pass.advance(observed)
+                self._lister.remember(one_pass, one_pass.advance(observed))
         return job
 
     def find(self, marker: Marker, work: Work, *, intended_at: datetime, known: Collection[JobId] = ()) -> JobId | None:
@@ -160,7 +162,7 @@ class MaasProvisioner:
         self, marker: Marker, work: Work, *, since: datetime, known: Collection[JobId] = ()
     ) -> Sequence[EarlierWork]:
         """Return the jobs of the marker's action whose tags these machines have. Exact: MAAS keeps the markers."""
-        machines = translate.by_hostname(self._list(work))
+        machines = self._whole_listing(work).machines
         found = []
         for job, record in sorted(
             job_tags.of_the_action(marker, self._client.tags()).items(), key=lambda one: one[1].at
@@ -180,7 +182,7 @@ class MaasProvisioner:
         return self._reporting({job: work})(job, work)
 
     def reports(self, jobs: Mapping[JobId, Work]) -> Reports:
-        """Report on each job as ``report`` does, with one listing of the tags and one of all machines."""
+        """Report on each job as ``report`` does, with one listing of the tags and one of machines for all of them."""
         return each_report(jobs, self._reporting(jobs))
 
     def _reporting(self, jobs: Mapping[JobId, Work]) -> Callable[[JobId, Work], JobReport]:
@@ -192,14 +194,16 @@ class MaasProvisioner:
             for job, work in jobs.items()
             if work.nodes is not None and (record := records[job]) is not None
         }
-        machines = self._list(*(jobs[job] for job in passes)) if passes else []
+        listing = self._lister.poll(list(passes.values()))
 
         def report(job: JobId, work: Work) -> JobReport:
             record = records[job]
             if record is None:
                 return JobReport(job, JobState.LOST, ok=False, message=f"MAAS has no tag {job_tags.job_tag(job)}")
             if job in passes:
-                made = self._node_report(job, record, passes[job].advance(passes[job].observe(machines)))
+                observed = passes[job].advance(passes[job].observe(listing))
+                self._lister.remember(passes[job], observed)
+                made = self._node_report(job, record, observed)
             else:
                 made = self._site_report(job, work)
             return self._client.scrubber.report(made)
@@ -217,7 +221,7 @@ class MaasProvisioner:
         if work.nodes is None:
             return
         one_pass = self._pass(job, work, {}, None)
-        if failures := one_pass.stop(one_pass.observe(self._list(work))):
+        if failures := one_pass.stop(one_pass.observe(self._whole_listing(work))):
             raise failures[0]
 
     def _pass(self, job: JobId, work: Work, tags: Mapping[str, str], newest: int | None) -> ReconcilePass:
@@ -234,8 +238,13 @@ class MaasProvisioner:
             raise Unavailable(SYSTEM, "whoami", "MAAS does not say which user the API key belongs to")
         return self._known_user
 
-    def _list(self, *works: Work) -> list[JsonObject]:
-        return self._client.machines({translate.hostname(node) for work in works for node in work.nodes or ()})
+    def _first_listing(self, one_pass: ReconcilePass) -> Listing:
+        """Return the machines of a new job; all of a destroy's, because its record names those without data."""
+        destroys = one_pass.work.operation is Operation.DESTROY_NODES
+        return self._whole_listing(one_pass.work) if destroys else self._lister.first(one_pass)
+
+    def _whole_listing(self, work: Work) -> Listing:
+        return self._lister.whole({translate.hostname(node) for node in work.nodes or ()})
 
     def _record(self, tags: dict[str, str], job: JobId) -> Record | None:
         return job_tags.read_record(tags.get(job_tags.job_tag(job), ""))

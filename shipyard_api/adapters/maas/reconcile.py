@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from shipyard_api.domain.deploy_steps.templates import DeployStep
-from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, Operation, Wipe, Work, goes_beyond
@@ -39,7 +38,7 @@ from .decisions import (
     fail,
 )
 from .job_tags import Record, begun_tag, job_tag, scripts_tag
-from .translate import MachineOptions, by_hostname, hostname, read_machine, request
+from .translate import MachineOptions, hostname, read_machine, request
 
 # Age in seconds up to which a listing may start operations: longer than the slowest listing takes to arrive, shorter
 # than a machine takes to be released and deployed again.
@@ -65,6 +64,14 @@ Observations = Mapping[NodeName, Observation]
 
 
 @dataclass(frozen=True, slots=True)
+class Listing:
+    """Machines by lower-case host name. ``unread``: names that were not looked up: a later pass decides about them."""
+
+    machines: Mapping[str, list[Machine]]
+    unread: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class ReconcilePass:
     """A pass over the machines of one job, as the MAAS user ``user``. ``stopped``: it starts no operation.
 
@@ -87,21 +94,24 @@ class ReconcilePass:
     comment: str = ""
     relatives: Mapping[JobId, Record] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
+    hostnames: frozenset[str] = field(init=False)
 
-    def observe(self, found: Iterable[JsonObject]) -> dict[NodeName, Observation]:
-        """Return a decision for each node of the work. ``found``: a listing with at least the work's machines."""
-        machines = by_hostname(found)
-        observed = {}
-        for node in sorted(set(self.work.nodes or ())):
-            known = machines.get(hostname(node), [])
-            if not known:
-                observed[node] = Observation(decide_missing(self.work.operation))
-            elif len(known) > 1:
-                ids = ", ".join(sorted(machine.system_id for machine in known))
-                observed[node] = Observation(fail(f"MAAS has several machines of this name: {ids}"))
-            else:
-                observed[node] = self._observe_machine(known[0])
-        return observed
+    def __post_init__(self) -> None:
+        """Note the host names of the work's machines."""
+        object.__setattr__(self, "hostnames", frozenset(map(hostname, self.work.nodes or ())))
+
+    def observe(self, listing: Listing) -> dict[NodeName, Observation]:
+        """Return a decision for each node of the work. ``listing``: has at least the work's machines."""
+        return {node: self._observe_name(hostname(node), listing) for node in sorted(set(self.work.nodes or ()))}
+
+    def due(self, listing: Listing) -> int:
+        """Return how many machines of a listing this pass would start."""
+        observed = (self._observe_name(name, listing) for name in self.hostnames & listing.machines.keys())
+        return sum(one.decision.kind is Kind.START for one in observed)
+
+    def waits_for(self, machine: Machine) -> bool:
+        """Return whether the job only waits for a machine in this state."""
+        return self._observe_machine(machine).decision.kind is Kind.WAIT
 
     def advance(self, observed: Observations) -> dict[NodeName, Observation]:
         """Start the operations decided on, tag the claimed machines, and return the nodes afterwards."""
@@ -113,7 +123,7 @@ class ReconcilePass:
             after[node] = replace(one, decision=WAIT)
         self._mark_begun([one.machine for _, one in due[: self.options.starts] if one.decision.verb in TRACES])
         after |= self._each(due[: self.options.starts], may_release)
-        self._tag(after.values())
+        self._tag(after)
         return after
 
     def stop(self, observed: Observations) -> list[PeerError]:
@@ -194,7 +204,7 @@ class ReconcilePass:
         if time.monotonic() - self.started > FRESH:
             return replace(one, decision=WAIT)
         try:
-            self._start(machine, verb)
+            shown = self._start(machine, verb)
         except Refused as refusal:
             return self._after_refusal(machine, verb, refusal)
         except PeerError as error:
@@ -203,7 +213,7 @@ class ReconcilePass:
         if verb is Verb.DELETE:
             return Observation(decide_missing(self.work.operation))
         scripts = verb is Verb.RUN_SCRIPTS
-        return replace(one, decision=WAIT, claimed=not scripts, ran_scripts=scripts)
+        return replace(one, machine=shown or machine, decision=WAIT, claimed=not scripts, ran_scripts=scripts)
 
     def _after_refusal(self, machine: Machine, verb: Verb, refusal: Refused) -> Observation:
         try:
@@ -219,10 +229,11 @@ class ReconcilePass:
             return replace(again, decision=fail(f"it is {again.machine.label if again.machine else ''}; {refusal}"))
         return replace(again, decision=WAIT)
 
-    def _start(self, machine: Machine, verb: Verb) -> None:
+    def _start(self, machine: Machine, verb: Verb) -> Machine | None:
+        """Start an operation, and return the machine as MAAS then shows it."""
         if verb is Verb.DELETE:
             self.client.delete_machine(machine.system_id, marker=self.job)
-            return
+            return None
         steps = self._steps(machine)
         if verb is Verb.DEPLOY and (layout := deploy_steps.form_of(steps, deploy_steps.LAYOUT)):
             # Before every attempt: to set it twice is the same as once.
@@ -230,7 +241,19 @@ class ReconcilePass:
         operation, fields = request(verb, self.job, self.options)
         if verb is Verb.RUN_SCRIPTS:
             fields = [*fields, *(deploy_steps.form_of(steps, deploy_steps.SCRIPTS) or ())]
-        self.client.operate(machine.system_id, operation, fields, marker=self.job)
+        shown = self.client.operate(machine.system_id, operation, fields, marker=self.job)
+        return read_machine(shown) if shown and shown.get("system_id") == machine.system_id else None
+
+    def _observe_name(self, name: str, listing: Listing) -> Observation:
+        known = listing.machines.get(name, [])
+        if name in listing.unread:
+            return Observation(WAIT)
+        if not known:
+            return Observation(decide_missing(self.work.operation))
+        if len(known) > 1:
+            ids = ", ".join(sorted(machine.system_id for machine in known))
+            return Observation(fail(f"MAAS has several machines of this name: {ids}"))
+        return self._observe_machine(known[0])
 
     def _observe_machine(self, machine: Machine) -> Observation:
         if self._is_beyond(machine):
@@ -286,10 +309,14 @@ class ReconcilePass:
             return True
         return not erases_always(self.client)
 
-    def _tag(self, observations: Iterable[Observation]) -> None:
-        observations = list(observations)
-        self._tag_machines(job_tag(self.job), [one.machine for one in observations if one.claimed])
-        self._tag_machines(scripts_tag(self.job), [one.machine for one in observations if one.ran_scripts])
+    def _tag(self, after: dict[NodeName, Observation]) -> None:
+        """Tag the machines that are to have tags of the job, in MAAS and in these observations."""
+        for tag, to_have in ((job_tag(self.job), _is_claimed), (scripts_tag(self.job), _ran_scripts)):
+            new = {node: one.machine for node, one in after.items() if to_have(one) and one.machine}
+            self._tag_machines(tag, new.values())
+            for node, machine in new.items() if not self.stopped else ():
+                if tag not in machine.tags:
+                    after[node] = replace(after[node], machine=replace(machine, tags=machine.tags | {tag}))
 
     def _tag_machines(self, tag: str, machines: Iterable[Machine | None]) -> None:
         new = [one.system_id for one in machines if one and tag not in one.tags]
@@ -305,6 +332,14 @@ class ReconcilePass:
 
     def _pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(max_workers=self.options.threads, thread_name_prefix="maas")
+
+
+def _is_claimed(one: Observation) -> bool:
+    return one.claimed
+
+
+def _ran_scripts(one: Observation) -> bool:
+    return one.ran_scripts
 
 
 def erases_always(client: MaasClient) -> bool:

@@ -79,7 +79,8 @@ class MachineOptions:
 
     ``user_data``: the cloud-init user data as text. ``comment``: MAAS logs it with every operation. ``threads``:
     concurrent requests. ``starts``: the most machines that one pass starts, so that a large group neither floods the
-    rack controllers nor keeps one pass busy for minutes. ``keep_tags_days``: the age at which tags of jobs are
+    rack controllers nor keeps one pass busy for minutes. ``shown``: the machines of 18 kB that a poll may show though
+    nothing has changed. ``keep_tags_days``: the age at which tags of jobs are
     deleted, far longer than a job may take.
     """
 
@@ -91,6 +92,7 @@ class MachineOptions:
     rules: Rules = field(default_factory=Rules)
     threads: int = 8
     starts: int = 100
+    shown: int = 40
     keep_tags_days: float = 7.0
 
 
@@ -179,10 +181,15 @@ def read_machine(found: JsonObject) -> Machine:
 
 def by_hostname(found: Iterable[JsonObject]) -> dict[str, list[Machine]]:
     """Return the machines by lower-case host name; names are unique only within one domain."""
-    machines: defaultdict[str, list[Machine]] = defaultdict(list)
+    machines: defaultdict[str, dict[str, Machine]] = defaultdict(dict)
     for machine in map(read_machine, found):
-        machines[machine.hostname].append(machine)
-    return dict(machines)
+        machines[machine.hostname][machine.system_id] = machine
+    return {name: list(alike.values()) for name, alike in machines.items()}
+
+
+def short_name(status: int) -> str:
+    """Return the name of a status in MAAS's filters."""
+    return Status(status).name.lower()
 
 
 def condition(machine: Machine) -> SeenMachine:

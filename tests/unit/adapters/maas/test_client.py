@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from shipyard_api.adapters.maas.client import MOST_LISTINGS, MaasClient, WrongState
+from shipyard_api.adapters.maas.client import MaasClient, WrongState
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from tests.peer import Answer, Peer
 
@@ -24,7 +24,7 @@ READS: dict[str, tuple[str, Call]] = {
     "setting": ("GET /maas/", lambda maas: maas.setting("enable_disk_erasing_on_release")),
     "images": ("GET /boot-resources/", lambda maas: maas.boot_resources()),
     "racks": ("GET /rackcontrollers/", lambda maas: maas.rack_controllers()),
-    "machines": ("GET /machines/", lambda maas: maas.machines()),
+    "machines": ("GET /machines/", lambda maas: list(maas.machines())),
     "machine": ("GET /machines/abc123/", lambda maas: maas.machine("abc123")),
     "events": ("GET /events/", lambda maas: maas.events("n1", limit=1)),
     "tags": ("GET /tags/", lambda maas: maas.tags()),
@@ -87,20 +87,20 @@ def test_a_read_that_fails_is_repeated_with_a_new_nonce(peer: Peer, title: str, 
 
 def test_a_read_that_failed_once_is_answered(peer: Peer) -> None:
     peer.on("GET /machines/", Answer(504), Answer(200, [MACHINE]))
-    assert client(peer.url).machines() == [MACHINE]
+    assert list(client(peer.url).machines()) == [MACHINE]
 
 
 def test_a_read_that_failed_slowly_is_not_repeated(peer: Peer) -> None:
     peer.on("GET /machines/", Answer(hang=True))
     with pytest.raises(Unavailable, match="no answer"):
-        client(peer.url, read_timeout=0.1).machines()
+        list(client(peer.url, read_timeout=0.1).machines())
     assert len(peer.requests) == 1
 
 
 def test_a_read_is_not_repeated_before_the_time_that_maas_names(peer: Peer) -> None:
     peer.on("GET /machines/", Answer(503, b"No rack controllers", {"Retry-After": "10"}))
     with pytest.raises(Busy) as caught:
-        client(peer.url).machines()
+        list(client(peer.url).machines())
     assert caught.value.retry_after == 10
     assert len(peer.requests) == 1
 
@@ -190,24 +190,27 @@ def test_removing_answers_without_content(peer: Peer) -> None:
 
 def test_few_machines_are_asked_for_by_name(peer: Peer) -> None:
     peer.on("GET /machines/", Answer(200, [MACHINE]))
-    assert client(peer.url).machines({"n2", "n1"}) == [MACHINE]
+    assert list(client(peer.url).machines({"n2", "n1"})) == [MACHINE]
     assert [one.query for one in peer.requests] == [[("hostname", "n1"), ("hostname", "n2")]]
 
 
-@pytest.mark.parametrize(("count", "requests", "narrowed"), [(200, 1, True), (700, 3, True), (2000, 1, False)])
-def test_many_machines_take_few_requests(peer: Peer, count: int, requests: int, narrowed: bool) -> None:
+@pytest.mark.parametrize(("count", "requests"), [(0, 0), (200, 1), (700, 3), (10_000, 34)])
+def test_many_machines_are_asked_for_in_turns(peer: Peer, count: int, requests: int) -> None:
     peer.on("GET /machines/", Answer(200, [MACHINE]))
     names = {f"cab07r{number:04}" for number in range(count)}
-    assert client(peer.url).machines(names) == [MACHINE]
-    assert len(peer.requests) == requests <= MOST_LISTINGS
-    asked = {value for one in peer.requests for _, value in one.query}
-    assert asked == (names if narrowed else set())
+    assert list(client(peer.url).machines(names)) == [MACHINE] * requests
+    assert {value for one in peer.requests for _, value in one.query} == names
     assert all(sum(len(f"{key}={value}&") for key, value in one.query) <= 6000 for one in peer.requests)
 
 
-def test_no_names_are_no_request(peer: Peer) -> None:
-    assert client(peer.url).machines(()) == []
-    assert peer.requests == []
+def test_machines_that_left_a_status_are_asked_for_by_id(peer: Peer) -> None:
+    peer.on("GET /machines/", Answer(200, [MACHINE]))
+    ids = {f"id{number:04}" for number in range(10_000)}
+    assert list(client(peer.url).machines_not_in(["commissioning", "testing"], ids)) == [MACHINE] * 17
+    excluded = [("not_status", "commissioning"), ("not_status", "testing")]
+    assert all(one.query[:2] == excluded for one in peer.requests)
+    assert [value for one in peer.requests for _, value in one.query[2:]] == sorted(ids)
+    assert all(sum(len(f"{key}={value}&") for key, value in one.query) <= 6000 for one in peer.requests)
 
 
 # Tags

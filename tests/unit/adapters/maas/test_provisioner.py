@@ -76,7 +76,7 @@ class Maas:
             path = f"/machines/{found['system_id']}/"
             self.peer.on(f"GET {path}", Answer(200, found))
             for method in ("POST", "DELETE"):
-                self.peer.on(f"{method} {path}", Answer(200, found))
+                self.peer.on(f"{method} {path}", Answer(200, b"null"))
 
     def answers(self, name: str, *answers: Answer) -> None:
         self.peer.on(f"POST /machines/id-{name}/", *answers)

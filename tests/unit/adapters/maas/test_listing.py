@@ -1,0 +1,176 @@
+"""Which machines a poll asks MAAS for, and which decisions need no answer."""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, cast
+
+import pytest
+
+from shipyard_api.adapters.maas import listing
+from shipyard_api.adapters.maas.client import MaasClient
+from shipyard_api.adapters.maas.decisions import Kind, Status
+from shipyard_api.adapters.maas.listing import MachineLister
+from shipyard_api.adapters.maas.reconcile import Observation, ReconcilePass
+from shipyard_api.adapters.maas.translate import MachineOptions
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.provisioner import JobId, Operation, Work
+
+PREPARE, DEPLOY, DESTROY = Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES
+SHOWN = MachineOptions().shown
+WAIT, DONE, START, FAIL = Kind.WAIT, Kind.DONE, Kind.START, Kind.FAIL
+
+
+class Region:
+    """Machines of a MAAS, and what was asked of it. ``old``: it does not know the filter of statuses."""
+
+    def __init__(self, count: int, status: Status, *, old: bool = False) -> None:
+        self.found = {f"n{at}": self.machine(f"n{at}", status) for at in range(count)}
+        self.old = old
+        self.named: list[list[str]] = []
+        self.shown = 0
+
+    @staticmethod
+    def machine(name: str, status: Status, **values: Any) -> dict[str, Any]:
+        return {"system_id": f"id-{name}", "hostname": name, "status": int(status), "owner": "us"} | values
+
+    def machines(self, hostnames: Collection[str]) -> Iterator[dict[str, Any]]:
+        self.named.append(sorted(hostnames))
+        for one in self.found.values():
+            if one["hostname"] in hostnames:
+                self.shown += 1
+                yield one
+
+    def machines_not_in(self, statuses: Iterable[str], system_ids: Collection[str]) -> Iterator[dict[str, Any]]:
+        excluded = set() if self.old else {Status[word.upper()] for word in statuses}
+        for one in self.found.values():
+            if one["system_id"] in system_ids and one["status"] not in excluded:
+                self.shown += 1
+                yield one
+
+
+class Polls:
+    """Polls of one worker, whose passes start nothing."""
+
+    def __init__(self, region: Region, *, starts: int = 100) -> None:
+        self.region, self.options = region, MachineOptions(starts=starts)
+        self.lister = MachineLister(cast(MaasClient, region), SHOWN)
+
+    def poll(self, operation: Operation = DEPLOY, nodes: Collection[str] | None = None) -> dict[NodeName, Observation]:
+        """Poll a job with these nodes (all machines that were there first) and forget what was asked before."""
+        self.region.named.clear()
+        self.region.shown = 0
+        names = tuple(map(NodeName, self.region.found if nodes is None else nodes))
+        work = Work(operation, "revision:1", names)
+        one_pass = ReconcilePass(cast(MaasClient, self.region), self.options, "us", JobId("job"), work)
+        observed = one_pass.observe(self.lister.poll([one_pass]))
+        self.lister.remember(one_pass, observed)
+        return observed
+
+    def kinds(self, operation: Operation = DEPLOY, nodes: Collection[str] | None = None) -> set[Kind]:
+        return {one.decision.kind for one in self.poll(operation, nodes).values()}
+
+
+@pytest.mark.parametrize("count", [1, SHOWN])
+def test_few_machines_are_read_by_name_in_each_poll(count: int) -> None:
+    region = Region(count, Status.DEPLOYING)
+    polls = Polls(region)
+    for _ in range(2):
+        assert polls.kinds() == {WAIT}
+        assert region.named == [sorted(region.found)]
+
+
+def test_a_poll_of_many_machines_shows_no_more_than_one_of_few() -> None:
+    region = Region(1000, Status.DEPLOYING)
+    polls = Polls(region)
+    polls.poll()
+    assert region.shown == 1000
+    assert polls.kinds() == {WAIT}
+    assert region.shown == SHOWN
+
+
+def test_no_machines_are_no_question() -> None:
+    region = Region(1, Status.DEPLOYING)
+    assert Polls(region).poll(nodes=()) == {}
+    assert region.named == []
+
+
+@pytest.mark.parametrize("old", [False, True], ids=["by status", "a region without that filter"])
+def test_changed_machines_are_seen_at_once(old: bool) -> None:
+    region = Region(200, Status.DEPLOYING, old=old)
+    polls = Polls(region)
+    polls.poll()
+    for name in ("n0", "n77", "n199"):
+        region.found[name] = region.machine(name, Status.DEPLOYED)
+    region.found["n5"] = region.machine("n5", Status.FAILED_DEPLOYMENT)
+    seen = polls.poll()
+    assert {node for node, one in seen.items() if one.decision.kind is DONE} == {"n0", "n77", "n199"}
+    assert {node for node, one in seen.items() if one.decision.kind is FAIL} == {"n5"}
+    assert old or region.shown <= SHOWN
+
+
+def test_tests_are_a_part_of_commissioning() -> None:
+    region = Region(200, Status.COMMISSIONING)
+    polls = Polls(region)
+    polls.poll(PREPARE)
+    nodes = list(region.found)
+    region.found = {name: region.machine(name, Status.TESTING) for name in nodes}
+    assert polls.kinds(PREPARE) == {WAIT}
+    assert region.shown == SHOWN
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda region: region.found.pop("n99"), id="vanished"),
+        pytest.param(lambda region: region.found["n99"].update(hostname="other"), id="renamed"),
+        pytest.param(lambda region: region.found["n99"].update(owner="alice"), id="taken"),
+        pytest.param(
+            lambda region: region.found.update(twin=region.machine("n99", Status.DEPLOYED, system_id="id-twin")),
+            id="one of two of its name",
+        ),
+    ],
+)
+def test_what_no_status_shows_is_seen_after_a_turn_of_all_machines(change: Any) -> None:
+    region = Region(100, Status.DEPLOYING)
+    polls, nodes = Polls(region), list(region.found)
+    polls.poll()
+    change(region)
+    seen = [polls.poll(nodes=nodes)[NodeName("n99")].decision.kind for _ in range(100 // SHOWN + 1)]
+    assert seen[-1] is FAIL
+
+
+def test_a_machine_that_changed_and_was_renamed_is_read_by_name() -> None:
+    region = Region(100, Status.DEPLOYING)
+    polls, nodes = Polls(region), list(region.found)
+    polls.poll()
+    region.found["n99"] = region.machine("n99", Status.DEPLOYED, hostname="other")
+    assert polls.poll(nodes=nodes)[NodeName("n99")].decision.kind is FAIL
+
+
+@pytest.mark.parametrize(("operation", "kind"), [(PREPARE, DONE), (DESTROY, START)])
+def test_another_job_decides_from_machines_that_it_reads(operation: Operation, kind: Kind) -> None:
+    region = Region(200, Status.DEPLOYING)
+    polls = Polls(region, starts=1000)
+    polls.poll(DEPLOY)
+    assert polls.kinds(operation) == {kind}
+    assert region.shown == 200
+
+
+def test_machines_that_were_not_polled_for_long_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    region = Region(200, Status.DEPLOYING)
+    polls = Polls(region)
+    polls.poll()
+    monkeypatch.setattr(listing, "LAPSE", 0.0)
+    assert polls.kinds() == {WAIT}
+    assert region.shown == 200
+
+
+@pytest.mark.parametrize(
+    ("status", "shown", "kinds"),
+    [(Status.READY, 100, {START, WAIT}), (Status.DEPLOYED, 1000, {DONE}), (Status.NEW, 1000, {FAIL})],
+    ids=["to be started", "deployed already", "not ready"],
+)
+def test_machines_are_read_until_a_pass_has_enough_to_start(status: Status, shown: int, kinds: set[Kind]) -> None:
+    region = Region(1000, status)
+    polls = Polls(region)
+    assert polls.kinds() == kinds
+    assert region.shown == shown
