@@ -45,7 +45,8 @@ class Response:
     """A complete answer. ``headers`` has lower-case names; ``system`` and ``operation`` are for error texts.
 
     ``scrubber`` removes secrets from its texts before they are shown. ``restarting``: it refuses what the peer granted
-    a moment ago (``peer_restarts``), which ``refusal`` takes for silence.
+    a moment ago (``peer_restarts``), which ``refusal`` takes for silence. ``parsed``: the result of the option
+    ``parse``, instead of a ``body``.
     """
 
     status: int
@@ -55,6 +56,7 @@ class Response:
     operation: str = ""
     scrubber: Scrubber = field(default_factory=Scrubber, repr=False, compare=False)
     restarting: bool = field(default=False, compare=False)
+    parsed: Any = None
 
     @property
     def ok(self) -> bool:
@@ -103,7 +105,8 @@ class RequestOptions(TypedDict, total=False):
     """Options of a request: ``json`` or ``body``, not both; ``marker`` is only for errors.
 
     ``public``: it is answered to every caller, so its answer proves no rights. ``is_wanted``: asked every ``every``
-    seconds (4) of a wait for the answer; False ends it with Unavailable.
+    seconds (4) of a wait for the answer; False ends it with Unavailable. ``parse``: reads a successful answer while it
+    arrives, for one that is too large for a body; a ValueError becomes Unavailable.
     """
 
     params: Params
@@ -114,6 +117,7 @@ class RequestOptions(TypedDict, total=False):
     public: bool
     is_wanted: Callable[[], bool]
     every: float
+    parse: Callable[[Iterator[bytes]], Any]
 
 
 class HttpClient:
@@ -269,8 +273,16 @@ class HttpClient:
                 stream=True,
             ) as raw:
                 headers = {name.lower(): value for name, value in raw.headers.items()}
-                body = b"".join(self._pieces(call, raw, headers, deadline))
-                return Response(raw.status_code, headers, body, self.system, call.operation, self.scrubber)
+                pieces = self._pieces(call, raw, headers, deadline)
+                parse, parsed = call.options.get("parse"), None
+                if parse and 200 <= raw.status_code < 300:
+                    try:
+                        parsed = parse(pieces)
+                    except (ValueError, RecursionError) as error:
+                        raise self._final(call, f"answered {raw.status_code}, not in the JSON expected") from error
+                body = b"".join(pieces)
+                answer = Response(raw.status_code, headers, body, self.system, call.operation, self.scrubber)
+                return replace(answer, parsed=parsed) if parse else answer
         except (RequestException, HTTPError, OSError) as error:
             if is_wanted and not is_wanted():
                 raise self._final(call, "the answer is no longer waited for") from error

@@ -331,7 +331,7 @@ def test_what_is_installed_is_what_the_operator_chose(start_maas: StartMaas) -> 
     site = start_maas(**ready("n1"), options=options)
     assert site.run(site.work(Operation.VERIFY_SITE)).ok
     assert site.run(site.work(DEPLOY, "n1")).ok
-    [machine] = [one for one in site.client.machines() if one["hostname"] == "n1"]
+    [machine] = [one for one in site.client.every_machine(dict) if one["hostname"] == "n1"]
     assert machine["distro_series"] == "noble"
 
 
@@ -351,7 +351,7 @@ SCRIPTS = DeployStep(
 
 def changes(site: MaasSite, name: str) -> list[str]:
     """What was asked of a machine that changes it, in order."""
-    system_id = next(one["system_id"] for one in site.client.machines() if one["hostname"] == name)
+    system_id = next(one["system_id"] for one in site.client.every_machine(dict) if one["hostname"] == name)
     requests = [one for one in site.simulator.requests() if one["method"] == "POST"]
     return [one["query"].removeprefix("op=") for one in requests if one["path"].endswith(f"/machines/{system_id}/")]
 

@@ -1,6 +1,7 @@
 """The HTTP client against a small server that misbehaves on purpose."""
 
 import contextlib
+import json
 import socket
 import threading
 import time
@@ -257,6 +258,18 @@ def test_every_attempt_proves_anew_who_we_are(peer):
     nonces = iter("abc")
     client(server, credentials=lambda: {"X-Nonce": next(nonces)}).get("nodes")
     assert [request.lower().partition(b"x-nonce: ")[2][:1] for request in server.requests] == [b"a", b"b", b"c"]
+
+
+def test_a_large_answer_is_parsed_while_it_arrives(peer):
+    subject = client(peer(answer("200 OK", "[1]"), answer("404 Not Found", "gone"), answer("200 OK", "oops")))
+
+    def read():
+        got = subject.send("GET", "a", parse=lambda pieces: json.loads(b"".join(pieces)))
+        return got.parsed, got.body
+
+    assert [read(), read()] == [([1], b""), (None, b"gone")]
+    with pytest.raises(Unavailable, match="not in the JSON expected"):
+        read()
 
 
 @pytest.mark.parametrize("body", ["[]", "1", "null", '"text"'])

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from shipyard_api.domain.json_types import JsonObject
@@ -10,6 +11,7 @@ from shipyard_api.http import HttpClient, Params, RequestOptions, Response, refu
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.scrubbing import Scrubber
 
+from . import json_list
 from .oauth import ApiKey, signer
 
 SYSTEM = "MAAS"
@@ -18,6 +20,7 @@ LONGEST_QUERY = 6000  # characters; proxies reject longer request lines
 MOST_EVENTS = 200  # of one machine in one answer
 LONGEST_DETAIL = 400  # characters of MAAS's text in an error
 Fields = Sequence[tuple[str, str]]
+_Read = TypeVar("_Read")
 
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 _STATE_FORBIDS = "because of the current state"
@@ -90,12 +93,18 @@ class MaasClient:
 
     # Machines.
 
-    def machines(self, hostnames: Collection[str] | None = None) -> Iterator[JsonObject]:
-        """Yield the machines with these host names, some hundreds a request. None: all in one request, which is slow
-        on large sites."""
-        if hostnames is None:
-            yield from _expected(self._read("machines/")).objects()
-            return
+    def every_machine(self, read: Callable[[JsonObject], _Read]) -> list[_Read]:
+        """Return all machines as ``read`` returns them, from one answer. Slow on large sites."""
+
+        def parse(pieces: Iterator[bytes]) -> list[_Read]:
+            return [read(one) for one in json_list.objects(pieces)]
+
+        answer = _expected(self._signed("GET", "machines/", parse=parse))
+        machines: list[_Read] = answer.parsed
+        return machines
+
+    def machines(self, hostnames: Collection[str]) -> Iterator[JsonObject]:
+        """Yield the machines with these host names, some hundreds a request."""
         for query in _queries("hostname", hostnames):
             yield from _expected(self._read("machines/", query)).objects()
 
@@ -186,7 +195,15 @@ class MaasClient:
         return self._signed(method, path, body=body, marker=marker)
 
     def _signed(
-        self, method: str, path: str, *, params: Params = (), body: bytes = b"", marker: str = "", public: bool = False
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Params = (),
+        body: bytes = b"",
+        marker: str = "",
+        public: bool = False,
+        parse: Callable[[Iterator[bytes]], Any] | None = None,
     ) -> Response:
         """Return the answer to a request; it is sent again once if MAAS rejects the signature."""
         headers = _FORM if body else {}
@@ -197,6 +214,8 @@ class MaasClient:
             "marker": marker,
             "public": public,
         }
+        if parse:
+            options["parse"] = parse
         answer = self._http.send(method, path, **options)
         if answer.status == 401:
             answer = self._http.send(method, path, **options)

@@ -111,7 +111,7 @@ class MaasProvisioner:
 
     def conditions(self) -> Sequence[SeenMachine]:
         """Return every machine that our user may see; takes tens of seconds for hundreds of machines."""
-        machines = map(translate.read_machine, self._client.machines())
+        machines = self._client.every_machine(translate.read_machine)
         scrubber = self._client.scrubber
         conditions = (replace(one, status=scrubber(one.status)) for one in map(translate.condition, machines))
         return sorted(conditions, key=lambda one: one.name)

@@ -24,7 +24,7 @@ READS: dict[str, tuple[str, Call]] = {
     "setting": ("GET /maas/", lambda maas: maas.setting("enable_disk_erasing_on_release")),
     "images": ("GET /boot-resources/", lambda maas: maas.boot_resources()),
     "racks": ("GET /rackcontrollers/", lambda maas: maas.rack_controllers()),
-    "machines": ("GET /machines/", lambda maas: list(maas.machines())),
+    "machines": ("GET /machines/", lambda maas: maas.every_machine(dict)),
     "machine": ("GET /machines/abc123/", lambda maas: maas.machine("abc123")),
     "events": ("GET /events/", lambda maas: maas.events("n1", limit=1)),
     "tags": ("GET /tags/", lambda maas: maas.tags()),
@@ -87,20 +87,20 @@ def test_a_read_that_fails_is_repeated_with_a_new_nonce(peer: Peer, title: str, 
 
 def test_a_read_that_failed_once_is_answered(peer: Peer) -> None:
     peer.on("GET /machines/", Answer(504), Answer(200, [MACHINE]))
-    assert list(client(peer.url).machines()) == [MACHINE]
+    assert client(peer.url).every_machine(dict) == [MACHINE]
 
 
 def test_a_read_that_failed_slowly_is_not_repeated(peer: Peer) -> None:
     peer.on("GET /machines/", Answer(hang=True))
     with pytest.raises(Unavailable, match="no answer"):
-        list(client(peer.url, read_timeout=0.1).machines())
+        client(peer.url, read_timeout=0.1).every_machine(dict)
     assert len(peer.requests) == 1
 
 
 def test_a_read_is_not_repeated_before_the_time_that_maas_names(peer: Peer) -> None:
     peer.on("GET /machines/", Answer(503, b"No rack controllers", {"Retry-After": "10"}))
     with pytest.raises(Busy) as caught:
-        list(client(peer.url).machines())
+        client(peer.url).every_machine(dict)
     assert caught.value.retry_after == 10
     assert len(peer.requests) == 1
 

@@ -1,0 +1,29 @@
+"""Lists that arrive in pieces, cut anywhere."""
+
+import json
+
+import pytest
+
+from shipyard_api.adapters.maas.json_list import objects
+
+MACHINES = [{"hostname": "n1", "tags": ["ä,]", '"[{']}, {}, {"hostname": "n2", "disks": [{"id": 1}]}]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize("indent", [None, 4])
+@pytest.mark.parametrize("wanted", [[], MACHINES[:1], MACHINES], ids=["none", "one", "many"])
+def test_objects_of_a_list_in_pieces(wanted: list[object], indent: int | None, size: int) -> None:
+    body = json.dumps(wanted, indent=indent, ensure_ascii=False).encode()
+    assert list(objects(body[at : at + size] for at in range(0, len(body), size))) == wanted
+
+
+def test_other_items_are_skipped() -> None:
+    assert list(objects([b'[1, {"a": 2}, null, "x"]'])) == [{"a": 2}]
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{}", b"oops", b"[", b'[{"a": 1}', b'[{"a": 1}] more', b'[{"a": oops}]', b"[\xff]"]
+)
+def test_what_is_no_list_is_refused(body: bytes) -> None:
+    with pytest.raises(ValueError, match=r"JSON|utf-8"):
+        list(objects([body]))
