@@ -79,16 +79,21 @@ def _plan_tests(region: Region, machine: Machine, start: float, end: Status, *, 
     machine.schedule(_end(moment, "tests ended", end, stays_on=stays_on))
 
 
+def _is_crowded(region: Region) -> bool:
+    room = region.scenario.region.deployments_at_once
+    if room is None:
+        return False
+    return sum(each.status is Status.DEPLOYING for each in region.machines.values()) > room
+
+
 def plan_deployment(region: Region, machine: Machine, now: float) -> None:
     """Plan the deployment of a machine."""
     outcome = outcome_of(region, machine, "deploy")
     limit = now + seconds(region, "deploy_timeout")
     moment = now + _duration(region, outcome, "deploy_nodes")
-    under_way = sum(each.status is Status.DEPLOYING for each in region.machines.values())
-    room = region.scenario.region.deployments_at_once
     if not switch(region, machine, "on", now):
         _fail_without_bmc(region, machine, now, Status.FAILED_DEPLOYMENT)
-    elif room is not None and under_way > room:
+    elif _is_crowded(region):
         text = "could not fetch the image: too many at once"
         machine.schedule(Change(moment, "deployment ended", status=Status.FAILED_DEPLOYMENT, text=text))
     elif outcome.kind is NodeOutcomeKind.NEVER or moment > limit:

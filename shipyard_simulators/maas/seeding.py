@@ -16,8 +16,9 @@ def seed_machines(region: Region, seeds: Iterable[MachineSeed]) -> None:
     with region.transaction() as now:
         if region.restored:
             return
+        known: dict[str, Machine] = {}
         for seed in seeds:
-            place(region, seed, now, ChangeCause("site"))
+            known[seed.hostname] = _place(region, seed, now, ChangeCause("site"), known.get(seed.hostname))
         _place_scenario(region, now)
 
 
@@ -38,6 +39,10 @@ def _place_scenario(region: Region, now: float) -> None:
 def place(region: Region, seed: MachineSeed, now: float, cause: ChangeCause) -> Machine:
     """Add a machine as the seed describes it, or change the one of that name."""
     found = next((each for each in region.machines.values() if each.hostname == seed.hostname), None)
+    return _place(region, seed, now, cause, found)
+
+
+def _place(region: Region, seed: MachineSeed, now: float, cause: ChangeCause, found: Machine | None) -> Machine:
     machine = found or region.add(seed.hostname)
     for tag in seed.tags:
         region.tags.setdefault(tag, Tag(tag))

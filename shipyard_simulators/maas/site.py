@@ -1,6 +1,7 @@
 """The machines of a site, from a list of machines or from the documents of a site design."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -94,8 +95,8 @@ def read_machines(content: Sequence[object]) -> list[MachineSeed]:
     """Return the machines of a list of mappings. Raises SiteInvalid with every fault."""
     faults: list[str] = []
     seeds = [_seed(index, item, faults) for index, item in enumerate(content)]
-    names = [seed.hostname for seed in seeds]
-    faults += [f"the machine {name!r} is there twice" for name in sorted(set(names)) if names.count(name) > 1]
+    names = Counter(seed.hostname for seed in seeds)
+    faults += [f"the machine {name!r} is there twice" for name in sorted(names) if names[name] > 1]
     if faults:
         raise SiteInvalid(faults)
     return seeds
