@@ -274,7 +274,6 @@ class Run:
             ),
             definitions=steps,
             new_id=lambda: action,
-            time_scale=1.0,
         )
         create(ActionRequest(ActionName.DEPLOY_SITE, {}, True), Caller("benchmark", frozenset({"admin"}), "-"))
         engine = Engine(store, steps, clock, settle=20.0, worker="benchmark")

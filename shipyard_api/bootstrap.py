@@ -178,6 +178,7 @@ def parts(settings: Settings) -> Parts:
             provisioner.capabilities.limits,
             drains=cluster is not None or settings.promenade.teardown,
             max_share=settings.actions.max_share_touched,
+            time_scale=settings.engine.time_scale,
         ),
         provisioner=provisioner,
         cluster=cluster,
@@ -245,7 +246,6 @@ def api(settings: Settings, costly: "CostlyWork | None" = None) -> "Mount":
         check=check,
         definitions=definitions,
         new_id=lambda: str(ULID()),
-        time_scale=settings.engine.time_scale,
     )
     control = ControlAction(store, definitions, lambda: str(ULID()))
     operate = OperateNodes(
@@ -257,7 +257,6 @@ def api(settings: Settings, costly: "CostlyWork | None" = None) -> "Mount":
         check_etcd=check_etcd,
         definition=definitions[ActionName.NODE_OPERATION],
         new_id=lambda: str(ULID()),
-        time_scale=settings.engine.time_scale,
         design_template=design_template,
         direct=not settings.promenade.teardown,
     )
@@ -293,11 +292,8 @@ def api(settings: Settings, costly: "CostlyWork | None" = None) -> "Mount":
                 definitions=definitions,
                 plan_drain=plan_drain,
                 plan_software=_plan_software(store, rendered, made.access),
-                time_scale=settings.engine.time_scale,
             ),
-            forecast_action=ForecastAction(
-                store, check, control, designs, rendered, made.clock, settings.engine.time_scale
-            ),
+            forecast_action=ForecastAction(store, check, control, designs, rendered, made.clock),
             describe_action=DescribeAction(store),
             overview_action=OverviewAction(store, rendered),
             find_left_alone=FindLeftAlone(store, {name.value: one for name, one in definitions.items()}),
@@ -407,7 +403,9 @@ def _definitions(made: Parts) -> Mapping[ActionName, Definition]:
         promenades.design_of(made.settings),
         made.access,
     )
-    return catalog(made.store, designs, systems, made.rules, retry, engine.time_scale)
+    # An action's checks show the seconds that the design writes.
+    rules = replace(made.rules, time_scale=1.0)
+    return catalog(made.store, designs, systems, rules, retry, engine.time_scale)
 
 
 def _cluster_nodes(made: Parts) -> ClusterNodes | None:

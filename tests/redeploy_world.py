@@ -121,7 +121,7 @@ class RedeployWorld(SimulatedWorld):
         definitions = self.definitions(Checkpoints())
         check = self.check()
         identity = f"{next(_numbers):026}"
-        create = CreateAction(self.store(), check, definitions, lambda: identity, 1.0)
+        create = CreateAction(self.store(), check, definitions, lambda: identity)
         request = ActionRequest(name, parameters, None)
         self.since = self.clock.now()
         self.action = create(request, Caller("tester", frozenset({"admin"}), str(uuid.uuid4()))).action.id

@@ -198,7 +198,6 @@ class World:
             check=self.check(),
             definitions=definitions,
             new_id=lambda: "0" * 26,
-            time_scale=1.0,
         )
         request = ActionRequest(self.name, self.parameters, None)
         self.action = create(request, Caller("tester", frozenset({"admin"}), str(uuid.uuid4()))).action.id

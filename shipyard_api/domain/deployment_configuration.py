@@ -35,6 +35,7 @@ class DeploymentConfiguration:
     ``mode``: how much may be in flight. ``join``: whether a deployed node must become ready in Kubernetes before it
     counts as successful; None if the site does not set it. The first poll of a joining node comes after ``join_wait``
     seconds, further ones follow ``node_status``. ``teardown``: limits of a teardown, which an action's may replace.
+    ``drain_interval``: seconds between two polls of the pods of a group that a service drains.
     ``hold_after``: failed deployments in a row after which a node is held; 0: never.
     """
 
@@ -52,6 +53,7 @@ class DeploymentConfiguration:
     node_status: PhaseLimits = PhaseLimits(30, 1800)
     teardown: TeardownLimits = TeardownLimits()  # noqa: RUF009  # immutable
     hold_after: int = 0
+    drain_interval: float = 10
 
     def scaled(self, factor: float) -> "DeploymentConfiguration":
         """Return the configuration for a simulated site where a second lasts ``factor`` seconds."""
@@ -67,6 +69,7 @@ class DeploymentConfiguration:
             join_wait=self.join_wait * factor,
             node_status=self.node_status.scaled(factor),
             teardown=self.teardown.scaled(factor),
+            drain_interval=self.drain_interval * factor,
         )
 
 

@@ -20,6 +20,7 @@ from shipyard_api.domain.strategy import selectors, strategy
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.targets import TARGET_GROUP, targeted, targeted_in_batches
 from shipyard_api.domain.teardown.etcd_documents import read_etcd_clusters
+from shipyard_api.domain.teardown.limits import TeardownLimits
 
 SchemaCheck = Callable[[str, object], tuple[Finding, ...]]
 """Checks a value against a schema that ships with Shipyard, by name."""
@@ -161,7 +162,7 @@ class DesignRules:
 
     ``cluster``: whether a Kubernetes cluster is configured. ``limits``: those of the configured provisioner.
     ``drains``: whether servers can be taken out of their cluster. ``max_share``: of the site's nodes, how many an
-    action may touch.
+    action may touch. ``time_scale``: the length of a second in a site's limits; anything but 1 is for simulated sites.
     """
 
     check: SchemaCheck
@@ -170,6 +171,12 @@ class DesignRules:
     limits: ProvisionerLimits = NO_LIMITS
     drains: bool = False
     max_share: float = 1.0
+    time_scale: float = 1.0
+
+    @property
+    def usual_limits(self) -> TeardownLimits:
+        """The limits of a teardown on a site whose design sets none."""
+        return TeardownLimits().scaled(self.time_scale)
 
     def read(self, revision: int, rendering: Rendering) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
         """Return the inputs of an action on this design, and all findings.
@@ -178,7 +185,7 @@ class DesignRules:
         """
         inputs, findings = read_design(revision, rendering, self.check, self.limits)
         if inputs is not None:
-            inputs, faults = self._resolve_join(inputs)
+            inputs, faults = self._resolve_join(inputs.scaled(self.time_scale))
             findings = (*findings, *faults)
         documents = tuple(one.document for one in rendering.documents)
         _, etcd = read_etcd_clusters(documents, self.check)
@@ -192,7 +199,7 @@ class DesignRules:
         documents = tuple(one.document for one in rendering.documents)
         configuration, named, found = _configuration(documents, self.check)
         inputs = SiteInputs(revision, configuration, named, None) if configuration else None
-        return inputs, tuple(found)
+        return inputs and inputs.scaled(self.time_scale), tuple(found)
 
     def read_targeted(self, revision: int, rendering: Rendering) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
         """Return the inputs of an action on single servers, still without its targets, and all findings."""

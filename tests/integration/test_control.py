@@ -98,7 +98,6 @@ def create(world: World, rules: DesignRules = RULES, **parameters: object) -> Ac
         check=world.check(rules),
         definitions=definitions,
         new_id=lambda: "3" * 26,
-        time_scale=1.0,
     )
     return made(ActionRequest(ActionName.DEPLOY_SITE, parameters, True), ANN).action.id
 

@@ -108,7 +108,7 @@ def test_templates_of_deployed_nodes_are_planned_as_what_they_are(worlds: Worlds
     assert [one.message for one in checked.steps.findings] == [message]
     assert [one.nodes for one in checked.steps.applied] == [("n4",)]
     assert checked.steps.requested.keys() == {"n0", "n2", "n4"}
-    create = CreateAction(world.store(), check, world.definitions(Checkpoints()), lambda: "2" * 26, 1.0)
+    create = CreateAction(world.store(), check, world.definitions(Checkpoints()), lambda: "2" * 26)
     action = create(replace(REQUEST, parameters={"force": True}), ANN).action.id
     with world.store().begin() as tx:
         facts = [entry.fact for entry in tx.journal.entries(action, (FindingReported.kind,))]

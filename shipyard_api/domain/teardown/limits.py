@@ -1,6 +1,6 @@
 """Time limits of a teardown's operations, which may change while it runs (seed 004; contract: promenade, 3.2)."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
@@ -82,13 +82,9 @@ class TeardownLimits:
             return replace(changed, drain_grace_period=changed.drain // 2)
         return changed
 
-    def scaled(self, factor: float, chosen: Collection[str] = ()) -> Self:
-        """Return the limits for a simulated site where a second lasts ``factor`` seconds; at least one each.
-
-        ``chosen``: fields that the caller has set, which are seconds of the caller's clock and stay.
-        """
-        scaled = [field for field in _FIELDS.values() if field not in chosen]
-        return replace(self, **{field: max(1, round(getattr(self, field) * factor)) for field in scaled})
+    def scaled(self, factor: float) -> Self:
+        """Return the limits for a simulated site where a second lasts ``factor`` seconds; at least one each."""
+        return replace(self, **{field: max(1, round(getattr(self, field) * factor)) for field in _FIELDS.values()})
 
     def parameters(self) -> Mapping[str, int | str]:
         """Return the limits by the names of their parameters."""
@@ -114,11 +110,6 @@ class TeardownLimits:
             numbers = f"{self.drain_grace_period} s is not less than the drain's timeout of {self.drain} s"
             message = f"The grace period of {numbers}: shorten it, or extend the timeout."
             yield error("GracePeriodTooLong", message)
-
-
-def limits_in(parameters: Mapping[str, Any]) -> frozenset[str]:
-    """Return the fields of ``TeardownLimits`` that these parameters of an action set."""
-    return frozenset(field for name, field in _FIELDS.items() if name in parameters)
 
 
 def _whole(value: object) -> int | None:

@@ -64,8 +64,6 @@ VERSIONS = {
     TargetRevision.LAST_SITE_ACTION: Version.LAST_SITE_ACTION,
 }
 _NEWER = " If it is new in a revision that failed, use target-revision=last-site-action."
-DRAIN_INTERVAL = 10
-"""Seconds between two looks at the pods of a group that a service drains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,7 +385,7 @@ class CheckAction:
             return checked.refused(InvalidParameters([_nothing_to_service()]))
         configuration = replace(
             inputs.configuration,
-            prepare_nodes=PhaseLimits(DRAIN_INTERVAL, teardown.drain),
+            prepare_nodes=PhaseLimits(inputs.configuration.drain_interval, teardown.drain),
             mode=replace(inputs.configuration.mode, max_parallel_groups=1),
         )
         groups = restricted(inputs.strategy, members, nodes)

@@ -22,7 +22,7 @@ from shipyard_api.domain.task_graph.command_run import COMMAND
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.site_plan import graph_warnings
 from shipyard_api.domain.task_graph.tag_check import check_tags
-from shipyard_api.domain.teardown.limits import TeardownLimits, limits_in
+from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.documents import RenderingFailed
 from shipyard_api.ports.provisioner import Wipe
 from shipyard_api.ports.state.actions import FURTHER, ActionRecord, NewAction
@@ -56,13 +56,12 @@ class _SoftwareFindings:
 
 @dataclass(frozen=True, slots=True)
 class CreateAction:
-    """The use case. ``time_scale``: seconds here for each second of the site's limits (1, except in simulations)."""
+    """The use case."""
 
     store: Store
     check: CheckAction
     definitions: Mapping[ActionName, Definition]
     new_id: Callable[[], str]
-    time_scale: float
 
     def __call__(self, request: ActionRequest, caller: Caller) -> Created:
         """Return the action, queued. Raises Invalid, Precondition or Conflict, and then nothing is stored.
@@ -115,10 +114,10 @@ class CreateAction:
         action, definition = ActionId(self.new_id()), self.definitions[request.name]
         inputs: dict[str, Any] = {"v": 1, "revision": checked.revision or 0}
         if checked.inputs:
-            inputs = dict(checked.inputs.scaled(self.time_scale).to_json())
+            inputs = dict(checked.inputs.to_json())
         if checked.parameters and checked.parameters.continues_on_fail:
             inputs["continue_on_fail"] = True
-        limits = checked.limits.scaled(self.time_scale, limits_in(request.parameters)) if checked.limits else None
+        limits = checked.limits
         if request.name in TEARING_DOWN and checked.parameters and limits:
             inputs |= teardown_inputs(checked.parameters, limits)
         if request.name is ActionName.SERVICE_SERVER and limits:

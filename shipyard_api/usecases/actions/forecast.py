@@ -100,7 +100,7 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class ForecastAction:
-    """The use case. ``time_scale``: seconds here for each second of the site's limits (1, except in simulations)."""
+    """The use case."""
 
     store: Store
     check: CheckAction
@@ -108,7 +108,6 @@ class ForecastAction:
     designs: DesignStore
     rendered: RenderedDesigns
     clock: Clock
-    time_scale: float
     new_dice: Callable[[int], Dice] = Random
 
     def __call__(self, request: ActionRequest, version: Version, question: Question) -> ActionForecast:
@@ -122,8 +121,8 @@ class ForecastAction:
         strategy = strategy_of(request.name, checked.parameters, design.inputs)
         if design.inputs is None or strategy is None or request.name not in DEPLOYING:
             raise checked.refusal or NothingToForecast(request.name.value)
-        inputs = design.inputs.scaled(self.time_scale)
-        return self._foresee(inputs, strategy, self._members(inputs, strategy), NOTHING_DONE, question)
+        members = self._members(design.inputs, strategy)
+        return self._foresee(design.inputs, strategy, members, NOTHING_DONE, question)
 
     def retry(self, action: str, question: Question) -> ActionForecast:
         """Return the forecast of a retry of an action; raises NotFound and NothingToForecast."""

@@ -89,10 +89,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanAction:
-    """The use case; changes nothing. Peers are asked for drain plans, deploy steps and deployed nodes.
-
-    ``time_scale``: seconds here for each second of the site's limits (1, except in simulations).
-    """
+    """The use case; changes nothing. Peers are asked for drain plans, deploy steps and deployed nodes."""
 
     store: Store
     check: CheckAction
@@ -102,7 +99,6 @@ class PlanAction:
     definitions: Mapping[ActionName, Definition]
     plan_drain: PlanDrain
     plan_software: PlanSoftware
-    time_scale: float
 
     def __call__(self, request: ActionRequest, version: Version) -> Plan:
         """Return the plan of an action on a version: the committed one, or the buffer as if it were committed.
@@ -240,7 +236,7 @@ class PlanAction:
         mode = inputs.configuration.mode
         if mode.max_parallel_groups == 1:
             return plan_groups(strategy, members, mode, kept)
-        usual = assumptions_of(inputs.scaled(self.time_scale), read_history(self.store), {})
+        usual = assumptions_of(inputs, read_history(self.store), {})
         return plan_groups(strategy, members, mode, kept, usual)
 
     def _software(

@@ -15,7 +15,6 @@ from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, LabelsCleared,
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.node_operations import (
     FAILURES,
-    PARAMETERS,
     WITH_DESIGN,
     NodeOperation,
     OperationEnded,
@@ -89,7 +88,6 @@ class OperateNodes:
     check_etcd: CheckEtcd
     definition: Definition
     new_id: Callable[[], str]
-    time_scale: float
     design_template: str
     direct: bool = True
 
@@ -194,16 +192,15 @@ class OperateNodes:
     def _usual_limits(self, revision: Revision | None) -> TeardownLimits:
         """Return the site's limits; the seed's where its design cannot be read."""
         if revision is None:
-            return TeardownLimits()
+            return self.rules.usual_limits
         try:
             inputs, _ = self.rules.read_configuration(revision, self.rendered.of(revision))
         except (RenderingFailed, UnknownRevision):
-            return TeardownLimits()
-        return inputs.configuration.teardown if inputs else TeardownLimits()
+            return self.rules.usual_limits
+        return inputs.configuration.teardown if inputs else self.rules.usual_limits
 
     def _new(self, operation: NodeOperation, checked: _Checked, caller: Caller) -> NewAction:
         action = ActionId(self.new_id())
-        chosen = [field for name, field in PARAMETERS[operation].items() if name in checked.parameters]
         inputs = {
             "v": 1,
             "revision": checked.revision or 0,
@@ -211,7 +208,7 @@ class OperateNodes:
             "name": ActionName.NODE_OPERATION.value,
             "node": checked.node,
             "operation": operation.value,
-            LIMITS: checked.limits.scaled(self.time_scale, chosen).to_json(),
+            LIMITS: checked.limits.to_json(),
             "must_exist": True,
         }
         return NewAction(

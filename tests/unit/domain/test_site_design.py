@@ -140,6 +140,18 @@ def test_inputs_are_stored_and_read_back_as_they_were(factor: float) -> None:
     assert again.configuration.deploy_nodes.timeout == 100 * factor
 
 
+def test_a_simulated_site_scales_its_limits_and_an_action_s_own_are_seconds() -> None:
+    rules = DesignRules(SCHEMAS.check, time_scale=0.01)
+    design = rendered(configuration(physical_provisioner={"deploy_timeout": 100}), NODE)
+    for reading in (rules.read, rules.read_configuration, rules.read_targeted):
+        inputs, _ = reading(Revision(3), design)
+        assert inputs is not None
+        assert inputs.configuration.deploy_nodes.timeout == 1
+        limits, faults = inputs.configuration.teardown.with_parameters({"drain-timeout": 7200})
+        assert (limits.drain, limits.clear_labels, faults) == (7200, 18, ())
+    assert rules.usual_limits.drain == 36
+
+
 def test_a_design_with_unusable_etcd_clusters_has_inputs_and_an_error() -> None:
     clusters = {"clusters": [{"name": "e", "endpoints": ["https://10.0.0.1:2379"]}]}
     inputs, findings = DesignRules(SCHEMAS.check).read(

@@ -3,7 +3,7 @@
 import pytest
 
 from shipyard_api.domain.teardown.drain import OnBlocked
-from shipyard_api.domain.teardown.limits import TeardownLimits, limits_in
+from shipyard_api.domain.teardown.limits import TeardownLimits
 
 
 def test_the_defaults_are_those_of_the_seed() -> None:
@@ -79,5 +79,3 @@ def test_limits_are_stored_and_read() -> None:
     assert TeardownLimits.from_json(limits.to_json()) == limits
     assert TeardownLimits.from_json({"drain": 5, "a newer one": 1}) == TeardownLimits(drain=5)
     assert limits.scaled(0.01) == TeardownLimits(72, 18, 18, 18, 6, 3, OnBlocked.FAIL)
-    chosen = limits_in({"drain-timeout": 7200, "target_nodes": "n1"})
-    assert limits.scaled(0.01, chosen) == TeardownLimits(7200, 18, 18, 18, 6, 3, OnBlocked.FAIL)
