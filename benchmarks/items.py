@@ -198,7 +198,18 @@ def measure(url: str, workers: int, items: int, wait: float) -> Result:
         inputs = {"v": 1, "items": items, "wait": wait}
         with store.begin() as tx:
             tx.actions.create(
-                NewAction(action, ActionName.TEST_SITE, {}, "benchmark", str(uuid4()), None, None, inputs, [STEP])
+                NewAction(
+                    action,
+                    ActionName.TEST_SITE,
+                    {},
+                    "benchmark",
+                    str(uuid4()),
+                    None,
+                    None,
+                    inputs,
+                    [STEP],
+                    exclusive=False,
+                )
             )
         while True:
             time.sleep(0.2)

@@ -241,7 +241,18 @@ class ItemWorld:
         stored = {"v": 1, "waves": self.waves, **inputs}
         with self.store().begin() as tx:
             tx.actions.create(
-                NewAction(action, ActionName.TEST_SITE, {}, "ann", str(uuid.uuid4()), None, None, stored, steps)
+                NewAction(
+                    action,
+                    ActionName.TEST_SITE,
+                    {},
+                    "ann",
+                    str(uuid.uuid4()),
+                    None,
+                    None,
+                    stored,
+                    steps,
+                    exclusive=False,
+                )
             )
             due = tables.actions.update().where(tables.actions.c.id == action).values(wake_at=self.clock.now())
             tx.turns._connection.execute(due)

@@ -83,7 +83,9 @@ class SoftwareWorld:
         marker = str(uuid.uuid4())
         with self.store().begin() as tx:
             tx.actions.create(
-                NewAction(action, ActionName.UPDATE_SOFTWARE, {}, "ann", marker, None, None, inputs, steps)
+                NewAction(
+                    action, ActionName.UPDATE_SOFTWARE, {}, "ann", marker, None, None, inputs, steps, nodes=list(self.roles)
+                )
             )
             due = tables.actions.update().where(tables.actions.c.id == action).values(wake_at=self.clock.now())
             tx.turns._connection.execute(due)

@@ -17,7 +17,7 @@ def definition(parts: SiteParts, software: SoftwareParts) -> Definition:
 
     def steps(inputs: Json) -> tuple[AnyStep, ...]:
         return (
-            parts.check(CONCURRENCY, checks.no_other_action_on(nodes_of_run(ActionName.UPDATE_SOFTWARE, inputs))),
+            parts.check(CONCURRENCY, checks.no_other_action_on(nodes_of_run(inputs))),
             parts.check(CONFIGURATION, checks.configuration_exists),
             parts.check(VALIDATE_DOCUMENTS, checks.configuration_is_sound, spares=()),
             *software.steps(inputs),

@@ -43,9 +43,9 @@ EXCLUSIVE = frozenset(LISTED) - {ActionName.TEST_SITE}
 """Actions of which only one can run at a time (contract: shipyard-actions, chapter 7); but see ``nodes_of_run``."""
 
 
-def nodes_of_run(name: ActionName, inputs: Mapping[str, Any]) -> frozenset[NodeName] | None:
+def nodes_of_run(inputs: Mapping[str, Any]) -> frozenset[NodeName] | None:
     """Return the nodes that a run of tasks names: it excludes only actions on them. None: an action excludes others."""
-    nodes = inputs.get("software", {}).get("nodes") if name is ActionName.UPDATE_SOFTWARE else None
+    nodes = inputs.get("software", {}).get("nodes")
     return None if nodes is None else frozenset(map(NodeName, nodes))
 
 

@@ -10,7 +10,6 @@ from sqlalchemy.exc import IntegrityError
 from ulid import ULID
 
 from shipyard_api.domain.actions import (
-    EXCLUSIVE,
     ActionId,
     ActionName,
     ActionState,
@@ -18,7 +17,6 @@ from shipyard_api.domain.actions import (
     RunState,
     StepId,
     StepState,
-    nodes_of_run,
 )
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.facts.actions import ACKNOWLEDGED, Noted
@@ -78,10 +76,10 @@ class SqlActions:
 
     def create(self, action: NewAction) -> ActionRecord:
         """Insert the action. A unique index decides whether another site action is running, a lock whether a run is."""
-        nodes = nodes_of_run(action.name, action.inputs)
-        if action.name in EXCLUSIVE:
+        anywhere = action.nodes is None
+        if action.exclusive:
             self.lock_creation()
-            running = self.running_site_action(nodes) if nodes is not None else on_nodes(self._connection, None)
+            running = on_nodes(self._connection, None) if anywhere else self.running_site_action(action.nodes)
             if running:
                 raise SiteBusy(*running)
         values = {
@@ -96,7 +94,7 @@ class SqlActions:
             "idempotency_key": action.key.key if action.key else None,
             "request_digest": action.key.digest if action.key else None,
             "caller": action.key.caller if action.key else None,
-            "exclusive": action.name in EXCLUSIVE and nodes is None,
+            "exclusive": action.exclusive and anywhere,
             "inputs": dict(action.inputs),
             "state": RunState.QUEUED.value,
             "wake_at": sa.func.site_time(),

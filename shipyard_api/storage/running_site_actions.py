@@ -23,10 +23,10 @@ def on_site(connection: sa.Connection) -> RunningSiteAction | None:
 def on_nodes(connection: sa.Connection, nodes: Collection[NodeName] | None) -> RunningSiteAction | None:
     """Return the first run on named nodes that shares one of these nodes (None: any run), with the shared ones."""
     own = t.actions.c
-    runs = sa.and_(own.name == ActionName.UPDATE_SOFTWARE.value, ~own.exclusive, own.state.in_(MOVING))
-    named = own.inputs[("software", "nodes")].label("nodes")
-    for row in connection.execute(sa.select(own.id, named).where(runs).order_by(own.id)):
+    named = own.inputs[("software", "nodes")]
+    runs = sa.and_(named.is_not(None), ~own.exclusive, own.state.in_(MOVING))
+    for row in connection.execute(sa.select(own.id, own.name, named.label("nodes")).where(runs).order_by(own.id)):
         shared = sorted(NodeName(node) for node in row.nodes if nodes is None or node in nodes)
         if shared:
-            return RunningSiteAction(ActionId(row.id), ActionName.UPDATE_SOFTWARE, () if nodes is None else shared)
+            return RunningSiteAction(ActionId(row.id), ActionName(row.name), () if nodes is None else shared)
     return None

@@ -91,7 +91,9 @@ def test_killed_and_frozen_workers_lose_and_repeat_nothing(workers: Workers) -> 
     inputs = {"v": 1, "waves": [TARGETS]}
     with store.begin() as tx:
         tx.actions.create(
-            NewAction(action, ActionName.TEST_SITE, {}, "ann", str(uuid.uuid4()), None, None, inputs, [STEP])
+            NewAction(
+                action, ActionName.TEST_SITE, {}, "ann", str(uuid.uuid4()), None, None, inputs, [STEP], exclusive=False
+            )
         )
     killed, frozen = workers.start(), workers.start()
     until(lambda: ended() >= 10)

@@ -32,7 +32,10 @@ class RequestKey:
 
 @dataclass(frozen=True, slots=True)
 class NewAction:
-    """An action to create; ``steps`` in order. ``facts`` are the first entries of its journal."""
+    """An action to create; ``steps`` in order. ``facts`` are the first entries of its journal.
+
+    ``exclusive``: no other such action may run beside it; with ``nodes``, only none that may work on one of them.
+    """
 
     id: ActionId
     name: ActionName
@@ -45,6 +48,8 @@ class NewAction:
     steps: Sequence[StepId]
     key: RequestKey | None = None
     facts: Sequence[Fact] = ()
+    exclusive: bool = True
+    nodes: Collection[NodeName] | None = None
 
 
 @dataclass(frozen=True, slots=True)

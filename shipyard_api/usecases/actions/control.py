@@ -157,6 +157,8 @@ class ControlAction:
             allow_intermediate_commits=old.allow_intermediate_commits,
             inputs=inputs,
             steps=definition.step_ids(inputs),
+            exclusive=old.name in EXCLUSIVE,
+            nodes=nodes_of_run(inputs),
             facts=first_notes(definition, inputs, parse_parameters(old.name, old.parameters)[1]),
         )
         return action, kept
@@ -193,7 +195,7 @@ def _refuse_second_site_action(tx: Transaction, old: ActionRecord) -> None:
     """Raise Conflict while a site action runs on its nodes; creating another one would raise the same."""
     if old.name not in EXCLUSIVE:
         return
-    nodes = nodes_of_run(old.name, tx.actions.inputs(old.id))
+    nodes = nodes_of_run(tx.actions.inputs(old.id))
     with site_is_busy():
         if running := tx.actions.running_site_action(nodes):
             raise SiteBusy(*running)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shipyard_api.domain.actions import EXCLUSIVE, TEARING_DOWN, WITH_SOFTWARE, ActionId, ActionName
+from shipyard_api.domain.actions import EXCLUSIVE, TEARING_DOWN, WITH_SOFTWARE, ActionId, ActionName, nodes_of_run
 from shipyard_api.domain.documents import secret_texts
 from shipyard_api.domain.errors import Conflict, KeyReused
 from shipyard_api.domain.facts.actions import Noted
@@ -142,6 +142,8 @@ class CreateAction:
             inputs=inputs,
             steps=definition.step_ids(inputs),
             key=request.key(caller),
+            exclusive=request.name in EXCLUSIVE,
+            nodes=nodes_of_run(inputs),
             facts=(
                 *first_notes(definition, inputs, checked.parameter_findings),
                 *(Noted("Tag check", found.message) for found in software.tags),

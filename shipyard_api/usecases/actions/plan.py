@@ -177,7 +177,7 @@ class PlanAction:
                 self.check.refuse_stragglers(tx, checked)
                 self.check.refuse_held(tx, checked)
                 limits = {"software": checked.parameters.software} if checked.parameters else {}
-                nodes = nodes_of_run(request.name, limits)
+                nodes = nodes_of_run(limits)
                 if request.name in EXCLUSIVE and (running := tx.actions.running_site_action(nodes)):
                     raise SiteBusy(*running)
         except Conflict as conflict:

@@ -221,6 +221,7 @@ class OperateNodes:
             allow_intermediate_commits=None,
             inputs=inputs,
             steps=self.definition.step_ids(inputs),
+            exclusive=False,
         )
 
 

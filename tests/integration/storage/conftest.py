@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from ulid import ULID
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.domain.actions import ActionId, ActionName, StepId
+from shipyard_api.domain.actions import ActionId, ActionName, StepId, nodes_of_run
 from shipyard_api.domain.documents import Revision
 from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.storage.unit_of_work import SqlStore, connect
@@ -46,7 +46,8 @@ def store(engine: sa.Engine) -> SqlStore:
 def new_run(*nodes: str) -> NewAction:
     """Return a run of tasks on these nodes; without any, on all."""
     named = {"nodes": list(nodes)} if nodes else {}
-    return replace(new_action("a"), name=ActionName.UPDATE_SOFTWARE, inputs={"v": 1, "software": named})
+    own = replace(new_action("a"), name=ActionName.UPDATE_SOFTWARE, inputs={"v": 1, "software": named})
+    return replace(own, nodes=nodes_of_run(own.inputs))
 
 
 def new_action(*steps: str) -> NewAction:
