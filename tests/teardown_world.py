@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shipyard_api.actions import redeploy_server
+from shipyard_api.actions.action import Parts
+from shipyard_api.actions.redeploy_server import REDEPLOY_SERVER
 from shipyard_api.actions.site_checks import ActionDesigns, SiteChecks, Systems
 from shipyard_api.actions.site_parts import RetryPolicy, SiteParts
+from shipyard_api.actions.software_parts import SoftwareParts
 from shipyard_api.actions.teardown_parts import TeardownParts
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, Control, RunState, StepId
@@ -110,7 +112,8 @@ class TeardownWorld:
         designs = ActionDesigns(None, lambda _revision: rendering)  # type: ignore[arg-type]  # no step here stores one
         retry = RetryPolicy(give_up_after=300, pause=10)
         checks = SiteChecks(store, designs, systems, RULES)
-        whole = redeploy_server.definition(SiteParts(checks, retry), TeardownParts(checks, retry))
+        parts = Parts(SiteParts(checks, retry), SoftwareParts(checks), TeardownParts(checks, retry))
+        whole = REDEPLOY_SERVER.definition(parts)
         # The checks of the design come before every site action, and are tested there.
         own = ("check_teardown", "destroy_nodes", "drydock_build.prepare_and_deploy_nodes")
         return Definition(

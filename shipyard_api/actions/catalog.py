@@ -2,26 +2,37 @@
 
 from collections.abc import Mapping
 
-from shipyard_api.actions import (
-    deploy_site,
-    node_operation,
-    redeploy_server,
-    relabel_nodes,
-    remove_server,
-    service_server,
-    test_site,
-    update_site,
-    update_software,
-)
+from shipyard_api.actions.action import Catalog, Parts
+from shipyard_api.actions.deploy_site import DEPLOY_SITE
+from shipyard_api.actions.node_operation import NODE_OPERATION
+from shipyard_api.actions.redeploy_server import REDEPLOY_SERVER
+from shipyard_api.actions.relabel_nodes import RELABEL_NODES
+from shipyard_api.actions.remove_server import REMOVE_SERVER
+from shipyard_api.actions.service_server import SERVICE_SERVER
 from shipyard_api.actions.site_checks import ActionDesigns, SiteChecks, Systems
 from shipyard_api.actions.site_parts import RetryPolicy, SiteParts
 from shipyard_api.actions.software_parts import SoftwareParts
 from shipyard_api.actions.steps.teardown.part import Pace
 from shipyard_api.actions.teardown_parts import TeardownParts
+from shipyard_api.actions.test_site import TEST_SITE
+from shipyard_api.actions.update_site import UPDATE_SITE
+from shipyard_api.actions.update_software import UPDATE_SOFTWARE
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.state.store import Store
 from shipyard_api.workflow.definition import Definition
+
+ACTIONS = Catalog(
+    DEPLOY_SITE,
+    UPDATE_SITE,
+    UPDATE_SOFTWARE,
+    REDEPLOY_SERVER,
+    REMOVE_SERVER,
+    RELABEL_NODES,
+    SERVICE_SERVER,
+    TEST_SITE,
+    NODE_OPERATION,
+)
 
 
 def catalog(
@@ -34,16 +45,5 @@ def catalog(
 ) -> Mapping[ActionName, Definition]:
     """Return the definition of every action. ``time_scale``: seconds here for each second of the site."""
     checks = SiteChecks(store, designs, systems, rules)
-    parts, teardown = SiteParts(checks, retry), TeardownParts(checks, retry, Pace(time_scale))
-    software = SoftwareParts(checks)
-    definitions = [
-        action.definition(parts, software) for action in (deploy_site, update_site, update_software, test_site)
-    ]
-    definitions += [
-        relabel_nodes.definition(parts),
-        service_server.definition(parts, teardown),
-        redeploy_server.definition(parts, teardown),
-        remove_server.definition(parts, teardown),
-        node_operation.definition(teardown),
-    ]
-    return {definition.name: definition for definition in definitions}
+    teardown = TeardownParts(checks, retry, Pace(time_scale))
+    return ACTIONS.definitions(Parts(SiteParts(checks, retry), SoftwareParts(checks), teardown))

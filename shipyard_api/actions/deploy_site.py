@@ -3,24 +3,31 @@
 On a site with a task graph the software stage follows, on the nodes that were deployed.
 """
 
-from shipyard_api.actions.site_parts import SiteParts
-from shipyard_api.actions.software_parts import SoftwareParts
+from shipyard_api.actions.action import Action, Parts, strategy_of_site
 from shipyard_api.domain.actions import ActionName
-from shipyard_api.workflow.definition import Definition
+from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.workflow.step import AnyStep, Json
 
 
-def definition(parts: SiteParts, software: SoftwareParts) -> Definition:
-    """Return the steps of deploy_site."""
+def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
+    site = parts.site
+    return (
+        *site.validation(),
+        site.verify_site(),
+        site.prepare_site(),
+        site.prepare_and_deploy_nodes(),
+        *parts.software.steps(inputs, deploys=True),
+        site.mark_revision(),
+    )
 
-    def steps(inputs: Json) -> tuple[AnyStep, ...]:
-        return (
-            *parts.validation(),
-            parts.verify_site(),
-            parts.prepare_site(),
-            parts.prepare_and_deploy_nodes(),
-            *software.steps(inputs),
-            parts.mark_revision(),
-        )
 
-    return Definition(ActionName.DEPLOY_SITE, steps)
+DEPLOY_SITE = Action(
+    name=ActionName.DEPLOY_SITE,
+    steps=_steps,
+    reads=DesignRules.read,
+    groups=strategy_of_site,
+    on_site=True,
+    uses_commits=True,
+    deploys=True,
+    runs_tasks=True,
+)

@@ -8,43 +8,40 @@ known of all batches is checked before the first server is touched.
 
 from collections.abc import Sequence
 
-from shipyard_api.actions.site_parts import PREPARE_AND_DEPLOY_NODES, SiteParts
+from shipyard_api.actions.action import Action, Parts
+from shipyard_api.actions.site_parts import PREPARE_AND_DEPLOY_NODES
 from shipyard_api.actions.steps.rollout_messages import Kind
-from shipyard_api.actions.teardown_parts import TeardownParts
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import MembersKnown
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.site_design import stored_strategy
-from shipyard_api.domain.targets import TARGET_GROUP, in_batch, in_batches
+from shipyard_api.domain.parameters import Parameters
+from shipyard_api.domain.site_design import DesignRules, SiteInputs, stored_strategy
+from shipyard_api.domain.strategy.strategy import Strategy
+from shipyard_api.domain.targets import TARGET_GROUP, in_batch, in_batches, targeted_in_batches
 from shipyard_api.ports.provisioner import Wipe
-from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.step import AnyStep, Json
 
 CHECK_TEARDOWN = StepId("check_teardown")
 DESTROY_NODES = StepId("destroy_nodes")
 
 
-def definition(parts: SiteParts, teardown: TeardownParts) -> Definition:
-    """Return the steps of redeploy_server."""
-
-    def steps(inputs: Json) -> tuple[AnyStep, ...]:
-        rebuild = bool(inputs.get("rebuild"))
-        found: list[AnyStep] = [*parts.validation()]
-        for number, nodes in enumerate(batches(inputs)):
-            # All that can be known of any batch is known before the first server is touched. In a retry, an etcd member
-            # may be missing that will be back when the turn of a later batch comes.
-            checked = [nodes] if number or "retried" in inputs else batches(inputs)
-            found.append(teardown.check(numbered(CHECK_TEARDOWN, number), checked, inputs))
-            if number == 0:
-                found += [parts.verify_site(), parts.prepare_site()]
-            if teardown.drains or not rebuild:
-                found.append(teardown.nodes(numbered(DESTROY_NODES, number), nodes, inputs))
-            step, group = numbered(PREPARE_AND_DEPLOY_NODES, number), in_batch(TARGET_GROUP, number)
-            found.append(parts.prepare_and_deploy_nodes(step, nodes, group, kind=_kind(inputs)))
-        return tuple(found)
-
-    return Definition(ActionName.REDEPLOY_SERVER, steps, first_facts=_groups)
+def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
+    site, teardown = parts.site, parts.teardown
+    rebuild = bool(inputs.get("rebuild"))
+    found: list[AnyStep] = [*site.validation()]
+    for number, nodes in enumerate(batches(inputs)):
+        # All that can be known of any batch is known before the first server is touched. In a retry, an etcd member
+        # may be missing that will be back when the turn of a later batch comes.
+        checked = [nodes] if number or "retried" in inputs else batches(inputs)
+        found.append(teardown.check(numbered(CHECK_TEARDOWN, number), checked, inputs))
+        if number == 0:
+            found += [site.verify_site(), site.prepare_site()]
+        if teardown.drains or not rebuild:
+            found.append(teardown.nodes(numbered(DESTROY_NODES, number), nodes, inputs))
+        step, group = numbered(PREPARE_AND_DEPLOY_NODES, number), in_batch(TARGET_GROUP, number)
+        found.append(site.prepare_and_deploy_nodes(step, nodes, group, kind=_kind(inputs)))
+    return tuple(found)
 
 
 def _kind(inputs: Json) -> Kind:
@@ -63,8 +60,25 @@ def numbered(name: str, number: int) -> StepId:
     return StepId(in_batch(name, number))
 
 
-def _groups(inputs: Json) -> tuple[Fact, ...]:
+def batches_of_targets(parameters: Parameters, _inputs: SiteInputs | None) -> Strategy:
+    """Return the groups of an action on single servers: its batches."""
+    return targeted_in_batches(parameters.targets, parameters.max_parallel_nodes)
+
+
+def _facts(_parts: Parts, inputs: Json) -> tuple[Fact, ...]:
     """Return the groups of all batches, so that every target has its row before the first one is touched."""
     strategy = stored_strategy(inputs)
     members = dict(zip((group.name for group in strategy.groups), map(frozenset, batches(inputs)), strict=True))
     return (MembersKnown.of(strategy, members),)
+
+
+REDEPLOY_SERVER = Action(
+    name=ActionName.REDEPLOY_SERVER,
+    steps=_steps,
+    first_facts=_facts,
+    reads=DesignRules.read_targeted,
+    groups=batches_of_targets,
+    deploys=True,
+    tears_down=True,
+    limited=True,
+)

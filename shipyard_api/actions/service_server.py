@@ -4,22 +4,26 @@ Group by group of the site's strategy, restricted to the servers of the action: 
 steps as service steps, and they join the cluster again. Success criteria and dependencies are those of a deployment.
 """
 
-from shipyard_api.actions.site_parts import SiteParts
-from shipyard_api.actions.teardown_parts import TeardownParts
+from shipyard_api.actions.action import Action, Parts, strategy_of_site
 from shipyard_api.domain.actions import ActionName, StepId
+from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.teardown.limits import TeardownLimits
-from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.step import AnyStep, Json
 
 CHECK_SERVICE = StepId("check_service")
 
 
-def definition(parts: SiteParts, teardown: TeardownParts) -> Definition:
-    """Return the steps of service_server."""
+def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
+    limits = TeardownLimits.from_json(inputs.get("limits", {}))
+    check = parts.teardown.check_service(CHECK_SERVICE, inputs)
+    return (*parts.site.validation(), check, parts.site.drain_and_service_nodes(limits))
 
-    def steps(inputs: Json) -> tuple[AnyStep, ...]:
-        limits = TeardownLimits.from_json(inputs.get("limits", {}))
-        check = teardown.check_service(CHECK_SERVICE, inputs)
-        return (*parts.validation(), check, parts.drain_and_service_nodes(limits))
 
-    return Definition(ActionName.SERVICE_SERVER, steps)
+SERVICE_SERVER = Action(
+    name=ActionName.SERVICE_SERVER,
+    steps=_steps,
+    reads=DesignRules.read,
+    groups=strategy_of_site,
+    on_site=True,
+    services=True,
+)

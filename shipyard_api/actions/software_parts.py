@@ -2,13 +2,14 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from shipyard_api.actions.site_checks import RemoteAccess, SiteChecks
 from shipyard_api.actions.steps.acceptance import Acceptance, PlanAcceptance
 from shipyard_api.actions.steps.software.software_stage import NoPlan, PlanSoftware, SoftwareStage
 from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.actions.steps.software.task_item import TaskItem
-from shipyard_api.domain.actions import DEPLOYING, ActionId, StepId
+from shipyard_api.domain.actions import ActionId, StepId
 from shipyard_api.domain.addressing import networks_of
 from shipyard_api.domain.documents import Rendering, Revision, inventory, secret_texts
 from shipyard_api.domain.findings import Finding, errors
@@ -41,20 +42,23 @@ class SoftwareParts:
 
     checks: SiteChecks
 
-    def steps(self, inputs: Json, step: StepId = SOFTWARE) -> tuple[AnyStep, ...]:
-        """Return the step; none for an action of a site without a task graph."""
+    def steps(self, inputs: Json, step: StepId = SOFTWARE, *, deploys: bool = False) -> tuple[AnyStep, ...]:
+        """Return the step; none for an action of a site without a task graph.
+
+        ``deploys``: only on the nodes that the action has deployed.
+        """
         if "software" not in inputs:
             return ()
         access = self.checks.systems.access
         item = TaskItem(access.tasks if access else None, splits=True, facts=self._facts)
-        return (SoftwareStage(step, self.plan, item),)
+        return (SoftwareStage(step, partial(self.plan, deploys=deploys), item),)
 
     def _facts(self, action: str, nodes: Sequence[NodeName]) -> Mapping[NodeName, NodeFiles]:
         with self.checks.store.begin() as tx:
             software = StageSoftware.find(tx.task_results.step_texts(ActionId(action)))
         return {node: software.facts.files(node) for node in nodes} if software else {}
 
-    def plan(self, question: PlanSoftware) -> StageSoftware | NoPlan:
+    def plan(self, question: PlanSoftware, *, deploys: bool = False) -> StageSoftware | NoPlan:
         """Plan the run, and keep its primaries. Raises ports.errors."""
         access = self.checks.systems.access
         if access is None:
@@ -69,8 +73,6 @@ class SoftwareParts:
         store = self.checks.store
         with store.begin() as tx:
             site = tx.software.site(SITE, names)
-            record = tx.actions.get(ActionId(question.action))
-            deploys = record is not None and record.name in DEPLOYING
             deployed = frozenset(tx.actions.deployed(ActionId(question.action))) if deploys else None
         made = _plan(access, site, rendering, deployed, question.selection or {})
         if isinstance(made, StageSoftware) and question.retried:

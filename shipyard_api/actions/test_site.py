@@ -3,23 +3,26 @@
 The tests are the tasks of the stage ``test`` of the task graph, on all nodes that were deployed.
 """
 
-from shipyard_api.actions.site_parts import CONFIGURATION, PREFLIGHT, SiteParts
-from shipyard_api.actions.software_parts import TESTS, SoftwareParts
+from shipyard_api.actions.action import Action, Parts
+from shipyard_api.actions.site_parts import CONFIGURATION, PREFLIGHT
+from shipyard_api.actions.software_parts import TESTS
 from shipyard_api.domain.actions import ActionName
-from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.step import AnyStep, Json
 
-MISSING = "Without a task graph no software is tested: the action asks the provisioner how it is."
+
+def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
+    site, checks = parts.site, parts.site.checks
+    return (
+        site.check(PREFLIGHT, checks.provisioner_is_healthy, asks=site.provisioner),
+        site.check(CONFIGURATION, checks.configuration_exists),
+        *parts.software.steps(inputs, TESTS),
+    )
 
 
-def definition(parts: SiteParts, software: SoftwareParts) -> Definition:
-    """Return the steps of test_site."""
-
-    def steps(inputs: Json) -> tuple[AnyStep, ...]:
-        return (
-            parts.check(PREFLIGHT, parts.checks.provisioner_is_healthy, asks=parts.provisioner),
-            parts.check(CONFIGURATION, parts.checks.configuration_exists),
-            *software.steps(inputs, TESTS),
-        )
-
-    return Definition(ActionName.TEST_SITE, steps, MISSING)
+TEST_SITE = Action(
+    name=ActionName.TEST_SITE,
+    steps=_steps,
+    missing="Without a task graph no software is tested: the action asks the provisioner how it is.",
+    exclusive=False,
+    runs_tasks=True,
+)

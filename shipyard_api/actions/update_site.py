@@ -4,25 +4,26 @@ As deploy_site, but a provisioner that knows no machine at all stops it. Every p
 and they count as deployed.
 """
 
-from shipyard_api.actions.site_parts import VERIFY_NODES_EXIST, SiteParts
-from shipyard_api.actions.software_parts import SoftwareParts
+from dataclasses import replace
+
+from shipyard_api.actions.action import Parts
+from shipyard_api.actions.deploy_site import DEPLOY_SITE
+from shipyard_api.actions.site_parts import VERIFY_NODES_EXIST
 from shipyard_api.domain.actions import ActionName
-from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.step import AnyStep, Json
 
 
-def definition(parts: SiteParts, software: SoftwareParts) -> Definition:
-    """Return the steps of update_site."""
+def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
+    site = parts.site
+    return (
+        *site.validation(),
+        site.verify_site(),
+        site.prepare_site(),
+        site.check(VERIFY_NODES_EXIST, site.checks.provisioner_knows_nodes, spares=(), asks=site.provisioner),
+        site.prepare_and_deploy_nodes(),
+        *parts.software.steps(inputs, deploys=True),
+        site.mark_revision(),
+    )
 
-    def steps(inputs: Json) -> tuple[AnyStep, ...]:
-        return (
-            *parts.validation(),
-            parts.verify_site(),
-            parts.prepare_site(),
-            parts.check(VERIFY_NODES_EXIST, parts.checks.provisioner_knows_nodes, spares=(), asks=parts.provisioner),
-            parts.prepare_and_deploy_nodes(),
-            *software.steps(inputs),
-            parts.mark_revision(),
-        )
 
-    return Definition(ActionName.UPDATE_SITE, steps)
+UPDATE_SITE = replace(DEPLOY_SITE, name=ActionName.UPDATE_SITE, steps=_steps)

@@ -1,0 +1,124 @@
+"""An action as a value: what it reads, does and excludes, and its steps (ADR 0032).
+
+Create, check, plan and control fold over these values; nothing outside this package compares the name of an action.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from shipyard_api.actions.site_parts import SiteParts
+from shipyard_api.actions.software_parts import SoftwareParts
+from shipyard_api.actions.teardown_parts import TeardownParts
+from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.documents import Rendering
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.parameters import Parameters
+from shipyard_api.domain.site_design import DesignRules, SiteInputs
+from shipyard_api.domain.strategy.strategy import Strategy
+from shipyard_api.workflow.definition import Definition
+from shipyard_api.workflow.step import AnyStep, Json
+
+Reads = Callable[[DesignRules, int, Rendering], tuple[SiteInputs | None, Sequence[Finding]]]
+"""Reads as much of a design as an action needs: a method of ``DesignRules``."""
+
+Groups = Callable[[Parameters, SiteInputs | None], Strategy | None]
+"""Returns the groups that an action deploys or takes down; None if they cannot be known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The steps that actions share, from the configured systems."""
+
+    site: SiteParts
+    software: SoftwareParts
+    teardown: TeardownParts
+
+
+def _no_groups(_parameters: Parameters, _inputs: SiteInputs | None) -> Strategy | None:
+    return None
+
+
+def strategy_of_site(_parameters: Parameters, inputs: SiteInputs | None) -> Strategy | None:
+    """Return the groups of the design's strategy."""
+    return inputs.strategy if inputs else None
+
+
+def _no_facts(_parts: Parts, _inputs: Json) -> tuple[Fact, ...]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One action.
+
+    ``steps``: pure; the same inputs give the same steps. ``first_facts``: known from the inputs alone, recorded when
+    the action is created. ``missing``: what it does not do without a task graph.
+
+    ``listed``: operators create it by name, and lists have it. ``exclusive``: only one such action runs at a time, or
+    on a node at a time if it names nodes. ``reads``: None for an action that needs no design. ``groups``: for plans and
+    forecasts. ``on_site``: it works on the groups of the design's strategy. ``uses_commits``: it uses every commit
+    since the last site action. ``deploys``: it deploys nodes. ``tears_down``: it takes servers out of their cluster,
+    and may take etcd members out. ``services``: it runs deploy steps on deployed servers. ``relabels``: it changes
+    nothing of its targets but their labels. ``runs_tasks``: it runs the task graph of a site that has one. ``limited``:
+    its limits can change while it runs.
+    """
+
+    name: ActionName
+    steps: Callable[[Parts, Json], tuple[AnyStep, ...]]
+    first_facts: Callable[[Parts, Json], tuple[Fact, ...]] = _no_facts
+    missing: str = ""
+    listed: bool = True
+    exclusive: bool = True
+    reads: Reads | None = None
+    groups: Groups = _no_groups
+    on_site: bool = False
+    uses_commits: bool = False
+    deploys: bool = False
+    tears_down: bool = False
+    services: bool = False
+    relabels: bool = False
+    runs_tasks: bool = False
+    limited: bool = False
+
+    @property
+    def removes(self) -> bool:
+        """Whether its servers are undeployed when it succeeds: such a server is no failed one."""
+        return self.tears_down and not self.deploys
+
+    def definition(self, parts: Parts) -> Definition:
+        """Return the steps as the engine runs them."""
+        return Definition(self.name, partial(self.steps, parts), self.missing, partial(self.first_facts, parts))
+
+
+class Catalog:
+    """The actions of this release, in the order in which people see them."""
+
+    def __init__(self, *actions: Action) -> None:
+        self.by_name: dict[ActionName, Action] = {action.name: action for action in actions}
+
+    def __getitem__(self, name: ActionName) -> Action:
+        """Return the action with this name."""
+        return self.by_name[name]
+
+    def __iter__(self) -> Iterator[Action]:
+        return iter(self.by_name.values())
+
+    def names(self, has: Callable[[Action], bool]) -> tuple[ActionName, ...]:
+        """Return the names of the actions that have a property."""
+        return tuple(action.name for action in self if has(action))
+
+    @property
+    def listed(self) -> Sequence[ActionName]:
+        """The names under which operators create actions."""
+        return self.names(lambda action: action.listed)
+
+    @property
+    def of_the_site(self) -> Sequence[ActionName]:
+        """The names of the actions that deploy the whole site."""
+        return self.names(lambda action: action.on_site and action.deploys)
+
+    def definitions(self, parts: Parts) -> Mapping[ActionName, Definition]:
+        """Return what the engine runs, by name."""
+        return {action.name: action.definition(parts) for action in self}
