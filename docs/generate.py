@@ -17,7 +17,7 @@ import click
 import yaml
 from api_page import api_page
 
-from shipyard_api.actions.catalog import catalog
+from shipyard_api.actions.catalog import ACTIONS, catalog
 from shipyard_api.actions.site_checks import ActionDesigns, Systems
 from shipyard_api.actions.site_parts import RetryPolicy
 from shipyard_api.adapters.oslo_policy import policy
@@ -30,7 +30,7 @@ from shipyard_api.api.ironic import app as ironic
 from shipyard_api.cli.main import shipyard
 from shipyard_api.cli.output.live_view import export_svg
 from shipyard_api.domain import transitions
-from shipyard_api.domain.actions import LISTED, ActionId, ActionName, StepState
+from shipyard_api.domain.actions import ActionId, ActionName, StepState
 from shipyard_api.domain.documents import Document, find, inventory, parse_documents
 from shipyard_api.domain.policy import default_roles
 from shipyard_api.domain.strategy import selectors, strategy
@@ -164,7 +164,7 @@ def actions_page() -> str:
         "all steps with that prefix.",
     ]
     definitions = catalog(nothing, ActionDesigns(nothing, nothing), Systems(nothing), nothing, RetryPolicy())
-    for name in LISTED:
+    for name in ACTIONS.listed:
         schema = yaml.safe_load((share_directory() / "schemas" / "actions" / f"{name.value}.yaml").read_text("utf-8"))
         lines += [f"\n## {name.value}\n", "| parameter | meaning |", "|---|---|"]
         lines += [f"| `{key}` | {held['description']} |" for key, held in schema["properties"].items()]

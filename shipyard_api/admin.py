@@ -63,13 +63,15 @@ def prune(days: int | None, newest: int | None, dry_run: bool) -> None:
 
     Kept are the newest ones, those since the last successful site action, and the last one of each node.
     """
+    from shipyard_api.actions.catalog import ACTIONS
+
     settings = load(os.environ)
     url, kept = _database(), settings.actions
     check_database(url)
     store, keep = programs.store(settings), days or int(kept.keep_days)
     if not keep:
         raise SettingsError(["[actions] keep_days is 0, which keeps all actions; give --days"])
-    old = PruneActions(store, lambda: datetime.now(UTC), keep, newest or int(kept.keep_newest))
+    old = PruneActions(store, lambda: datetime.now(UTC), keep, newest or int(kept.keep_newest), ACTIONS.of_the_site)
     if dry_run:
         click.echo(f"{old.expired()} action(s) would be deleted")
         return

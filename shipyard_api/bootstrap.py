@@ -23,7 +23,7 @@ from shipyard_api import (
     remote_nodes,
     webhooks,
 )
-from shipyard_api.actions.catalog import catalog
+from shipyard_api.actions.catalog import ACTIONS, catalog
 from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, Systems
 from shipyard_api.actions.site_parts import RetryPolicy
 from shipyard_api.adapters.etcd.gateway import EtcdGateway
@@ -358,7 +358,7 @@ def worker(settings: Settings) -> "TurnWorker":
 
     replication = WatchReplication(made.store)
     kept = settings.actions
-    prune = PruneActions(made.store, made.clock.now, int(kept.keep_days), int(kept.keep_newest))
+    prune = PruneActions(made.store, made.clock.now, int(kept.keep_days), int(kept.keep_newest), ACTIONS.of_the_site)
 
     def sweep() -> int:
         made.store.check_schema()

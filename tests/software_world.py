@@ -84,7 +84,16 @@ class SoftwareWorld:
         with self.store().begin() as tx:
             tx.actions.create(
                 NewAction(
-                    action, ActionName.UPDATE_SOFTWARE, {}, "ann", marker, None, None, inputs, steps, nodes=list(self.roles)
+                    action,
+                    ActionName.UPDATE_SOFTWARE,
+                    {},
+                    "ann",
+                    marker,
+                    None,
+                    None,
+                    inputs,
+                    steps,
+                    nodes=list(self.roles),
                 )
             )
             due = tables.actions.update().where(tables.actions.c.id == action).values(wake_at=self.clock.now())

@@ -36,70 +36,15 @@ class ActionName(Enum):
     NODE_OPERATION = "node_operation"
 
 
-LISTED = tuple(name for name in ActionName if name is not ActionName.NODE_OPERATION)
-"""The actions that an operator creates by name, and that lists of actions have."""
-
-EXCLUSIVE = frozenset(LISTED) - {ActionName.TEST_SITE}
-"""Actions of which only one can run at a time (contract: shipyard-actions, chapter 7); but see ``nodes_of_run``."""
+def is_listed(name: ActionName) -> bool:
+    """Return whether operators create the action by its name: a node operation has calls of its own."""
+    return name is not ActionName.NODE_OPERATION
 
 
 def nodes_of_run(inputs: Mapping[str, Any]) -> frozenset[NodeName] | None:
     """Return the nodes that a run of tasks names: it excludes only actions on them. None: an action excludes others."""
     nodes = inputs.get("software", {}).get("nodes")
     return None if nodes is None else frozenset(map(NodeName, nodes))
-
-
-DEPLOYING = frozenset({ActionName.DEPLOY_SITE, ActionName.UPDATE_SITE, ActionName.REDEPLOY_SERVER})
-"""Actions that deploy nodes, and with them the deploy steps of these nodes."""
-
-TEARING_DOWN = frozenset({ActionName.REDEPLOY_SERVER, ActionName.REMOVE_SERVER})
-"""Actions that take servers out of their cluster and may take etcd members out."""
-
-REMOVING = TEARING_DOWN - DEPLOYING
-"""Actions that leave their servers undeployed when they succeed: such a server is no failed one."""
-
-WITH_SOFTWARE = frozenset(
-    {ActionName.DEPLOY_SITE, ActionName.UPDATE_SITE, ActionName.UPDATE_SOFTWARE, ActionName.TEST_SITE}
-)
-"""Actions that run the task graph of the site, if it has one (product, section 7)."""
-
-LIMITED = TEARING_DOWN | {ActionName.NODE_OPERATION}
-"""Actions with limits that can change while they run (``domain.teardown.limits``)."""
-
-
-class DocumentChecks(Enum):
-    """How much of a design is checked before an action on it is accepted."""
-
-    NONE = "none"
-    CONFIGURATION = "configuration"
-    EVERYTHING = "everything"
-
-
-@dataclass(frozen=True, slots=True)
-class Checks:
-    """What must hold before an action is accepted (contract: shipyard-actions, chapter 4).
-
-    ``commits``: every revision committed since the last site action must have been used by one.
-    """
-
-    documents: DocumentChecks
-    commits: bool = False
-
-
-_WHOLE_SITE = Checks(DocumentChecks.EVERYTHING, commits=True)
-_TARGETED = Checks(DocumentChecks.CONFIGURATION)
-CHECKS: Mapping[ActionName, Checks] = {
-    ActionName.DEPLOY_SITE: _WHOLE_SITE,
-    ActionName.UPDATE_SITE: _WHOLE_SITE,
-    ActionName.UPDATE_SOFTWARE: Checks(DocumentChecks.CONFIGURATION, commits=True),
-    ActionName.REDEPLOY_SERVER: _TARGETED,
-    ActionName.REMOVE_SERVER: _TARGETED,
-    ActionName.RELABEL_NODES: _TARGETED,
-    ActionName.SERVICE_SERVER: Checks(DocumentChecks.EVERYTHING),
-    ActionName.TEST_SITE: Checks(DocumentChecks.NONE),
-    ActionName.NODE_OPERATION: Checks(DocumentChecks.NONE),
-}
-"""The checks of each action. Every action with document checks needs a committed revision."""
 
 
 class RunState(Enum):

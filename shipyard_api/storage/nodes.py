@@ -207,9 +207,11 @@ class SqlNodes:
         found = self.latest(status=(NodeStatus.FAILURE.value,), prefix="", after="", limit=2**31 - 1)
         return frozenset(NodeName(one.node.name) for one in found)
 
-    def phase_history(self, *, actions: int, before: ActionId | None = None) -> Mapping[Phase, PhaseHistory]:
+    def phase_history(
+        self, names: Collection[ActionName], *, actions: int, before: ActionId | None = None
+    ) -> Mapping[Phase, PhaseHistory]:
         """Return the history of both phases."""
-        return phase_history(self._connection, actions=actions, before=before)
+        return phase_history(self._connection, names, actions=actions, before=before)
 
     def history(self, node: str, *, before: str | None, limit: int) -> Sequence[NodeHistory]:
         """Return the node in each action, newest first."""

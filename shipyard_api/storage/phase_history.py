@@ -1,11 +1,11 @@
 """How nodes fared in each phase of the newest actions, and how long the phases took."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 
-from shipyard_api.domain.actions import DEPLOYING, ActionId
+from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.groups import Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.rollout.history import PhaseHistory
@@ -18,12 +18,14 @@ _REACHED = {Phase.PREPARE: NodeStatus.PREPARED, Phase.DEPLOY: NodeStatus.SUCCESS
 _NOT_SENT = ("held",)
 
 
-def phase_history(connection: sa.Connection, *, actions: int, before: ActionId | None) -> Mapping[Phase, PhaseHistory]:
+def phase_history(
+    connection: sa.Connection, names: Collection[ActionName], *, actions: int, before: ActionId | None
+) -> Mapping[Phase, PhaseHistory]:
     """Return the history of both phases."""
     newest = (
         sa.select(t.actions.c.id)
         .where(
-            t.actions.c.name.in_([name.value for name in DEPLOYING]),
+            t.actions.c.name.in_([name.value for name in names]),
             t.actions.c.id < before if before else sa.true(),
         )
         .order_by(t.actions.c.id.desc())

@@ -6,7 +6,7 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from shipyard_api.domain.actions import ENDED, ActionId
+from shipyard_api.domain.actions import ENDED, ActionId, ActionName
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.sighting_tables import node_sightings
 from shipyard_api.storage.sightings import SqlSightings
@@ -29,13 +29,13 @@ class SqlRetention:
         """Return whether the lock of this transaction is ours."""
         return bool(self._connection.execute(sa.select(sa.func.pg_try_advisory_xact_lock(_RETENTION))).scalar_one())
 
-    def expired(self, *, before: datetime, newest: int, limit: int) -> Sequence[ActionId]:
+    def expired(self, *, before: datetime, newest: int, limit: int, site: Collection[ActionName]) -> Sequence[ActionId]:
         """Return the actions, oldest first."""
         own = t.actions.c
         ended = sa.select(own.id).where(own.state.in_(_ENDED)).order_by(own.id.desc())
         oldest_kept = ended.offset(max(newest, 1) - 1).limit(1).scalar_subquery()
         query = sa.select(own.id).where(own.ended_at < before, own.id < oldest_kept, ~_needed(own.id))
-        last = SqlSightings(self._connection).last_site_action(succeeded=True)
+        last = SqlSightings(self._connection).last_of(site, succeeded=True)
         if last is not None:
             query = query.where(own.id < last.id)
         return [ActionId(row) for row in self._connection.execute(query.order_by(own.id).limit(limit)).scalars()]

@@ -19,7 +19,6 @@ from shipyard_api.storage.actions import SHOWN, action_record
 from shipyard_api.storage.worked_nodes import TORN_DOWN, removed, worked_on
 
 _ENDED = tuple(state.value for state in ENDED)
-_SITE = (ActionName.DEPLOY_SITE.value, ActionName.UPDATE_SITE.value)
 
 
 class SqlSightings:
@@ -28,11 +27,16 @@ class SqlSightings:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
-    def last_site_action(self, *, succeeded: bool) -> ActionRecord | None:
-        """Return the newest ended action that deployed the site."""
+    def last_of(self, names: Collection[ActionName], *, succeeded: bool) -> ActionRecord | None:
+        """Return the newest ended action with one of these names."""
         own = t.actions.c
         states = (RunState.SUCCESS.value,) if succeeded else _ENDED
-        query = sa.select(*SHOWN).where(own.name.in_(_SITE), own.state.in_(states)).order_by(own.id.desc()).limit(1)
+        query = (
+            sa.select(*SHOWN)
+            .where(own.name.in_([name.value for name in names]), own.state.in_(states))
+            .order_by(own.id.desc())
+            .limit(1)
+        )
         row = self._connection.execute(query).one_or_none()
         return action_record(row) if row else None
 

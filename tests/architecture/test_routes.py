@@ -9,6 +9,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from shipyard_api import bootstrap
+from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.api.airship import app as app_module
 from shipyard_api.api.airship.holds import FORCE_RULE
@@ -17,7 +18,7 @@ from shipyard_api.api.fuel import app as fuel
 from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.api.ironic import app as ironic
 from shipyard_api.api.mount import Mount
-from shipyard_api.domain.actions import LISTED, ActionName, RunState, StepState
+from shipyard_api.domain.actions import ActionName, RunState, StepState
 from shipyard_api.domain.documents import BufferMode, Version
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason
 from shipyard_api.domain.nodes import NodeStatus
@@ -84,7 +85,7 @@ def test_every_method_has_a_rule_that_exists_and_no_rule_is_left_over(routes: di
         assert set(resource.policy) == _methods(resource), path
         used |= {*resource.policy.values(), getattr(resource, "cleartext_rule", None)}
 
-    used |= {f"workflow_orchestrator:action_{name.value}" for name in LISTED}  # what POST /actions asks as well
+    used |= {f"workflow_orchestrator:action_{name.value}" for name in ACTIONS.listed}  # what POST /actions asks as well
     used |= {FORCE_RULE, DELETE_RULE}
     nothing = cast(Any, None)
     software = fuel.Collaborators(store=nothing, schemas=nothing, designs=nothing, rendered=nothing, create=nothing)
@@ -203,7 +204,7 @@ def test_the_body_of_a_new_action_is_what_its_schema_says() -> None:
     assert {key: shown[key] for key in ("type", "required", "properties")} == {
         key: held[key] for key in ("type", "required", "properties")
     }
-    for name in LISTED:
+    for name in ACTIONS.listed:
         parameters = yaml.safe_load((directory / "actions" / f"{name.value}.yaml").read_text(encoding="utf-8"))
         assert parameters["maxProperties"] == limit
 

@@ -30,7 +30,7 @@ from shipyard_api.api.http.entity_tags import holds
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body, single
 from shipyard_api.api.http.request_context import note_created
 from shipyard_api.api.http.threads import answer_in_thread, threaded
-from shipyard_api.domain.actions import LISTED, ActionId
+from shipyard_api.domain.actions import ActionId, is_listed
 from shipyard_api.domain.actions import Control as Verb
 from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.findings import hidden_character
@@ -202,7 +202,7 @@ class Control:
             # It creates an action, so it takes what creating that one takes.
             require(req, "workflow_orchestrator:create_action")
             old = self._control.action(action_id)
-            if old.name in LISTED:
+            if is_listed(old.name):
                 require(req, f"workflow_orchestrator:action_{old.name.value}")
             _require_for(req, old.parameters)
             may = force and may_override(req)

@@ -9,13 +9,13 @@ import falcon
 from shipyard_api.api.airship.action_nodes import group_entity, phase_entity
 from shipyard_api.api.airship.action_views import summary_entity, verdict
 from shipyard_api.api.airship.rendered_actions import RenderedActions
-from shipyard_api.api.airship.way_back import way_back
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.entity_tags import holds
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.usecases.actions.describe import DescribeAction, ListedGroup
 from shipyard_api.usecases.actions.overview import Overview, OverviewAction
+from shipyard_api.usecases.actions.way_back import way_back
 
 
 class ActionOverview:

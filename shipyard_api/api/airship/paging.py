@@ -9,16 +9,17 @@ from urllib.parse import parse_qsl, urlencode
 import falcon
 
 from shipyard_api.api.http.reading import is_descending, single, text, whole_number, words
-from shipyard_api.domain.actions import LISTED, ActionId, ActionName, RunState, lifecycle
+from shipyard_api.domain.actions import ActionId, ActionName, RunState, lifecycle
 from shipyard_api.domain.notes import LENGTH
 from shipyard_api.usecases.actions.list import ListQuery
+from shipyard_api.usecases.actions.names import listed
 
 MOST = 1000
 
 
 def wanted_actions(req: falcon.Request, since: datetime | timedelta | None) -> ListQuery:
     """Return which actions a request asks for; without a ``limit`` all that its filters let through."""
-    names = words(req, "name", [name.value for name in LISTED])
+    names = words(req, "name", [name.value for name in listed()])
     states = words(req, "state", [state.value for state in RunState])
     lifecycles = words(req, "lifecycle", [lifecycle(state) for state in RunState])
     both = [

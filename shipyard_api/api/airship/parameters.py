@@ -6,13 +6,14 @@ import falcon
 
 from shipyard_api.api.airship.errors import InvalidVerbosity, UnsupportedAction
 from shipyard_api.api.http.reading import single, text
-from shipyard_api.domain.actions import LISTED, ActionName
+from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents.paths import pointer
 from shipyard_api.domain.errors import InvalidParameters
 from shipyard_api.domain.findings import error
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.parameters import KNOWN, NODES, TARGET_NODES
 from shipyard_api.node_sets import InvalidNodeSet, expand, is_node_set
+from shipyard_api.usecases.actions.names import named
 
 USUAL_VERBOSITY = 1
 
@@ -37,7 +38,7 @@ def verbosity(req: falcon.Request) -> int:
 
 def action_name(written: str) -> ActionName:
     """Return the name of an action; raises UnsupportedAction."""
-    found = next((name for name in LISTED if name.value == written), None)
+    found = named(written)
     if found is None:
         raise UnsupportedAction(written)
     return found

@@ -7,7 +7,6 @@ import falcon
 
 from shipyard_api.api.airship.action_nodes import group_entity, node_entity, phase_entity
 from shipyard_api.api.airship.action_views import summary_entity
-from shipyard_api.api.airship.way_back import way_back
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.findings import Finding
@@ -16,6 +15,7 @@ from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.strategy.criteria import Shortfall
 from shipyard_api.usecases.actions import report as report_action
 from shipyard_api.usecases.actions.report import ReportAction, ReportedGroup, ReportedNode
+from shipyard_api.usecases.actions.way_back import way_back
 
 
 class Report:

@@ -25,8 +25,9 @@ from shipyard_api.api.airship.text_rows import (
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http import errors as http
 from shipyard_api.domain import errors as domain
-from shipyard_api.domain.actions import LISTED, Control
+from shipyard_api.domain.actions import Control
 from shipyard_api.domain.documents import COLLECTION_LIMIT, BufferMode
+from shipyard_api.usecases.actions.names import listed
 from shipyard_api.usecases.nodes.statuses import StatusKind
 
 _UNSUITABLE = "Document(s) invalid syntax or otherwise unsuitable"
@@ -290,7 +291,7 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
         lambda failed: Text(
             "Unable to start action",
             f"Unsupported Action: {failed.name}",
-            cause=causes.unknown_word("action", failed.name, [one.value for one in LISTED]),
+            cause=causes.unknown_word("action", failed.name, [one.value for one in listed()]),
         )
     ),
     ours.InvalidKey: invalid(

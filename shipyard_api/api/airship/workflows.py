@@ -13,11 +13,11 @@ from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import single
 from shipyard_api.api.http.threads import threaded
-from shipyard_api.domain.actions import LISTED
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.usecases.actions.describe import ActionRun, DescribeAction
 from shipyard_api.usecases.actions.list import ListActions
+from shipyard_api.usecases.actions.names import named
 
 _RECENT = timedelta(days=30)
 
@@ -63,7 +63,7 @@ class Workflow:
         dag, separator, date = workflow.partition("__")
         if not separator:
             raise InvalidWorkflowId
-        name = next((name for name in LISTED if name.value == dag), None)
+        name = named(dag)
         moment = times.moment(date)
         run = self._describe.created_at(name, moment) if name and moment else None
         if run is None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from shipyard_api.domain.actions import LISTED, ActionId, ActionName
+from shipyard_api.domain.actions import ActionId, ActionName, is_listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class LeftCordon:
         """Return the commands that bring the node back, one of which is enough, the usual one first."""
         if self.labels_cleared:
             return [bring_back(node, self.action, self.action_name)]
-        retry = [bring_back(node, self.action, self.action_name)] if self.action_name in LISTED else []
+        retry = [bring_back(node, self.action, self.action_name)] if is_listed(self.action_name) else []
         return [*retry, uncordon(node)]
 
 
@@ -35,6 +35,6 @@ def uncordon(node: str) -> str:
 
 def bring_back(node: str, action: ActionId, name: ActionName) -> str:
     """Return the command that brings back a server which the action took down."""
-    if name in LISTED:
+    if is_listed(name):
         return f"shipyard retry {action}"
     return f"shipyard create action redeploy_server --param=target_nodes={node}"

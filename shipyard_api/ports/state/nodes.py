@@ -148,7 +148,9 @@ class Nodes(Protocol):
     def failed(self) -> frozenset[NodeName]:
         """Return the nodes that the newest action which worked on them failed to deploy."""
 
-    def phase_history(self, *, actions: int, before: ActionId | None = None) -> Mapping[Phase, PhaseHistory]:
+    def phase_history(
+        self, names: Collection[ActionName], *, actions: int, before: ActionId | None = None
+    ) -> Mapping[Phase, PhaseHistory]:
         """Return how nodes fared in both phases, and how long phases took, in the newest deploying actions.
 
         ``before``: only of those created before this one. Neither late results nor nodes that a hold kept back count,

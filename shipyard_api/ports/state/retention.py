@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.actions import ActionId, ActionName
 
 
 class Retention(Protocol):
@@ -13,7 +13,7 @@ class Retention(Protocol):
     def begin(self) -> bool:
         """Return whether no other transaction deletes now; none does until this one has ended."""
 
-    def expired(self, *, before: datetime, newest: int, limit: int) -> Sequence[ActionId]:
+    def expired(self, *, before: datetime, newest: int, limit: int, site: Collection[ActionName]) -> Sequence[ActionId]:
         """Return the oldest actions that ended before a moment and that nothing needs, at most ``limit``.
 
         Needed are the ``newest`` actions, those since the last successful site action, that one itself, the newest one

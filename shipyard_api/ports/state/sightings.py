@@ -27,7 +27,7 @@ class Unsighted:
 class Sightings(Protocol):
     """Nodes that actions left deployed, with their sightings."""
 
-    def last_site_action(self, *, succeeded: bool) -> ActionRecord | None:
+    def last_of(self, names: Collection[ActionName], *, succeeded: bool) -> ActionRecord | None:
         """Return the newest ended action that deployed the site; ``succeeded``: only one that did."""
 
     def left(self, since: ActionId) -> Sequence[LeftNode]:

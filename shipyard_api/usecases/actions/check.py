@@ -5,7 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shipyard_api.domain.actions import CHECKS, DEPLOYING, TEARING_DOWN, ActionName, DocumentChecks
+from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.deployment_configuration import PhaseLimits
 from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.errors import (
@@ -148,16 +149,16 @@ class CheckAction:
         parameters = checked.parameters
         if parameters is None or checked.refusal:
             return checked
-        checks = CHECKS[request.name]
+        action = ACTIONS[request.name]
         heads = heads or self.designs.heads()
         revision = revision or committed_revision(heads)
         checked = replace(checked, revision=revision)
-        if checks.documents is DocumentChecks.NONE:
+        if action.reads is None:
             return checked
         if revision is None:
             return checked.refused(NothingCommitted())
         allowed = _allows_intermediate_commits(request, parameters)
-        commits = self._intermediate_commits(heads, revision) if checks.commits else ()
+        commits = self._intermediate_commits(heads, revision) if action.uses_commits else ()
         checked = replace(checked, allow_intermediate_commits=allowed, intermediate_commits=commits)
         if commits and not allowed:
             return checked.refused(IntermediateCommits(commits))
@@ -165,7 +166,7 @@ class CheckAction:
         if parameters.target_revision:
             target = _revision_of(parameters.target_revision, heads, revision)
             checked = replace(checked, revision=target or revision, version=VERSIONS[parameters.target_revision])
-        elif request.name in TEARING_DOWN:
+        elif action.tears_down:
             target = self._last_with(parameters.targets, revision)
             checked = replace(checked, revision=target)
         design = self.design(request.name, target or revision)
@@ -174,9 +175,9 @@ class CheckAction:
             return checked.refused(InvalidDesign(design.findings))
         if target is None and parameters.target_revision:
             return checked.refused(NoTargetRevision(parameters.target_revision.value))
-        if request.name is ActionName.UPDATE_SOFTWARE and parameters.software:
+        if action.runs_tasks and not action.deploys and parameters.software:
             return replace(checked, refusal=self.check_software(revision, parameters.software))
-        if request.name is ActionName.SERVICE_SERVER:
+        if action.services:
             return self._with_serviced(checked, design.inputs, parameters)
         if parameters.targets:
             checked = self._with_targets(checked, design.inputs, parameters)
@@ -184,14 +185,11 @@ class CheckAction:
 
     def design(self, name: ActionName, revision: Revision) -> DesignCheck:
         """Read as much of a revision as the action needs. Raises UnknownRevision."""
-        documents = CHECKS[name].documents
-        if documents is DocumentChecks.NONE:
+        reads = ACTIONS[name].reads
+        if reads is None:
             return DesignCheck()
-        read = self.rules.read if documents is DocumentChecks.EVERYTHING else self.rules.read_configuration
-        if name in TEARING_DOWN:
-            read = self.rules.read_targeted
         try:
-            return DesignCheck(*read(revision, self.rendered.of(revision)))
+            return DesignCheck(*reads(self.rules, revision, self.rendered.of(revision)))
         except RenderingFailed as failed:
             return DesignCheck(findings=failed.findings)
 
@@ -227,10 +225,10 @@ class CheckAction:
         inputs = checked.inputs
         if checked.refusal or inputs is None:
             return checked
-        if checked.request.name is ActionName.SERVICE_SERVER and checked.parameters:
+        if ACTIONS[checked.request.name].services and checked.parameters:
             plan = self.plan_steps.service(checked.parameters.template, self._nodes(inputs))
             return self._planned(checked, inputs, plan, InvalidParameters(errors(plan.findings)))
-        if checked.request.name not in DEPLOYING:
+        if not ACTIONS[checked.request.name].deploys:
             return checked
         if not inputs.targets and (faults := errors(self.check_acceptance(inputs.revision))):
             # Not even continue-on-fail: no node could ever be accepted.
@@ -251,7 +249,7 @@ class CheckAction:
 
     def refuse_stragglers(self, tx: Transaction, checked: CheckedRequest) -> None:
         """Raise Conflict if work of an earlier action still holds nodes of this one."""
-        everything = CHECKS[checked.request.name].documents is DocumentChecks.EVERYTHING
+        everything = ACTIONS[checked.request.name].on_site
         targeted = checked.inputs is not None and bool(checked.inputs.targets)
         if not (everything or targeted) or not checked.inputs or not checked.parameters or checked.parameters.force:
             return
@@ -331,7 +329,7 @@ class CheckAction:
         except RenderingFailed as failed:
             return checked.refused(InvalidDesign(failed.findings))
         usual = parameters.target_revision is TargetRevision.SUCCESSFUL_SITE_ACTION
-        newer = _NEWER if usual and checked.request.name in DEPLOYING else ""
+        newer = _NEWER if usual and ACTIONS[checked.request.name].deploys else ""
         unknown = [
             error("UnknownNode", f"Revision {revision} has no node {node}.{newer}")
             for node in parameters.targets
@@ -347,10 +345,10 @@ class CheckAction:
         teardown, faults = inputs.configuration.teardown.with_parameters(parameters.limits)
         if faults:
             return checked.refused(InvalidParameters(faults))
-        if checked.request.name in TEARING_DOWN and not self.rules.drains and not parameters.force:
+        if ACTIONS[checked.request.name].tears_down and not self.rules.drains and not parameters.force:
             return checked.refused(NothingDrains(parameters.targets))
         labels = None
-        if checked.request.name is ActionName.RELABEL_NODES:
+        if ACTIONS[checked.request.name].relabels:
             if not limits.relabels and not self.rules.cluster:
                 return checked.refused(NothingRelabels(limits.system))
             if not limits.relabels:
@@ -394,7 +392,7 @@ class CheckAction:
         return replace(checked, design=DesignCheck(serviced, findings), limits=teardown)
 
     def _touched(self, checked: CheckedRequest) -> Collection[NodeName]:
-        if checked.inputs and CHECKS[checked.request.name].documents is DocumentChecks.EVERYTHING:
+        if checked.inputs and ACTIONS[checked.request.name].on_site:
             return self._nodes(checked.inputs)
         return checked.parameters.targets if checked.parameters else ()
 

@@ -4,18 +4,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import (
-    CHECKS,
-    DEPLOYING,
-    EXCLUSIVE,
-    LIMITED,
-    LISTED,
-    REMOVING,
     ActionId,
     ActionName,
     ActionState,
     Control,
-    DocumentChecks,
     StepId,
     nodes_of_run,
 )
@@ -104,7 +98,7 @@ class ControlAction:
                 raise ActionNotFound(action_id)
             _check(action_id, Control.RETRY, _state(tx, record))
             _refuse_unlisted(record)
-            if record.name in EXCLUSIVE:
+            if ACTIONS[record.name].exclusive:
                 tx.actions.lock_creation()
             new, kept = self._new(tx, record, caller, force=force)
             held = refuse_held(_holds(tx, record, kept), force=force, may_override=may_override_holds)
@@ -157,7 +151,7 @@ class ControlAction:
             allow_intermediate_commits=old.allow_intermediate_commits,
             inputs=inputs,
             steps=definition.step_ids(inputs),
-            exclusive=old.name in EXCLUSIVE,
+            exclusive=ACTIONS[old.name].exclusive,
             nodes=nodes_of_run(inputs),
             facts=first_notes(definition, inputs, parse_parameters(old.name, old.parameters)[1]),
         )
@@ -169,9 +163,9 @@ def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[JsonObject, list[
     inputs = dict(tx.actions.inputs(old.id))
     for of_another_request in (FURTHER, OVERRIDDEN):
         inputs.pop(of_another_request, None)
-    if CHECKS[old.name].documents is not DocumentChecks.NONE:
+    if ACTIONS[old.name].reads:
         inputs |= SiteInputs.from_json(inputs).to_json()
-    if old.name in LIMITED:
+    if ACTIONS[old.name].limited:
         # As an operator has set them since. Whether pods may be deleted needs a right that this caller may not have.
         frozen = TeardownLimits.from_json(inputs.get(LIMITS, {}))
         inputs[LIMITS] = dict(replace(tx.actions.limits(old.id), on_blocked=frozen.on_blocked).to_json())
@@ -179,7 +173,8 @@ def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[JsonObject, list[
     wanted = {NodeName(one.name) for one in tx.actions.nodes(old.id, **_EVERY_NODE)}
     newest = tx.nodes.newest_since(old.created_at, wanted | kept)
     lost = {node for node, (_, status) in newest.items() if status is not NodeStatus.SUCCESS}
-    deployed = {node for node, (name, _) in newest.items() if {name, old.name} <= DEPLOYING} - lost
+    again = ACTIONS[old.name].deploys
+    deployed = {node for node, (name, _) in newest.items() if again and ACTIONS[name].deploys} - lost
     return inputs, sorted((kept | deployed) - lost)
 
 
@@ -193,7 +188,7 @@ def _kept_items(tx: Transaction, old: ActionRecord, inputs: JsonObject) -> dict[
 
 def _refuse_second_site_action(tx: Transaction, old: ActionRecord) -> None:
     """Raise Conflict while a site action runs on its nodes; creating another one would raise the same."""
-    if old.name not in EXCLUSIVE:
+    if not ACTIONS[old.name].exclusive:
         return
     nodes = nodes_of_run(tx.actions.inputs(old.id))
     with site_is_busy():
@@ -211,7 +206,7 @@ def _refuse_removed(tx: Transaction, old: ActionRecord, kept: Collection[NodeNam
 
 def _refuse_overtaken(tx: Transaction, old: ActionRecord, *, force: bool) -> None:
     """Raise Conflict if a later site action has worked on nodes of this one, or deployed another revision."""
-    if force or old.name not in EXCLUSIVE:
+    if force or not ACTIONS[old.name].exclusive:
         return
     if newer := tx.actions.successor(old):
         raise Overtaken(old.id, newer.action, newer.name, newer.revision, newer.nodes)
@@ -219,7 +214,7 @@ def _refuse_overtaken(tx: Transaction, old: ActionRecord, *, force: bool) -> Non
 
 def _refuse_stragglers(tx: Transaction, name: ActionName, kept: Sequence[NodeName], *, force: bool) -> None:
     """Raise Conflict while a straggler holds a node that the retry would touch."""
-    if not force and name in EXCLUSIVE:
+    if not force and ACTIONS[name].exclusive:
         refuse_stragglers(tx.stragglers.open(), None, except_nodes=frozenset(kept))
 
 
@@ -238,7 +233,7 @@ def _holds(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> Se
 def _touched(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> Collection[NodeName] | None:
     """Return the nodes that a retry would touch; None if the action ended before it knew them."""
     named = parse_parameters(old.name, old.parameters)[0].named
-    if not named and CHECKS[old.name].documents is not DocumentChecks.EVERYTHING:
+    if not named and not ACTIONS[old.name].on_site:
         return ()
     known = named or [NodeName(one.name) for one in tx.actions.nodes(old.id, **_EVERY_NODE)]
     return frozenset(known) - frozenset(kept) if known else None
@@ -246,7 +241,7 @@ def _touched(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> 
 
 def _state(tx: Transaction, old: ActionRecord) -> ActionState:
     """Return the state of an action, and whether it succeeded although nodes or tasks of nodes did not."""
-    if old.name in REMOVING:
+    if ACTIONS[old.name].removes:
         return ActionState(old.state)
     lost = [status.value for status in NodeStatus if status is not NodeStatus.SUCCESS]
     found = tx.actions.nodes(old.id, **{**_EVERY_NODE, "status": lost, "limit": 1})
@@ -256,7 +251,7 @@ def _state(tx: Transaction, old: ActionRecord) -> ActionState:
 
 def _refuse_unlisted(old: ActionRecord) -> None:
     """Raise NotRetried for an operation on one node: its own call repeats it."""
-    if old.name not in LISTED:
+    if not ACTIONS[old.name].listed:
         raise NotRetried(old.id)
 
 

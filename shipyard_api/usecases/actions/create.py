@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shipyard_api.domain.actions import EXCLUSIVE, TEARING_DOWN, WITH_SOFTWARE, ActionId, ActionName, nodes_of_run
+from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.domain.actions import ActionId, ActionName, nodes_of_run
 from shipyard_api.domain.documents import secret_texts
 from shipyard_api.domain.errors import Conflict, KeyReused
 from shipyard_api.domain.facts.actions import Noted
@@ -77,7 +78,7 @@ class CreateAction:
         new = self._new(checked, caller, software)
         try:
             with self.store.begin() as tx:
-                if request.name in EXCLUSIVE:
+                if ACTIONS[request.name].exclusive:
                     tx.actions.lock_creation()
                     self.check.refuse_operations(tx, checked)
                 self.check.refuse_stragglers(tx, checked)
@@ -118,15 +119,15 @@ class CreateAction:
         if checked.parameters and checked.parameters.continues_on_fail:
             inputs["continue_on_fail"] = True
         limits = checked.limits
-        if request.name in TEARING_DOWN and checked.parameters and limits:
+        if ACTIONS[request.name].tears_down and checked.parameters and limits:
             inputs |= teardown_inputs(checked.parameters, limits)
-        if request.name is ActionName.SERVICE_SERVER and limits:
+        if ACTIONS[request.name].services and limits:
             force = bool(checked.parameters and checked.parameters.force)
             inputs |= {"limits": limits.to_json(), "force": force}
         if checked.labels is not None:
             inputs["labels"] = {node: dict(labels) for node, labels in checked.labels.items()}
         limited = dict(checked.parameters.software) if checked.parameters else {}
-        if request.name in WITH_SOFTWARE and (COMMAND in limited or self._has_tasks()):
+        if ACTIONS[request.name].runs_tasks and (COMMAND in limited or self._has_tasks()):
             inputs["software"] = limited
         inputs |= {"action": action, "name": request.name.value}
         if request.further:
@@ -142,7 +143,7 @@ class CreateAction:
             inputs=inputs,
             steps=definition.step_ids(inputs),
             key=request.key(caller),
-            exclusive=request.name in EXCLUSIVE,
+            exclusive=ACTIONS[request.name].exclusive,
             nodes=nodes_of_run(inputs),
             facts=(
                 *first_notes(definition, inputs, checked.parameter_findings),
@@ -164,9 +165,9 @@ class CreateAction:
 
         Tests and commands deploy nothing, and have none.
         """
-        name, parameters = checked.request.name, checked.parameters
+        action, parameters = ACTIONS[checked.request.name], checked.parameters
         is_command = parameters is not None and COMMAND in parameters.software
-        if checked.revision is None or name not in WITH_SOFTWARE or name is ActionName.TEST_SITE or is_command:
+        if checked.revision is None or not (action.runs_tasks and action.exclusive) or is_command:
             return _SoftwareFindings()
         try:
             names = self.check.rendered.inventory(checked.revision).nodes

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from shipyard_api.domain.actions import CHECKS, REMOVING, ActionName, DocumentChecks
+from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.findings import error
 from shipyard_api.domain.nodes import NodeName
@@ -10,7 +11,6 @@ from shipyard_api.domain.parameters import Parameters
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.strategy.strategy import GroupName, Strategy
-from shipyard_api.domain.targets import targeted_in_batches
 from shipyard_api.ports.documents import UnknownRevision
 from shipyard_api.usecases.actions.check import CheckAction, DesignCheck
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
@@ -27,19 +27,8 @@ def design_at(check: CheckAction, name: ActionName, revision: Revision | None) -
 
 
 def strategy_of(name: ActionName, parameters: Parameters | None, inputs: SiteInputs | None) -> Strategy | None:
-    """Return the groups that the action deploys, None if it deploys none or its parameters are invalid."""
-    if parameters is None:
-        return None
-    if name is ActionName.REDEPLOY_SERVER:
-        return targeted_in_batches(parameters.targets, parameters.max_parallel_nodes)
-    return inputs.strategy if inputs and CHECKS[name].documents is DocumentChecks.EVERYTHING else None
-
-
-def planned_strategy(name: ActionName, parameters: Parameters | None, inputs: SiteInputs | None) -> Strategy | None:
-    """Return the groups that the action deploys, or the batches of servers that it takes down for good."""
-    if name in REMOVING and parameters:
-        return targeted_in_batches(parameters.targets, parameters.max_parallel_nodes)
-    return strategy_of(name, parameters, inputs)
+    """Return the groups that the action deploys or takes down; None without any, or if its parameters are invalid."""
+    return ACTIONS[name].groups(parameters, inputs) if parameters else None
 
 
 def members_of(

@@ -6,7 +6,8 @@ from datetime import datetime
 from enum import Enum
 from random import Random
 
-from shipyard_api.domain.actions import DEPLOYING, ActionId, RunState
+from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.domain.actions import ActionId, RunState
 from shipyard_api.domain.documents import Version
 from shipyard_api.domain.errors import ActionNotFound, InvalidDesign, NothingToPlan
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
@@ -119,7 +120,7 @@ class ForecastAction:
         checked = self.check(request, heads, revision)
         design = checked.design or design_at(self.check, request.name, revision)
         strategy = strategy_of(request.name, checked.parameters, design.inputs)
-        if design.inputs is None or strategy is None or request.name not in DEPLOYING:
+        if design.inputs is None or strategy is None or not ACTIONS[request.name].deploys:
             raise checked.refusal or NothingToForecast(request.name.value)
         members = self._members(design.inputs, strategy)
         return self._foresee(design.inputs, strategy, members, NOTHING_DONE, question)
@@ -127,7 +128,7 @@ class ForecastAction:
     def retry(self, action: str, question: Question) -> ActionForecast:
         """Return the forecast of a retry of an action; raises NotFound and NothingToForecast."""
         retry = self.control.plan_retry(action, force=True)
-        if retry.action.name not in DEPLOYING:
+        if not ACTIONS[retry.action.name].deploys:
             raise NothingToForecast(retry.action.name.value)
         inputs = SiteInputs.from_json(retry.inputs)
         kept = Progress(nodes=dict.fromkeys(retry.kept, NodeStatus.SUCCESS))
@@ -158,7 +159,7 @@ class ForecastAction:
             record = tx.actions.get(ActionId(action))
             if record is None:
                 raise ActionNotFound(action)
-            if record.name not in DEPLOYING:
+            if not ACTIONS[record.name].deploys:
                 raise NothingToForecast(record.name.value)
             stored = tx.actions.inputs(record.id)
             groups = tx.actions.groups(record.id, status=(), group=(), after=-1, limit=_MEMBERSHIPS)

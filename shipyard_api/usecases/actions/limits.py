@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shipyard_api.domain.actions import ENDED, LIMITED, ActionId
+from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.errors import ActionNotFound, ActionOver, Forbidden, InvalidParameters, NoLimits
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.json_types import JsonObject
@@ -55,7 +56,7 @@ def _limits(tx: Transaction, action_id: str) -> TeardownLimits:
     record = tx.actions.get(ActionId(action_id))
     if record is None:
         raise ActionNotFound(action_id)
-    if record.name not in LIMITED:
+    if not ACTIONS[record.name].limited:
         raise NoLimits(record.name)
     return tx.actions.limits(record.id)
 

@@ -4,7 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from shipyard_api.domain.actions import LISTED, ActionId, ActionName, RunState
+from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.state.actions import ActionFilters, ActionRecord
@@ -64,7 +65,7 @@ class ListActions:
 
     def _filters(self, query: ListQuery) -> tuple[ActionFilters, int | None]:
         """Return the filters and the limit of the query: one more than the page, to detect a next page."""
-        filters = ActionFilters(query.names or LISTED, query.states, query.users, self._since(query.since))
+        filters = ActionFilters(query.names or ACTIONS.listed, query.states, query.users, self._since(query.since))
         return filters, None if query.limit is None else query.limit + 1
 
     def _since(self, since: datetime | timedelta | None) -> datetime | None:

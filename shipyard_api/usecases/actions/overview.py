@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from shipyard_api.domain.actions import ENDED, TEARING_DOWN, ActionId
+from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -115,7 +116,7 @@ def letters(nodes: Sequence[NodeLine], groups: Sequence[GroupRecord]) -> str:
 
 def left_cordoned(tx: Transaction, action: ActionRecord, nodes: Sequence[NodeName]) -> Sequence[NodeName]:
     """Return those of the nodes that an ended action left cordoned and with their labels, in order of name."""
-    if action.state not in ENDED or action.name not in TEARING_DOWN:
+    if action.state not in ENDED or not ACTIONS[action.name].tears_down:
         return []
     return [node for node, one in tx.nodes.left_cordoned_by(action.id, nodes).items() if not one.labels_cleared]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.rollout.assumptions import Assumptions
@@ -15,7 +16,8 @@ _ACTIONS = 50
 
 def read_history(store: Store, before: ActionId | None = None) -> Mapping[Phase, PhaseHistory]:
     """Return the history of both phases, or only that of actions before one."""
-    return store.read(lambda tx: tx.nodes.phase_history(actions=_ACTIONS, before=before))
+    names = ACTIONS.names(lambda action: action.deploys)
+    return store.read(lambda tx: tx.nodes.phase_history(names, actions=_ACTIONS, before=before))
 
 
 def assumptions_of(

@@ -7,19 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from shipyard_api.domain.actions import (
-    CHECKS,
-    DEPLOYING,
-    EXCLUSIVE,
-    REMOVING,
-    TEARING_DOWN,
-    WITH_SOFTWARE,
-    ActionId,
-    ActionName,
-    DocumentChecks,
-    StepId,
-    nodes_of_run,
-)
+from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.domain.actions import ActionId, ActionName, StepId, nodes_of_run
 from shipyard_api.domain.deploy_steps.planning import PlannedNodes, running, shared_steps
 from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.errors import Conflict, NothingToPlan, ShipyardError
@@ -40,7 +29,7 @@ from shipyard_api.usecases.actions.check import CheckAction, CheckedRequest
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import teardown_inputs
 from shipyard_api.usecases.actions.design_changes import DesignChanges, design_changes
-from shipyard_api.usecases.actions.design_groups import design_at, members_of, planned_strategy
+from shipyard_api.usecases.actions.design_groups import design_at, members_of, strategy_of
 from shipyard_api.usecases.actions.phase_history import assumptions_of, read_history
 from shipyard_api.usecases.actions.plan_software import PlanSoftware, Retried, SoftwarePlan
 from shipyard_api.usecases.actions.preconditions import site_is_busy
@@ -111,9 +100,8 @@ class PlanAction:
             raise NothingToPlan(version)
         checked = self._preview(request, heads, revision)
         design = checked.design or design_at(self.check, request.name, revision)
-        strategy = planned_strategy(request.name, checked.parameters, design.inputs)
+        strategy = strategy_of(request.name, checked.parameters, design.inputs)
         groups = self._groups(design.inputs, strategy, ()) if design.inputs and strategy else ()
-        deploys = request.name not in REMOVING
         written = checked.parameters.software if checked.parameters else {}
         software = self._software(request.name, revision or checked.revision, groups, written)
         used = version if checked.version in (None, Version.COMMITTED) else checked.version
@@ -125,7 +113,9 @@ class PlanAction:
             refusal=checked.refusal,
             findings=(*design.findings, *checked.parameter_findings, *checked.steps.findings),
             steps=self._steps(request.name, _inputs(checked, design.inputs, software)),
-            mode=design.inputs.configuration.mode if design.inputs and strategy and deploys else None,
+            mode=design.inputs.configuration.mode
+            if design.inputs and strategy and not ACTIONS[request.name].removes
+            else None,
             groups=groups,
             held=self._holds(checked),
             drains=self._drains(checked, groups),
@@ -139,12 +129,12 @@ class PlanAction:
         """Return the plan of a retry of an action, which may not have failed yet; raises NotFound."""
         retry = self.control.plan_retry(action, force=force, may_override_holds=may_override_holds)
         old = retry.action
-        deploys = old.name in DEPLOYING or CHECKS[old.name].documents is DocumentChecks.EVERYTHING
+        deploys = ACTIONS[old.name].deploys or ACTIONS[old.name].on_site
         inputs = SiteInputs.from_json(retry.inputs) if deploys else None
         steps = self._frozen_steps(old.name, inputs) if inputs else NO_STEPS
         groups = self._groups(inputs, inputs.strategy, retry.kept) if inputs else ()
         written = retry.inputs.get("software")
-        goes_on = Retried(old.id, frozenset(retry.kept) if old.name in DEPLOYING else None)
+        goes_on = Retried(old.id, frozenset(retry.kept) if ACTIONS[old.name].deploys else None)
         software = None if written is None else self._software(old.name, old.revision, groups, written, goes_on)
         return Plan(
             name=old.name,
@@ -178,7 +168,7 @@ class PlanAction:
                 self.check.refuse_held(tx, checked)
                 limits = {"software": checked.parameters.software} if checked.parameters else {}
                 nodes = nodes_of_run(limits)
-                if request.name in EXCLUSIVE and (running := tx.actions.running_site_action(nodes)):
+                if ACTIONS[request.name].exclusive and (running := tx.actions.running_site_action(nodes)):
                     raise SiteBusy(*running)
         except Conflict as conflict:
             return checked.refused(conflict)
@@ -189,7 +179,7 @@ class PlanAction:
 
         It is asked only if an action has deployed a node of the site.
         """
-        if checked.request.name not in DEPLOYING or (checked.parameters and checked.parameters.targets):
+        if not ACTIONS[checked.request.name].deploys or (checked.parameters and checked.parameters.targets):
             return ()
         members = {node for planned in groups for node in planned.members}
         if not self.store.read(lambda tx: tx.nodes.deployed(members)):
@@ -200,12 +190,12 @@ class PlanAction:
             return ()
 
     def _changes(self, name: ActionName, revision: Revision | None) -> DesignChanges | None:
-        if name not in DEPLOYING or CHECKS[name].documents is not DocumentChecks.EVERYTHING or revision is None:
+        if name not in ACTIONS.of_the_site or revision is None:
             return None
         return design_changes(self.store, self.rendered, revision)
 
     def _frozen_steps(self, name: ActionName, inputs: SiteInputs) -> StepPlan:
-        if name is ActionName.SERVICE_SERVER:
+        if ACTIONS[name].services:
             shared = shared_steps(inputs.steps)
             return StepPlan([PlannedNodes(nodes, steps, running(steps)) for nodes, steps in shared])
         try:
@@ -217,9 +207,9 @@ class PlanAction:
         self, checked: CheckedRequest, groups: Sequence[PlannedGroup]
     ) -> Mapping[NodeName, NodeDrainPlan | str]:
         name, parameters = checked.request.name, checked.parameters
-        if name in TEARING_DOWN and parameters:
+        if ACTIONS[name].tears_down and parameters:
             return self.plan_drain.each(parameters.targets, checked.revision)
-        if name is ActionName.SERVICE_SERVER and checked.refusal is None:
+        if ACTIONS[name].services and checked.refusal is None:
             # No etcd member leaves.
             return self.plan_drain.each(sorted({node for one in groups for node in one.members}), None)
         return {}
@@ -248,9 +238,9 @@ class PlanAction:
         retried: Retried | None = None,
     ) -> SoftwarePlan | None:
         """Return what the stage runs if every node is deployed."""
-        if name not in WITH_SOFTWARE or revision is None:
+        if not ACTIONS[name].runs_tasks or revision is None:
             return None
-        deployed = {node for planned in groups for node in planned.members} if name in DEPLOYING else None
+        deployed = {node for planned in groups for node in planned.members} if ACTIONS[name].deploys else None
         return self.plan_software(revision, deployed, written, retried)
 
     def _steps(self, name: ActionName, inputs: JsonObject) -> Sequence[StepId]:
@@ -261,7 +251,7 @@ class PlanAction:
 def _inputs(checked: CheckedRequest, inputs: SiteInputs | None, software: SoftwarePlan | None) -> JsonObject:
     """Return as much of the inputs of an action as its steps follow from."""
     written: dict[str, Any] = dict(inputs.to_json()) if inputs else {}
-    if checked.request.name in TEARING_DOWN and checked.parameters:
+    if ACTIONS[checked.request.name].tears_down and checked.parameters:
         written |= teardown_inputs(checked.parameters, checked.limits or TeardownLimits())
     limits = checked.parameters.software if checked.parameters else {}
     return written if software is None else written | {"software": dict(limits)}

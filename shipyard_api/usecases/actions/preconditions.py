@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from shipyard_api.domain.actions import TEARING_DOWN, ActionName
+from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.errors import (
     HoldsNotOverridden,
     NodeOperationRunning,
@@ -45,7 +46,7 @@ def refuse_operations(running: Sequence[ActionRecord], name: ActionName, nodes: 
     """
     for action in running:
         node, operation = NodeName(action.parameters["node"]), NodeOperation(action.parameters["operation"])
-        on_etcd = operation.takes_members and name in TEARING_DOWN
+        on_etcd = operation.takes_members and ACTIONS[name].tears_down
         if on_etcd or nodes is None or node in nodes:
             raise NodeOperationRunning(action.id, operation.value, node)
 

@@ -5,7 +5,9 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from shipyard_api.domain.actions import CHECKS, DEPLOYING, ENDED, LISTED, ActionName, RunState
+from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.actions.redeploy_server import REDEPLOY_SERVER
+from shipyard_api.domain.actions import ENDED, RunState
 from shipyard_api.domain.teardown.left_cordons import uncordon
 from shipyard_api.node_sets import fold
 from shipyard_api.ports.state.actions import ActionRecord
@@ -28,16 +30,16 @@ def way_back(action: ActionRecord, failed: Sequence[str], cordoned: Sequence[str
 
     ``failed``: the nodes that did; ``cordoned``: those that the action left cordoned.
     """
+    kind = ACTIONS[action.name]
     if action.state not in ENDED or (action.state is RunState.SUCCESS and not failed):
         return []
-    if action.name not in LISTED:
+    if not kind.listed:
         return []
-    found = [(f"shipyard retry {action.id}", _REPAIRED if failed and action.name in DEPLOYING else _REPEATED)]
-    of_site = CHECKS[action.name].commits
-    if failed and action.name in DEPLOYING:
+    found = [(f"shipyard retry {action.id}", _REPAIRED if failed and kind.deploys else _REPEATED)]
+    if failed and kind.deploys:
         again = _redeploy(action, failed)
-        found.append((again, _AGAIN if of_site else _AGAIN_PRESERVED))
-    elif of_site:
+        found.append((again, _AGAIN if kind.uses_commits else _AGAIN_PRESERVED))
+    elif kind.uses_commits:
         found.append((f"shipyard create action {action.name.value}", _CORRECTED))
     found += [(uncordon(node), _UNCORDONED) for node in cordoned[:_MOST_CORDONED]]
     return [{"command": command, "when": when} for command, when in found]
@@ -49,10 +51,10 @@ def _redeploy(action: ActionRecord, failed: Sequence[str]) -> str:
     Only a whole-site action tags its revision, so ``last-site-action`` is that one. A targeted action keeps its own
     parameters: without them, data disks that it preserves would be erased.
     """
-    own = {"target-revision": "last-site-action"} if CHECKS[action.name].commits else action.parameters
+    own = {"target-revision": "last-site-action"} if ACTIONS[action.name].uses_commits else action.parameters
     parameters = {**own, "target_nodes": fold(failed)}
     written = (f"--param={shlex.quote(f'{name}={_text(value)}')}" for name, value in parameters.items())
-    return " ".join(["shipyard create action", ActionName.REDEPLOY_SERVER.value, *written])
+    return " ".join(["shipyard create action", REDEPLOY_SERVER.name.value, *written])
 
 
 def _text(value: Any) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
+from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.drift.differences import Difference, of_design, of_machines, of_members, of_teardowns
@@ -65,7 +66,7 @@ class FindDrift:
     def __call__(self, since: Since) -> Drift:
         """Return the drift; raises NoSiteAction if there is nothing to compare with."""
         with self.store.begin() as tx:
-            base = tx.sightings.last_site_action(succeeded=since is Since.SUCCESSFUL_SITE_ACTION)
+            base = tx.sightings.last_of(ACTIONS.of_the_site, succeeded=since is Since.SUCCESSFUL_SITE_ACTION)
             if base is None:
                 raise NoSiteAction(since.value)
             left, taken = tx.sightings.left(base.id), tx.sightings.taken_down(base.id)

@@ -5,7 +5,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from shipyard_api.domain.actions import ActionId, ActionName
+from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.drift.sightings import LeftNode, Sighting
 from shipyard_api.domain.drift.targets import targets
@@ -105,6 +106,5 @@ class SightNodes:
 
 def _relabelled(due: Iterable[Unsighted]) -> Mapping[NodeName, Unsighted]:
     """Return the nodes that were only given labels, which leaves their newest record as it is."""
-    return {
-        node: one for one in due if one.name is ActionName.RELABEL_NODES for node in targets(one.name, one.parameters)
-    }
+    relabels = [one for one in due if ACTIONS[one.name].relabels]
+    return {node: one for one in relabels for node in targets(one.name, one.parameters)}

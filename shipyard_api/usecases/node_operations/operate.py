@@ -8,7 +8,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shipyard_api.domain.actions import CHECKS, TEARING_DOWN, ActionId, ActionName, DocumentChecks, RunState
+from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.actions.node_operation import NODE_OPERATION
+from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import Forbidden, WorkUnderWay
 from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, LabelsCleared, PodsEvicted, TeardownChanged
@@ -205,7 +207,7 @@ class OperateNodes:
             "v": 1,
             "revision": checked.revision or 0,
             "action": action,
-            "name": ActionName.NODE_OPERATION.value,
+            "name": NODE_OPERATION.name.value,
             "node": checked.node,
             "operation": operation.value,
             LIMITS: checked.limits.to_json(),
@@ -213,7 +215,7 @@ class OperateNodes:
         }
         return NewAction(
             id=action,
-            name=ActionName.NODE_OPERATION,
+            name=NODE_OPERATION.name,
             parameters=checked.parameters,
             user=caller.user,
             context_marker=caller.context_marker,
@@ -221,7 +223,7 @@ class OperateNodes:
             allow_intermediate_commits=None,
             inputs=inputs,
             steps=self.definition.step_ids(inputs),
-            exclusive=False,
+            exclusive=NODE_OPERATION.exclusive,
         )
 
 
@@ -248,7 +250,7 @@ def _refuse_others(tx: Transaction, operation: NodeOperation, checked: _Checked)
     running = tx.actions.running_site_action()
     if running is not None:
         action, name, _ = running
-        on_etcd = operation.takes_members and name in TEARING_DOWN
+        on_etcd = operation.takes_members and ACTIONS[name].tears_down
         if on_etcd or _works_on(tx, action, name, node):
             where = "it may take etcd members out" if on_etcd else f"it works on {node}"
             raise OperationRefused(_conflict(f"{name.value} {action} is running, and {where}"))
@@ -266,7 +268,7 @@ def _works_on(tx: Transaction, action: ActionId, name: ActionName, node: NodeNam
     """Return whether a running site action works on the node, or may do so once it knows its nodes."""
     if targets := tx.actions.inputs(action).get("targets"):
         return node in targets
-    if CHECKS[name].documents is not DocumentChecks.EVERYTHING:
+    if not ACTIONS[name].on_site:
         return False
     newest = tx.nodes.history(node, before=None, limit=1)
     if newest and newest[0].action == action:

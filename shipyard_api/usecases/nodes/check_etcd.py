@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shipyard_api.domain.actions import REMOVING, TEARING_DOWN, ActionName
+from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.findings import errors
 from shipyard_api.domain.nodes import NodeName
@@ -36,12 +37,12 @@ class CheckEtcd:
 
     def of_action(self, name: ActionName, parameters: Parameters, revision: Revision) -> EtcdForbids | None:
         """Return why an action may not take its servers down; None for other actions, and with ``force``."""
-        if name not in TEARING_DOWN or parameters.force:
+        if not ACTIONS[name].tears_down or parameters.force:
             return None
         clusters, addresses = self._look(revision, parameters.targets)
         batches = in_batches(parameters.targets, parameters.max_parallel_nodes)
         found = errors(check_batches(batches, (), clusters, addresses))
-        if not found and name in REMOVING:
+        if not found and ACTIONS[name].removes:
             found = errors(check_together(batches, clusters, addresses))
         return EtcdForbids(found) if found else None
 

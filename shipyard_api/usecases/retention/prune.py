@@ -2,10 +2,11 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from shipyard_api.domain.actions import ActionName
 from shipyard_api.ports.state.store import Store
 
 LOG = logging.getLogger(__name__)
@@ -18,25 +19,32 @@ _PAUSE = 600.0
 
 @dataclass(slots=True)
 class PruneActions:
-    """The use case. Actions are kept for ``days`` (0: for ever), and the ``newest`` ones for longer."""
+    """The use case. Actions are kept for ``days`` (0: for ever), and the ``newest`` ones for longer.
+
+    ``site``: the names of actions whose last success, and all that came after it, is kept."""
 
     store: Store
     now: Callable[[], datetime]
     days: int
     newest: int
+    site: Collection[ActionName]
     _next: float = field(default=0.0, init=False)
 
     def expired(self) -> int:
         """Return how many actions would be deleted."""
         before = self._before()
-        return len(self.store.read(lambda tx: tx.retention.expired(before=before, newest=self.newest, limit=_ALL)))
+        return len(
+            self.store.read(
+                lambda tx: tx.retention.expired(before=before, newest=self.newest, limit=_ALL, site=self.site)
+            )
+        )
 
     def batch(self) -> int:
         """Delete the oldest actions in one transaction; return how many; 0 while another process does."""
         with self.store.begin() as tx:
             if not tx.retention.begin():
                 return 0
-            found = tx.retention.expired(before=self._before(), newest=self.newest, limit=BATCH)
+            found = tx.retention.expired(before=self._before(), newest=self.newest, limit=BATCH, site=self.site)
             if found:
                 tx.retention.delete(found)
         if found:

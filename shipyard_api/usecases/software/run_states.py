@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.steps.software.state import StageState
-from shipyard_api.domain.actions import WITH_SOFTWARE, ActionId, ActionName
+from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.actions import ActionFilters, ActionRecord
 from shipyard_api.ports.state.store import Transaction
 
-_RUNS = ActionFilters(names=tuple(sorted(WITH_SOFTWARE - {ActionName.TEST_SITE}, key=lambda name: name.value)))
 _MOST = 20
 """Runs in which the newest tasks of a node are looked for."""
 
@@ -52,7 +52,9 @@ def newest_runs(tx: Transaction, nodes: Collection[NodeName]) -> Mapping[NodeNam
     """Return the newest run of each node whose tasks ran since it was deployed, as far as it is among the last ones."""
     found: dict[NodeName, NodeRun] = {}
     left = set(nodes)
-    for action in tx.actions.matching(_RUNS, descending=True, limit=_MOST):
+    # Tests leave a node's software as it is, and run beside anything.
+    names = ACTIONS.names(lambda action: action.runs_tasks and action.exclusive)
+    for action in tx.actions.matching(ActionFilters(names=names), descending=True, limit=_MOST):
         if not left:
             break
         state = state_of_run(tx, action.id)

@@ -6,7 +6,8 @@ from functools import partial
 
 from shipyard_api.actions.software_parts import SOFTWARE
 from shipyard_api.actions.steps.software.software_stage import reasons
-from shipyard_api.domain.actions import ActionId, ActionName, StepState
+from shipyard_api.actions.update_software import UPDATE_SOFTWARE
+from shipyard_api.domain.actions import ActionId, StepState
 from shipyard_api.domain.findings import error
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.errors import InvalidTaskQuery, RunNotFound
@@ -23,7 +24,7 @@ from shipyard_api.usecases.software.nodes import SoftwareNodes
 from shipyard_api.usecases.software.owners import cluster_of
 from shipyard_api.usecases.software.run_states import progress_of, state_of_run
 
-_RUNS = ActionFilters(names=(ActionName.UPDATE_SOFTWARE,))
+_RUNS = ActionFilters(names=(UPDATE_SOFTWARE.name,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class RunTasks:
             **({} if tasks is None else {"tasks": list(tasks)}),
             **({"noop": True} if noop else {}),
         }
-        request = ActionRequest(ActionName.UPDATE_SOFTWARE, dict(parameters), None)
+        request = ActionRequest(UPDATE_SOFTWARE.name, dict(parameters), None)
         made = self.create(request, caller).action
         return next(run for run in self.store.read(_numbered) if run.action.id == made.id)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.retention import _PARTS
@@ -52,7 +53,7 @@ def left(engine: sa.Engine) -> set[int]:
 
 
 def prune(store: SqlStore, newest: int = 1, days: int = 400) -> PruneActions:
-    return PruneActions(store, lambda: NOW, days, newest)
+    return PruneActions(store, lambda: NOW, days, newest, ACTIONS.of_the_site)
 
 
 def test_old_actions_go_with_all_their_rows_in_batches(store: SqlStore, engine: sa.Engine) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 import yaml
 
-from shipyard_api.domain.actions import LISTED, ActionName
+from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.errors import InvalidParameters, InvalidTargets
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.parameters import KNOWN, Parameters, TargetRevision, misplaced, parse_parameters
@@ -230,7 +231,7 @@ def test_a_key_is_told_as_a_pointer_and_in_few_letters() -> None:
     assert len(warning.message) < 200
 
 
-@pytest.mark.parametrize("name", LISTED, ids=lambda name: name.value)
+@pytest.mark.parametrize("name", ACTIONS.listed, ids=lambda name: name.value)
 def test_the_schema_of_an_action_describes_what_it_knows(name: ActionName) -> None:
     schema = yaml.safe_load((ROOT / "schemas" / "actions" / f"{name.value}.yaml").read_text(encoding="utf-8"))
 

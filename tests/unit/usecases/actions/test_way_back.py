@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.api.airship.way_back import way_back
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.ports.state.actions import ActionRecord
+from shipyard_api.usecases.actions.way_back import way_back
 
 ID = "01M7XV7VKPMDHXJVA7WMC7P6XP"
 RETRY = f"shipyard retry {ID}"

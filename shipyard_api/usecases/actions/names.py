@@ -1,0 +1,16 @@
+"""The names of actions, as callers may write them."""
+
+from collections.abc import Sequence
+
+from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.domain.actions import ActionName
+
+
+def listed() -> Sequence[ActionName]:
+    """Return the names under which operators create actions, in the order in which people see them."""
+    return ACTIONS.listed
+
+
+def named(written: str) -> ActionName | None:
+    """Return the name that is written, None if there is no such action."""
+    return next((name for name in ACTIONS.listed if name.value == written), None)
