@@ -314,7 +314,7 @@ def work(url: str, directory: Path | None) -> int:
         step = SoftwareStage(SOFTWARE, partial(command_on, directory), TaskItem(remote_tasks(directory), splits=True))
     engine = Engine(
         SqlStore(database, ProcrastinateWakeup()),
-        {ActionName.UPDATE_SOFTWARE: Definition(ActionName.UPDATE_SOFTWARE, fixed(step))},
+        {ActionName("update_software"): Definition(ActionName("update_software"), fixed(step))},
         DatabaseClock(database, ProcrastinateWakeup()),
         settle=20.0,
         worker=str(os.getpid()),
@@ -347,7 +347,7 @@ def finished(url: str, software: Mapping[str, Any]) -> StepRecord:
     try:
         with store.begin() as tx:
             tx.actions.create(
-                NewAction(action, ActionName.UPDATE_SOFTWARE, {}, "b", str(uuid4()), None, None, inputs, (SOFTWARE,))
+                NewAction(action, ActionName("update_software"), {}, "b", str(uuid4()), None, None, inputs, (SOFTWARE,))
             )
         while True:
             time.sleep(0.1)

@@ -147,7 +147,7 @@ class FanOut(Step[FanOutState, Never, Never, Never]):
         return Folded(replace(state, open=state.items), items=items)
 
 
-DEFINITIONS = {ActionName.TEST_SITE: Definition(ActionName.TEST_SITE, fixed(FanOut()))}
+DEFINITIONS = {ActionName("test_site"): Definition(ActionName("test_site"), fixed(FanOut()))}
 
 
 def work(url: str) -> int:
@@ -200,7 +200,7 @@ def measure(url: str, workers: int, items: int, wait: float) -> Result:
             tx.actions.create(
                 NewAction(
                     action,
-                    ActionName.TEST_SITE,
+                    ActionName("test_site"),
                     {},
                     "benchmark",
                     str(uuid4()),

@@ -275,7 +275,7 @@ class Run:
             definitions=steps,
             new_id=lambda: action,
         )
-        create(ActionRequest(ActionName.DEPLOY_SITE, {}, True), Caller("benchmark", frozenset({"admin"}), "-"))
+        create(ActionRequest(ActionName("deploy_site"), {}, True), Caller("benchmark", frozenset({"admin"}), "-"))
         engine = Engine(store, steps, clock, settle=20.0, worker="benchmark")
         return cls(database, provisioner, clock, action, engine)
 

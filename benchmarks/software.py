@@ -87,7 +87,7 @@ def run(url: str, software: StageSoftware) -> int:
     step = SoftwareStage(SOFTWARE, plan_it, TaskItem(InstantHosts(), splits=True))
     engine = Engine(
         store,
-        {ActionName.UPDATE_SOFTWARE: Definition(ActionName.UPDATE_SOFTWARE, fixed(step))},
+        {ActionName("update_software"): Definition(ActionName("update_software"), fixed(step))},
         DatabaseClock(database, ProcrastinateWakeup()),
         settle=1.0,
         worker="worker-1",
@@ -95,7 +95,7 @@ def run(url: str, software: StageSoftware) -> int:
     inputs = {"v": 1, "revision": 1, "action": ACTION, "software": {}}
     with store.begin() as tx:
         tx.actions.create(
-            NewAction(ACTION, ActionName.UPDATE_SOFTWARE, {}, "ann", str(uuid4()), None, None, inputs, (SOFTWARE,))
+            NewAction(ACTION, ActionName("update_software"), {}, "ann", str(uuid4()), None, None, inputs, (SOFTWARE,))
         )
     while True:
         engine.run(ACTION)

@@ -165,8 +165,8 @@ def actions_page() -> str:
     ]
     definitions = catalog(nothing, ActionDesigns(nothing, nothing), Systems(nothing), nothing, RetryPolicy())
     for name in ACTIONS.listed:
-        schema = yaml.safe_load((share_directory() / "schemas" / "actions" / f"{name.value}.yaml").read_text("utf-8"))
-        lines += [f"\n## {name.value}\n", "| parameter | meaning |", "|---|---|"]
+        schema = yaml.safe_load((share_directory() / "schemas" / "actions" / f"{name}.yaml").read_text("utf-8"))
+        lines += [f"\n## {name}\n", "| parameter | meaning |", "|---|---|"]
         lines += [f"| `{key}` | {held['description']} |" for key, held in schema["properties"].items()]
         definition = definitions[name]
         lines += ["", definition.missing, ""] if definition.missing else [""]
@@ -175,7 +175,7 @@ def actions_page() -> str:
         for step in definition.steps_for({"targets": ["n1"], "software": {}}):
             where = "" if step.id in without else ", on a site with a task graph"
             lines.append(f"| `{step.id}`{where} | {'runs' if step.always else 'does not run'} |")
-        if name is ActionName.REDEPLOY_SERVER:
+        if name == ActionName("redeploy_server"):
             lines += ["", "Each further batch of targets repeats the steps from `check_teardown` on, numbered from 2."]
     return _page(lines)
 
@@ -257,7 +257,7 @@ def watch_image() -> str:
             for name in members
         ]
     began = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
-    ids = definitions[ActionName.DEPLOY_SITE].step_ids({})
+    ids = definitions[ActionName("deploy_site")].step_ids({})
     identity = ActionId("01M7Y998KBBH903Q5KHQ6VASDJ")
     ended = [StepRecord(identity, one, number, StepState.SUCCESS, began, began, "") for number, one in enumerate(ids)]
     action = {

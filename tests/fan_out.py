@@ -243,7 +243,7 @@ class ItemWorld:
             tx.actions.create(
                 NewAction(
                     action,
-                    ActionName.TEST_SITE,
+                    ActionName("test_site"),
                     {},
                     "ann",
                     str(uuid.uuid4()),
@@ -263,10 +263,10 @@ class ItemWorld:
     def worker(self, points: Checkpoints | None = None, version: int = 1) -> Engine:
         points = points or Checkpoints()
         kind = SampleItem(Watched(self.peer, points))
-        definition = Definition(ActionName.TEST_SITE, fixed(FanOut(kind)))
+        definition = Definition(ActionName("test_site"), fixed(FanOut(kind)))
         return Engine(
             WatchedStore(self.store(), points),  # type: ignore[arg-type]  # fills the port by delegation
-            {ActionName.TEST_SITE: definition},
+            {ActionName("test_site"): definition},
             self.clock,
             settle=SETTLE,
             worker=f"worker-{next(_numbers)}",

@@ -39,7 +39,7 @@ class TablePeer:
 
 
 def main(url: str) -> int:
-    return work(url, lambda _: Definition(ActionName.TEST_SITE, fixed(FanOut(SampleItem(TablePeer(url))))))
+    return work(url, lambda _: Definition(ActionName("test_site"), fixed(FanOut(SampleItem(TablePeer(url))))))
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ class SoftwareWorld:
             tx.actions.create(
                 NewAction(
                     action,
-                    ActionName.UPDATE_SOFTWARE,
+                    ActionName("update_software"),
                     {},
                     "ann",
                     marker,
@@ -111,7 +111,7 @@ class SoftwareWorld:
         store = WatchedStore(self.store(), points)
         return Engine(
             store,  # type: ignore[arg-type]  # fills the port by delegation
-            {ActionName.UPDATE_SOFTWARE: self._definition(points, store)},
+            {ActionName("update_software"): self._definition(points, store)},
             self.clock,
             settle=SETTLE,
             worker=f"worker-{next(_numbers)}",
@@ -198,4 +198,4 @@ def software(store: Any, tasks: RemoteTasks, hosts: Mapping[NodeName, Host], sec
 
     systems = Systems(None, access=RemoteAccess(tasks, reach, sources))  # type: ignore[arg-type]  # no step here asks a provisioner
     designs = ActionDesigns(None, lambda _revision: rendering)  # type: ignore[arg-type]  # no step here stores one
-    return Definition(ActionName.UPDATE_SOFTWARE, SoftwareParts(SiteChecks(store, designs, systems, RULES)).steps)
+    return Definition(ActionName("update_software"), SoftwareParts(SiteChecks(store, designs, systems, RULES)).steps)

@@ -83,7 +83,7 @@ class TeardownWorld:
             tx.actions.create(
                 NewAction(
                     action,
-                    ActionName.REDEPLOY_SERVER,
+                    ActionName("redeploy_server"),
                     {},
                     "ann",
                     str(uuid.uuid4()),
@@ -133,7 +133,7 @@ class TeardownWorld:
         store = WatchedStore(self.store(), points)
         return Engine(
             store,  # type: ignore[arg-type]  # fills the port by delegation
-            {ActionName.REDEPLOY_SERVER: self._definition(points, store)},
+            {ActionName("redeploy_server"): self._definition(points, store)},
             self.clock,
             settle=SETTLE,
             worker=f"worker-{next(_numbers)}",

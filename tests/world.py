@@ -18,6 +18,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from shipyard_api.actions.catalog import catalog
+from shipyard_api.actions.deploy_site import DEPLOY_SITE
 from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, Systems
 from shipyard_api.actions.site_parts import RetryPolicy
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
@@ -165,7 +166,7 @@ class World:
     parameters: dict[str, Any] = field(default_factory=dict)
     kubernetes: dict[str, Any] = field(default_factory=dict)
     traits: dict[str, Any] | None = None
-    name: ActionName = ActionName.DEPLOY_SITE
+    name: ActionName = DEPLOY_SITE.name
     graph: Sequence[dict[str, Any]] = ()
     tasks: FakeRemoteTasks | None = None
     hosts: Mapping[NodeName, Host] = field(default_factory=dict)

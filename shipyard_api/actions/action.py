@@ -45,6 +45,10 @@ def strategy_of_site(_parameters: Parameters, inputs: SiteInputs | None) -> Stra
     return inputs.strategy if inputs else None
 
 
+def _no_steps(_parts: Parts, _inputs: Json) -> tuple[AnyStep, ...]:
+    return ()
+
+
 def _no_facts(_parts: Parts, _inputs: Json) -> tuple[Fact, ...]:
     return ()
 
@@ -99,8 +103,8 @@ class Catalog:
         self.by_name: dict[ActionName, Action] = {action.name: action for action in actions}
 
     def __getitem__(self, name: ActionName) -> Action:
-        """Return the action with this name."""
-        return self.by_name[name]
+        """Return the action with this name; one of another release has no property but its name."""
+        return self.by_name.get(name) or Action(name=name, steps=_no_steps, listed=False, exclusive=False)
 
     def __iter__(self) -> Iterator[Action]:
         return iter(self.by_name.values())

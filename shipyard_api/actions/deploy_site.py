@@ -22,7 +22,7 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
 
 
 DEPLOY_SITE = Action(
-    name=ActionName.DEPLOY_SITE,
+    name=ActionName("deploy_site"),
     steps=_steps,
     reads=DesignRules.read,
     groups=strategy_of_site,

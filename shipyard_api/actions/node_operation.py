@@ -15,4 +15,4 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
     return (parts.teardown.step(StepId(operation.value), (NodeName(inputs["node"]),), (phase,), inputs),)
 
 
-NODE_OPERATION = Action(name=ActionName.NODE_OPERATION, steps=_steps, listed=False, exclusive=False, limited=True)
+NODE_OPERATION = Action(name=ActionName("node_operation"), steps=_steps, listed=False, exclusive=False, limited=True)

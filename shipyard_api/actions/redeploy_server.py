@@ -73,7 +73,7 @@ def _facts(_parts: Parts, inputs: Json) -> tuple[Fact, ...]:
 
 
 REDEPLOY_SERVER = Action(
-    name=ActionName.REDEPLOY_SERVER,
+    name=ActionName("redeploy_server"),
     steps=_steps,
     first_facts=_facts,
     reads=DesignRules.read_targeted,

@@ -33,4 +33,6 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
     return (*parts.site.validation(), relabel)
 
 
-RELABEL_NODES = Action(name=ActionName.RELABEL_NODES, steps=_steps, reads=DesignRules.read_configuration, relabels=True)
+RELABEL_NODES = Action(
+    name=ActionName("relabel_nodes"), steps=_steps, reads=DesignRules.read_configuration, relabels=True
+)

@@ -32,7 +32,7 @@ def _facts(parts: Parts, inputs: Json) -> tuple[Fact, ...]:
 
 
 REMOVE_SERVER = Action(
-    name=ActionName.REMOVE_SERVER,
+    name=ActionName("remove_server"),
     steps=_steps,
     first_facts=_facts,
     reads=DesignRules.read_targeted,

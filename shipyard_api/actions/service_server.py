@@ -20,7 +20,7 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
 
 
 SERVICE_SERVER = Action(
-    name=ActionName.SERVICE_SERVER,
+    name=ActionName("service_server"),
     steps=_steps,
     reads=DesignRules.read,
     groups=strategy_of_site,

@@ -90,7 +90,7 @@ class SiteChecks:
         if running is None:
             return [error("SiteActionNotRunning", "No site action holds the site, although this one runs.")]
         where = f" on {', '.join(running.nodes)}" if running.nodes else ""
-        return [info("SiteActionAlone", f"{running.name.value} {running.action} is the only site action{where}")]
+        return [info("SiteActionAlone", f"{running.name} {running.action} is the only site action{where}")]
 
     def provisioner_is_healthy(self, _revision: int) -> Sequence[Finding]:
         """Any answer but success fails; unlike upstream, where an HTTP 500 passes."""

@@ -20,7 +20,7 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
 
 
 TEST_SITE = Action(
-    name=ActionName.TEST_SITE,
+    name=ActionName("test_site"),
     steps=_steps,
     missing="Without a task graph no software is tested: the action asks the provisioner how it is.",
     exclusive=False,

@@ -26,4 +26,4 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
     )
 
 
-UPDATE_SITE = replace(DEPLOY_SITE, name=ActionName.UPDATE_SITE, steps=_steps)
+UPDATE_SITE = replace(DEPLOY_SITE, name=ActionName("update_site"), steps=_steps)

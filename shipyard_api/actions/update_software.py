@@ -22,7 +22,7 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
 
 
 UPDATE_SOFTWARE = Action(
-    name=ActionName.UPDATE_SOFTWARE,
+    name=ActionName("update_software"),
     steps=_steps,
     missing="Without a task graph no software is installed: the action checks the design and tags its revision.",
     reads=DesignRules.read_configuration,

@@ -17,28 +17,16 @@ BARE_GROUPS = ("preflight", "drydock_build")
 """Ids that stand for a group of steps and have no step of their own; field scripts compare them (product, 5)."""
 
 
-class ActionName(Enum):
-    """The actions (contract: shipyard-actions, chapter 1).
+ActionName = NewType("ActionName", str)
+"""The name of an action, as on the wire (contract: shipyard-actions, chapter 1); ``actions.catalog`` has all."""
 
-    Ours are ``service_server``, steps of a deploy template on servers that run (product, section 8), ``remove_server``,
-    a teardown without a deployment, and ``node_operation``, one operation of a teardown on one node, called at an
-    address of its own (seed 004).
-    """
-
-    DEPLOY_SITE = "deploy_site"
-    UPDATE_SITE = "update_site"
-    UPDATE_SOFTWARE = "update_software"
-    REDEPLOY_SERVER = "redeploy_server"
-    REMOVE_SERVER = "remove_server"
-    RELABEL_NODES = "relabel_nodes"
-    SERVICE_SERVER = "service_server"
-    TEST_SITE = "test_site"
-    NODE_OPERATION = "node_operation"
+NODE_OPERATION = ActionName("node_operation")
+"""The name under which one operation of a teardown on one node is recorded, called at an address of its own."""
 
 
 def is_listed(name: ActionName) -> bool:
     """Return whether operators create the action by its name: a node operation has calls of its own."""
-    return name is not ActionName.NODE_OPERATION
+    return name != NODE_OPERATION
 
 
 def nodes_of_run(inputs: Mapping[str, Any]) -> frozenset[NodeName] | None:

@@ -121,7 +121,7 @@ def notes(action: ActionId, name: ActionName, entries: Iterable[JournalEntry], v
     jobs = _Jobs()
     for entry in entries:
         jobs.learn(entry.fact)
-        default = name.value if isinstance(entry.fact, RolloutEnded) else entry.step or action
+        default = name if isinstance(entry.fact, RolloutEnded) else entry.step or action
         for draft in _drafts(entry.fact, jobs):
             if draft.verbosity <= verbosity and draft.number < _PER_ENTRY:
                 yield Note(

@@ -48,16 +48,16 @@ _TEARDOWN = frozenset(
     }
 )
 KNOWN: Mapping[ActionName, frozenset[str]] = {
-    ActionName.DEPLOY_SITE: _SITE,
-    ActionName.UPDATE_SITE: _SITE,
-    ActionName.UPDATE_SOFTWARE: frozenset({*_SITE, *_SOFTWARE, *_COMMAND}),
-    ActionName.REDEPLOY_SERVER: _TEARDOWN | {MODE, TARGET_REVISION},
-    ActionName.REMOVE_SERVER: _TEARDOWN,
-    ActionName.RELABEL_NODES: frozenset({CONTINUE_ON_FAIL, FORCE, TARGET_NODES}),
-    ActionName.SERVICE_SERVER: frozenset(
+    ActionName("deploy_site"): _SITE,
+    ActionName("update_site"): _SITE,
+    ActionName("update_software"): frozenset({*_SITE, *_SOFTWARE, *_COMMAND}),
+    ActionName("redeploy_server"): _TEARDOWN | {MODE, TARGET_REVISION},
+    ActionName("remove_server"): _TEARDOWN,
+    ActionName("relabel_nodes"): frozenset({CONTINUE_ON_FAIL, FORCE, TARGET_NODES}),
+    ActionName("service_server"): frozenset(
         {CONTINUE_ON_FAIL, FORCE, TEMPLATE, TARGET_NODES, "drain-timeout", "grace-period", limits.ON_BLOCKED}
     ),
-    ActionName.TEST_SITE: frozenset({FORCE, RELEASE}),
+    ActionName("test_site"): frozenset({FORCE, RELEASE}),
 }
 """The known parameters by action. Others are stored and shown, and have no effect."""
 
@@ -166,7 +166,7 @@ def _strict(given: Mapping[str, Any], key: str) -> bool:
 
 
 def _has_targets(name: ActionName, known: frozenset[str], given: Mapping[str, Any]) -> bool:
-    return TARGET_NODES in known and (name is not ActionName.SERVICE_SERVER or TARGET_NODES in given)
+    return TARGET_NODES in known and (name != ActionName("service_server") or TARGET_NODES in given)
 
 
 def _targets(given: Mapping[str, Any]) -> tuple[NodeName, ...]:
@@ -218,7 +218,7 @@ def _limits(given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _software(name: ActionName, given: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the limits of a run of the task graph (seed 001, CLI)."""
-    if name is ActionName.TEST_SITE:
+    if name == ActionName("test_site"):
         return {"tests": True}
     limited: dict[str, Any] = {}
     for key in sorted(_SOFTWARE & given.keys()):
@@ -291,9 +291,9 @@ def _template(given: Mapping[str, Any]) -> str:
 def _unknown(name: ActionName, key: str, known: frozenset[str]) -> Finding:
     plain = {_plain(one): one for one in sorted(known)}
     likely = difflib.get_close_matches(_plain(key), plain, 1)
-    message = f"The parameter {_shown(key)} means nothing to {name.value}."
+    message = f"The parameter {_shown(key)} means nothing to {name}."
     meant = _meant(key)
-    elsewhere = sorted(other.value for other, keys in KNOWN.items() if meant in keys)
+    elsewhere = sorted(other for other, keys in KNOWN.items() if meant in keys)
     if likely and (meant is None or meant in known):
         message += f" Did you mean {plain[likely[0]]}?"
     elif meant == key:
@@ -301,7 +301,7 @@ def _unknown(name: ActionName, key: str, known: frozenset[str]) -> Finding:
     elif meant:
         message += f" Did you mean {meant} of {', '.join(elsewhere)}?"
     else:
-        message += f" {name.value} knows {', '.join(sorted(known))}."
+        message += f" {name} knows {', '.join(sorted(known))}."
     narrows = meant is not None and meant not in _SITE
     return warning(MISPLACED if narrows else "UnknownParameter", message, path=pointer(["parameters", key]))
 

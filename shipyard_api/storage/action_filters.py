@@ -15,7 +15,7 @@ def filtered(
     """Return the query with the filters applied, in order."""
     actions = t.actions.c
     if filters.names:
-        query = query.where(actions.name.in_([name.value for name in filters.names]))
+        query = query.where(actions.name.in_(list(filters.names)))
     if filters.states is not None:
         query = query.where(actions.state.in_([state.value for state in filters.states]))
     if filters.users:

@@ -84,7 +84,7 @@ class SqlActions:
                 raise SiteBusy(*running)
         values = {
             "id": action.id,
-            "name": action.name.value,
+            "name": action.name,
             "parameters": dict(action.parameters),
             "user_name": action.user,
             "context_marker": action.context_marker,
@@ -146,7 +146,7 @@ class SqlActions:
     def node_operations(self) -> Sequence[ActionRecord]:
         """Return the node operations that have not ended."""
         own = t.actions.c
-        query = sa.select(*SHOWN).where(own.name == ActionName.NODE_OPERATION.value, own.state.in_(MOVING))
+        query = sa.select(*SHOWN).where(own.name == "node_operation", own.state.in_(MOVING))
         return [action_record(row) for row in self._connection.execute(query.order_by(own.id))]
 
     def ended(self, actions: Collection[ActionId]) -> Collection[ActionId]:
@@ -204,7 +204,7 @@ class SqlActions:
 
     def created_at(self, name: ActionName, moment: datetime) -> ActionRecord | None:
         """Return the action of that name and moment."""
-        query = sa.select(*SHOWN).where(t.actions.c.name == name.value, t.actions.c.created_at == moment)
+        query = sa.select(*SHOWN).where(t.actions.c.name == name, t.actions.c.created_at == moment)
         row = self._connection.execute(query.order_by(t.actions.c.id).limit(1)).one_or_none()
         return action_record(row) if row else None
 

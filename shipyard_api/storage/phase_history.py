@@ -25,7 +25,7 @@ def phase_history(
     newest = (
         sa.select(t.actions.c.id)
         .where(
-            t.actions.c.name.in_([name.value for name in names]),
+            t.actions.c.name.in_(list(names)),
             t.actions.c.id < before if before else sa.true(),
         )
         .order_by(t.actions.c.id.desc())

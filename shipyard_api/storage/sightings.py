@@ -32,10 +32,7 @@ class SqlSightings:
         own = t.actions.c
         states = (RunState.SUCCESS.value,) if succeeded else _ENDED
         query = (
-            sa.select(*SHOWN)
-            .where(own.name.in_([name.value for name in names]), own.state.in_(states))
-            .order_by(own.id.desc())
-            .limit(1)
+            sa.select(*SHOWN).where(own.name.in_(list(names)), own.state.in_(states)).order_by(own.id.desc()).limit(1)
         )
         row = self._connection.execute(query).one_or_none()
         return action_record(row) if row else None

@@ -24,7 +24,7 @@ FIRST = Release(ReleaseId(1))
 
 # Arbitrary; it only has to differ from other advisory locks.
 _LOCK = 7_016
-_DEPLOYING = (ActionName.DEPLOY_SITE, ActionName.UPDATE_SITE, ActionName.UPDATE_SOFTWARE)
+_DEPLOYING = (ActionName("deploy_site"), ActionName("update_site"), ActionName("update_software"))
 
 # What the newest action that worked on a node made of it.
 _STATUS = (
@@ -169,7 +169,7 @@ class SqlSoftware:
         state = self._connection.execute(
             sa.select(own.state)
             .where(
-                own.name.in_([name.value for name in _DEPLOYING]),
+                own.name.in_(list(_DEPLOYING)),
                 own.state.in_([one.value for one in ENDED]),
                 own.inputs[("software", "noop")].as_boolean().is_not(True),
             )

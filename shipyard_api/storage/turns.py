@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from shipyard_api.domain.actions import ENDED, ActionId, RunState, StepId, StepState
+from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState, StepId, StepState
 from shipyard_api.domain.facts.actions import ActionEnded
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.steps import Broke, Intended, StepEnded, StepsSkipped, StepStarted, Waiting
@@ -153,9 +153,10 @@ class SqlTurns:
         """Queue a turn for another worker."""
         self.wake(action, at)
 
-    def name(self, action: ActionId) -> str:
+    def name(self, action: ActionId) -> ActionName:
         """Return the action's name as stored."""
-        return self._connection.execute(sa.select(t.actions.c.name).where(t.actions.c.id == action)).scalar() or ""
+        found = self._connection.execute(sa.select(t.actions.c.name).where(t.actions.c.id == action)).scalar()
+        return ActionName(found or "")
 
     def unfinished(self) -> Sequence[Unfinished]:
         """Return the remaining steps of every action that has not ended."""

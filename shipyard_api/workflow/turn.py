@@ -53,7 +53,7 @@ class Engine:
     ) -> None:
         """``settle``: seconds, see module ``attempts``. ``attempts``: how many one turn makes at most."""
         self._store = store
-        self._definitions = {name.value: definition for name, definition in definitions.items()}
+        self._definitions = dict(definitions)
         self._clock = clock
         self._settle = settle
         self._worker = worker
@@ -131,7 +131,7 @@ class Engine:
         with self._store.begin() as tx:
             tx.turns.pass_on(action, at=self._clock.now() + timedelta(seconds=self._settle / 2))
 
-    def _steps(self, tx: Transaction, action: ActionId, name: str) -> Steps:
+    def _steps(self, tx: Transaction, action: ActionId, name: ActionName) -> Steps:
         """Return the steps of an action. Its inputs never change, so they are read once in a process."""
         steps = self._known_steps.get(action)
         if steps is None:

@@ -67,10 +67,10 @@ PLANS = {
         World.outcome,
     ),
     "acceptance tasks": Plan(accepting, World.ending),
-    "update_site": Plan(lambda: {"name": ActionName.UPDATE_SITE}, World.ending),
+    "update_site": Plan(lambda: {"name": ActionName("update_site")}, World.ending),
     "deploy steps": Plan(lambda: {"traits": TRAITS}, World.ending),
-    "update_software": Plan(lambda: {"name": ActionName.UPDATE_SOFTWARE}, World.ending),
-    "test_site": Plan(lambda: {"name": ActionName.TEST_SITE}, World.ending),
+    "update_software": Plan(lambda: {"name": ActionName("update_software")}, World.ending),
+    "test_site": Plan(lambda: {"name": ActionName("test_site")}, World.ending),
 }
 
 

@@ -92,7 +92,16 @@ def test_killed_and_frozen_workers_lose_and_repeat_nothing(workers: Workers) -> 
     with store.begin() as tx:
         tx.actions.create(
             NewAction(
-                action, ActionName.TEST_SITE, {}, "ann", str(uuid.uuid4()), None, None, inputs, [STEP], exclusive=False
+                action,
+                ActionName("test_site"),
+                {},
+                "ann",
+                str(uuid.uuid4()),
+                None,
+                None,
+                inputs,
+                [STEP],
+                exclusive=False,
             )
         )
     killed, frozen = workers.start(), workers.start()

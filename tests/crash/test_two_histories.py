@@ -219,9 +219,9 @@ def test_a_server_is_erased_once_whatever_the_database_forgets(
         targets = NODES[: dice.choice((1, 1, 2))]
         if seed % 8 == 7:
             world.leave(*targets)
-            world.create(ActionName.REMOVE_SERVER, target_nodes=",".join(targets))
+            world.create(ActionName("remove_server"), target_nodes=",".join(targets))
         else:
-            world.create(ActionName.REDEPLOY_SERVER, target_nodes=",".join(targets))
+            world.create(ActionName("redeploy_server"), target_nodes=",".join(targets))
         said = play(world, dice, copies)
 
         since = [one for one in (*world.peer.begun(), *world.peer.destroyed()) if one.at > world.since]

@@ -99,7 +99,7 @@ def create(world: World, rules: DesignRules = RULES, **parameters: object) -> Ac
         definitions=definitions,
         new_id=lambda: "3" * 26,
     )
-    return made(ActionRequest(ActionName.DEPLOY_SITE, parameters, True), ANN).action.id
+    return made(ActionRequest(ActionName("deploy_site"), parameters, True), ANN).action.id
 
 
 def test_a_paused_action_watches_what_runs_and_starts_nothing_until_it_goes_on(worlds: Worlds) -> None:
@@ -279,12 +279,12 @@ def test_a_stop_does_not_wait_for_the_answer_of_a_peer(worlds: Worlds) -> None:
 def test_whenever_a_stop_is_accepted_the_action_ends_as_failed(worlds: Worlds) -> None:
     """At each point at which no transaction of the turn is open; a pause follows every stop, as soon as it can."""
     points = Checkpoints()
-    first = worlds(name=ActionName.UPDATE_SOFTWARE)
+    first = worlds(name=ActionName("update_software"))
     first.run(first.worker(points))
     open_at = [number for number, name in enumerate(points.names) if name != "before commit"]
     ended = []
     for chosen in open_at:
-        world = worlds(name=ActionName.UPDATE_SOFTWARE)
+        world = worlds(name=ActionName("update_software"))
 
         def stop(world: World = world) -> None:
             for verb in (Control.STOP, Control.PAUSE):
@@ -575,7 +575,7 @@ def test_what_was_submitted_by_a_worker_that_died_is_left_behind_by_a_stop(world
 
 
 def test_paused_before_a_step_has_begun_it_rests_and_goes_on_from_there(worlds: Worlds) -> None:
-    world = worlds(name=ActionName.UPDATE_SOFTWARE)
+    world = worlds(name=ActionName("update_software"))
     worker = world.worker()
 
     def between() -> bool:

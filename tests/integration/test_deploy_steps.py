@@ -29,7 +29,7 @@ from tests.world import MIRROR, STEPS, Checkpoints, World
 Worlds = Callable[..., World]
 ANN = Caller("ann", frozenset({"admin"}), str(uuid.uuid4()))
 MIRROR_ID = TemplateId(str(uuid.UUID(int=0)))
-REQUEST = ActionRequest(ActionName.DEPLOY_SITE, {}, None)
+REQUEST = ActionRequest(ActionName("deploy_site"), {}, None)
 
 
 def sent(world: World) -> dict[NodeName, Mapping[NodeName, tuple[DeployStep, ...]]]:
@@ -87,7 +87,7 @@ def test_a_step_that_the_provisioner_lacks_is_reported_by_the_commit_and_refuses
     message = "n0, n2, n4: template CUSTOM_MIRROR: raid.apply is not a deploy step that Fake runs on this node."
 
     committed = errors(check.plan_steps(revision).findings)
-    checked = check.with_steps(check(ActionRequest(ActionName.DEPLOY_SITE, parameters, None)))
+    checked = check.with_steps(check(ActionRequest(ActionName("deploy_site"), parameters, None)))
 
     assert [one.message for one in committed] == [message]
     assert isinstance(checked.refusal, InvalidDesign)

@@ -273,7 +273,7 @@ def test_our_own_work_is_no_drift_and_a_peer_that_does_not_answer_is_named(site:
     site.deploy()
     with site.world.store().begin() as tx:
         revision = tx.actions.get(site.world.action).revision
-        name, parameters = ActionName.RELABEL_NODES, {"target_nodes": ["n4"]}
+        name, parameters = ActionName("relabel_nodes"), {"target_nodes": ["n4"]}
         own = ActionId("7" + "A" * 25)
         tx.actions.create(NewAction(own, name, parameters, "ann", str(uuid.uuid4()), revision, None, {}, [StepId("x")]))
     site.node("n4", {"metadata": {"labels": {"rack": "r2"}}})
@@ -291,7 +291,7 @@ def test_our_own_work_is_no_drift_and_a_peer_that_does_not_answer_is_named(site:
         tx.actions.create(
             NewAction(
                 queued,
-                ActionName.REDEPLOY_SERVER,
+                ActionName("redeploy_server"),
                 parameters,
                 "ann",
                 str(uuid.uuid4()),

@@ -358,7 +358,7 @@ def test_a_refused_group_fails_alone_and_says_why_everywhere(worlds: Worlds) -> 
     with world.store().begin() as tx:
         (group, *_) = tx.actions.groups(world.action, status=(), group=(), after=-1, limit=1)
         (node, *_) = tx.actions.nodes(world.action, status=(), group=("a",), after="", limit=1)
-        noted = notes(world.action, ActionName.DEPLOY_SITE, tx.journal.entries(world.action), 1)
+        noted = notes(world.action, ActionName("deploy_site"), tx.journal.entries(world.action), 1)
     assert (group.detail, node.detail) == (why, why)
     assert f"group a: {why}" in [note.text for note in noted]
 

@@ -22,7 +22,7 @@ from tests.redeploy_world import RedeployWorld
 from tests.simulated_peers import PEERS
 from tests.world import SETTLE, KilledError
 
-REDEPLOY = ActionName.REDEPLOY_SERVER
+REDEPLOY = ActionName("redeploy_server")
 
 # A machine that is Ready, or available, needs no preparation.
 PREPARED = {"drydock": ["prepare n1"], "maas": [], "ironic": []}
@@ -154,7 +154,7 @@ def test_a_server_is_rebuilt_or_the_action_is_refused_before_anything(world: Red
 
 @each_peer
 def test_labels_of_the_design_are_set_by_drydock_or_in_kubernetes(world: RedeployWorld) -> None:
-    world.create(ActionName.RELABEL_NODES, target_nodes="n1,n2")
+    world.create(ActionName("relabel_nodes"), target_nodes="n1,n2")
     events = len(world.peer.events())
     world.run(world.worker())
 
@@ -167,7 +167,7 @@ def test_labels_of_the_design_are_set_by_drydock_or_in_kubernetes(world: Redeplo
         assert (requested, world.story()) == ([], ["set rack n1", "set rack n2"])
         world.connected = False
         with pytest.raises(NothingRelabels, match=r"MAAS|Ironic"):
-            world.create(ActionName.RELABEL_NODES, target_nodes="n1")
+            world.create(ActionName("relabel_nodes"), target_nodes="n1")
 
 
 @pytest.mark.parametrize("world", ["drydock"], indirect=True)

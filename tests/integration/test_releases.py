@@ -98,7 +98,7 @@ def test_beside_an_older_worker_an_action_ends_as_always(
 def test_an_older_worker_that_comes_in_while_a_newer_one_works_does_not_fence_it(
     worlds: Worlds, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world = worlds(name=ActionName.UPDATE_SOFTWARE)
+    world = worlds(name=ActionName("update_software"))
     old, points = older(world), Checkpoints()
 
     class EachTime(Checkpoints):
@@ -120,7 +120,7 @@ def test_an_older_worker_that_comes_in_while_a_newer_one_works_does_not_fence_it
 def test_an_action_without_a_definition_is_left_to_who_has_one(
     worlds: Worlds, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world = worlds(name=ActionName.UPDATE_SOFTWARE)
+    world = worlds(name=ActionName("update_software"))
     old = engine(world, {})
 
     leaves(world, old)
@@ -132,7 +132,7 @@ def test_an_action_without_a_definition_is_left_to_who_has_one(
 
 
 def test_what_an_older_release_created_runs_with_the_steps_that_it_has(worlds: Worlds) -> None:
-    world = worlds(name=ActionName.UPDATE_SOFTWARE)
+    world = worlds(name=ActionName("update_software"))
     with world.engine().begin() as connection:
         connection.execute(tables.steps.delete().where(tables.steps.c.id == "deployment_configuration"))
 
@@ -146,7 +146,7 @@ def test_what_an_older_release_created_runs_with_the_steps_that_it_has(worlds: W
 def test_a_state_of_a_version_that_is_not_known_is_left_alone(
     worlds: Worlds, caplog: pytest.LogCaptureFixture, version: int
 ) -> None:
-    world = worlds(name=ActionName.UPDATE_SOFTWARE)
+    world = worlds(name=ActionName("update_software"))
     world.worker(attempts=1).turn(world.action)
     running = tables.steps.c.state == "running"
 
@@ -165,13 +165,13 @@ def test_a_state_of_a_version_that_is_not_known_is_left_alone(
 
 
 def test_the_actions_that_are_left_alone_are_found(worlds: Worlds) -> None:
-    world = worlds(name=ActionName.UPDATE_SOFTWARE)
-    known = {name.value: one for name, one in world.definitions(Checkpoints()).items()}
+    world = worlds(name=ActionName("update_software"))
+    known = world.definitions(Checkpoints())
     world.worker(attempts=1).turn(world.action)
-    name = world.name.value
+    name = world.name
     shorter = Definition(world.name, lambda given: known[name].steps_for(given)[:-1])
 
-    def found(definitions: Mapping[str, Definition]) -> list[tuple[str, str]]:
+    def found(definitions: Mapping[ActionName, Definition]) -> list[tuple[str, str]]:
         return [(one.action, one.unknown) for one in FindLeftAlone(world.store(), definitions)()]
 
     assert found(known) == []
@@ -250,7 +250,7 @@ def one_step_each(world: ItemWorld) -> Definition:
         kind = SampleItem(world.peer)
         return tuple(FanOutTo(kind, StepId(f"{STEP}.{name}"), target=name) for name in inputs["targets"])
 
-    return Definition(ActionName.TEST_SITE, steps_for)
+    return Definition(ActionName("test_site"), steps_for)
 
 
 def steps(world: ItemWorld) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from shipyard_api.usecases.drift.find import FindDrift, Since
 from tests.redeploy_world import NODES, RedeployWorld
 from tests.simulated_peers import PEERS
 
-REMOVE = ActionName.REMOVE_SERVER
+REMOVE = ActionName("remove_server")
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_a_server_that_left_the_design_is_shown_until_it_is_taken_down(world: Re
         return [(one.node, one.kind.value) for one in rows], design_changes(world.store(), rendered, Revision(2))
 
     assert shown() == ([], DesignChanges([], [NodeName("n1")], []))  # the new design has not been used yet
-    world.create(ActionName.UPDATE_SITE)
+    world.create(ActionName("update_site"))
     world.run(world.worker())
     assert shown() == ([("n1", "not-in-design")], DesignChanges([], [NodeName("n1")], []))
     world.create(REMOVE, target_nodes="n1")
@@ -83,7 +83,7 @@ def test_a_server_that_left_the_design_is_shown_until_it_is_taken_down(world: Re
 @pytest.mark.parametrize("world", ["ironic"], indirect=True)
 def test_no_retry_of_an_older_action_brings_a_removed_server_back(world: RedeployWorld) -> None:
     world.fates(n1={"deploy": "fail", "reason": "no luck"})
-    world.create(ActionName.REDEPLOY_SERVER, target_nodes="n1")
+    world.create(ActionName("redeploy_server"), target_nodes="n1")
     world.run(world.worker())
     assert world.nodes()["n1"].status is NodeStatus.FAILURE, world.told()
     older = world.action

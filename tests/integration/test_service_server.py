@@ -21,7 +21,7 @@ from tests.factories import group_entry
 from tests.redeploy_world import RedeployWorld
 from tests.world import SETTLE, KilledError
 
-SERVICE = ActionName.SERVICE_SERVER
+SERVICE = ActionName("service_server")
 BIOS = DeployTemplate(
     TraitName("CUSTOM_BIOS"),
     (

@@ -64,7 +64,7 @@ def test_every_declared_transition_happens(worlds: Callable[..., World], databas
         skipping.provisioner.fail_next("check_health", Refused("Fake", "check_health", "the database is gone"))
         skipping.run(skipping.worker())
 
-        stopped = worlds(name=ActionName.UPDATE_SOFTWARE)
+        stopped = worlds(name=ActionName("update_software"))
         worker = stopped.worker()
         worker.turn(stopped.action)
         control(stopped)(stopped.action, Control.PAUSE, ANN)
@@ -75,7 +75,7 @@ def test_every_declared_transition_happens(worlds: Callable[..., World], databas
         control(stopped)(stopped.action, Control.STOP, ANN)
         stopped.run(worker)
 
-        paused_at_the_end(worlds(name=ActionName.UPDATE_SOFTWARE))
+        paused_at_the_end(worlds(name=ActionName("update_software")))
         failing = worlds()
         failing.provisioner.fail_next("check_health", Refused("Fake", "check_health", "the database is gone"))
         paused_at_the_end(failing)

@@ -54,9 +54,9 @@ def entity(one: ActionWithSteps, notes: Sequence[Note]) -> dict[str, Any]:
         by_step[note.step].append(note)
     return {
         "id": action.id,
-        "name": action.name.value,
+        "name": action.name,
         "parameters": dict(action.parameters),
-        "dag_id": action.name.value,
+        "dag_id": action.name,
         "dag_execution_date": zulu(action.created_at),
         "user": action.user,
         "context_marker": action.context_marker,
@@ -81,12 +81,12 @@ def posted(action: ActionRecord) -> dict[str, Any]:
     """Return an action as it was when it was created: what an engine would have been given (6.1, column POST)."""
     return {
         "id": action.id,
-        "name": action.name.value,
+        "name": action.name,
         "parameters": dict(action.parameters),
         "user": action.user,
         "timestamp": without_zone(action.created_at),
         "context_marker": action.context_marker,
-        "dag_id": action.name.value,
+        "dag_id": action.name,
         "committed_rev_id": action.revision,
         "allow_intermediate_commits": action.allow_intermediate_commits,
     }
@@ -96,7 +96,7 @@ def summary_entity(action: ActionRecord) -> dict[str, Any]:
     """Return an action without its steps, as the report and the overview show it."""
     return {
         "id": action.id,
-        "name": action.name.value,
+        "name": action.name,
         "parameters": dict(action.parameters),
         "user": action.user,
         "committed_rev_id": action.revision,

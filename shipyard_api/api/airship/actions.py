@@ -103,7 +103,7 @@ class Actions:
     def _post(self, req: falcon.Request, resp: falcon.Response, sent: bytes) -> None:
         body = parse_checked(req.path, sent, self._schemas, "action_v1")
         name = action_name(body["name"])
-        require(req, f"workflow_orchestrator:action_{name.value}")
+        require(req, f"workflow_orchestrator:action_{name}")
         _require_for(req, body.get("parameters") or {})
         request = ActionRequest(
             name,
@@ -203,7 +203,7 @@ class Control:
             require(req, "workflow_orchestrator:create_action")
             old = self._control.action(action_id)
             if is_listed(old.name):
-                require(req, f"workflow_orchestrator:action_{old.name.value}")
+                require(req, f"workflow_orchestrator:action_{old.name}")
             _require_for(req, old.parameters)
             may = force and may_override(req)
             new = self._control.retry(action_id, req.context.caller, force=force, may_override_holds=may)

@@ -19,7 +19,7 @@ MOST = 1000
 
 def wanted_actions(req: falcon.Request, since: datetime | timedelta | None) -> ListQuery:
     """Return which actions a request asks for; without a ``limit`` all that its filters let through."""
-    names = words(req, "name", [name.value for name in listed()])
+    names = words(req, "name", list(listed()))
     states = words(req, "state", [state.value for state in RunState])
     lifecycles = words(req, "lifecycle", [lifecycle(state) for state in RunState])
     both = [

@@ -74,7 +74,7 @@ def _check(body: dict[str, Any]) -> None:
 def _entity(plan: Plan) -> dict[str, Any]:
     nodes = {node for planned in plan.groups for node in planned.members}
     return {
-        "name": plan.name.value,
+        "name": plan.name,
         "version": plan.version.value if plan.version else None,
         "retry": plan.retried,
         "revision": plan.revision,

@@ -30,7 +30,7 @@ class SiteDifferences:
         found = self._drift(since)
         resp.media = {
             "since": since.value,
-            "action": {"id": found.base.id, "name": found.base.name.value, "ended_at": zulu(found.base.ended_at)},
+            "action": {"id": found.base.id, "name": found.base.name, "ended_at": zulu(found.base.ended_at)},
             "compared": found.compared,
             "differences": [_row(system, one) for system, rows in found.differences.items() for one in rows],
             **_left_out(found),

@@ -87,7 +87,7 @@ def _cordon(node: str, cordon: LeftCordon | None) -> dict[str, Any] | None:
         return None
     return {
         "action_id": cordon.action,
-        "action": cordon.action_name.value,
+        "action": cordon.action_name,
         "since": zulu(cordon.since),
         "commands": list(cordon.commands(node)),
     }
@@ -98,7 +98,7 @@ def _history(history: NodeHistory, job_address: Callable[[str], str | None]) -> 
     del entity["name"]
     return {
         "action_id": history.action,
-        "action": history.name.value,
+        "action": history.name,
         "dag_status": history.state.value,
         "created_at": zulu(history.created_at),
         **entity,
@@ -118,7 +118,7 @@ def _history(history: NodeHistory, job_address: Callable[[str], str | None]) -> 
 def _teardown(found: TeardownRecord) -> dict[str, Any]:
     return {
         "action_id": found.action,
-        "action": found.name.value,
+        "action": found.name,
         "operation": found.operation.value,
         "outcome": found.outcome.value,
         "message": found.message,

@@ -31,7 +31,7 @@ def record(run: ActionRun, shown: ShownStep) -> dict[str, Any]:
         "task_id": shown.id,
         "task_display_name": shown.id,
         "state": shown.state.value if shown.state else None,
-        "dag_id": run.action.name.value,
+        "dag_id": run.action.name,
         "run_id": run.action.id,
         "dag_run_id": run.action.id,
         "map_index": -1,

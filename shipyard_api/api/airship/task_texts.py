@@ -12,7 +12,7 @@ def site_is_busy(failed: SiteActionRunning) -> Text:
     more = "; only one site action can run at a time. Wait until it has ended, then ask again."
     if failed.nodes:
         more = f" on {named(failed.nodes)}. Wait until it has ended, or leave these nodes out."
-    return Text("Another site action is running", f"{failed.name.value} {failed.action} is running{more}")
+    return Text("Another site action is running", f"{failed.name} {failed.action} is running{more}")
 
 
 ROWS: Mapping[type[ShipyardError], Row] = {

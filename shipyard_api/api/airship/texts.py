@@ -48,7 +48,7 @@ def _overtaken(failed: domain.Overtaken) -> Text:
     way_out = "" if failed.removed else ", or use the parameter force=true to retry this one all the same"
     return Text(
         "A newer action has overtaken this one",
-        f"{failed.name.value} {failed.newer} has {done} since action {failed.action}. Start a new action{way_out}.",
+        f"{failed.name} {failed.newer} has {done} since action {failed.action}. Start a new action{way_out}.",
     )
 
 
@@ -256,7 +256,7 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
     domain.HoldNotFound: not_found("Hold not found", lambda failed: f"There is no hold {failed.hold}"),
     domain.Overtaken: conflict(_overtaken),
     domain.NoLimits: conflict(
-        lambda failed: Text("No limits to change", f"{failed.name.value} has no limits that can change while it runs")
+        lambda failed: Text("No limits to change", f"{failed.name} has no limits that can change while it runs")
     ),
     domain.ActionOver: conflict(lambda failed: Text("Unable to change limits", f"Action {failed.action} has ended")),
     domain.KeyReused: Row(
@@ -291,7 +291,7 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
         lambda failed: Text(
             "Unable to start action",
             f"Unsupported Action: {failed.name}",
-            cause=causes.unknown_word("action", failed.name, [one.value for one in listed()]),
+            cause=causes.unknown_word("action", failed.name, list(listed())),
         )
     ),
     ours.InvalidKey: invalid(

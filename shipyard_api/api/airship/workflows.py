@@ -78,9 +78,9 @@ def _workflow(action: ActionRecord, further: JsonObject) -> dict[str, Any]:
     """
     created = action.created_at.astimezone(UTC)
     return {
-        "workflow_id": f"{action.name.value}__{created.strftime('%Y-%m-%dT%H:%M:%S.%f')}",
+        "workflow_id": f"{action.name}__{created.strftime('%Y-%m-%dT%H:%M:%S.%f')}",
         "id": action.id,
-        "dag_id": action.name.value,
+        "dag_id": action.name,
         "run_id": action.id,
         "dag_run_id": action.id,
         "state": action.state.value,

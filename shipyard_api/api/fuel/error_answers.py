@@ -52,7 +52,7 @@ def _messages(error: Any) -> str:
 
 def _running(failed: domain.SiteActionRunning) -> str:
     where = f" on {_listed(failed.nodes)}" if failed.nodes else ""
-    return f"{failed.name.value} {failed.action} is running{where}"
+    return f"{failed.name} {failed.action} is running{where}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -12,14 +12,14 @@ from shipyard_api.api.http.authentication import Policy, require
 from shipyard_api.api.http.reading import boolean, read_body
 from shipyard_api.api.http.request_context import note_created
 from shipyard_api.api.http.threads import answer_in_thread, threaded
-from shipyard_api.domain.actions import ActionName, RunState
+from shipyard_api.domain.actions import RunState
 from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.policy import PREFIX
 from shipyard_api.domain.task_graph.errors import RunNotFound
 from shipyard_api.domain.task_graph.layers import SITE, OwnerKind
 from shipyard_api.usecases.software.runs import Run, RunTasks, TaskOfRun
 
-_RULE = f"{PREFIX}action_{ActionName.UPDATE_SOFTWARE.value}"
+_RULE = f"{PREFIX}action_update_software"
 _STATUSES = {
     RunState.QUEUED: "pending",
     RunState.RUNNING: "running",

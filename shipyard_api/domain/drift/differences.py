@@ -104,7 +104,7 @@ def of_design(left: Iterable[LeftNode], designed: Collection[NodeName], revision
 
 def _taken_down(node: TakenDownNode, seen: SeenMember, *, may_cordon: bool) -> Iterator[tuple[Kind, str, str]]:
     way_back = bring_back(node.name, node.action, node.action_name)
-    by = f"by {node.action_name.value} {node.action}, and not brought back: {way_back}"
+    by = f"by {node.action_name} {node.action}, and not brought back: {way_back}"
     if not seen.joined:
         yield Kind.MISSING, "in the cluster", f"taken out {by}"
     elif seen.cordoned and not may_cordon:

@@ -11,7 +11,7 @@ from shipyard_api.domain.parameters import parse_parameters
 
 def targets(name: ActionName, parameters: JsonObject) -> Sequence[NodeName]:
     """Return the targets in the stored parameters of an action; none for one on the whole site."""
-    if name is ActionName.NODE_OPERATION:
+    if name == ActionName("node_operation"):
         return [NodeName(str(parameters.get("node")))]
     try:
         return parse_parameters(name, parameters)[0].targets

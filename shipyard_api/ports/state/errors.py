@@ -26,7 +26,7 @@ class SiteBusy(Exception):
     """Another site action is running; ``running`` is its id. ``nodes``: those that both name, if they do."""
 
     def __init__(self, running: ActionId, name: ActionName, nodes: Sequence[NodeName] = ()) -> None:
-        super().__init__(f"{name.value} {running} is running")
+        super().__init__(f"{name} {running} is running")
         self.running = running
         self.name = name
         self.nodes = nodes

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from shipyard_api.domain.actions import ActionId, RunState, StepId, StepState
+from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId, StepState
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.histories import LostHistory
 from shipyard_api.domain.holds import Hold
@@ -44,7 +44,7 @@ class Claim:
     """
 
     action: ActionId
-    name: str
+    name: ActionName
     epoch: int
     worker: str
     step: StepId | None
@@ -89,7 +89,7 @@ class Unfinished:
     """
 
     action: ActionId
-    name: str
+    name: ActionName
     open_steps: Sequence[StepId]
     version: int
 
@@ -103,7 +103,7 @@ class Turns(Protocol):
     def pass_on(self, action: ActionId, *, at: datetime) -> None:
         """Queue a turn for another worker, since this one's release lacks a part of the action. Writes nothing else."""
 
-    def name(self, action: ActionId) -> str:
+    def name(self, action: ActionId) -> ActionName:
         """Return the action's name as stored; empty for no action."""
 
     def unfinished(self) -> Sequence[Unfinished]:

@@ -205,7 +205,7 @@ class CheckAction:
             return checked
         if not share.too_large:
             return checked
-        name = checked.request.name.value
+        name = checked.request.name
         warned = replace(checked, parameter_findings=(*checked.parameter_findings, share.finding(name)))
         forced = checked.parameters and checked.parameters.force
         return warned if forced else warned.refused(TooMuchTouched(name, share))
@@ -275,7 +275,7 @@ class CheckAction:
 
     def _parse(self, request: ActionRequest) -> CheckedRequest:
         """Return the request with its parsed parameters."""
-        faults = self.schemas.check(f"actions/{request.name.value}", dict(request.parameters))
+        faults = self.schemas.check(f"actions/{request.name}", dict(request.parameters))
         if faults:
             refusal = ParametersBreakSchema(faults)
             return CheckedRequest(request=request, parameter_findings=faults, refusal=refusal)

@@ -129,7 +129,7 @@ class CreateAction:
         limited = dict(checked.parameters.software) if checked.parameters else {}
         if ACTIONS[request.name].runs_tasks and (COMMAND in limited or self._has_tasks()):
             inputs["software"] = limited
-        inputs |= {"action": action, "name": request.name.value}
+        inputs |= {"action": action, "name": request.name}
         if request.further:
             inputs[FURTHER] = dict(request.further)
         return NewAction(

@@ -121,7 +121,7 @@ class ForecastAction:
         design = checked.design or design_at(self.check, request.name, revision)
         strategy = strategy_of(request.name, checked.parameters, design.inputs)
         if design.inputs is None or strategy is None or not ACTIONS[request.name].deploys:
-            raise checked.refusal or NothingToForecast(request.name.value)
+            raise checked.refusal or NothingToForecast(request.name)
         members = self._members(design.inputs, strategy)
         return self._foresee(design.inputs, strategy, members, NOTHING_DONE, question)
 
@@ -129,7 +129,7 @@ class ForecastAction:
         """Return the forecast of a retry of an action; raises NotFound and NothingToForecast."""
         retry = self.control.plan_retry(action, force=True)
         if not ACTIONS[retry.action.name].deploys:
-            raise NothingToForecast(retry.action.name.value)
+            raise NothingToForecast(retry.action.name)
         inputs = SiteInputs.from_json(retry.inputs)
         kept = Progress(nodes=dict.fromkeys(retry.kept, NodeStatus.SUCCESS))
         strategy = inputs.strategy
@@ -160,7 +160,7 @@ class ForecastAction:
             if record is None:
                 raise ActionNotFound(action)
             if not ACTIONS[record.name].deploys:
-                raise NothingToForecast(record.name.value)
+                raise NothingToForecast(record.name)
             stored = tx.actions.inputs(record.id)
             groups = tx.actions.groups(record.id, status=(), group=(), after=-1, limit=_MEMBERSHIPS)
             nodes = tx.actions.nodes(record.id, status=(), group=(), after="", limit=_MEMBERSHIPS)

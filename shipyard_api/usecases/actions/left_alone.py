@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.ports.state.turns import Unfinished
 from shipyard_api.workflow.definition import Definition, Steps, unknown_part
@@ -27,7 +27,7 @@ class FindLeftAlone:
     """
 
     store: Store
-    definitions: Mapping[str, Definition]
+    definitions: Mapping[ActionName, Definition]
     known_steps: dict[ActionId, Steps] = field(default_factory=dict)
 
     def __call__(self) -> Sequence[LeftAlone]:

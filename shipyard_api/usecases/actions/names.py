@@ -13,4 +13,4 @@ def listed() -> Sequence[ActionName]:
 
 def named(written: str) -> ActionName | None:
     """Return the name that is written, None if there is no such action."""
-    return next((name for name in ACTIONS.listed if name.value == written), None)
+    return next((name for name in ACTIONS.listed if name == written), None)

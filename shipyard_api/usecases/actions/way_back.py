@@ -40,7 +40,7 @@ def way_back(action: ActionRecord, failed: Sequence[str], cordoned: Sequence[str
         again = _redeploy(action, failed)
         found.append((again, _AGAIN if kind.uses_commits else _AGAIN_PRESERVED))
     elif kind.uses_commits:
-        found.append((f"shipyard create action {action.name.value}", _CORRECTED))
+        found.append((f"shipyard create action {action.name}", _CORRECTED))
     found += [(uncordon(node), _UNCORDONED) for node in cordoned[:_MOST_CORDONED]]
     return [{"command": command, "when": when} for command, when in found]
 
@@ -54,7 +54,7 @@ def _redeploy(action: ActionRecord, failed: Sequence[str]) -> str:
     own = {"target-revision": "last-site-action"} if ACTIONS[action.name].uses_commits else action.parameters
     parameters = {**own, "target_nodes": fold(failed)}
     written = (f"--param={shlex.quote(f'{name}={_text(value)}')}" for name, value in parameters.items())
-    return " ".join(["shipyard create action", REDEPLOY_SERVER.name.value, *written])
+    return " ".join(["shipyard create action", REDEPLOY_SERVER.name, *written])
 
 
 def _text(value: Any) -> str:

@@ -207,7 +207,7 @@ class OperateNodes:
             "v": 1,
             "revision": checked.revision or 0,
             "action": action,
-            "name": NODE_OPERATION.name.value,
+            "name": NODE_OPERATION.name,
             "node": checked.node,
             "operation": operation.value,
             LIMITS: checked.limits.to_json(),
@@ -253,7 +253,7 @@ def _refuse_others(tx: Transaction, operation: NodeOperation, checked: _Checked)
         on_etcd = operation.takes_members and ACTIONS[name].tears_down
         if on_etcd or _works_on(tx, action, name, node):
             where = "it may take etcd members out" if on_etcd else f"it works on {node}"
-            raise OperationRefused(_conflict(f"{name.value} {action} is running, and {where}"))
+            raise OperationRefused(_conflict(f"{name} {action} is running, and {where}"))
     try:
         refuse_stragglers(tx.stragglers.open(), [node])
     except WorkUnderWay as work:

@@ -156,5 +156,5 @@ class ClusterWorld:
         with self.site.store.begin() as tx:
             record = tx.actions.get(ActionId(action))
         assert record is not None
-        assert record.name is ActionName.NODE_OPERATION
+        assert record.name == ActionName("node_operation")
         return record.state

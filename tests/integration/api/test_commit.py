@@ -407,7 +407,7 @@ def test_promenade_is_asked_at_the_commit_and_by_the_actions_where_it_is_set(
         site.admin.load("design", *small_design())
 
         committed = site.admin.commit(force="true")
-        definition = bootstrap._definitions(bootstrap.parts(own))[ActionName.DEPLOY_SITE]
+        definition = bootstrap._definitions(bootstrap.parts(own))[ActionName("deploy_site")]
         step = definition.steps({})[StepId("validate_site_design.promenade_validate_site_design")]
         looked = step.ask(1)
 

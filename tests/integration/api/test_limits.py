@@ -25,7 +25,7 @@ DEFAULTS = dict(TeardownLimits().parameters())
 @pytest.fixture
 def action(site: Site, engine: sa.Engine) -> ActionId:
     """A redeploy_server at work, as it is stored."""
-    new = replace(new_action("a"), name=ActionName.REDEPLOY_SERVER)
+    new = replace(new_action("a"), name=ActionName("redeploy_server"))
     with site.store.begin() as tx:
         created = tx.actions.create(new).id
     _state(engine, "running")

@@ -150,7 +150,7 @@ def end(tx: Tx, watched: Watched) -> None:
 # Whatever changes what is shown of an action, or writes the action's row.
 CHANGES: dict[str, Change] = {
     "another action": Change(
-        SqlActions.create, lambda tx, _: tx.actions.create(replace(new_action("a"), name=ActionName.TEST_SITE))
+        SqlActions.create, lambda tx, _: tx.actions.create(replace(new_action("a"), name=ActionName("test_site")))
     ),
     "a turn begins": Change(
         SqlTurns.claim, lambda tx, w: tx.turns.claim(w.action, now=NOW + timedelta(hours=1), worker="w"), claimed=False
@@ -251,7 +251,7 @@ READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
     SqlActions.by_ids: lambda tx, action: tx.actions.by_ids([action]),
     SqlActions.version: lambda tx, action: tx.actions.version(action),
     SqlActions.versions: lambda tx, _: tx.actions.versions(),
-    SqlActions.created_at: lambda tx, _: tx.actions.created_at(ActionName.DEPLOY_SITE, NOW),
+    SqlActions.created_at: lambda tx, _: tx.actions.created_at(ActionName("deploy_site"), NOW),
     SqlActions.steps: lambda tx, action: tx.actions.steps([action]),
     SqlActions.described: lambda tx, action: tx.actions.described(action, ("noted",)),
     SqlActions.groups: lambda tx, action: tx.actions.groups(action, status=(), group=(), after=-1, limit=9),

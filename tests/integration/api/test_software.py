@@ -463,7 +463,7 @@ def test_tasks_run_on_chosen_nodes_as_an_action(admin: Fuel, store: SqlStore) ->
     assert (admin.get("transactions/"), admin.get(f"transactions/{made['id']}/")) == ([made], made)
     with store.begin() as tx:
         (action,) = tx.actions.matching()
-    assert (action.id, action.name.value) == (made["uuid"], "update_software")
+    assert (action.id, action.name) == (made["uuid"], "update_software")
     assert action.parameters == {"nodes": ["n2", "n1"], "tasks": ["b", "pre"]}
     done = NodeResult(NodeName("n1"), TaskStatus.SUCCESS, 0, 1)
     failed = NodeResult(NodeName("n2"), TaskStatus.FAILED, 1, 3)

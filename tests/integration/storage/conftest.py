@@ -46,14 +46,14 @@ def store(engine: sa.Engine) -> SqlStore:
 def new_run(*nodes: str) -> NewAction:
     """Return a run of tasks on these nodes; without any, on all."""
     named = {"nodes": list(nodes)} if nodes else {}
-    own = replace(new_action("a"), name=ActionName.UPDATE_SOFTWARE, inputs={"v": 1, "software": named})
+    own = replace(new_action("a"), name=ActionName("update_software"), inputs={"v": 1, "software": named})
     return replace(own, nodes=nodes_of_run(own.inputs))
 
 
 def new_action(*steps: str) -> NewAction:
     return NewAction(
         id=ActionId(str(ULID())),
-        name=ActionName.DEPLOY_SITE,
+        name=ActionName("deploy_site"),
         parameters={},
         user="ann",
         context_marker="a13b0122-0885-4745-84e9-39d1ce42b025",

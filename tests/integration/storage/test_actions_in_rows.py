@@ -65,7 +65,7 @@ def test_a_second_site_action_is_refused_by_the_index_and_names_the_first(
             tx.actions.create(new_action("a"))
         assert tx.actions.get(first)  # the transaction is still of use
 
-    assert (caught.value.running, caught.value.name) == (first, ActionName.DEPLOY_SITE)
+    assert (caught.value.running, caught.value.name) == (first, ActionName("deploy_site"))
     assert caught.value.__cause__.orig.diag.constraint_name == t.ONE_SITE_ACTION
     assert counts(engine) == before
 
@@ -98,7 +98,7 @@ def test_what_has_ended_leaves_the_site_free(store: SqlStore, engine: sa.Engine,
     second = create("a")
 
     with store.begin() as tx:
-        assert tx.actions.running_site_action() == (second, ActionName.DEPLOY_SITE, ())
+        assert tx.actions.running_site_action() == (second, ActionName("deploy_site"), ())
         assert [one.id for one in tx.actions.matching()] == sorted([first, second])
 
 
@@ -263,7 +263,7 @@ def test_the_one_of_a_moment_is_found_without_looking_at_the_others(
 
     def ask() -> None:
         with store.begin() as tx:
-            found.append(tx.actions.created_at(ActionName.TEST_SITE, many - timedelta(minutes=30 * (MANY % 3))))
+            found.append(tx.actions.created_at(ActionName("test_site"), many - timedelta(minutes=30 * (MANY % 3))))
 
     assert looked_at(engine, ask) <= 2
     assert found[0] is not None
@@ -271,7 +271,7 @@ def test_the_one_of_a_moment_is_found_without_looking_at_the_others(
 
 
 @pytest.mark.parametrize("limit", [None, 100], ids=["all of them", "a page"])
-@pytest.mark.parametrize("names", [(), (ActionName.TEST_SITE,)], ids=["of every name", "of one name"])
+@pytest.mark.parametrize("names", [(), (ActionName("test_site"),)], ids=["of every name", "of one name"])
 def test_those_since_a_moment_are_found_without_looking_at_those_before(
     store: SqlStore, engine: sa.Engine, many: datetime, names: tuple[ActionName, ...], limit: int | None
 ) -> None:

@@ -26,7 +26,7 @@ def entry(number: int, kind: str, stored: Any, step: StepId | None = STEP) -> Jo
 
 def notes_of(*lines: tuple[str, Mapping[str, Any]], step: StepId | None = STEP) -> list[Note]:
     numbered = [entry(7 + number, kind, facts, step) for number, (kind, facts) in enumerate(lines)]
-    return list(notes(ACTION, ActionName.DEPLOY_SITE, numbered))
+    return list(notes(ACTION, ActionName("deploy_site"), numbered))
 
 
 ENDED = {
@@ -228,12 +228,12 @@ def test_every_kind_matters_from_the_least_verbosity_of_its_notes() -> None:
 @pytest.mark.parametrize("verbosity", range(6))
 def test_a_verbosity_leaves_out_what_matters_less_and_changes_no_id(verbosity: int) -> None:
     lines = [entry(number, kind, facts) for number, (kind, facts, _) in enumerate(SAID.values(), start=1)]
-    everything = list(notes(ACTION, ActionName.DEPLOY_SITE, lines))
+    everything = list(notes(ACTION, ActionName("deploy_site"), lines))
 
-    shown = list(notes(ACTION, ActionName.DEPLOY_SITE, lines, verbosity))
+    shown = list(notes(ACTION, ActionName("deploy_site"), lines, verbosity))
     assert shown == [note for note in everything if note.verbosity <= verbosity]
     read = [line for line in lines if line.kind in kinds(verbosity)]
-    assert shown == list(notes(ACTION, ActionName.DEPLOY_SITE, read, verbosity))
+    assert shown == list(notes(ACTION, ActionName("deploy_site"), read, verbosity))
 
 
 def test_messages_are_about_the_job_that_had_the_nodes() -> None:
@@ -320,8 +320,8 @@ def test_an_id_does_not_depend_on_the_lines_around() -> None:
     failed = {"group": "a", "phase": "deploy", "status": "failure", "nodes": ["n1", "n2"], "details": {"n2": "why"}}
     lines = [entry(7, "phase_started", STARTED), entry(8, "nodes_changed", failed)]
 
-    together = [note.id for note in notes(ACTION, ActionName.DEPLOY_SITE, lines)]
-    alone = [note.id for line in lines for note in notes(ACTION, ActionName.DEPLOY_SITE, [line])]
+    together = [note.id for note in notes(ACTION, ActionName("deploy_site"), lines)]
+    alone = [note.id for line in lines for note in notes(ACTION, ActionName("deploy_site"), [line])]
 
     assert together == alone == [note_id(AT, 7, 0), *(note_id(AT, 8, number) for number in (1, 2, 3))]
 

@@ -101,7 +101,7 @@ def test_observers_read_what_other_dialects_serve_and_admins_write_it(name: str)
 def test_every_action_has_a_rule_of_its_own() -> None:
     named = {rule.name.removeprefix(f"{PREFIX}action_") for rule in GUARDS if f"{PREFIX}action_" in rule.name}
 
-    assert named == {*(name.value for name in ACTIONS.listed), "force_hold", "delete_blocked"}
+    assert named == {*(name for name in ACTIONS.listed), "force_hold", "delete_blocked"}
 
 
 def test_the_basis_has_the_names_of_the_contract() -> None:

@@ -103,14 +103,14 @@ def test_a_held_node_may_be_cordoned() -> None:
     assert not of_members([LEFT], {N1: replace(MEMBER, cordoned=True)}, cordoned_by_us={N1})
 
 
-TAKEN = TakenDownNode(N1, ActionId("B"), ActionName.REDEPLOY_SERVER, AT)
+TAKEN = TakenDownNode(N1, ActionId("B"), ActionName("redeploy_server"), AT)
 CORDONED = replace(MEMBER, cordoned=True)
 RETRY = "by redeploy_server B, and not brought back: shipyard retry B"
 AGAIN = "by node_operation B, and not brought back: shipyard create action redeploy_server --param=target_nodes=n1"
 TAKEN_DOWN = {
     "cordoned": (TAKEN, CORDONED, (), [(Kind.CORDONED, "schedulable", f"cordoned {RETRY}")]),
     "cordoned, by what cannot be retried": (
-        replace(TAKEN, action_name=ActionName.NODE_OPERATION),
+        replace(TAKEN, action_name=ActionName("node_operation")),
         CORDONED,
         (),
         [(Kind.CORDONED, "schedulable", f"cordoned {AGAIN}")],

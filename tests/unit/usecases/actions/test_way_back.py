@@ -39,7 +39,7 @@ ROWS: dict[str, tuple[str, str, dict[str, Any], list[str], list[str]]] = {
 def test_servers_that_were_left_cordoned_can_be_uncordoned_as_they_are() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     action = ActionRecord(
-        ActionId(ID), ActionName.REMOVE_SERVER, {}, "ann", "", None, None, RunState.FAILED, now, now, now, 1
+        ActionId(ID), ActionName("remove_server"), {}, "ann", "", None, None, RunState.FAILED, now, now, now, 1
     )
 
     assert [one["command"] for one in way_back(action, ["n1"], ["n1", "n2"])] == [
