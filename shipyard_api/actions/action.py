@@ -12,9 +12,12 @@ from shipyard_api.actions.software_parts import SoftwareParts
 from shipyard_api.actions.teardown_parts import TeardownParts
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents import Rendering
+from shipyard_api.domain.errors import InvalidParameters, InvalidTargets
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.findings import Finding
-from shipyard_api.domain.parameters import Parameters
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.parameters import Parameter, Parameters, parse_parameters
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.workflow.definition import Definition
@@ -58,7 +61,8 @@ class Action:
     """One action.
 
     ``steps``: pure; the same inputs give the same steps. ``first_facts``: known from the inputs alone, recorded when
-    the action is created. ``missing``: what it does not do without a task graph.
+    the action is created. ``missing``: what it does not do without a task graph. ``parameters``: in the order in which
+    they are read, into ``parsed``: a subclass of ``Parameters`` for an action with fields of its own.
 
     ``listed``: operators create it by name, and lists have it. ``exclusive``: only one such action runs at a time, or
     on a node at a time if it names nodes. ``reads``: None for an action that needs no design. ``groups``: for plans and
@@ -73,6 +77,8 @@ class Action:
     steps: Callable[[Parts, Json], tuple[AnyStep, ...]]
     first_facts: Callable[[Parts, Json], tuple[Fact, ...]] = _no_facts
     missing: str = ""
+    parameters: Sequence[Parameter] = ()
+    parsed: type[Parameters] = Parameters
     listed: bool = True
     exclusive: bool = True
     reads: Reads | None = None
@@ -90,6 +96,11 @@ class Action:
     def removes(self) -> bool:
         """Whether its servers are undeployed when it succeeds: such a server is no failed one."""
         return self.tears_down and not self.deploys
+
+    @property
+    def knows(self) -> frozenset[str]:
+        """The names of its parameters."""
+        return frozenset(name for one in self.parameters for name in one.names)
 
     def definition(self, parts: Parts) -> Definition:
         """Return the steps as the engine runs them."""
@@ -112,6 +123,22 @@ class Catalog:
     def names(self, has: Callable[[Action], bool]) -> tuple[ActionName, ...]:
         """Return the names of the actions that have a property."""
         return tuple(action.name for action in self if has(action))
+
+    def parse(self, name: ActionName, written: JsonObject) -> tuple[Parameters, tuple[Finding, ...]]:
+        """Return the parsed parameters of an action, and a warning for each that is unknown or misspelled.
+
+        Raises Invalid for those that cannot be used.
+        """
+        action = self[name]
+        known = {one.name: one.knows for one in (*self, action) if one.listed or one is action}
+        return parse_parameters(name, written, action.parameters, action.parsed, known)
+
+    def targets(self, name: ActionName, stored: JsonObject) -> Sequence[NodeName]:
+        """Return the nodes in the stored parameters of an action, whatever it has done yet; none for a whole site."""
+        try:
+            return self.parse(name, stored)[0].targets
+        except (InvalidParameters, InvalidTargets):
+            return ()  # of another release
 
     @property
     def listed(self) -> Sequence[ActionName]:

@@ -5,6 +5,7 @@ On a site with a task graph the software stage follows, on the nodes that were d
 
 from shipyard_api.actions.action import Action, Parts, strategy_of_site
 from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.parameters import CONTINUES, FORCED, INTERMEDIATE
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.workflow.step import AnyStep, Json
 
@@ -24,6 +25,7 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
 DEPLOY_SITE = Action(
     name=ActionName("deploy_site"),
     steps=_steps,
+    parameters=(CONTINUES, INTERMEDIATE, FORCED),
     reads=DesignRules.read,
     groups=strategy_of_site,
     on_site=True,

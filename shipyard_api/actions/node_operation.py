@@ -5,6 +5,7 @@ from shipyard_api.actions.steps.teardown.teardown_nodes import PhaseOfTeardown
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.parameters import Parameter
 from shipyard_api.workflow.step import AnyStep, Json
 
 
@@ -15,4 +16,7 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
     return (parts.teardown.step(StepId(operation.value), (NodeName(inputs["node"]),), (phase,), inputs),)
 
 
-NODE_OPERATION = Action(name=ActionName("node_operation"), steps=_steps, listed=False, exclusive=False, limited=True)
+_NODE = Parameter("targets", ("node",), lambda given, _: (NodeName(str(given.get("node"))),))
+NODE_OPERATION = Action(
+    name=ActionName("node_operation"), steps=_steps, parameters=(_NODE,), listed=False, exclusive=False, limited=True
+)

@@ -15,7 +15,17 @@ from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import MembersKnown
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.parameters import Parameters
+from shipyard_api.domain.parameters import (
+    CONTINUES,
+    FORCED,
+    LIMITS,
+    MODES,
+    PARALLEL,
+    PRESERVES,
+    REVISION,
+    SERVERS,
+    Parameters,
+)
 from shipyard_api.domain.site_design import DesignRules, SiteInputs, stored_strategy
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.targets import TARGET_GROUP, in_batch, in_batches, targeted_in_batches
@@ -75,6 +85,7 @@ def _facts(_parts: Parts, inputs: Json) -> tuple[Fact, ...]:
 REDEPLOY_SERVER = Action(
     name=ActionName("redeploy_server"),
     steps=_steps,
+    parameters=(CONTINUES, FORCED, SERVERS, PRESERVES, REVISION, MODES, PARALLEL, LIMITS),
     first_facts=_facts,
     reads=DesignRules.read_targeted,
     groups=batches_of_targets,

@@ -9,6 +9,7 @@ from shipyard_api.actions.steps.relabel_nodes import RelabelNodes
 from shipyard_api.actions.steps.site_work import SiteWork
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.parameters import CONTINUES, FORCED, TARGETS
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.provisioner import Operation
 from shipyard_api.workflow.step import AnyStep, Json
@@ -34,5 +35,9 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
 
 
 RELABEL_NODES = Action(
-    name=ActionName("relabel_nodes"), steps=_steps, reads=DesignRules.read_configuration, relabels=True
+    name=ActionName("relabel_nodes"),
+    steps=_steps,
+    parameters=(CONTINUES, FORCED, TARGETS),
+    reads=DesignRules.read_configuration,
+    relabels=True,
 )

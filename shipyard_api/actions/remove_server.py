@@ -9,6 +9,7 @@ from shipyard_api.actions.redeploy_server import CHECK_TEARDOWN, DESTROY_NODES, 
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.nodes import TargetsKnown
+from shipyard_api.domain.parameters import CONTINUES, FORCED, LIMITS, PARALLEL, PRESERVES, SERVERS
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.workflow.step import AnyStep, Json
 
@@ -34,6 +35,7 @@ def _facts(parts: Parts, inputs: Json) -> tuple[Fact, ...]:
 REMOVE_SERVER = Action(
     name=ActionName("remove_server"),
     steps=_steps,
+    parameters=(CONTINUES, FORCED, SERVERS, PRESERVES, PARALLEL, LIMITS),
     first_facts=_facts,
     reads=DesignRules.read_targeted,
     groups=batches_of_targets,

@@ -6,6 +6,7 @@ steps as service steps, and they join the cluster again. Success criteria and de
 
 from shipyard_api.actions.action import Action, Parts, strategy_of_site
 from shipyard_api.domain.actions import ActionName, StepId
+from shipyard_api.domain.parameters import CONTINUES, DRAIN_LIMITS, FORCED, SOME_TARGETS, TEMPLATES
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.workflow.step import AnyStep, Json
@@ -22,6 +23,7 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
 SERVICE_SERVER = Action(
     name=ActionName("service_server"),
     steps=_steps,
+    parameters=(CONTINUES, FORCED, SOME_TARGETS, TEMPLATES, DRAIN_LIMITS),
     reads=DesignRules.read,
     groups=strategy_of_site,
     on_site=True,

@@ -7,6 +7,8 @@ from shipyard_api.actions.action import Action, Parts
 from shipyard_api.actions.site_parts import CONFIGURATION, PREFLIGHT
 from shipyard_api.actions.software_parts import TESTS
 from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.parameters import FORCED, RELEASES
+from shipyard_api.domain.parameters import TESTS as TESTED
 from shipyard_api.workflow.step import AnyStep, Json
 
 
@@ -22,6 +24,7 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
 TEST_SITE = Action(
     name=ActionName("test_site"),
     steps=_steps,
+    parameters=(FORCED, RELEASES, TESTED),
     missing="Without a task graph no software is tested: the action asks the provisioner how it is.",
     exclusive=False,
     runs_tasks=True,

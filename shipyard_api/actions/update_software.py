@@ -3,7 +3,7 @@
 from shipyard_api.actions.action import Action, Parts
 from shipyard_api.actions.site_parts import CONCURRENCY, CONFIGURATION, VALIDATE_DOCUMENTS
 from shipyard_api.domain.actions import ActionName, nodes_of_run
-from shipyard_api.domain.parameters import NOOP
+from shipyard_api.domain.parameters import CONTINUES, FORCED, INTERMEDIATE, NOOP, SOFTWARE
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.task_graph.command_run import COMMAND
 from shipyard_api.workflow.step import AnyStep, Json
@@ -24,6 +24,7 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
 UPDATE_SOFTWARE = Action(
     name=ActionName("update_software"),
     steps=_steps,
+    parameters=(CONTINUES, INTERMEDIATE, FORCED, SOFTWARE),
     missing="Without a task graph no software is installed: the action checks the design and tags its revision.",
     reads=DesignRules.read_configuration,
     uses_commits=True,

@@ -1,10 +1,10 @@
 """Parse the parameters of actions (contract: shipyard-actions, chapter 3)."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents.paths import pointer
@@ -36,31 +36,6 @@ _MOST: Mapping[str, int] = {FORKS: _PARALLEL, CONNECT_TIMEOUT: 600}
 
 _SITE = frozenset({CONTINUE_ON_FAIL, ALLOW_INTERMEDIATE_COMMITS, FORCE})
 """They lift checks and narrow nothing: scripts of upstream may send them with any action."""
-_TEARDOWN = frozenset(
-    {
-        CONTINUE_ON_FAIL,
-        FORCE,
-        TARGET_NODES,
-        SERVER_NAME,
-        PRESERVE_LOCAL_STORAGE,
-        MAX_PARALLEL_NODES,
-        *limits.PARAMETERS,
-    }
-)
-KNOWN: Mapping[ActionName, frozenset[str]] = {
-    ActionName("deploy_site"): _SITE,
-    ActionName("update_site"): _SITE,
-    ActionName("update_software"): frozenset({*_SITE, *_SOFTWARE, *_COMMAND}),
-    ActionName("redeploy_server"): _TEARDOWN | {MODE, TARGET_REVISION},
-    ActionName("remove_server"): _TEARDOWN,
-    ActionName("relabel_nodes"): frozenset({CONTINUE_ON_FAIL, FORCE, TARGET_NODES}),
-    ActionName("service_server"): frozenset(
-        {CONTINUE_ON_FAIL, FORCE, TEMPLATE, TARGET_NODES, "drain-timeout", "grace-period", limits.ON_BLOCKED}
-    ),
-    ActionName("test_site"): frozenset({FORCE, RELEASE}),
-}
-"""The known parameters by action. Others are stored and shown, and have no effect."""
-
 MISPLACED = "MisplacedParameter"
 """The finding for a parameter of another action, or a misspelled one: ignored, it would let the action do too much."""
 _MISSPELLED = 0.8  # "target_node" is target_nodes, "targets" is a word of its own
@@ -112,29 +87,40 @@ class Parameters:
         return self.targets or tuple(map(NodeName, self.software.get(NODES, ())))
 
 
-def parse_parameters(name: ActionName, written: Mapping[str, Any]) -> tuple[Parameters, tuple[Finding, ...]]:
-    """Return the parsed parameters, and a warning for each that is unknown or misspelled.
+P = TypeVar("P", bound=Parameters)
 
-    Raises Invalid where a misunderstanding could cost data, or the contract refuses the value.
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A value of an action's ``Parameters``, and how it is read.
+
+    ``field``: its name there. ``names``: the parameters that callers send for it. ``read``: returns the value from
+    what they sent, of these names; may add findings, and raises Invalid where a misunderstanding could cost data, or
+    the contract refuses the value.
     """
-    known = KNOWN[name]
-    given = {key: value for key, value in written.items() if key in known}
-    warnings = [_unknown(name, key, known) for key in written if key not in known]
-    parameters = Parameters(
-        continues_on_fail=bool(_lenient(given, CONTINUE_ON_FAIL, warnings)),
-        allows_intermediate_commits=_lenient(given, ALLOW_INTERMEDIATE_COMMITS, warnings),
-        force=_strict(given, FORCE),
-        targets=_targets(given) if _has_targets(name, known, given) else (),
-        preserves_local_storage=_strict(given, PRESERVE_LOCAL_STORAGE),
-        target_revision=_target_revision(given) if TARGET_REVISION in known else None,
-        mode=_mode(given),
-        release=_release(given),
-        template=_template(given) if TEMPLATE in known else "",
-        max_parallel_nodes=_parallel(given),
-        limits=_limits(given),
-        software=_software(name, given),
-    )
-    return parameters, tuple(warnings)
+
+    field: str
+    names: Collection[str]
+    read: Callable[[Mapping[str, Any], list[Finding]], Any]
+
+
+def parse_parameters(
+    name: ActionName,
+    written: Mapping[str, Any],
+    parameters: Sequence[Parameter],
+    into: type[P],
+    known: Mapping[ActionName, Collection[str]],
+) -> tuple[P, tuple[Finding, ...]]:
+    """Return the parsed parameters of an action, and a warning for each that is unknown or misspelled.
+
+    ``known``: the names of every action's parameters. Others are stored and shown, and have no effect. Raises Invalid
+    as ``Parameter.read``.
+    """
+    warnings = [_unknown(name, key, known) for key in written if key not in known[name]]
+    values = {}
+    for one in parameters:
+        values[one.field] = one.read({key: written[key] for key in one.names if key in written}, warnings)
+    return into(**values), tuple(warnings)
 
 
 def _truth(value: object) -> bool | None:
@@ -165,11 +151,7 @@ def _strict(given: Mapping[str, Any], key: str) -> bool:
     return value
 
 
-def _has_targets(name: ActionName, known: frozenset[str], given: Mapping[str, Any]) -> bool:
-    return TARGET_NODES in known and (name != ActionName("service_server") or TARGET_NODES in given)
-
-
-def _targets(given: Mapping[str, Any]) -> tuple[NodeName, ...]:
+def _targets(given: Mapping[str, Any], _: list[Finding]) -> tuple[NodeName, ...]:
     if SERVER_NAME not in given:
         return parse_targets(given.get(TARGET_NODES))
     if TARGET_NODES in given:
@@ -180,7 +162,7 @@ def _targets(given: Mapping[str, Any]) -> tuple[NodeName, ...]:
     return parse_targets([name])
 
 
-def _target_revision(given: Mapping[str, Any]) -> TargetRevision:
+def _target_revision(given: Mapping[str, Any], _: list[Finding]) -> TargetRevision:
     if TARGET_REVISION not in given:
         return TargetRevision.SUCCESSFUL_SITE_ACTION
     for revision in TargetRevision:
@@ -190,7 +172,7 @@ def _target_revision(given: Mapping[str, Any]) -> TargetRevision:
     raise _refused(TARGET_REVISION, f"{_shown(given[TARGET_REVISION])} is none of {words}")
 
 
-def _mode(given: Mapping[str, Any]) -> RedeployMode:
+def _mode(given: Mapping[str, Any], _: list[Finding]) -> RedeployMode:
     written = given.get(MODE, RedeployMode.REPLACE.value)
     for mode in RedeployMode:
         if mode.value == written:
@@ -198,7 +180,7 @@ def _mode(given: Mapping[str, Any]) -> RedeployMode:
     raise _refused(MODE, f"{_shown(written)} is none of {', '.join(mode.value for mode in RedeployMode)}")
 
 
-def _parallel(given: Mapping[str, Any]) -> int:
+def _parallel(given: Mapping[str, Any], _: list[Finding]) -> int:
     value = given.get(MAX_PARALLEL_NODES, 1)
     number = int(value) if isinstance(value, int | str) and str(value).isdecimal() and len(str(value)) < 5 else 0
     if not 1 <= number <= _PARALLEL:
@@ -206,7 +188,7 @@ def _parallel(given: Mapping[str, Any]) -> int:
     return number
 
 
-def _limits(given: Mapping[str, Any]) -> Mapping[str, Any]:
+def _limits(given: Mapping[str, Any], _warnings: list[Finding]) -> Mapping[str, Any]:
     """Return the written limits; raises InvalidParameters for one that can never work, whatever the design says."""
     written = {name: given[name] for name in limits.PARAMETERS if name in given}
     _, faults = limits.TeardownLimits().with_parameters(written)
@@ -216,10 +198,8 @@ def _limits(given: Mapping[str, Any]) -> Mapping[str, Any]:
     return written
 
 
-def _software(name: ActionName, given: Mapping[str, Any]) -> Mapping[str, Any]:
+def _software(given: Mapping[str, Any], _warnings: list[Finding]) -> Mapping[str, Any]:
     """Return the limits of a run of the task graph (seed 001, CLI)."""
-    if name == ActionName("test_site"):
-        return {"tests": True}
     limited: dict[str, Any] = {}
     for key in sorted(_SOFTWARE & given.keys()):
         value = given[key]
@@ -274,26 +254,27 @@ def shown(written: Mapping[str, Any], secrets: Iterable[str]) -> Mapping[str, An
     return {**written, VALUES: RunValues.read(written[VALUES]).knowing(tuple(secrets)).masked.to_json()}
 
 
-def _release(given: Mapping[str, Any]) -> str | None:
+def _release(given: Mapping[str, Any], _: list[Finding]) -> str | None:
     release = given.get(RELEASE)
     if RELEASE in given and (not isinstance(release, str) or not release):
         raise _refused(RELEASE, f"it is the name of a release, not {_shown(release)}")
     return release
 
 
-def _template(given: Mapping[str, Any]) -> str:
+def _template(given: Mapping[str, Any], _: list[Finding]) -> str:
     template = given.get(TEMPLATE)
     if not isinstance(template, str) or not template:
         raise _refused(TEMPLATE, f"it is the name of a deploy template, not {_shown(template)}")
     return template
 
 
-def _unknown(name: ActionName, key: str, known: frozenset[str]) -> Finding:
+def _unknown(name: ActionName, key: str, every: Mapping[ActionName, Collection[str]]) -> Finding:
+    known = every[name]
     plain = {_plain(one): one for one in sorted(known)}
     likely = difflib.get_close_matches(_plain(key), plain, 1)
     message = f"The parameter {_shown(key)} means nothing to {name}."
-    meant = _meant(key)
-    elsewhere = sorted(other for other, keys in KNOWN.items() if meant in keys)
+    meant = _meant(key, every)
+    elsewhere = sorted(other for other, keys in every.items() if meant in keys)
     if likely and (meant is None or meant in known):
         message += f" Did you mean {plain[likely[0]]}?"
     elif meant == key:
@@ -315,9 +296,9 @@ def misplaced(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     )
 
 
-def _meant(key: str) -> str | None:
+def _meant(key: str, known: Mapping[ActionName, Collection[str]]) -> str | None:
     """Return the parameter of any action that this is, or is a misspelling of."""
-    every = {_plain(one): one for keys in KNOWN.values() for one in sorted(keys)}
+    every = {_plain(one): one for keys in known.values() for one in sorted(keys)}
     close = difflib.get_close_matches(_plain(key), every, 1, _MISSPELLED)
     return every[close[0]] if close else None
 
@@ -334,3 +315,31 @@ def _refused(key: str, why: str) -> InvalidParameters:
 def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def _continues(given: Mapping[str, Any], warnings: list[Finding]) -> bool:
+    return bool(_lenient(given, CONTINUE_ON_FAIL, warnings))
+
+
+CONTINUES = Parameter("continues_on_fail", (CONTINUE_ON_FAIL,), _continues)
+INTERMEDIATE = Parameter(
+    "allows_intermediate_commits",
+    (ALLOW_INTERMEDIATE_COMMITS,),
+    lambda given, warnings: _lenient(given, ALLOW_INTERMEDIATE_COMMITS, warnings),
+)
+FORCED = Parameter("force", (FORCE,), lambda given, _: _strict(given, FORCE))
+TARGETS = Parameter("targets", (TARGET_NODES,), _targets)
+SOME_TARGETS = replace(TARGETS, read=lambda given, warnings: _targets(given, warnings) if given else ())
+SERVERS = replace(TARGETS, names=(TARGET_NODES, SERVER_NAME))
+PRESERVES = Parameter(
+    "preserves_local_storage", (PRESERVE_LOCAL_STORAGE,), lambda given, _: _strict(given, PRESERVE_LOCAL_STORAGE)
+)
+REVISION = Parameter("target_revision", (TARGET_REVISION,), _target_revision)
+MODES = Parameter("mode", (MODE,), _mode)
+RELEASES = Parameter("release", (RELEASE,), _release)
+TEMPLATES = Parameter("template", (TEMPLATE,), _template)
+PARALLEL = Parameter("max_parallel_nodes", (MAX_PARALLEL_NODES,), _parallel)
+LIMITS = Parameter("limits", limits.PARAMETERS, _limits)
+DRAIN_LIMITS = replace(LIMITS, names=("drain-timeout", "grace-period", limits.ON_BLOCKED))
+SOFTWARE = Parameter("software", _SOFTWARE | _COMMAND, _software)
+TESTS = Parameter("software", (), lambda _given, _warnings: {"tests": True})

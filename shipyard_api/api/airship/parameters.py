@@ -11,9 +11,9 @@ from shipyard_api.domain.documents.paths import pointer
 from shipyard_api.domain.errors import InvalidParameters
 from shipyard_api.domain.findings import error
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.domain.parameters import KNOWN, NODES, TARGET_NODES
+from shipyard_api.domain.parameters import NODES, TARGET_NODES
 from shipyard_api.node_sets import InvalidNodeSet, expand, is_node_set
-from shipyard_api.usecases.actions.names import named
+from shipyard_api.usecases.actions.names import named, takes
 
 USUAL_VERBOSITY = 1
 
@@ -50,7 +50,7 @@ def parameters(name: ActionName, body: JsonObject) -> JsonObject:
     A list of plain names stays as it was written.
     """
     written: JsonObject = body.get("parameters") or {}
-    found = {key: written[key] for key in (TARGET_NODES, NODES) if key in KNOWN[name] and key in written}
+    found = {key: written[key] for key in (TARGET_NODES, NODES) if takes(name, key) and key in written}
     return {**written, **{key: _expanded(key, value) for key, value in found.items()}}
 
 

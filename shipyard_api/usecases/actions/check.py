@@ -36,7 +36,6 @@ from shipyard_api.domain.parameters import (
     RedeployMode,
     TargetRevision,
     misplaced,
-    parse_parameters,
 )
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
@@ -280,7 +279,7 @@ class CheckAction:
             refusal = ParametersBreakSchema(faults)
             return CheckedRequest(request=request, parameter_findings=faults, refusal=refusal)
         try:
-            parameters, warnings = parse_parameters(request.name, request.parameters)
+            parameters, warnings = ACTIONS.parse(request.name, request.parameters)
         except InvalidParameters as invalid:
             return CheckedRequest(request=request, parameter_findings=invalid.findings, refusal=invalid)
         except InvalidTargets as invalid:

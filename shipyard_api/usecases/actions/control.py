@@ -19,7 +19,6 @@ from shipyard_api.domain.holds import OVERRIDDEN, Hold
 from shipyard_api.domain.items import ItemId
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.parameters import parse_parameters
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.state.actions import FURTHER, LIMITS, ActionRecord, NewAction
@@ -153,7 +152,7 @@ class ControlAction:
             steps=definition.step_ids(inputs),
             exclusive=ACTIONS[old.name].exclusive,
             nodes=nodes_of_run(inputs),
-            facts=first_notes(definition, inputs, parse_parameters(old.name, old.parameters)[1]),
+            facts=first_notes(definition, inputs, ACTIONS.parse(old.name, old.parameters)[1]),
         )
         return action, kept
 
@@ -232,7 +231,7 @@ def _holds(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> Se
 
 def _touched(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> Collection[NodeName] | None:
     """Return the nodes that a retry would touch; None if the action ended before it knew them."""
-    named = parse_parameters(old.name, old.parameters)[0].named
+    named = ACTIONS.parse(old.name, old.parameters)[0].named
     if not named and not ACTIONS[old.name].on_site:
         return ()
     known = named or [NodeName(one.name) for one in tx.actions.nodes(old.id, **_EVERY_NODE)]

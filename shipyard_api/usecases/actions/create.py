@@ -18,7 +18,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.domain.parameters import VALUES, Parameters, RedeployMode, parse_parameters, shown
+from shipyard_api.domain.parameters import VALUES, Parameters, RedeployMode, shown
 from shipyard_api.domain.task_graph.command_run import COMMAND
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.site_plan import graph_warnings
@@ -108,7 +108,7 @@ class CreateAction:
         action, digest = found
         if digest != key.digest:
             raise KeyReused(action.id)
-        return Created(action, parse_parameters(action.name, action.parameters)[1], replayed=True)
+        return Created(action, ACTIONS.parse(action.name, action.parameters)[1], replayed=True)
 
     def _new(self, checked: CheckedRequest, caller: Caller, software: _SoftwareFindings) -> NewAction:
         request = checked.request

@@ -11,6 +11,11 @@ def listed() -> Sequence[ActionName]:
     return ACTIONS.listed
 
 
+def takes(name: ActionName, parameter: str) -> bool:
+    """Return whether the action knows the parameter."""
+    return parameter in ACTIONS[name].knows
+
+
 def named(written: str) -> ActionName | None:
     """Return the name that is written, None if there is no such action."""
     return next((name for name in ACTIONS.listed if name == written), None)

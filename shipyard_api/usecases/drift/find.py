@@ -11,7 +11,6 @@ from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.drift.differences import Difference, of_design, of_machines, of_members, of_teardowns
 from shipyard_api.domain.drift.errors import NoSiteAction
 from shipyard_api.domain.drift.sightings import LeftNode
-from shipyard_api.domain.drift.targets import targets
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import UnreadableDesign
@@ -124,7 +123,7 @@ class FindDrift:
         """Return the nodes that actions and stragglers work on, those of a target list from the start."""
         with self.store.begin() as tx:
             known = tx.sightings.nodes_at_work([action.id for action in moving])
-        named = {node: action.id for action in moving for node in targets(action.name, action.parameters)}
+        named = {node: action.id for action in moving for node in ACTIONS.targets(action.name, action.parameters)}
         return {**named, **known}
 
 

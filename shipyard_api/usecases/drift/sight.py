@@ -9,7 +9,6 @@ from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.drift.sightings import LeftNode, Sighting
-from shipyard_api.domain.drift.targets import targets
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import UnreadableDesign
@@ -107,4 +106,4 @@ class SightNodes:
 def _relabelled(due: Iterable[Unsighted]) -> Mapping[NodeName, Unsighted]:
     """Return the nodes that were only given labels, which leaves their newest record as it is."""
     relabels = [one for one in due if ACTIONS[one.name].relabels]
-    return {node: one for one in relabels for node in targets(one.name, one.parameters)}
+    return {node: one for one in relabels for node in ACTIONS.targets(one.name, one.parameters)}

@@ -9,8 +9,10 @@ from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.errors import InvalidParameters, InvalidTargets
 from shipyard_api.domain.findings import Level
-from shipyard_api.domain.parameters import KNOWN, Parameters, TargetRevision, misplaced, parse_parameters
+from shipyard_api.domain.parameters import Parameters, TargetRevision, misplaced
 from tests.conftest import ROOT
+
+parse_parameters = ACTIONS.parse
 
 DEPLOY, UPDATE, SOFTWARE = ActionName("deploy_site"), ActionName("update_site"), ActionName("update_software")
 REDEPLOY, RELABEL, TEST = ActionName("redeploy_server"), ActionName("relabel_nodes"), ActionName("test_site")
@@ -29,7 +31,7 @@ def meaning(name: ActionName, **written: Any) -> Parameters:
 )
 @pytest.mark.parametrize("name", [DEPLOY, UPDATE, SOFTWARE, REDEPLOY, RELABEL], ids=lambda name: name)
 def test_continue_on_fail_is_a_boolean_or_its_text_in_any_case(name: ActionName, written: object, meant: bool) -> None:
-    nodes = {"target_nodes": "n1"} if "target_nodes" in KNOWN[name] else {}
+    nodes = {"target_nodes": "n1"} if "target_nodes" in ACTIONS[name].knows else {}
 
     assert meaning(name, continue__on__fail=written, **nodes).continues_on_fail is meant
 
@@ -191,7 +193,7 @@ def test_the_tests_of_a_site_may_be_those_of_one_release() -> None:
 def test_a_parameter_that_means_nothing_is_told_with_what_may_have_been_meant(
     name: ActionName, key: str, hint: str
 ) -> None:
-    nodes = {"target_nodes": "n1"} if "target_nodes" in KNOWN[name] else {}
+    nodes = {"target_nodes": "n1"} if "target_nodes" in ACTIONS[name].knows else {}
 
     _, (warning,) = parse_parameters(name, {key: "x", **nodes})
 
@@ -214,7 +216,7 @@ def test_a_parameter_that_means_nothing_is_told_with_what_may_have_been_meant(
     ],
 )
 def test_only_what_would_have_narrowed_an_action_refuses_it(name: ActionName, key: str, refused: bool) -> None:
-    nodes = {"target_nodes": "n1"} if "target_nodes" in KNOWN[name] else {}
+    nodes = {"target_nodes": "n1"} if "target_nodes" in ACTIONS[name].knows else {}
 
     _, warnings = parse_parameters(name, {key: "x", **nodes})
 
@@ -235,4 +237,4 @@ def test_a_key_is_told_as_a_pointer_and_in_few_letters() -> None:
 def test_the_schema_of_an_action_describes_what_it_knows(name: ActionName) -> None:
     schema = yaml.safe_load((ROOT / "schemas" / "actions" / f"{name}.yaml").read_text(encoding="utf-8"))
 
-    assert set(schema["properties"]) == KNOWN[name]
+    assert set(schema["properties"]) == ACTIONS[name].knows
