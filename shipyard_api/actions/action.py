@@ -3,23 +3,28 @@
 Create, check, plan and control fold over these values; nothing outside this package compares the name of an action.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, Protocol
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.site_parts import SiteParts
 from shipyard_api.actions.software_parts import SoftwareParts
 from shipyard_api.actions.teardown_parts import TeardownParts
 from shipyard_api.domain.actions import ActionName
-from shipyard_api.domain.documents import Rendering
-from shipyard_api.domain.errors import InvalidParameters, InvalidTargets
+from shipyard_api.domain.deploy_steps.planning import NO_STEPS, StepPlan
+from shipyard_api.domain.documents import Rendering, Revision, Version
+from shipyard_api.domain.errors import InvalidParameters, InvalidTargets, ShipyardError
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.parameters import Parameter, Parameters, parse_parameters
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.domain.strategy.strategy import Strategy
+from shipyard_api.ports.documents import DesignStore, Heads
+from shipyard_api.ports.state.store import Store
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.step import AnyStep, Json
 
@@ -37,6 +42,110 @@ class Parts:
     site: SiteParts
     software: SoftwareParts
     teardown: TeardownParts
+
+
+@dataclass(frozen=True, slots=True)
+class DesignCheck:
+    """Outcome of reading a design for an action. ``inputs`` is None if the action cannot work from the design."""
+
+    inputs: SiteInputs | None = None
+    findings: Sequence[Finding] = ()
+
+
+class StepPlanner(Protocol):
+    """Plans the deploy steps of nodes; every method may raise ports.errors."""
+
+    def __call__(self, revision: int, only: Collection[NodeName] | None = None) -> StepPlan:
+        """Return the steps of the nodes of a revision, or only of some of them."""
+
+    def left_alone(self, plan: StepPlan) -> StepPlan:
+        """Return the plan of a deployment of the site with the nodes that it leaves alone."""
+
+    def service(self, template: str, nodes: Collection[NodeName]) -> StepPlan:
+        """Return the steps of a template on these deployed nodes."""
+
+
+class Desk(Protocol):
+    """What the checks of an admission may ask."""
+
+    @property
+    def store(self) -> Store:
+        """Our own store."""
+
+    @property
+    def designs(self) -> DesignStore:
+        """The revisions."""
+
+    @property
+    def rules(self) -> DesignRules:
+        """The rules for designs, and what the provisioner can do."""
+
+    @property
+    def plan_steps(self) -> StepPlanner:
+        """The planner of deploy steps."""
+
+    @property
+    def check_acceptance(self) -> Callable[[int], Sequence[Finding]]:
+        """Returns errors about acceptance tasks of a revision that cannot run."""
+
+    @property
+    def check_software(self) -> Callable[[Revision, JsonObject], ShipyardError | None]:
+        """Returns the refusal of a run of the task graph with these limits."""
+
+    def etcd_forbids(self, case: "Case") -> ShipyardError | None:
+        """Return why the members of the targets may not leave their etcd clusters."""
+
+    def design(self, action: "Action", revision: Revision) -> DesignCheck:
+        """Read as much of a revision as the action needs. Raises UnknownRevision."""
+
+    def inventory(self, revision: Revision) -> Inventory:
+        """Return the machines of a revision. Raises UnknownRevision and RenderingFailed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A request with sound parameters on its way through the admission of its action.
+
+    ``committed``: the revision that counts as committed, None without one. ``allows_commits``: whether commits that no
+    site action used are accepted; None if the caller did not say.
+
+    ``inputs``: what the action would work from, as far as it is known. ``findings``: those of its design, None if it
+    was not read. ``warnings``: for the caller, beside the action. ``version``: the one that ``target-revision`` names.
+    ``commits``: those that no site action has used. ``steps``: the deploy steps of the nodes. ``refusal``: None while
+    nothing refuses the request.
+    """
+
+    action: "Action"
+    parameters: Parameters
+    heads: Heads
+    committed: Revision | None
+    allows_commits: bool | None
+    inputs: ActionInputs
+    findings: Sequence[Finding] | None = None
+    warnings: Sequence[Finding] = ()
+    version: Version | None = None
+    commits: Sequence[Revision] = ()
+    steps: StepPlan = NO_STEPS
+    refusal: ShipyardError | None = None
+
+    @property
+    def site(self) -> SiteInputs:
+        """What was read from the design; only for checks that follow its reading."""
+        if self.inputs.site is None:
+            raise ValueError(f"{self.action.name} has read no design")
+        return self.inputs.site
+
+    def having(self, **inputs: Any) -> "Case":
+        """Return the case with these inputs."""
+        return replace(self, inputs=replace(self.inputs, **inputs))
+
+    def refused(self, refusal: ShipyardError | None) -> "Case":
+        """Return the case with its refusal; None: nothing changes."""
+        return replace(self, refusal=refusal)
+
+
+Check = Callable[[Case, Desk], Case]
+"""One check of an admission: returns the case with what it found, or refused."""
 
 
 def _no_groups(_parameters: Parameters, _inputs: SiteInputs | None) -> Strategy | None:
@@ -64,13 +173,14 @@ class Action:
     the action is created. ``missing``: what it does not do without a task graph. ``parameters``: in the order in which
     they are read, into ``parsed``: a subclass of ``Parameters`` for an action with fields of its own.
 
+    ``admission``: the checks of a request, in order. ``asks_peers``: those that follow and may raise ports.errors;
+    a forecast does without. ``reads``: None for an action that needs no design. ``groups``: for plans and forecasts.
+
     ``listed``: operators create it by name, and lists have it. ``exclusive``: only one such action runs at a time, or
-    on a node at a time if it names nodes. ``reads``: None for an action that needs no design. ``groups``: for plans and
-    forecasts. ``on_site``: it works on the groups of the design's strategy. ``uses_commits``: it uses every commit
-    since the last site action. ``deploys``: it deploys nodes. ``tears_down``: it takes servers out of their cluster,
-    and may take etcd members out. ``services``: it runs deploy steps on deployed servers. ``relabels``: it changes
-    nothing of its targets but their labels. ``runs_tasks``: it runs the task graph of a site that has one. ``limited``:
-    its limits can change while it runs.
+    on a node at a time if it names nodes. ``on_site``: it works on the groups of the design's strategy. ``deploys``: it
+    deploys nodes. ``tears_down``: it takes servers out of their cluster, and may take etcd members out. ``services``:
+    it runs deploy steps on deployed servers. ``relabels``: it changes nothing of its targets but their labels.
+    ``runs_tasks``: it runs the task graph of a site that has one. ``limited``: its limits can change while it runs.
     """
 
     name: ActionName
@@ -79,12 +189,13 @@ class Action:
     missing: str = ""
     parameters: Sequence[Parameter] = ()
     parsed: type[Parameters] = Parameters
+    admission: Sequence[Check] = ()
+    asks_peers: Sequence[Check] = ()
     listed: bool = True
     exclusive: bool = True
     reads: Reads | None = None
     groups: Groups = _no_groups
     on_site: bool = False
-    uses_commits: bool = False
     deploys: bool = False
     tears_down: bool = False
     services: bool = False

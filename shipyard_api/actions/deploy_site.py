@@ -4,6 +4,14 @@ On a site with a task graph the software stage follows, on the nodes that were d
 """
 
 from shipyard_api.actions.action import Action, Parts, strategy_of_site
+from shipyard_api.actions.admission import (
+    acceptance_runs,
+    commits_used,
+    committed,
+    design_sound,
+    share_small,
+    site_steps,
+)
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.parameters import CONTINUES, FORCED, INTERMEDIATE
 from shipyard_api.domain.site_design import DesignRules
@@ -26,10 +34,11 @@ DEPLOY_SITE = Action(
     name=ActionName("deploy_site"),
     steps=_steps,
     parameters=(CONTINUES, INTERMEDIATE, FORCED),
+    admission=(committed, commits_used, design_sound, share_small),
+    asks_peers=(acceptance_runs, site_steps),
     reads=DesignRules.read,
     groups=strategy_of_site,
     on_site=True,
-    uses_commits=True,
     deploys=True,
     runs_tasks=True,
 )

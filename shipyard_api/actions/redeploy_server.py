@@ -9,6 +9,20 @@ known of all batches is checked before the first server is touched.
 from collections.abc import Sequence
 
 from shipyard_api.actions.action import Action, Parts
+from shipyard_api.actions.admission import (
+    committed,
+    design_sound,
+    disks_preserved,
+    etcd_allows,
+    of_target_revision,
+    on_targets,
+    rebuild_possible,
+    share_small,
+    something_drains,
+    target_revision_exists,
+    target_steps,
+    teardown_limits,
+)
 from shipyard_api.actions.site_parts import PREPARE_AND_DEPLOY_NODES
 from shipyard_api.actions.steps.rollout_messages import Kind
 from shipyard_api.domain.actions import ActionName, StepId
@@ -87,6 +101,19 @@ REDEPLOY_SERVER = Action(
     steps=_steps,
     parameters=(CONTINUES, FORCED, SERVERS, PRESERVES, REVISION, MODES, PARALLEL, LIMITS),
     first_facts=_facts,
+    admission=(
+        committed,
+        of_target_revision,
+        design_sound,
+        target_revision_exists,
+        on_targets,
+        disks_preserved,
+        rebuild_possible,
+        teardown_limits,
+        something_drains,
+        share_small,
+    ),
+    asks_peers=(target_steps, etcd_allows),
     reads=DesignRules.read_targeted,
     groups=batches_of_targets,
     deploys=True,

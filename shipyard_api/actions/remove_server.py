@@ -5,6 +5,17 @@ from the last revision that has it. What etcd keeps is checked for all servers t
 """
 
 from shipyard_api.actions.action import Action, Parts
+from shipyard_api.actions.admission import (
+    committed,
+    design_sound,
+    disks_preserved,
+    etcd_allows,
+    of_last_with_targets,
+    on_targets,
+    share_small,
+    something_drains,
+    teardown_limits,
+)
 from shipyard_api.actions.redeploy_server import CHECK_TEARDOWN, DESTROY_NODES, batches, batches_of_targets, numbered
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.facts.fact import Fact
@@ -37,6 +48,17 @@ REMOVE_SERVER = Action(
     steps=_steps,
     parameters=(CONTINUES, FORCED, SERVERS, PRESERVES, PARALLEL, LIMITS),
     first_facts=_facts,
+    admission=(
+        committed,
+        of_last_with_targets,
+        design_sound,
+        on_targets,
+        disks_preserved,
+        teardown_limits,
+        something_drains,
+        share_small,
+    ),
+    asks_peers=(etcd_allows,),
     reads=DesignRules.read_targeted,
     groups=batches_of_targets,
     tears_down=True,

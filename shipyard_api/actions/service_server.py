@@ -5,6 +5,15 @@ steps as service steps, and they join the cluster again. Success criteria and de
 """
 
 from shipyard_api.actions.action import Action, Parts, strategy_of_site
+from shipyard_api.actions.admission import (
+    committed,
+    design_sound,
+    on_deployed_groups,
+    service_possible,
+    service_steps,
+    share_small,
+    teardown_limits,
+)
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.parameters import CONTINUES, DRAIN_LIMITS, FORCED, SOME_TARGETS, TEMPLATES
 from shipyard_api.domain.site_design import DesignRules
@@ -24,6 +33,8 @@ SERVICE_SERVER = Action(
     name=ActionName("service_server"),
     steps=_steps,
     parameters=(CONTINUES, FORCED, SOME_TARGETS, TEMPLATES, DRAIN_LIMITS),
+    admission=(committed, design_sound, service_possible, teardown_limits, on_deployed_groups, share_small),
+    asks_peers=(service_steps,),
     reads=DesignRules.read,
     groups=strategy_of_site,
     on_site=True,

@@ -1,6 +1,7 @@
 """update_software: the software of a site, and none of its hardware (contract: shipyard-actions, 5.3)."""
 
 from shipyard_api.actions.action import Action, Parts
+from shipyard_api.actions.admission import commits_used, committed, design_sound, share_small, software_runs
 from shipyard_api.actions.site_parts import CONCURRENCY, CONFIGURATION, VALIDATE_DOCUMENTS
 from shipyard_api.domain.actions import ActionName, nodes_of_run
 from shipyard_api.domain.parameters import CONTINUES, FORCED, INTERMEDIATE, NOOP, SOFTWARE
@@ -26,7 +27,7 @@ UPDATE_SOFTWARE = Action(
     steps=_steps,
     parameters=(CONTINUES, INTERMEDIATE, FORCED, SOFTWARE),
     missing="Without a task graph no software is installed: the action checks the design and tags its revision.",
+    admission=(committed, commits_used, design_sound, software_runs, share_small),
     reads=DesignRules.read_configuration,
-    uses_commits=True,
     runs_tasks=True,
 )

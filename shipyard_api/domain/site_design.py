@@ -13,7 +13,7 @@ from shipyard_api.domain.deploy_steps.planning import RequestedSteps, requested_
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
 from shipyard_api.domain.documents import BAREMETAL_NODE, Document, Rendering, find, inventory
 from shipyard_api.domain.findings import DocumentRef, Finding, Level, error, errors, info, warning
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits, check_names
 from shipyard_api.domain.rollout.modes import Mode, OnTimeout
 from shipyard_api.domain.strategy import selectors, strategy
@@ -49,6 +49,10 @@ class SiteInputs:
     def strategy(self) -> strategy.Strategy:
         """The deployment strategy."""
         return _strategy_of(self.targets, self.groups, self.target_group, self.batch)
+
+    def nodes(self, machines: Inventory) -> frozenset[NodeName]:
+        """Return the nodes of all groups of the strategy. ``machines``: those of the design."""
+        return frozenset().union(*(selectors.select(group.selectors, machines) for group in self.strategy.groups))
 
     def scaled(self, factor: float) -> "SiteInputs":
         """Return the inputs for a simulated site where a second lasts ``factor`` seconds."""

@@ -82,6 +82,10 @@ class LockHeld(Exception):
     """Another request is changing the configdocs now."""
 
 
+COMMITS = (RevisionTag.COMMITTED, RevisionTag.ROLLBACK_COMMIT)
+SITE_ACTIONS = (RevisionTag.SITE_ACTION_SUCCESS, RevisionTag.SITE_ACTION_FAILURE)
+
+
 @dataclass(frozen=True, slots=True)
 class Heads:
     """The newest revision (0 if there is none), and the newest with each tag that Shipyard uses."""

@@ -202,3 +202,29 @@ def shared_steps(requested: RequestedSteps) -> Iterator[tuple[tuple[NodeName, ..
         alike[id(steps)].append(node)
     for nodes in alike.values():
         yield tuple(nodes), requested[nodes[0]]
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlan:
+    """The deploy steps of the nodes that have templates; with an error among the findings, deploy none of them.
+
+    ``deployed``: the nodes that the provisioner shows as deployed, None if it was not asked. A deployment of the site
+    leaves them alone.
+    """
+
+    nodes: Sequence[PlannedNodes] = ()
+    findings: Sequence[Finding] = ()
+    deployed: frozenset[NodeName] | None = None
+
+    @property
+    def applied(self) -> Sequence[PlannedNodes]:
+        """The steps that run: those of the nodes that are not left alone."""
+        return without(self.nodes, self.deployed) if self.deployed else self.nodes
+
+    @property
+    def requested(self) -> RequestedSteps:
+        """What the templates ask for, by node."""
+        return requested_of(self.nodes)
+
+
+NO_STEPS = StepPlan()
