@@ -45,7 +45,7 @@ class ActionInputs:
     """What an action works from.
 
     ``revision``: 0 without documents. ``site``: None for an action that needs no design. ``labels``: to set in
-    Kubernetes, by node. ``software``: what a run of the task graph is limited to; None without a run. ``further``: what
+    Kubernetes, by node. ``software``: what a run of the task graph is limited to; None without a run. ``own``: what
     only this action's own steps read.
     """
 
@@ -55,7 +55,7 @@ class ActionInputs:
     teardown: TeardownInputs | None = None
     labels: Mapping[NodeName, Mapping[str, str]] | None = None
     software: Mapping[str, Any] | None = None
-    further: Mapping[str, Any] | None = None
+    own: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the stored form, one object for all parts."""
@@ -65,5 +65,5 @@ class ActionInputs:
             **(self.teardown.to_json() if self.teardown else {}),
             **({} if self.labels is None else {"labels": {node: dict(own) for node, own in self.labels.items()}}),
             **({} if self.software is None else {"software": dict(self.software)}),
-            **(self.further or {}),
+            **(self.own or {}),
         }

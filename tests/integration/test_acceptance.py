@@ -56,14 +56,14 @@ def test_nodes_that_fail_a_task_have_failed_and_the_criteria_decide(world: World
 def test_a_task_that_is_not_there_is_refused_at_commit_and_creation_and_fails_the_step_later(world: World) -> None:
     check = world.check()
     request = ActionRequest(ActionName("deploy_site"), {}, None)
-    assert check.with_steps(check(request)).refusal is None
+    assert check.with_peers(check(request)).refusal is None
     without_graph(world)
     assert [one.path for one in check.check_acceptance(check(request).revision or 0)] == [
         "/groups/0/accept/0",
         "/groups/0/accept/1",
         "/groups/1/accept/0",
     ]
-    assert isinstance(check.with_steps(check(request)).refusal, InvalidDesign)
+    assert isinstance(check.with_peers(check(request)).refusal, InvalidDesign)
 
     world.run(world.worker())
     with world.store().begin() as tx:

@@ -87,7 +87,7 @@ def test_a_step_that_the_provisioner_lacks_is_reported_by_the_commit_and_refuses
     message = "n0, n2, n4: template CUSTOM_MIRROR: raid.apply is not a deploy step that Fake runs on this node."
 
     committed = errors(check.plan_steps(revision).findings)
-    checked = check.with_steps(check(ActionRequest(ActionName("deploy_site"), parameters, None)))
+    checked = check.with_peers(check(ActionRequest(ActionName("deploy_site"), parameters, None)))
 
     assert [one.message for one in committed] == [message]
     assert isinstance(checked.refusal, InvalidDesign)
@@ -102,12 +102,12 @@ def test_templates_of_deployed_nodes_are_planned_as_what_they_are(worlds: Worlds
     message = "n0, n2: already deployed, so there is nothing to do; CUSTOM_MIRROR would need redeploy_server."
     check = world.check()
 
-    checked = check.with_steps(check(REQUEST))
+    checked = check.with_peers(check(REQUEST))
 
     assert checked.refusal is None
-    assert [one.message for one in checked.steps.findings] == [message]
-    assert [one.nodes for one in checked.steps.applied] == [("n4",)]
-    assert checked.steps.requested.keys() == {"n0", "n2", "n4"}
+    assert [one.message for one in checked.case.steps.findings] == [message]
+    assert [one.nodes for one in checked.case.steps.applied] == [("n4",)]
+    assert checked.case.steps.requested.keys() == {"n0", "n2", "n4"}
     create = CreateAction(world.store(), check, world.definitions(Checkpoints()), lambda: "2" * 26)
     action = create(replace(REQUEST, parameters={"force": True}), ANN).action.id
     with world.store().begin() as tx:
@@ -119,9 +119,9 @@ def test_the_provisioner_is_asked_only_if_a_template_is_for_a_node_of_the_action
     world = worlds()
     world.provisioner.break_next("supported_steps", times=9)
 
-    checked = world.check().with_steps(world.check()(REQUEST))
+    checked = world.check().with_peers(world.check()(REQUEST))
 
-    assert (checked.refusal, checked.steps.nodes) == (None, ())
+    assert (checked.refusal, checked.case.steps.nodes) == (None, ())
 
 
 def test_an_action_is_not_created_while_nobody_says_which_steps_its_nodes_support(worlds: Worlds) -> None:
@@ -129,4 +129,4 @@ def test_an_action_is_not_created_while_nobody_says_which_steps_its_nodes_suppor
     world.provisioner.break_next("supported_steps")
 
     with pytest.raises(Unavailable):
-        world.check().with_steps(world.check()(REQUEST))
+        world.check().with_peers(world.check()(REQUEST))

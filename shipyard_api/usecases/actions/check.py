@@ -1,108 +1,69 @@
 """Check a request for an action before it is stored (contract: shipyard-rest 6.4, shipyard-actions chapter 4)."""
 
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
+from shipyard_api.actions.action import Action, Case, Check, DesignCheck
 from shipyard_api.actions.catalog import ACTIONS
-from shipyard_api.domain.actions import ActionName
-from shipyard_api.domain.deployment_configuration import PhaseLimits
-from shipyard_api.domain.documents import Revision, Version
+from shipyard_api.actions.inputs import ActionInputs
+from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import (
-    IntermediateCommits,
-    InvalidDesign,
     InvalidParameters,
     InvalidTargets,
-    NoTargetRevision,
-    NothingCommitted,
-    NothingDrains,
-    NothingRelabels,
     ParametersBreakSchema,
     ShipyardError,
-    UnknownNodes,
 )
-from shipyard_api.domain.findings import Finding, Level, error, errors
+from shipyard_api.domain.findings import Finding, Level, errors
 from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.parameters import (
-    ALLOW_INTERMEDIATE_COMMITS,
-    MISPLACED,
-    MODE,
-    PRESERVE_LOCAL_STORAGE,
-    TARGET_NODES,
-    Parameters,
-    RedeployMode,
-    TargetRevision,
-    misplaced,
-)
-from shipyard_api.domain.provisioner_limits import ProvisionerLimits
-from shipyard_api.domain.site_design import DesignRules, SiteInputs
-from shipyard_api.domain.strategy.selectors import select
-from shipyard_api.domain.targets import restricted
-from shipyard_api.domain.teardown.limits import TeardownLimits
-from shipyard_api.domain.touched_share import TooMuchTouched, TouchedShare
-from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed, UnknownRevision
+from shipyard_api.domain.nodes import Inventory, NodeName
+from shipyard_api.domain.parameters import ALLOW_INTERMEDIATE_COMMITS, MISPLACED, Parameters, misplaced
+from shipyard_api.domain.site_design import DesignRules
+from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed
+from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.schemas import Schemas
-from shipyard_api.ports.state.store import Transaction
+from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
 from shipyard_api.usecases.actions.check_software import CheckSoftware
 from shipyard_api.usecases.actions.preconditions import refuse_held, refuse_operations, refuse_stragglers
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
-from shipyard_api.usecases.configdocs.versions import COMMITS, SITE_ACTIONS, committed_revision
-from shipyard_api.usecases.deploy_templates.plan import NO_STEPS, PlanDeploySteps, StepPlan
+from shipyard_api.usecases.configdocs.versions import committed_revision
+from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
 from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
 
-# The check only needs to know whether there are any; the log names this many.
-_COMMITS_READ = 100
-_ANY: Any = {"status": (), "prefix": "", "after": ""}
-VERSIONS = {
-    TargetRevision.COMMITTED: Version.COMMITTED,
-    TargetRevision.SUCCESSFUL_SITE_ACTION: Version.SUCCESSFUL_SITE_ACTION,
-    TargetRevision.LAST_SITE_ACTION: Version.LAST_SITE_ACTION,
-}
-_NEWER = " If it is new in a revision that failed, use target-revision=last-site-action."
+_NO_HEADS = Heads(Revision(0), {})
 
 
 @dataclass(frozen=True, slots=True)
-class DesignCheck:
-    """Outcome of reading a design for an action. ``inputs`` is None if the action cannot work from the design."""
-
-    inputs: SiteInputs | None = None
-    findings: Sequence[Finding] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedRequest:
-    """A request with what its checks found. ``refusal`` is None if the request may become an action now.
-
-    Checks stop at the first refusal, so later fields keep their defaults. ``revision`` is also None where no documents
-    are committed, ``parameters`` where they are invalid, and ``design`` where the action needs none.
-    ``parameter_findings``: unknown or invalid parameters, and a touched share that is too large.
-    ``version``: the one that ``target-revision`` names. ``intermediate_commits``: commits without a site action.
-    ``limits``: those of a teardown, for an action on single servers. ``labels``: to set in Kubernetes, by node, where
-    the provisioner does not do it. ``steps``: the deploy steps of the nodes, once ``with_steps`` has planned them.
-    """
+class Checked:
+    """A request after its checks. ``case``: None if its parameters are invalid. ``findings``: about its parameters."""
 
     request: ActionRequest
-    parameters: Parameters | None = None
-    parameter_findings: Sequence[Finding] = ()
-    revision: Revision | None = None
-    allow_intermediate_commits: bool | None = None
-    intermediate_commits: Sequence[Revision] = ()
-    version: Version | None = None
-    design: DesignCheck | None = None
-    limits: TeardownLimits | None = None
-    labels: Mapping[NodeName, Mapping[str, str]] | None = None
-    steps: StepPlan = NO_STEPS
-    refusal: ShipyardError | None = None
+    case: Case | None = None
+    findings: Sequence[Finding] = ()
+    invalid: ShipyardError | None = None
 
     @property
-    def inputs(self) -> SiteInputs | None:
-        """What the action works from."""
-        return self.design.inputs if self.design else None
+    def refusal(self) -> ShipyardError | None:
+        """Why the request may not become an action now, None if it may."""
+        return self.case.refusal if self.case else self.invalid
+
+    @property
+    def parameters(self) -> Parameters | None:
+        """The parsed parameters; None if they are invalid."""
+        return self.case.parameters if self.case else None
+
+    @property
+    def revision(self) -> Revision | None:
+        """What the action works from; None without documents."""
+        return Revision(self.case.inputs.revision) if self.case and self.case.inputs.revision else None
+
+    @property
+    def design(self) -> DesignCheck | None:
+        """The outcome of reading the design; None if it was not read."""
+        read = self.case is not None and self.case.findings is not None
+        return DesignCheck(self.case.inputs.site, self.case.findings or ()) if self.case and read else None
 
     @property
     def design_errors(self) -> Sequence[Finding]:
@@ -110,22 +71,25 @@ class CheckedRequest:
         return errors(self.design.findings) if self.design else ()
 
     @property
+    def warnings(self) -> Sequence[Finding]:
+        """What the caller should know beside the design's findings."""
+        return (*self.findings, *(self.case.warnings if self.case else ()))
+
+    @property
     def overridden(self) -> JsonObject:
         """Problems that the caller chose to override, for the log; empty if there are none."""
-        problems = {
-            "intermediate": list(self.intermediate_commits),
-            "errors": [finding.message for finding in self.design_errors],
-        }
+        commits = list(self.case.commits) if self.case else []
+        problems = {"intermediate": commits, "errors": [finding.message for finding in self.design_errors]}
         return {name: found for name, found in problems.items() if found}
 
-    def refused(self, refusal: ShipyardError) -> "CheckedRequest":
+    def refused(self, refusal: ShipyardError) -> "Checked":
         """Return the same request with a refusal."""
-        return replace(self, refusal=refusal)
+        return replace(self, case=self.case.refused(refusal)) if self.case else replace(self, invalid=refusal)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckAction:
-    """Checks requests for actions; changes nothing."""
+    """Checks requests for actions; changes nothing. It is the ``Desk`` of their admission."""
 
     designs: DesignStore
     rendered: RenderedDesigns
@@ -136,154 +100,96 @@ class CheckAction:
     check_software: CheckSoftware
     check_etcd: CheckEtcd
 
-    def __call__(
-        self, request: ActionRequest, heads: Heads | None = None, revision: Revision | None = None
-    ) -> CheckedRequest:
-        """Return what the action would work from, or why it is refused.
+    def __call__(self, request: ActionRequest, heads: Heads | None = None, revision: Revision | None = None) -> Checked:
+        """Return what the action would work from, or why it is refused. No peer but the design's store is asked.
 
-        Other running actions are not checked here: they may end before this action is stored. ``heads`` are read
-        unless given; ``revision`` replaces the committed one.
+        ``heads`` are read unless given; ``revision`` replaces the committed one.
         """
         checked = self._parse(request)
-        parameters = checked.parameters
-        if parameters is None or checked.refusal:
+        if checked.case is None or checked.refusal:
             return checked
-        action = ACTIONS[request.name]
         heads = heads or self.designs.heads()
-        revision = revision or committed_revision(heads)
-        checked = replace(checked, revision=revision)
-        if action.reads is None:
-            return checked
-        if revision is None:
-            return checked.refused(NothingCommitted())
-        allowed = _allows_intermediate_commits(request, parameters)
-        commits = self._intermediate_commits(heads, revision) if action.uses_commits else ()
-        checked = replace(checked, allow_intermediate_commits=allowed, intermediate_commits=commits)
-        if commits and not allowed:
-            return checked.refused(IntermediateCommits(commits))
-        target: Revision | None = revision
-        if parameters.target_revision:
-            target = _revision_of(parameters.target_revision, heads, revision)
-            checked = replace(checked, revision=target or revision, version=VERSIONS[parameters.target_revision])
-        elif action.tears_down:
-            target = self._last_with(parameters.targets, revision)
-            checked = replace(checked, revision=target)
-        design = self.design(request.name, target or revision)
-        checked = replace(checked, design=design)
-        if design.inputs is None or (checked.design_errors and not parameters.continues_on_fail):
-            return checked.refused(InvalidDesign(design.findings))
-        if target is None and parameters.target_revision:
-            return checked.refused(NoTargetRevision(parameters.target_revision.value))
-        if action.runs_tasks and not action.deploys and parameters.software:
-            return replace(checked, refusal=self.check_software(revision, parameters.software))
-        if action.services:
-            return self._with_serviced(checked, design.inputs, parameters)
-        if parameters.targets:
-            checked = self._with_targets(checked, design.inputs, parameters)
-        return checked
+        committed = revision or committed_revision(heads)
+        inputs = ActionInputs(revision=committed or 0)
+        case = replace(checked.case, heads=heads, committed=committed, inputs=inputs)
+        return replace(checked, case=self._admit(case, case.action.admission))
 
-    def design(self, name: ActionName, revision: Revision) -> DesignCheck:
+    def with_peers(self, checked: Checked, silent: Callable[[Case, PeerError], Case] | None = None) -> Checked:
+        """Return the request after the checks that ask peers. Raises ports.errors unless ``silent`` goes on."""
+        case = checked.case
+        return replace(checked, case=self._admit(case, case.action.asks_peers, silent)) if case else checked
+
+    def _admit(
+        self, case: Case, checks: Sequence[Check], silent: Callable[[Case, PeerError], Case] | None = None
+    ) -> Case:
+        for check in checks:
+            if case.refusal:
+                break
+            try:
+                case = check(case, self)
+            except PeerError as trouble:
+                if silent is None:
+                    raise
+                case = silent(case, trouble)
+        return case
+
+    @property
+    def store(self) -> Store:
+        """Our own store."""
+        return self.plan_steps.store
+
+    def inventory(self, revision: Revision) -> Inventory:
+        """Return the machines of a revision. Raises UnknownRevision and RenderingFailed."""
+        return self.rendered.inventory(revision)
+
+    def etcd_forbids(self, case: Case) -> ShipyardError | None:
+        """Return why the members of the targets may not leave their etcd clusters."""
+        return self.check_etcd.of_targets(case)
+
+    def design(self, action: Action, revision: Revision) -> DesignCheck:
         """Read as much of a revision as the action needs. Raises UnknownRevision."""
-        reads = ACTIONS[name].reads
-        if reads is None:
+        if action.reads is None:
             return DesignCheck()
         try:
-            return DesignCheck(*reads(self.rules, revision, self.rendered.of(revision)))
+            return DesignCheck(*action.reads(self.rules, revision, self.rendered.of(revision)))
         except RenderingFailed as failed:
             return DesignCheck(findings=failed.findings)
 
-    def within_share(self, checked: CheckedRequest) -> CheckedRequest:
-        """Return a request that touches too much of the site with a warning, and refused unless it is forced."""
-        inputs = checked.inputs
-        if checked.refusal or inputs is None or self.rules.max_share >= 1:
-            return checked
-        try:
-            nodes = self.rendered.inventory(Revision(inputs.revision)).nodes
-            share = TouchedShare(len(self._touched(checked)), len(nodes), self.rules.max_share)
-        except RenderingFailed:
-            return checked
-        if not share.too_large:
-            return checked
-        name = checked.request.name
-        warned = replace(checked, parameter_findings=(*checked.parameter_findings, share.finding(name)))
-        forced = checked.parameters and checked.parameters.force
-        return warned if forced else warned.refused(TooMuchTouched(name, share))
-
-    def with_etcd(self, checked: CheckedRequest) -> CheckedRequest:
-        """Return the request of a teardown, refused if answering etcd clusters forbid it; ``force`` goes on."""
-        if checked.refusal or checked.inputs is None or checked.parameters is None:
-            return checked
-        revision = Revision(checked.inputs.revision)
-        return replace(checked, refusal=self.check_etcd.of_action(checked.request.name, checked.parameters, revision))
-
-    def with_steps(self, checked: CheckedRequest) -> CheckedRequest:
-        """Return a request that nothing refuses with the deploy steps of its nodes, or with its refusal.
-
-        Raises ports.errors if the provisioner does not answer; it is asked only if a template is for one of the nodes.
-        """
-        inputs = checked.inputs
-        if checked.refusal or inputs is None:
-            return checked
-        if ACTIONS[checked.request.name].services and checked.parameters:
-            plan = self.plan_steps.service(checked.parameters.template, self._nodes(inputs))
-            return self._planned(checked, inputs, plan, InvalidParameters(errors(plan.findings)))
-        if not ACTIONS[checked.request.name].deploys:
-            return checked
-        if not inputs.targets and (faults := errors(self.check_acceptance(inputs.revision))):
-            # Not even continue-on-fail: no node could ever be accepted.
-            return checked.refused(InvalidDesign(faults))
-        # Of the whole design: which nodes the groups hold, the provisioner says when the action runs.
-        plan = self.plan_steps(inputs.revision, inputs.targets or None)
-        plan = plan if inputs.targets else self.plan_steps.left_alone(plan)
-        return self._planned(checked, inputs, plan, InvalidDesign(plan.findings))
-
-    def _planned(
-        self, checked: CheckedRequest, inputs: SiteInputs, plan: StepPlan, refusal: ShipyardError
-    ) -> CheckedRequest:
-        if errors(plan.findings):
-            # Not even continue-on-fail: the nodes would be deployed without what their templates are for.
-            return replace(checked, steps=plan).refused(refusal)
-        design = DesignCheck(replace(inputs, steps=plan.requested), checked.design.findings if checked.design else ())
-        return replace(checked, steps=plan, design=design)
-
-    def refuse_stragglers(self, tx: Transaction, checked: CheckedRequest) -> None:
+    def refuse_stragglers(self, tx: Transaction, checked: Checked) -> None:
         """Raise Conflict if work of an earlier action still holds nodes of this one."""
-        everything = ACTIONS[checked.request.name].on_site
-        targeted = checked.inputs is not None and bool(checked.inputs.targets)
-        if not (everything or targeted) or not checked.inputs or not checked.parameters or checked.parameters.force:
+        case = checked.case
+        if case is None or case.parameters.force or case.inputs.site is None:
             return
-        stragglers = tx.stragglers.open()
-        if stragglers:
-            refuse_stragglers(stragglers, self._nodes(checked.inputs))
+        if (case.action.on_site or case.site.targets) and (stragglers := tx.stragglers.open()):
+            refuse_stragglers(stragglers, self._nodes(case))
 
-    def refuse_operations(self, tx: Transaction, checked: CheckedRequest) -> None:
+    def refuse_operations(self, tx: Transaction, checked: Checked) -> None:
         """Raise NodeOperationRunning if a single operation is at work on nodes of this action."""
         if running := tx.actions.node_operations():
             refuse_operations(running, checked.request.name, self._nodes_of(checked))
 
-    def holds(self, tx: Transaction, checked: CheckedRequest) -> Sequence[Hold]:
+    def holds(self, tx: Transaction, checked: Checked) -> Sequence[Hold]:
         """Return the active holds on the nodes that the action would touch."""
         holds = tx.holds.active()
         nodes = self._nodes_of(checked) if holds else ()
         return [hold for hold in holds if hold.node in nodes]
 
-    def refuse_held(self, tx: Transaction, checked: CheckedRequest) -> Sequence[Hold]:
+    def refuse_held(self, tx: Transaction, checked: Checked) -> Sequence[Hold]:
         """Return the holds that the request overrides. Raises NodesHeld and HoldsNotOverridden."""
         force = bool(checked.parameters and checked.parameters.force)
         return refuse_held(self.holds(tx, checked), force=force, may_override=checked.request.may_override_holds)
 
-    def _parse(self, request: ActionRequest) -> CheckedRequest:
+    def _parse(self, request: ActionRequest) -> Checked:
         """Return the request with its parsed parameters."""
         faults = self.schemas.check(f"actions/{request.name}", dict(request.parameters))
         if faults:
-            refusal = ParametersBreakSchema(faults)
-            return CheckedRequest(request=request, parameter_findings=faults, refusal=refusal)
+            return Checked(request, findings=faults, invalid=ParametersBreakSchema(faults))
         try:
             parameters, warnings = ACTIONS.parse(request.name, request.parameters)
         except InvalidParameters as invalid:
-            return CheckedRequest(request=request, parameter_findings=invalid.findings, refusal=invalid)
+            return Checked(request, findings=invalid.findings, invalid=invalid)
         except InvalidTargets as invalid:
-            return CheckedRequest(request=request, refusal=invalid)
+            return Checked(request, invalid=invalid)
         refused: InvalidParameters | None = None
         if warnings and request.strict:
             warnings = tuple(replace(warning, level=Level.ERROR) for warning in warnings)
@@ -291,153 +197,39 @@ class CheckAction:
         elif not parameters.force and (wrong := misplaced(warnings)):
             warnings = (*wrong, *(one for one in warnings if one.name != MISPLACED))
             refused = InvalidParameters(wrong)
-        return CheckedRequest(
-            request=request,
+        action = ACTIONS[request.name]
+        case = Case(
+            action=action,
             parameters=parameters,
-            parameter_findings=warnings,
-            allow_intermediate_commits=request.allow_intermediate_commits,
+            heads=_NO_HEADS,
+            committed=None,
+            allows_commits=_allows_intermediate_commits(request, action, parameters),
+            inputs=ActionInputs(),
             refusal=refused,
         )
+        return Checked(request, case, warnings)
 
-    def _intermediate_commits(self, heads: Heads, committed: Revision) -> Sequence[Revision]:
-        """Return the revisions committed since the last site action, without the committed one (seed 004).
-
-        Before the first site action, revision 0 counts as the last one acted on.
-        """
-        acted_on = heads.with_any(*SITE_ACTIONS) or Revision(0)
-        tags = [tag.value for tag in COMMITS]
-        since = self.designs.revisions(tags=tags, after=acted_on, limit=_COMMITS_READ)
-        return [record.revision for record in since if record.revision < committed]
-
-    def _last_with(self, nodes: Collection[NodeName], committed: Revision) -> Revision:
-        """Return the last revision that has these nodes: the committed one, or that of the last action on a node."""
-        read = self.plan_steps.store.read
-        actions = read(lambda tx: {one.action for one in tx.nodes.latest(names=nodes, limit=len(nodes), **_ANY)})
-        worked = read(lambda tx: {action.revision for action in tx.actions.by_ids(actions)})
-        for revision in (committed, *sorted((one for one in worked if one), reverse=True)):
-            with suppress(RenderingFailed, UnknownRevision):
-                if self.rendered.inventory(revision).nodes.keys() >= set(nodes):
-                    return revision
-        return committed
-
-    def _with_targets(self, checked: CheckedRequest, inputs: SiteInputs, parameters: Parameters) -> CheckedRequest:
-        """Return the request of an action on single servers with its targets and limits, or with its refusal."""
-        revision = Revision(inputs.revision)
-        try:
-            known = self.rendered.inventory(revision).nodes
-        except RenderingFailed as failed:
-            return checked.refused(InvalidDesign(failed.findings))
-        usual = parameters.target_revision is TargetRevision.SUCCESSFUL_SITE_ACTION
-        newer = _NEWER if usual and ACTIONS[checked.request.name].deploys else ""
-        unknown = [
-            error("UnknownNode", f"Revision {revision} has no node {node}.{newer}")
-            for node in parameters.targets
-            if node not in known
-        ]
-        if unknown:
-            return checked.refused(UnknownNodes(unknown))
-        limits = self.rules.limits
-        if parameters.preserves_local_storage and not limits.preserves_storage:
-            return checked.refused(InvalidParameters([_cannot_preserve(limits.system)]))
-        if parameters.mode is RedeployMode.REBUILD and limits.no_rebuild:
-            return checked.refused(InvalidParameters([_cannot_rebuild(limits)]))
-        teardown, faults = inputs.configuration.teardown.with_parameters(parameters.limits)
-        if faults:
-            return checked.refused(InvalidParameters(faults))
-        if ACTIONS[checked.request.name].tears_down and not self.rules.drains and not parameters.force:
-            return checked.refused(NothingDrains(parameters.targets))
-        labels = None
-        if ACTIONS[checked.request.name].relabels:
-            if not limits.relabels and not self.rules.cluster:
-                return checked.refused(NothingRelabels(limits.system))
-            if not limits.relabels:
-                labels = {node: dict(sorted(known[node].labels)) for node in parameters.targets}
-        targeted = replace(inputs, targets=parameters.targets)
-        findings = checked.design.findings if checked.design else ()
-        return replace(checked, design=DesignCheck(targeted, findings), limits=teardown, labels=labels)
-
-    def _with_serviced(self, checked: CheckedRequest, inputs: SiteInputs, parameters: Parameters) -> CheckedRequest:
-        """Return the request of a service with the groups that hold its nodes, or with its refusal.
-
-        One group at a time is drained, for as long as a drain may take.
-        """
-        limits = self.rules.limits
-        if limits.no_service:
-            return checked.refused(InvalidParameters([_cannot_service(limits)]))
-        teardown, faults = inputs.configuration.teardown.with_parameters(parameters.limits)
-        if faults:
-            return checked.refused(InvalidParameters(faults))
-        try:
-            machines = self.rendered.inventory(Revision(inputs.revision))
-        except RenderingFailed as failed:
-            return checked.refused(InvalidDesign(failed.findings))
-        members = {group.name: select(group.selectors, machines) for group in inputs.strategy.groups}
-        grouped = frozenset[NodeName]().union(*members.values())
-        if unknown := [node for node in parameters.targets if node not in grouped]:
-            text = f"No deployment group of revision {inputs.revision} has the node"
-            return checked.refused(UnknownNodes([error("UnknownNode", f"{text} {node}.") for node in unknown]))
-        nodes: Collection[NodeName] = parameters.targets
-        nodes = nodes or self.plan_steps.store.read(lambda tx: tx.nodes.deployed(grouped))
-        if not nodes:
-            return checked.refused(InvalidParameters([_nothing_to_service()]))
-        configuration = replace(
-            inputs.configuration,
-            prepare_nodes=PhaseLimits(inputs.configuration.drain_interval, teardown.drain),
-            mode=replace(inputs.configuration.mode, max_parallel_groups=1),
-        )
-        groups = restricted(inputs.strategy, members, nodes)
-        serviced = replace(inputs, groups=groups, configuration=configuration)
-        findings = checked.design.findings if checked.design else ()
-        return replace(checked, design=DesignCheck(serviced, findings), limits=teardown)
-
-    def _touched(self, checked: CheckedRequest) -> Collection[NodeName]:
-        if checked.inputs and ACTIONS[checked.request.name].on_site:
-            return self._nodes(checked.inputs)
-        return checked.parameters.targets if checked.parameters else ()
-
-    def _nodes_of(self, checked: CheckedRequest) -> Collection[NodeName]:
+    def _nodes_of(self, checked: Checked) -> Collection[NodeName]:
         """Return the nodes that must be free for the action.
 
         A run of the task graph that names no nodes goes on without those that are held: their tasks fail.
         """
-        return self._touched(checked) or (checked.parameters.named if checked.parameters else ())
+        case = checked.case
+        if case is None:
+            return ()
+        touched = self._nodes(case) if case.inputs.site and case.action.on_site else case.parameters.targets
+        return touched or case.parameters.named
 
-    def _nodes(self, inputs: SiteInputs) -> frozenset[NodeName]:
-        """Return the nodes that an action on this design works on."""
-        machines = self.rendered.inventory(Revision(inputs.revision))
-        return frozenset().union(*(select(group.selectors, machines) for group in inputs.strategy.groups))
+    def _nodes(self, case: Case) -> frozenset[NodeName]:
+        """Return the nodes that the action works on."""
+        return case.site.nodes(self.rendered.inventory(Revision(case.site.revision)))
 
 
-def _allows_intermediate_commits(request: ActionRequest, parameters: Parameters) -> bool | None:
+def _allows_intermediate_commits(request: ActionRequest, action: Action, parameters: Parameters) -> bool | None:
     """Return whether the query or the parameter of that name allows them (seed 004); None if neither is set.
 
     Either is enough: the command line always sends the query, with False unless its flag is given.
     """
-    if ALLOW_INTERMEDIATE_COMMITS not in request.parameters:
+    if action.reads is None or ALLOW_INTERMEDIATE_COMMITS not in request.parameters:
         return request.allow_intermediate_commits
     return bool(parameters.allows_intermediate_commits or request.allow_intermediate_commits)
-
-
-def _cannot_preserve(system: str) -> Finding:
-    message = f"{system} erases all disks of a machine and cannot preserve local storage."
-    return error("StorageNotPreserved", message, path=f"/parameters/{PRESERVE_LOCAL_STORAGE}")
-
-
-def _cannot_rebuild(limits: ProvisionerLimits) -> Finding:
-    message = f"{limits.system} cannot rebuild servers: {limits.no_rebuild}."
-    return error("NoRebuild", message, path=f"/parameters/{MODE}")
-
-
-def _cannot_service(limits: ProvisionerLimits) -> Finding:
-    return error("NoService", f"{limits.system} cannot run steps on deployed servers: {limits.no_service}.")
-
-
-def _nothing_to_service() -> Finding:
-    message = f"No server of the deployment groups is deployed. Name servers in {TARGET_NODES}."
-    return error("NothingToService", message, path=f"/parameters/{TARGET_NODES}")
-
-
-def _revision_of(target: TargetRevision, heads: Heads, committed: Revision) -> Revision | None:
-    if target is TargetRevision.COMMITTED:
-        return committed
-    return heads.with_any(*(SITE_ACTIONS if target is TargetRevision.LAST_SITE_ACTION else SITE_ACTIONS[:1]))

@@ -6,9 +6,10 @@ transaction: either the worker finds all of them, or nothing happened.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from shipyard_api.actions.action import Case
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionId, ActionName, nodes_of_run
 from shipyard_api.domain.documents import secret_texts
@@ -18,18 +19,16 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.domain.parameters import VALUES, Parameters, RedeployMode, shown
+from shipyard_api.domain.parameters import VALUES, shown
 from shipyard_api.domain.task_graph.command_run import COMMAND
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.site_plan import graph_warnings
 from shipyard_api.domain.task_graph.tag_check import check_tags
-from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.documents import RenderingFailed
-from shipyard_api.ports.provisioner import Wipe
 from shipyard_api.ports.state.actions import FURTHER, ActionRecord, NewAction
 from shipyard_api.ports.state.errors import RequestKeyTaken
 from shipyard_api.ports.state.store import Store
-from shipyard_api.usecases.actions.check import CheckAction, CheckedRequest
+from shipyard_api.usecases.actions.check import CheckAction, Checked
 from shipyard_api.usecases.actions.preconditions import override, site_is_busy
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
@@ -71,11 +70,12 @@ class CreateAction:
         """
         if earlier := self._created_earlier(request, caller):
             return earlier
-        checked = self.check.with_etcd(self.check.with_steps(self.check.within_share(self.check(request))))
-        if checked.refusal:
-            raise checked.refusal
+        checked = self.check.with_peers(self.check(request))
+        case = checked.case
+        if checked.refusal or case is None:
+            raise checked.refusal or AssertionError("a request without a case has a refusal")
         software = self._software_findings(checked)
-        new = self._new(checked, caller, software)
+        new = self._new(checked, case, caller, software)
         try:
             with self.store.begin() as tx:
                 if ACTIONS[request.name].exclusive:
@@ -94,7 +94,7 @@ class CreateAction:
             LOG.warning(
                 "created despite problems", extra={"action": action.id, "revision": action.revision, **overridden}
             )
-        return Created(action, (*checked.parameter_findings, *software.graph))
+        return Created(action, (*checked.warnings, *software.graph))
 
     def _created_earlier(self, request: ActionRequest, caller: Caller) -> Created | None:
         """Return the action that the same request created before; raises KeyReused if that request differed."""
@@ -110,26 +110,15 @@ class CreateAction:
             raise KeyReused(action.id)
         return Created(action, ACTIONS.parse(action.name, action.parameters)[1], replayed=True)
 
-    def _new(self, checked: CheckedRequest, caller: Caller, software: _SoftwareFindings) -> NewAction:
+    def _new(self, checked: Checked, case: Case, caller: Caller, software: _SoftwareFindings) -> NewAction:
         request = checked.request
         action, definition = ActionId(self.new_id()), self.definitions[request.name]
-        inputs: dict[str, Any] = {"v": 1, "revision": checked.revision or 0}
-        if checked.inputs:
-            inputs = dict(checked.inputs.to_json())
-        if checked.parameters and checked.parameters.continues_on_fail:
-            inputs["continue_on_fail"] = True
-        limits = checked.limits
-        if ACTIONS[request.name].tears_down and checked.parameters and limits:
-            inputs |= teardown_inputs(checked.parameters, limits)
-        if ACTIONS[request.name].services and limits:
-            force = bool(checked.parameters and checked.parameters.force)
-            inputs |= {"limits": limits.to_json(), "force": force}
-        if checked.labels is not None:
-            inputs["labels"] = {node: dict(labels) for node, labels in checked.labels.items()}
-        limited = dict(checked.parameters.software) if checked.parameters else {}
-        if ACTIONS[request.name].runs_tasks and (COMMAND in limited or self._has_tasks()):
-            inputs["software"] = limited
-        inputs |= {"action": action, "name": request.name}
+        parameters, software_run = case.parameters, None
+        if case.action.runs_tasks and (COMMAND in parameters.software or self._has_tasks()):
+            software_run = parameters.software
+        inputs = replace(
+            case.inputs, continues_on_fail=parameters.continues_on_fail, software=software_run
+        ).to_json() | {"action": action, "name": request.name}
         if request.further:
             inputs[FURTHER] = dict(request.further)
         return NewAction(
@@ -139,28 +128,28 @@ class CreateAction:
             user=caller.user,
             context_marker=caller.context_marker,
             revision=checked.revision,
-            allow_intermediate_commits=checked.allow_intermediate_commits,
+            allow_intermediate_commits=case.allows_commits,
             inputs=inputs,
             steps=definition.step_ids(inputs),
             key=request.key(caller),
             exclusive=ACTIONS[request.name].exclusive,
             nodes=nodes_of_run(inputs),
             facts=(
-                *first_notes(definition, inputs, checked.parameter_findings),
+                *first_notes(definition, inputs, checked.warnings),
                 *(Noted("Tag check", found.message) for found in software.tags),
                 *(Noted("Task graph", found.message) for found in software.graph),
-                *map(FindingReported, (*checked.design_errors, *checked.steps.findings)),
+                *map(FindingReported, (*checked.design_errors, *case.steps.findings)),
             ),
         )
 
-    def _shown(self, checked: CheckedRequest) -> JsonObject:
+    def _shown(self, checked: Checked) -> JsonObject:
         """Return the parameters as everybody sees them; the inputs have the secret values."""
         written = checked.request.parameters
         if VALUES not in written or checked.revision is None:
             return written
         return shown(written, secret_texts(self.check.rendered.of(checked.revision).secrets))
 
-    def _software_findings(self, checked: CheckedRequest) -> _SoftwareFindings:
+    def _software_findings(self, checked: Checked) -> _SoftwareFindings:
         """Return what an action that runs the task graph has to know about it.
 
         Tests and commands deploy nothing, and have none.
@@ -184,18 +173,6 @@ class CreateAction:
         with self.store.begin() as tx:
             site = tx.software.cluster(SITE)
         return site is not None and bool(site.layer.tasks)
-
-
-def teardown_inputs(parameters: Parameters, limits: TeardownLimits) -> dict[str, Any]:
-    """Return the inputs of a teardown."""
-    wipe = Wipe.OS_DISK_ONLY if parameters.preserves_local_storage else Wipe.ALL
-    rebuild = {"rebuild": True} if parameters.mode is RedeployMode.REBUILD else {}
-    return rebuild | {
-        "limits": limits.to_json(),
-        "wipe": wipe.value,
-        "force": parameters.force,
-        "max_parallel_nodes": parameters.max_parallel_nodes,
-    }
 
 
 def first_notes(definition: Definition, inputs: Mapping[str, Any], warnings: Sequence[Finding]) -> tuple[Fact, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from shipyard_api.actions.action import DesignCheck
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents import Revision
@@ -12,7 +13,7 @@ from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.strategy.strategy import GroupName, Strategy
 from shipyard_api.ports.documents import UnknownRevision
-from shipyard_api.usecases.actions.check import CheckAction, DesignCheck
+from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 
 
@@ -21,7 +22,7 @@ def design_at(check: CheckAction, name: ActionName, revision: Revision | None) -
     if revision is None:
         return DesignCheck()
     try:
-        return check.design(name, revision)
+        return check.design(ACTIONS[name], revision)
     except UnknownRevision as unknown:
         return DesignCheck(findings=(error("RevisionNotFound", str(unknown)),))
 

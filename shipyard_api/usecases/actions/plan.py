@@ -5,11 +5,11 @@ Group members come from the design here; the running action gets them from the p
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.actions.inputs import ActionInputs, TeardownInputs
 from shipyard_api.domain.actions import ActionId, ActionName, StepId, nodes_of_run
-from shipyard_api.domain.deploy_steps.planning import PlannedNodes, running, shared_steps
+from shipyard_api.domain.deploy_steps.planning import NO_STEPS, PlannedNodes, StepPlan, running, shared_steps
 from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.errors import Conflict, NothingToPlan, ShipyardError
 from shipyard_api.domain.findings import Finding, error
@@ -25,9 +25,8 @@ from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed, Un
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.ports.state.store import Store
-from shipyard_api.usecases.actions.check import CheckAction, CheckedRequest
+from shipyard_api.usecases.actions.check import CheckAction, Checked
 from shipyard_api.usecases.actions.control import ControlAction
-from shipyard_api.usecases.actions.create import teardown_inputs
 from shipyard_api.usecases.actions.design_changes import DesignChanges, design_changes
 from shipyard_api.usecases.actions.design_groups import design_at, members_of, strategy_of
 from shipyard_api.usecases.actions.phase_history import assumptions_of, read_history
@@ -36,7 +35,6 @@ from shipyard_api.usecases.actions.preconditions import site_is_busy
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import read_versions
-from shipyard_api.usecases.deploy_templates.plan import NO_STEPS, StepPlan
 from shipyard_api.usecases.nodes.drain_plan import NodeDrainPlan, PlanDrain
 from shipyard_api.workflow.definition import Definition
 
@@ -104,14 +102,15 @@ class PlanAction:
         groups = self._groups(design.inputs, strategy, ()) if design.inputs and strategy else ()
         written = checked.parameters.software if checked.parameters else {}
         software = self._software(request.name, revision or checked.revision, groups, written)
-        used = version if checked.version in (None, Version.COMMITTED) else checked.version
-        older = checked.version is None and checked.revision not in (None, revision)
+        steps, named = (case.steps, case.version) if (case := checked.case) else (NO_STEPS, None)
+        used = version if named in (None, Version.COMMITTED) else named
+        older = named is None and checked.revision not in (None, revision)
         return Plan(
             name=request.name,
             version=None if older else used,
             revision=checked.revision or revision,
             refusal=checked.refusal,
-            findings=(*design.findings, *checked.parameter_findings, *checked.steps.findings),
+            findings=(*design.findings, *checked.warnings, *steps.findings),
             steps=self._steps(request.name, _inputs(checked, design.inputs, software)),
             mode=design.inputs.configuration.mode
             if design.inputs and strategy and not ACTIONS[request.name].removes
@@ -119,7 +118,7 @@ class PlanAction:
             groups=groups,
             held=self._holds(checked),
             drains=self._drains(checked, groups),
-            deploy_steps=checked.steps.applied,
+            deploy_steps=steps.applied,
             left_alone=sorted(self._left_alone(checked, groups)),
             changes=self._changes(request.name, revision),
             software=software,
@@ -151,14 +150,11 @@ class PlanAction:
             software=software,
         )
 
-    def _preview(self, request: ActionRequest, heads: Heads, revision: Revision | None) -> CheckedRequest:
+    def _preview(self, request: ActionRequest, heads: Heads, revision: Revision | None) -> Checked:
         """Return the checks of the request, and of what blocks it at this moment. ``revision``: None for committed."""
-        checked = self.check.within_share(self.check(request, heads, revision))
-        try:
-            checked = self.check.with_steps(checked)
-        except PeerError as trouble:
-            checked = replace(checked, steps=_unknown_steps(trouble))
-        checked = self.check.with_etcd(checked)
+        checked = self.check.with_peers(
+            self.check(request, heads, revision), lambda case, trouble: replace(case, steps=_unknown_steps(trouble))
+        )
         if checked.refusal:
             return checked
         try:
@@ -174,16 +170,17 @@ class PlanAction:
             return checked.refused(conflict)
         return checked
 
-    def _left_alone(self, checked: CheckedRequest, groups: Sequence[PlannedGroup]) -> Collection[NodeName]:
+    def _left_alone(self, checked: Checked, groups: Sequence[PlannedGroup]) -> Collection[NodeName]:
         """Return the deployed nodes of an action on the whole site; none if the provisioner cannot tell.
 
         It is asked only if an action has deployed a node of the site.
         """
         if not ACTIONS[checked.request.name].deploys or (checked.parameters and checked.parameters.targets):
             return ()
+        deployed = checked.case.steps.deployed if checked.case else None
         members = {node for planned in groups for node in planned.members}
         if not self.store.read(lambda tx: tx.nodes.deployed(members)):
-            return members & (checked.steps.deployed or frozenset())
+            return members & (deployed or frozenset())
         try:
             return self.check.plan_steps.deployed(members)
         except PeerError:
@@ -203,9 +200,7 @@ class PlanAction:
         except PeerError as trouble:
             return _unknown_steps(trouble)
 
-    def _drains(
-        self, checked: CheckedRequest, groups: Sequence[PlannedGroup]
-    ) -> Mapping[NodeName, NodeDrainPlan | str]:
+    def _drains(self, checked: Checked, groups: Sequence[PlannedGroup]) -> Mapping[NodeName, NodeDrainPlan | str]:
         name, parameters = checked.request.name, checked.parameters
         if ACTIONS[name].tears_down and parameters:
             return self.plan_drain.each(parameters.targets, checked.revision)
@@ -214,7 +209,7 @@ class PlanAction:
             return self.plan_drain.each(sorted({node for one in groups for node in one.members}), None)
         return {}
 
-    def _holds(self, checked: CheckedRequest) -> Sequence[Hold]:
+    def _holds(self, checked: Checked) -> Sequence[Hold]:
         with self.store.begin() as tx:
             return self.check.holds(tx, checked)
 
@@ -248,13 +243,13 @@ class PlanAction:
         return definition.step_ids(inputs) if definition else []
 
 
-def _inputs(checked: CheckedRequest, inputs: SiteInputs | None, software: SoftwarePlan | None) -> JsonObject:
+def _inputs(checked: Checked, inputs: SiteInputs | None, software: SoftwarePlan | None) -> JsonObject:
     """Return as much of the inputs of an action as its steps follow from."""
-    written: dict[str, Any] = dict(inputs.to_json()) if inputs else {}
-    if ACTIONS[checked.request.name].tears_down and checked.parameters:
-        written |= teardown_inputs(checked.parameters, checked.limits or TeardownLimits())
-    limits = checked.parameters.software if checked.parameters else {}
-    return written if software is None else written | {"software": dict(limits)}
+    if (case := checked.case) is None:
+        return ActionInputs(site=inputs, software=None if software is None else {}).to_json()
+    teardown = TeardownInputs.of(case.parameters, TeardownLimits()) if case.action.tears_down else None
+    run = None if software is None else case.parameters.software
+    return replace(case.inputs, site=inputs, teardown=case.inputs.teardown or teardown, software=run).to_json()
 
 
 def _unknown_steps(trouble: PeerError) -> StepPlan:

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from shipyard_api.actions.admission import commits_used
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.redeploy_server import REDEPLOY_SERVER
 from shipyard_api.domain.actions import ENDED, RunState
@@ -38,8 +39,8 @@ def way_back(action: ActionRecord, failed: Sequence[str], cordoned: Sequence[str
     found = [(f"shipyard retry {action.id}", _REPAIRED if failed and kind.deploys else _REPEATED)]
     if failed and kind.deploys:
         again = _redeploy(action, failed)
-        found.append((again, _AGAIN if kind.uses_commits else _AGAIN_PRESERVED))
-    elif kind.uses_commits:
+        found.append((again, _AGAIN if commits_used in kind.admission else _AGAIN_PRESERVED))
+    elif commits_used in kind.admission:
         found.append((f"shipyard create action {action.name}", _CORRECTED))
     found += [(uncordon(node), _UNCORDONED) for node in cordoned[:_MOST_CORDONED]]
     return [{"command": command, "when": when} for command, when in found]
@@ -51,7 +52,9 @@ def _redeploy(action: ActionRecord, failed: Sequence[str]) -> str:
     Only a whole-site action tags its revision, so ``last-site-action`` is that one. A targeted action keeps its own
     parameters: without them, data disks that it preserves would be erased.
     """
-    own = {"target-revision": "last-site-action"} if ACTIONS[action.name].uses_commits else action.parameters
+    own = (
+        {"target-revision": "last-site-action"} if commits_used in ACTIONS[action.name].admission else action.parameters
+    )
     parameters = {**own, "target_nodes": fold(failed)}
     written = (f"--param={shlex.quote(f'{name}={_text(value)}')}" for name, value in parameters.items())
     return " ".join(["shipyard create action", REDEPLOY_SERVER.name, *written])

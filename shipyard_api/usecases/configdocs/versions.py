@@ -4,10 +4,7 @@ from dataclasses import dataclass
 
 from shipyard_api.domain.documents import Change, Revision, RevisionTag, Version
 from shipyard_api.domain.errors import NothingToCompare
-from shipyard_api.ports.documents import DesignStore, Heads
-
-COMMITS = (RevisionTag.COMMITTED, RevisionTag.ROLLBACK_COMMIT)
-SITE_ACTIONS = (RevisionTag.SITE_ACTION_SUCCESS, RevisionTag.SITE_ACTION_FAILURE)
+from shipyard_api.ports.documents import COMMITS, SITE_ACTIONS, DesignStore, Heads
 
 
 @dataclass(frozen=True, slots=True)

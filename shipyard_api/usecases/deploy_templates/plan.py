@@ -1,6 +1,6 @@
 """Plan the deploy steps of nodes: traits of the design, our templates, the provisioner's steps (product, section 8)."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from shipyard_api.domain.deploy_steps.documents import read_node_traits
@@ -8,13 +8,12 @@ from shipyard_api.domain.deploy_steps.merge import merged
 from shipyard_api.domain.deploy_steps.planning import (
     PlannedNodes,
     RequestedSteps,
+    StepPlan,
     nodes_with_templates,
     plan_nodes,
     plan_service,
-    requested_of,
     shared_steps,
     unused_templates,
-    without,
     without_template,
 )
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
@@ -28,32 +27,6 @@ from shipyard_api.ports.documents import RenderingFailed
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.state.store import Store
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
-
-
-@dataclass(frozen=True, slots=True)
-class StepPlan:
-    """The deploy steps of the nodes that have templates; with an error among the findings, deploy none of them.
-
-    ``deployed``: the nodes that the provisioner shows as deployed, None if it was not asked. A deployment of the site
-    leaves them alone.
-    """
-
-    nodes: Sequence[PlannedNodes] = ()
-    findings: Sequence[Finding] = ()
-    deployed: frozenset[NodeName] | None = None
-
-    @property
-    def applied(self) -> Sequence[PlannedNodes]:
-        """The steps that run: those of the nodes that are not left alone."""
-        return without(self.nodes, self.deployed) if self.deployed else self.nodes
-
-    @property
-    def requested(self) -> RequestedSteps:
-        """What the templates ask for, by node."""
-        return requested_of(self.nodes)
-
-
-NO_STEPS = StepPlan()
 
 
 @dataclass(frozen=True, slots=True)

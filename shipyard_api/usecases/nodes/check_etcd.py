@@ -3,12 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shipyard_api.actions.catalog import ACTIONS
-from shipyard_api.domain.actions import ActionName
+from shipyard_api.actions.action import Case
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.findings import errors
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.parameters import Parameters
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.targets import in_batches
 from shipyard_api.domain.teardown.errors import EtcdForbids
@@ -35,14 +33,15 @@ class CheckEtcd:
     nodes: ClusterNodes | None
     etcd: Etcd
 
-    def of_action(self, name: ActionName, parameters: Parameters, revision: Revision) -> EtcdForbids | None:
-        """Return why an action may not take its servers down; None for other actions, and with ``force``."""
-        if not ACTIONS[name].tears_down or parameters.force:
+    def of_targets(self, case: Case) -> EtcdForbids | None:
+        """Return why an action may not take its servers down; None with ``force``."""
+        parameters, revision = case.parameters, Revision(case.inputs.revision)
+        if parameters.force:
             return None
         clusters, addresses = self._look(revision, parameters.targets)
         batches = in_batches(parameters.targets, parameters.max_parallel_nodes)
         found = errors(check_batches(batches, (), clusters, addresses))
-        if not found and ACTIONS[name].removes:
+        if not found and case.action.removes:
             found = errors(check_together(batches, clusters, addresses))
         return EtcdForbids(found) if found else None
 

@@ -13,10 +13,10 @@ from shipyard_api.actions.site_parts import RetryPolicy
 from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.layers import SITE
+from shipyard_api.ports.documents import SITE_ACTIONS
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.storage import tables
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
-from shipyard_api.usecases.configdocs.versions import SITE_ACTIONS
 from shipyard_api.workflow.turn import Engine
 from tests.fakes.clock import FakeClock
 from tests.fakes.provisioner import FakeProvisioner
