@@ -31,7 +31,7 @@ from shipyard_api.adapters.identity.options import IdentityKind
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
-from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.actions import NODE_OPERATION, ActionName
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.nodes import Inventory
@@ -255,7 +255,7 @@ def api(settings: Settings, costly: "CostlyWork | None" = None) -> "Mount":
         rules=made.rules,
         nodes=nodes,
         check_etcd=check_etcd,
-        definition=definitions[ActionName("node_operation")],
+        definition=definitions[NODE_OPERATION],
         new_id=lambda: str(ULID()),
         design_template=design_template,
         direct=not settings.promenade.teardown,

@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from ulid import ULID
 
 from shipyard_api.domain.actions import (
+    NODE_OPERATION,
     ActionId,
     ActionName,
     ActionState,
@@ -146,7 +147,7 @@ class SqlActions:
     def node_operations(self) -> Sequence[ActionRecord]:
         """Return the node operations that have not ended."""
         own = t.actions.c
-        query = sa.select(*SHOWN).where(own.name == "node_operation", own.state.in_(MOVING))
+        query = sa.select(*SHOWN).where(own.name == NODE_OPERATION, own.state.in_(MOVING))
         return [action_record(row) for row in self._connection.execute(query.order_by(own.id))]
 
     def ended(self, actions: Collection[ActionId]) -> Collection[ActionId]:

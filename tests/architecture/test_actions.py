@@ -1,0 +1,66 @@
+"""An action is one module: nothing outside it asks for its name (ADR 0032)."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from shipyard_api.actions.catalog import ACTIONS
+
+PACKAGE = Path(__file__).parents[2] / "shipyard_api"
+NAMES = {action.name for action in ACTIONS}
+VALUES = {name.upper() for name in NAMES}
+KEPT = {
+    # Node operations have addresses of their own; operators do not create them by name.
+    "domain/actions.py": 1,
+    "storage/actions.py": 1,
+    # Upstream's command line refuses this one action without parameters, in these words (contract: shipyard-cli).
+    "cli/commands/actions.py": 1,
+    # `shipyard task retry` refuses any other action: its retry would deploy nodes, too.
+    "cli/commands/software.py": 1,
+}
+LISTED = {
+    # The status of a cluster follows from these three (contract: fuel-task-graph, 4.5).
+    "storage/software.py": 3,
+    "domain/actions.py": 1,
+}
+
+
+def _compared(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield each comparison with the name or the value of an action."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            inside = [part for side in (node.left, *node.comparators) for part in ast.walk(side)]
+            names = [part.value for part in inside if isinstance(part, ast.Constant)]
+            values = [part.id for part in inside if isinstance(part, ast.Name)]
+            if NAMES.intersection(name for name in names if isinstance(name, str)) or VALUES.intersection(values):
+                yield node
+        elif isinstance(node, ast.MatchValue) and isinstance(node.value, ast.Constant) and node.value.value in NAMES:
+            yield node
+
+
+def _written(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield each name of an action that is written as such."""
+    for node in (one for one in ast.walk(tree) if isinstance(one, ast.Call)):
+        is_name = isinstance(node.func, ast.Name) and node.func.id == "ActionName"
+        if is_name and any(isinstance(argument, ast.Constant) and argument.value for argument in node.args):
+            yield node
+
+
+def test_nothing_outside_an_action_compares_its_name() -> None:
+    compared: dict[str, int] = {}
+    written: dict[str, int] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        place = path.relative_to(PACKAGE).as_posix()
+        if place.startswith("actions/"):
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for found, count in ((compared, sum(1 for _ in _compared(tree))), (written, sum(1 for _ in _written(tree)))):
+            if count:
+                found[place] = count
+    assert compared == KEPT
+    assert written == LISTED
+
+
+def test_an_action_has_a_module_of_its_name() -> None:
+    modules = {path.stem for path in (PACKAGE / "actions").glob("*.py")}
+    assert modules >= NAMES
