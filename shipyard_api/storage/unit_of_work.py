@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import psycopg2
 import sqlalchemy as sa
+from psycopg2.extensions import connection as Connection  # noqa: N812  # the driver's name for a class
 
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.wakeup import Wakeup
@@ -36,6 +37,7 @@ from shipyard_api.storage.webhooks import SqlWebhooks
 from shipyard_api.storage.write_limits import SqlWriteLimits
 
 T = TypeVar("T")
+Opener = Callable[[str], Connection]
 
 _SOUND_SECONDS = 1.0
 _USED = "used"
@@ -144,12 +146,12 @@ class SqlStore:
         )
 
 
-def connect_readers(url: str, *, pool_size: int = 5) -> sa.Engine:
+def connect_readers(url: str, *, pool_size: int = 5, open_with: Opener = open_connection) -> sa.Engine:
     """Return an engine for reads: autocommit, and one round trip per statement.
 
     Connections are not tested before use; ``SqlStore.read`` retries on a dead one.
     """
-    readers = connect(url, pool_size=pool_size, isolation_level="AUTOCOMMIT", tested=False)
+    readers = connect(url, pool_size=pool_size, isolation_level="AUTOCOMMIT", tested=False, open_with=open_with)
     sa.event.listen(readers, "connect", _learn_server)
     return readers
 
@@ -161,11 +163,13 @@ def _learn_server(connection: Any, record: Any) -> None:
         record.info[SERVER] = cursor.fetchone()[0]
 
 
-def connect(url: str, *, pool_size: int = 5, tested: bool = True, **options: Any) -> sa.Engine:
+def connect(
+    url: str, *, pool_size: int = 5, tested: bool = True, open_with: Opener = open_connection, **options: Any
+) -> sa.Engine:
     """Return an engine for a Postgres URL as libpq documents it (``postgresql://…``).
 
     ``tested``: a connection that the server closed, or that was idle for a second and is silent, is replaced before it
-    is used again. Does not connect yet. Raises StoreUnavailable for an invalid URL.
+    is used again. ``open_with``: makes a connection. Does not connect yet. Raises StoreUnavailable for an invalid URL.
     """
     check_address(url)
     engine = sa.create_engine(
@@ -176,7 +180,7 @@ def connect(url: str, *, pool_size: int = 5, tested: bool = True, **options: Any
         **options,
     )
 
-    sa.event.listen(engine, "do_connect", lambda *_: open_connection(url))
+    sa.event.listen(engine, "do_connect", lambda *_: open_with(url))
     sa.event.listen(engine, "connect", _keep_alive)
     if tested:
         sa.event.listen(engine, "checkin", _note_use)
