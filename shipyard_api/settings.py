@@ -311,7 +311,7 @@ def share_directory() -> Path:
 
 # Of the command line, of ./dev, and of the server's address.
 _OF_PROGRAMS = frozenset(
-    f"SHIPYARD_{name}" for name in ("BIND", "COMPLETE", "CONFIG", "FLEET", "PYTHON", "TOKEN", "URL", "VENV")
+    f"SHIPYARD_{name}" for name in ("BIND", "COMPLETE", "CONFIG", "FLEET", "PYTHON", "SITES", "TOKEN", "URL", "VENV")
 )
 # What Kubernetes sets in every pod beside a Service named shipyard or shipyard-api.
 _SERVICE_LINK = re.compile(r"_SERVICE_(HOST|PORT(_\w+)?)=|_PORT(_\d+_\w+)?=(tcp|udp|sctp)://|_PORT_\d+_\w+_\w+=")

@@ -8,8 +8,8 @@ import click
 
 from shipyard_api.settings import DEFAULT_FILE, as_variables, load
 
-# Of the command line, and the file whose settings are read.
-_NOT_SETTINGS = frozenset({"SHIPYARD_URL", "SHIPYARD_TOKEN", "SHIPYARD_CONFIG"})
+# Of the command line, the file whose settings are read, and the directory of many sites: the stack has one.
+_NOT_SETTINGS = frozenset({"SHIPYARD_URL", "SHIPYARD_TOKEN", "SHIPYARD_CONFIG", "SHIPYARD_SITES"})
 # What the stack sets itself, whatever is simulated, and what to do instead.
 _OWN = {
     "SHIPYARD_BIND": "use --port",
