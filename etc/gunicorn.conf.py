@@ -12,9 +12,10 @@ from shipyard_api.adapters.gunicorn import first_check
 from shipyard_api.adapters.gunicorn.logger import JsonLogger
 from shipyard_api.adapters.gunicorn.metrics_directory import own_directory
 from shipyard_api.settings import SettingsError, load
+from shipyard_api.site_files import VARIABLE, load_process
 
 try:
-    settings = load(os.environ)
+    settings = load_process(os.environ) if os.environ.get(VARIABLE) else load(os.environ)
 except SettingsError as error:
     sys.stderr.write("".join(f"Error: {fault}\n" for fault in error.faults))
     sys.exit(2)
@@ -69,6 +70,8 @@ def _check() -> None:
     from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
     from shipyard_api.storage.suitability import check_database
 
+    if os.environ.get(VARIABLE):
+        return  # a site that cannot be served keeps no other one from it
     try:
         check_database(settings.database.url)
     except UnsuitableDatabase as error:

@@ -3,16 +3,18 @@
 import os
 import sys
 
-from shipyard_api import bootstrap, logs
+from shipyard_api import bootstrap, logs, site_serving
 from shipyard_api.api.airship.costly_work import CostlyWork
 from shipyard_api.api.http import second_process
 from shipyard_api.api.http.limits import CallerLimits
 from shipyard_api.api.http.observation import Observation
 from shipyard_api.api.http.threads import use_threads
 from shipyard_api.settings import SettingsError, load
+from shipyard_api.site_files import VARIABLE, load_process
 
 try:
-    _settings = load(os.environ)
+    _sites = os.environ.get(VARIABLE)
+    _settings = load_process(os.environ) if _sites else load(os.environ)
     try:
         logs.configure(_settings.log.level.value, _settings.log.audit_file)
     except OSError as error:
@@ -21,8 +23,9 @@ try:
     sys.setswitchinterval(0.0002)
     use_threads(_settings.api.threads)
     _planner = second_process.SecondProcess(second_process.command("shipyard_api.planner"))
+    _costly = CostlyWork(second=_planner)
     app = CallerLimits(
-        Observation(bootstrap.api(_settings, CostlyWork(second=_planner))),
+        site_serving.api(_sites, _settings, _costly) if _sites else Observation(bootstrap.api(_settings, _costly)),
         body=_settings.api.body_seconds,
         answer=_settings.api.answer_seconds,
     )

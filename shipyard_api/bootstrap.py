@@ -41,8 +41,9 @@ from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRe
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.settings import DesignStoreKind, Settings, SettingsError, Severity, share_directory
-from shipyard_api.storage.addresses import SERVER_KEEPALIVES, check_address, conninfo
+from shipyard_api.storage.addresses import SERVER_KEEPALIVES, check_address, conninfo, open_connection
 from shipyard_api.storage.clock import DatabaseClock
+from shipyard_api.storage.connection_bound import ConnectionBound
 from shipyard_api.storage.rivals import avoid_old_primary, check_old_primary
 from shipyard_api.storage.silence import SilenceWatch
 from shipyard_api.storage.suitability import check_database
@@ -122,8 +123,11 @@ class Parts:
     access: RemoteAccess | None
 
 
-def parts(settings: Settings) -> Parts:
-    """Return the parts, without connecting yet. Raises SettingsError if a required setting is missing."""
+def parts(settings: Settings, bound: ConnectionBound | None = None) -> Parts:
+    """Return the parts, without connecting yet. Raises SettingsError if a required setting is missing.
+
+    ``bound``: of the connections of all sites of the process; None for one site, which has its pools.
+    """
     needed = {
         "DATABASE_URL": settings.database.url,
         **provisioners.needed(settings),
@@ -150,9 +154,10 @@ def parts(settings: Settings) -> Parts:
     faults += settings.worker.faults()
     if faults:
         raise SettingsError(faults)
-    engine = connect(settings.database.url, pool_size=settings.database.pool_size)
-    readers = connect_readers(settings.database.url, pool_size=settings.database.pool_size)
-    SilenceWatch().watch(engine, readers)
+    url, size, open_with = settings.database.url, settings.database.pool_size, bound.open if bound else open_connection
+    engine = connect(url, pool_size=size, open_with=open_with)
+    readers = connect_readers(url, pool_size=size, open_with=open_with)
+    (bound or SilenceWatch()).watch(engine, readers)
     compile_schema, schemas = DataSchemas(), SchemaFiles(share_directory() / "schemas")
     designs = design_stores.design_store(settings, engine, compile_schema)
     is_peer = settings.designs.store is DesignStoreKind.DECKHAND
@@ -212,8 +217,13 @@ def version_rule(settings: Settings, demand: Severity) -> VersionRule:
     return VersionRule(levels.get(demand), info.deployment_version_schema, info.deployment_version_name)
 
 
-def api(settings: Settings, costly: "CostlyWork | None" = None) -> "Mount":
-    """Return the ASGI application. ``costly``: runs its plans and forecasts; None: this process does."""
+def api(
+    settings: Settings, costly: "CostlyWork | None" = None, *, site: str = "", bound: ConnectionBound | None = None
+) -> "Mount":
+    """Return the ASGI application. ``costly``: runs its plans and forecasts; None: this process does.
+
+    ``site``: its name in a process that serves many. ``bound``: as of ``parts``.
+    """
     from shipyard_api import monitoring
     from shipyard_api.adapters.identity.tickets import TicketIdentities
     from shipyard_api.adapters.postgres_listen.notices import PostgresNotices
@@ -229,7 +239,7 @@ def api(settings: Settings, costly: "CostlyWork | None" = None) -> "Mount":
     from shipyard_api.api.mount import Mount
 
     monitoring.trace("api", settings.traces)
-    made = parts(settings)
+    made = parts(settings, bound)
     store, schemas, designs, rendered = made.store, made.schemas, made.designs, made.rendered
     definitions = _definitions(made)
     on_load = version_rule(settings, settings.validations.deployment_version_create)
@@ -273,8 +283,8 @@ def api(settings: Settings, costly: "CostlyWork | None" = None) -> "Mount":
         Collaborators(
             check_schema=store.check_schema,
             clock_skew=skew,
-            check_health=CheckHealth(store, store.check_schema, skew),
-            metrics=monitoring.api_metrics(store, skew.latest),
+            check_health=CheckHealth(store, store.check_schema, skew, pooled=bool(site)),
+            metrics=monitoring.api_metrics(store, skew.latest, site),
             load_configdocs=LoadConfigdocs(designs, made.lock, made.compile_schema, on_load),
             commit_configdocs=CommitConfigdocs(
                 designs, rendered, made.lock, made.rules, _validators(made, plan_steps, check_acceptance)

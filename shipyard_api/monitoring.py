@@ -16,15 +16,19 @@ from shipyard_api.telemetry import observe_with
 from shipyard_api.usecases.clock_skew import ClockSkew, Reading
 
 
-def api_metrics(store: Store, clocks: Callable[[], Mapping[str, float]]) -> Exposition:
-    """Return the metrics of the site and of the API. ``clocks``: seconds that they are ahead, by system."""
+def api_metrics(store: Store, clocks: Callable[[], Mapping[str, float]], site: str = "") -> Exposition:
+    """Return the metrics of the site and of the API. ``clocks``: seconds that they are ahead, by system.
+
+    ``site``: its name in a process that serves many, whose metrics have it as a label; those of others are left out.
+    """
     from shipyard_api.adapters.prometheus.activities import activity_metrics
     from shipyard_api.adapters.prometheus.exposition import PrometheusText
     from shipyard_api.adapters.prometheus.site import SiteCollector
 
-    activities = activity_metrics()
+    activities = activity_metrics(by_site=bool(site))
     observe_with(activities.observe)
-    return PrometheusText(activities, SiteCollector(lambda: store.read(lambda tx: tx.measures.counts()), clocks))
+    figures = SiteCollector(lambda: store.read(lambda tx: tx.measures.counts()), clocks)
+    return PrometheusText(activities, figures, site)
 
 
 def clock_skew(settings: Settings, provisioner: str, database: Reading) -> ClockSkew:
@@ -70,6 +74,16 @@ def check_traces(options: TraceOptions) -> None:
         import_module("shipyard_api.adapters.opentelemetry.traces")
     except ImportError as missing:
         raise SettingsError([f"[traces] endpoint needs pip install 'shipyard[otel]': {missing}"]) from missing
+
+
+def observe_worker(options: WorkerOptions, site: str) -> None:
+    """Measure what the worker of a site does, for the status port of the pool that it belongs to."""
+    if not options.status_port:
+        return
+    from shipyard_api.adapters.prometheus.activities import activity_metrics, keep_values_as
+
+    keep_values_as(site)
+    observe_with(activity_metrics(by_site=True).observe)
 
 
 @contextmanager

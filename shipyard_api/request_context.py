@@ -29,8 +29,15 @@ class RequestContext:
     fields: Mapping[str, str] = field(default_factory=dict)
 
 
+class _Process:
+    """``site``: the site that all of this process works for."""
+
+    site = ""
+
+
 _NONE = RequestContext()
 _CURRENT: ContextVar[RequestContext] = ContextVar("request_context", default=_NONE)
+_SITE: ContextVar[str] = ContextVar("site", default="")
 
 
 def begin(context: RequestContext) -> None:
@@ -52,6 +59,26 @@ def add_fields(fields: Mapping[str, str]) -> None:
     """Add fields to the log lines of the current context."""
     current = _CURRENT.get()
     _CURRENT.set(replace(current, fields={**current.fields, **fields}))
+
+
+@contextmanager
+def within_site(name: str) -> Iterator[None]:
+    """Work for a site, in a process that serves many."""
+    token = _SITE.set(name)
+    try:
+        yield
+    finally:
+        _SITE.reset(token)
+
+
+def work_for_site(name: str) -> None:
+    """Let all threads of this process work for a site."""
+    _Process.site = name
+
+
+def site() -> str:
+    """Return the site that the current thread works for; empty in an installation of one site."""
+    return _SITE.get() or _Process.site
 
 
 @contextmanager
@@ -80,6 +107,7 @@ def log_fields() -> dict[str, str]:
     current = _CURRENT.get()
     trace = traceparent()
     own = {"context_marker": current.marker, "user": current.user, "trace": trace.split("-")[1] if trace else ""}
+    own["site"] = site()
     return {**current.fields, **{name: value for name, value in own.items() if value}}
 
 

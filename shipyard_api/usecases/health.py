@@ -28,11 +28,15 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class CheckHealth:
-    """The use case. ``check_schema`` raises UnsuitableDatabase and StoreUnavailable."""
+    """The use case. ``check_schema`` raises UnsuitableDatabase and StoreUnavailable.
+
+    ``pooled``: the worker comes from a pool when there is work; until then the site needs none.
+    """
 
     store: Store
     check_schema: Callable[[], None]
     clock_skew: ClockSkew
+    pooled: bool = False
 
     def __call__(self) -> Sequence[Check]:
         """Return all checks, the critical one first. Peers are those of the latest answers; none are asked now."""
@@ -47,7 +51,13 @@ class CheckHealth:
         except StoreUnavailable:
             return [Check("database", False, "it does not answer", critical=True), *_peers(answers)]
         database = (Check("replication", not replication, replication), _history(history))
-        return [Check("database", True, critical=True), *database, *_work(queue), *_peers(answers), _clocks(answers)]
+        return [
+            Check("database", True, critical=True),
+            *database,
+            *_work(queue, pooled=self.pooled),
+            *_peers(answers),
+            _clocks(answers),
+        ]
 
 
 def _history(history: HistoryState) -> Check:
@@ -57,9 +67,12 @@ def _history(history: HistoryState) -> Check:
     return Check("history", not history.reconciling, f"{said}{asking}")
 
 
-def _work(queue: QueueHealth) -> Iterator[Check]:
+def _work(queue: QueueHealth, *, pooled: bool) -> Iterator[Check]:
     lag, silence = queue.lag, queue.heartbeat_age
     yield Check("queue", lag <= _LATE, "" if lag <= _LATE else f"a job has been due for {lag:.0f} s")
+    if pooled and silence is None:
+        yield Check("workers", True, "none until there is work")
+        return
     lives = silence is not None and silence <= _SILENT
     said = "no worker is registered" if silence is None else f"no heartbeat of any worker for {silence:.0f} s"
     yield Check("workers", lives, f"last heartbeat {silence:.0f} s ago" if lives else said)

@@ -20,6 +20,7 @@ class WorkerOptions:
     ``graceful_seconds``: how long running turns may take to end when the worker stops.
     ``status_port``: port of the worker's probes and metrics; 0: none.
     ``status_address``: address of that port. It has no authentication: restrict who can reach it.
+    ``sites_at_once``: with --sites, how many sites may have a worker at the same time; a site without work needs none.
     """
 
     concurrency: int = 8
@@ -31,6 +32,7 @@ class WorkerOptions:
     graceful_seconds: float = 30.0
     status_port: Port = Port(0)  # noqa: RUF009  # immutable
     status_address: str = "127.0.0.1"
+    sites_at_once: int = 50
 
     def faults(self) -> Iterator[str]:
         """Yield the settings that contradict each other."""

@@ -1,30 +1,58 @@
 """The metrics of a process as Prometheus' text format."""
 
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, Metric, ProcessCollector, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from shipyard_api.adapters.prometheus.activities import ActivityMetrics
 
+_SITE = "site"
+
 
 class PrometheusText:
-    """Fills ``ports.metrics.Exposition``. ``site``: the collector of the site; None for a process that has none."""
+    """Fills ``ports.metrics.Exposition``. ``figures``: the collector of a site; None for a process that has none.
+
+    ``site``: the name of that site in a process that serves many.
+    """
 
     content_type = CONTENT_TYPE_PLAIN_0_0_4
 
-    def __init__(self, activities: ActivityMetrics, site: Collector | None = None) -> None:
+    def __init__(self, activities: ActivityMetrics, figures: Collector | None = None, site: str = "") -> None:
         shared = bool(os.environ.get("PROMETHEUS_MULTIPROC_DIR"))
         further = CollectorRegistry()
         self._registries = [CollectorRegistry() if shared else activities.registry, further]
         if shared:
             MultiProcessCollector(self._registries[0])  # type: ignore[no-untyped-call]  # without types
-        if site is None:
+        if figures is None:
             ProcessCollector(registry=further)
         else:
-            further.register(site)
+            further.register(figures)
+        self._site = site
 
     def text(self) -> bytes:
         """Return all metrics as they are now."""
-        return b"".join(map(generate_latest, self._registries))
+        registries = [_OfSite(one, self._site) for one in self._registries] if self._site else self._registries
+        return b"".join(map(generate_latest, registries))
+
+
+@dataclass(frozen=True, slots=True)
+class _OfSite:
+    """The metrics of one site: those with its label, and those without any, which get it."""
+
+    registry: CollectorRegistry
+    site: str
+
+    def collect(self) -> Iterator[Metric]:
+        for metric in self.registry.collect():
+            samples = [
+                sample._replace(labels={**sample.labels, _SITE: self.site})
+                for sample in metric.samples
+                if sample.labels.get(_SITE, self.site) == self.site
+            ]
+            if samples:
+                metric.samples = samples
+                yield metric

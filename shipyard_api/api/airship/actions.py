@@ -239,6 +239,6 @@ def _created(req: falcon.Request, resp: falcon.Response, action: ActionRecord, b
     """Answer with a new action, and with any further key of what was sent."""
     note_created(req, action.id)
     resp.status = falcon.HTTP_201
-    resp.location = f"/api/v1.0/actions/{action.id}"
+    resp.location = f"{req.root_path}/api/v1.0/actions/{action.id}"
     started = {"dag_execution_date": zulu(action.created_at), "dag_status": "SCHEDULED"}
     resp.media = {**body, **posted(action), **started}

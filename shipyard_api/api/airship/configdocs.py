@@ -65,7 +65,7 @@ class Collection:
         # What was stored is 201 even if something is wrong with it: existing clients read that from the body.
         code = falcon.HTTP_400 if errors(loaded.findings) else falcon.HTTP_201
         resp.status = falcon.HTTP_201
-        resp.location = f"/api/v1.0/configdocs/{falcon.uri.encode_value(collection_id)}"
+        resp.location = f"{req.root_path}/api/v1.0/configdocs/{falcon.uri.encode_value(collection_id)}"
         resp.media = validation_status(loaded.findings, code=code)
 
     async def _body(self, req: falcon.asgi.Request) -> bytes:

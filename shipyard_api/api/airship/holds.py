@@ -93,7 +93,7 @@ class NewHolds:
         kind = HoldKind(body.get("kind", HoldKind.OPERATOR.value))
         placed = self._holds.place(node, kind, body["reason"].strip(), until, req.context.caller)
         resp.status = falcon.HTTP_201
-        resp.location = f"/api/v1.0/holds/{placed.hold.id}"
+        resp.location = f"{req.root_path}/api/v1.0/holds/{placed.hold.id}"
         resp.media = {**hold_entity(placed.hold), "under_way": list(placed.under_way)}
 
 

@@ -54,4 +54,4 @@ def link_next(req: falcon.Request, resp: falcon.Response, last: ActionId | None,
         return
     asked = [(name, value) for name, value in parse_qsl(req.query_string) if name != "marker"]
     query = urlencode([*asked, ("marker", last)])
-    resp.set_header("Link", f'<{req.path}?{query}>; rel="next"')
+    resp.set_header("Link", f'<{req.root_path}{req.path}?{query}>; rel="next"')

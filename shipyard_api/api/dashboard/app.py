@@ -46,10 +46,14 @@ class _File:
 
 
 class Dashboard:
-    """ASGI application. ``otherwise`` answers the root to clients that do not ask for a page."""
+    """ASGI application. ``otherwise`` answers the root to clients that do not ask for a page.
 
-    def __init__(self, otherwise: Application) -> None:
+    ``page``: the file that browsers get there.
+    """
+
+    def __init__(self, otherwise: Application, page: str = "/index.html") -> None:
         self._otherwise = otherwise
+        self._page = page
         self._files = dict(_read(resources.files(__package__).joinpath("static"), ""))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -62,7 +66,7 @@ class Dashboard:
             if not (is_read and _wants_page(headers.get(b"accept", ""))):
                 await self._otherwise(scope, receive, send)
                 return
-            file = self._files.get("/index.html")
+            file = self._files.get(self._page)
         else:
             file = self._files.get(scope["path"].removeprefix(PREFIX))
         if not is_read:

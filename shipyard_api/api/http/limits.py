@@ -19,6 +19,8 @@ PIECE = 32 * 1024
 LARGE_PIECE = 1024 * 1024
 # The key of a request's scope that is set once its caller is authenticated.
 AUTHENTICATED = "shipyard.authenticated"
+# The key of a request's scope that has the beginning of its address which is no more in its path: its site's.
+MOUNTED = "shipyard.mounted"
 # The key of a request's scope that is set once its answer is a stream without an end.
 STREAM = "shipyard.stream"
 # The server's extension that says whether the process goes on: streams end before it stops.

@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 import falcon
 import falcon.asgi
 
-from shipyard_api.api.http.limits import Application, Message
+from shipyard_api.api.http.limits import MOUNTED, Application, Message
 from shipyard_api.child_processes import die_with_parent
 
 LOG = logging.getLogger(__name__)
@@ -55,7 +55,8 @@ class Asked:
         headers.pop("accept-encoding", None)
         headers |= {"content-length": str(len(body)), "x-context-marker": marker}
         encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-        return cls(req.method, req.scope["path"], req.scope["query_string"], encoded, body)
+        path = req.scope.get(MOUNTED, "") + req.scope["path"]
+        return cls(req.method, path, req.scope["query_string"], encoded, body)
 
 
 @dataclass(frozen=True, slots=True)

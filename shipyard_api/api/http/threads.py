@@ -5,18 +5,21 @@ A caller who sends or reads slowly holds no thread: bodies are received, and ans
 Work that may take seconds of processor time, by the size of a body or by a design, has a few threads of its own: while
 it waits for its turn, other requests find a thread, and there are few others to share the processor with. So has work
 that waits for Kubernetes or etcd: a peer that hangs holds up nothing else. Listeners who catch up share one thread.
+Where a process serves many sites, the work of one has at most half of the threads of each kind.
 """
 
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 import falcon
 
-from shipyard_api.request_context import propagated
+from shipyard_api.request_context import propagated, site
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,6 +46,9 @@ class _Pool:
 
 
 _POOL = _Pool()
+# By event loop, as a semaphore belongs to one.
+_SHARES: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[ThreadPoolExecutor, str], asyncio.Semaphore]]"
+_SHARES = WeakKeyDictionary()
 
 
 def use_threads(number: int) -> None:
@@ -113,7 +119,18 @@ async def answer_in_thread(resp: falcon.Response, work: Callable[[], None]) -> N
 
 
 async def _run(executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
-    return await asyncio.get_running_loop().run_in_executor(executor, propagated(work))
+    loop = asyncio.get_running_loop()
+    async with _share(loop, executor):
+        return await loop.run_in_executor(executor, propagated(work))
+
+
+def _share(loop: asyncio.AbstractEventLoop, executor: ThreadPoolExecutor) -> AbstractAsyncContextManager[None]:
+    """Return what bounds the work of one site to half of the threads; the work of the only site has all."""
+    if not (name := site()):
+        return nullcontext()
+    shares = _SHARES.setdefault(loop, {})
+    half = max(1, executor._max_workers // 2)
+    return shares.setdefault((executor, name), asyncio.Semaphore(half))
 
 
 def rendered(work: Callable[[], None], resp: falcon.Response) -> None:

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 
 import falcon
 import pytest
+from falcon.testing import create_asgi_req
 
+from shipyard_api.api.http.limits import MOUNTED
 from shipyard_api.api.http.second_process import Answered, Asked, SecondProcess, SecondProcessLost, command
 
 PROGRAM = command("tests.second_program")
@@ -72,3 +74,11 @@ def test_one_that_is_not_wanted_ends() -> None:
     ask(process, "/one")
     while process._process is not None:
         pass
+
+
+@pytest.mark.parametrize("mounted", ["", "/sites/berlin"])
+def test_a_request_is_passed_on_under_its_whole_address(mounted: str) -> None:
+    request = create_asgi_req(path="/api/v1.0/plans")
+    request.scope.update({MOUNTED: mounted} if mounted else {})
+
+    assert Asked.of(request, b"{}", "marker").path == f"{mounted}/api/v1.0/plans"

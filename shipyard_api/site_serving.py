@@ -1,0 +1,36 @@
+"""Wires an API of many sites: an application for each, on what they share."""
+
+from functools import partial
+
+from shipyard_api import bootstrap, monitoring
+from shipyard_api.api.airship.costly_work import CostlyWork
+from shipyard_api.api.http.limits import Application
+from shipyard_api.api.sites import Site, Sites, UnusableSite
+from shipyard_api.settings import Settings, SettingsError
+from shipyard_api.site_files import load_sites
+from shipyard_api.storage.connection_bound import ConnectionBound
+
+# Two engines a site, each with its pool and as many connections beyond: all sites together have what one may have.
+_POOLS = 4
+
+
+def api(directory: str, settings: Settings, costly: CostlyWork) -> Sites:
+    """Return the application of the sites of a directory. ``settings``: of the process. Raises SettingsError."""
+    monitoring.trace("api", settings.traces)
+    bound = ConnectionBound(_POOLS * settings.database.pool_size)
+    sites = {}
+    for name, found in load_sites(directory).items():
+        url = found.database.url if isinstance(found, Settings) else ""
+        sites[name] = Site(name, partial(_application, name, found, costly, bound), partial(bound.is_out_of_reach, url))
+        if isinstance(found, SettingsError):
+            sites[name].open()  # logs the faults
+    return Sites(sites, most_streams=2 * settings.database.pool_size)
+
+
+def _application(name: str, found: Settings | SettingsError, costly: CostlyWork, bound: ConnectionBound) -> Application:
+    try:
+        if isinstance(found, SettingsError):
+            raise found
+        return bootstrap.api(found, costly, site=name, bound=bound)
+    except SettingsError as error:
+        raise UnusableSite(str(error)) from error

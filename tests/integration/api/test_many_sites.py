@@ -1,0 +1,174 @@
+"""An API of many sites: each below its own addresses, with its own database, tokens and troubles."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from shipyard_api import programs, site_serving
+from shipyard_api.api.airship.costly_work import CostlyWork
+from shipyard_api.settings import Settings, load
+from tests.integration.api.in_process import Client
+
+if TYPE_CHECKING:
+    from tests.databases import Databases
+
+UNREACHABLE = "postgresql://nobody@127.0.0.1:9/none"
+ACTIONS = "/api/v1.0/actions"
+YAML = "application/x-yaml"
+POLICY = {
+    "schema": "deckhand/LayeringPolicy/v1",
+    "metadata": {"schema": "metadata/Control/v1", "name": "layering-policy"},
+    "data": {"layerOrder": ["site"]},
+}
+
+
+def write(directory: Path, name: str, url: str, *, more: str = "") -> None:
+    (directory / f"{name}.conf").write_text(
+        f"[database]\nurl = {url}\n[drydock]\nurl = http://127.0.0.1:9\ndesign_url = http://127.0.0.1:9/{{revision}}\n"
+        f"[identity]\ntoken_cache_seconds = 0\n{more}"
+    )
+
+
+def serve(directory: Path) -> Client:
+    return Client(site_serving.api(str(directory), Settings(), CostlyWork()))
+
+
+@pytest.fixture(scope="module")
+def urls(postgres: Databases) -> Iterator[list[str]]:
+    with ExitStack() as databases:
+        yield [databases.enter_context(postgres.migrated()) for _ in range(2)]
+
+
+@pytest.fixture
+def two(tmp_path: Path, urls: list[str]) -> Client:
+    """Berlin and Oslo, beside Riga whose database is away and Turku whose settings are invalid."""
+    write(tmp_path, "berlin", urls[0])
+    write(tmp_path, "oslo", urls[1])
+    write(tmp_path, "riga", UNREACHABLE)
+    write(tmp_path, "turku", urls[0].replace("/", "//", 0) + "_other", more="[nothing]\nat = all\n")
+    return serve(tmp_path)
+
+
+def token(url: str) -> dict[str, str]:
+    return {"X-Auth-Token": programs.tokens(load({"DATABASE_URL": url})).create("tester", "admin")[1]}
+
+
+def test_a_directory_without_sites_serves_none(tmp_path: Path) -> None:
+    client = serve(tmp_path)
+
+    assert client.simulate_get("/sites").json == {"sites": []}
+    assert client.simulate_get("/health").json == {"status": "ready", "sites": 0, "failed": []}
+    assert client.simulate_get(f"/sites/berlin{ACTIONS}").status_code == 404
+
+
+def test_one_site_is_served_below_its_name_and_nowhere_else(tmp_path: Path, urls: list[str]) -> None:
+    write(tmp_path, "berlin", urls[0])
+    client, headers = serve(tmp_path), token(urls[0])
+
+    listed = client.simulate_get(f"/sites/berlin{ACTIONS}", headers=headers)
+    assert (listed.status_code, listed.json) == (200, []), listed.text
+    assert client.simulate_get(ACTIONS, headers=headers).status_code == 404
+    assert client.simulate_get("/sites/berlin").headers["location"] == "/sites/berlin/"
+
+
+def test_a_token_of_one_site_opens_nothing_at_another(two: Client, urls: list[str]) -> None:
+    berlin, oslo = map(token, urls)
+
+    for path in (ACTIONS, "/api/v1/nodes", "/v1/deploy_templates", "/events", "/metrics", f"{ACTIONS}/x"):
+        assert two.simulate_get(f"/sites/oslo{path}", headers=berlin).status_code == 401, path
+        assert two.simulate_get(f"/sites/berlin{path}", headers=oslo).status_code == 401, path
+    assert two.simulate_get(f"/sites/berlin{ACTIONS}", headers=berlin).status_code == 200
+    assert two.simulate_get(f"/sites/oslo{ACTIONS}", headers=oslo).status_code == 200
+
+
+def test_what_is_stored_at_one_site_is_not_at_another(two: Client, urls: list[str]) -> None:
+    berlin, oslo = map(token, urls)
+    path, design = "/api/v1.0/configdocs/design", yaml.safe_dump(POLICY)
+    made = two.simulate_post(f"/sites/berlin{path}", headers={**berlin, "Content-Type": YAML}, body=design)
+
+    assert made.status_code == 201, made.text
+    assert made.headers["location"] == f"/sites/berlin{path}"
+    version = {"version": "buffer"}
+    assert two.simulate_get(f"/sites/berlin{path}", headers=berlin, params=version).status_code == 200
+    assert two.simulate_get(f"/sites/oslo{path}", headers=oslo, params=version).status_code == 404
+
+
+FORMS: list[tuple[str, Callable[[Any], str]]] = [
+    ("/api/v1.0/actions", lambda body: str(body["reason"] + body["message"])),
+    ("/api/v1/nodes", lambda body: str(body["message"])),
+    ("/v1/deploy_templates", lambda body: str(json.loads(body["error_message"])["description"])),
+    ("/events", lambda body: str(body["reason"] + body["message"])),
+]
+
+
+@pytest.mark.parametrize(("path", "text"), FORMS, ids=[path for path, _ in FORMS])
+def test_an_unknown_site_and_one_with_invalid_settings_answer_in_the_form_of_the_dialect(
+    two: Client, path: str, text: Callable[[Any], str]
+) -> None:
+    unknown, invalid = (two.simulate_get(f"/sites/{name}{path}") for name in ("bonn", "turku"))
+
+    assert unknown.status_code == 404
+    assert "There is no site bonn." in text(unknown.json)
+    assert invalid.status_code == 503
+    assert "shipyard config check --sites" in text(invalid.json)
+
+
+def test_a_sick_site_is_named_and_disturbs_no_other(two: Client, urls: list[str]) -> None:
+    headers = token(urls[0])
+
+    for _ in range(3):
+        assert two.simulate_get(f"/sites/riga{ACTIONS}", headers=headers).status_code == 503
+        assert two.simulate_get(f"/sites/berlin{ACTIONS}", headers=headers).status_code == 200
+    health = two.simulate_get("/health")
+
+    assert health.status_code == 200
+    assert {one["name"]: one["detail"] for one in health.json["failed"]} == {
+        "riga": "its database is out of reach",
+        "turku": "its settings are invalid",
+    }
+    assert two.simulate_get("/sites/riga/health/ready").status_code == 503
+    assert two.simulate_get("/sites/berlin/health/ready").status_code == 200
+
+
+def test_metrics_have_the_site_as_a_label_and_show_no_other(two: Client, urls: list[str]) -> None:
+    berlin, oslo = map(token, urls)
+    two.simulate_get(f"/sites/oslo{ACTIONS}", headers=oslo)
+    two.simulate_get(f"/sites/berlin{ACTIONS}", headers=berlin)
+    text = two.simulate_get("/sites/berlin/metrics", headers=berlin).text
+    samples = [line for line in text.splitlines() if line and line[0] != "#"]
+
+    assert all('site="berlin"' in line for line in samples)
+    assert any(line.startswith("shipyard_request_seconds_count") for line in samples)
+    assert any(line.startswith("shipyard_database_up") for line in samples)
+
+
+def test_two_files_with_one_database_are_both_refused(tmp_path: Path, urls: list[str]) -> None:
+    write(tmp_path, "berlin", urls[0])
+    write(
+        tmp_path, "copy", f"{urls[0]}?application_name=copy" if "?" not in urls[0] else f"{urls[0]}&application_name=c"
+    )
+    client = serve(tmp_path)
+
+    assert {one["name"] for one in client.simulate_get("/health").json["failed"]} == {"berlin", "copy"}
+
+
+def test_connections_stay_below_the_bound_with_more_sites_than_it_has_room_for(
+    tmp_path: Path, postgres: Databases
+) -> None:
+    from shipyard_api.settings import DatabaseOptions
+
+    with ExitStack() as databases:
+        urls = [databases.enter_context(postgres.migrated()) for _ in range(4)]
+        for number, url in enumerate(urls):
+            write(tmp_path, f"site-{number}", url)
+        client = Client(site_serving.api(str(tmp_path), Settings(database=DatabaseOptions(pool_size=1)), CostlyWork()))
+        asked = [(f"/sites/site-{number}{ACTIONS}", token(url)) for number, url in enumerate(urls)]
+
+        assert [client.simulate_get(path, headers=headers).status_code for path, headers in 2 * asked] == 8 * [200]
