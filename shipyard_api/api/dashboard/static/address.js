@@ -1,4 +1,5 @@
 // The address holds the state of the page, so that a link shows the same and the back button goes back.
+import { BASE } from "./base.js";
 import { store } from "./store.js";
 
 const DEFAULTS = { action: "", view: "now", by: "group", node: "", group: "", task: "" };
@@ -15,7 +16,7 @@ export function link(patch) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(wanted)) if (value && value !== DEFAULTS[name]) query.set(name, value);
   const text = query.toString();
-  return text ? `/?${text}` : "/";
+  return text ? `${BASE}/?${text}` : `${BASE}/`;
 }
 
 export function go(patch, { replace = false } = {}) {

@@ -1,8 +1,9 @@
 // The public REST API, with conditional requests: what has not changed comes back as the same object.
+import { BASE } from "./base.js";
 import { session, signOut } from "./session.js";
 import { noteServerTime } from "./store.js";
 
-export const V1 = "/api/v1.0";
+export const V1 = `${BASE}/api/v1.0`;
 
 export class ApiError extends Error {
   constructor(status, message, details = []) {
@@ -95,7 +96,7 @@ export async function pages(path, key, most = 5000) {
 
 /** Call `onEvent` with the data of each server-sent event until the stream ends or nothing comes for a minute. */
 export async function events(onEvent, signal) {
-  const answer = await ask("GET", "/events", { signal, headers: { Accept: "text/event-stream" } });
+  const answer = await ask("GET", `${BASE}/events`, { signal, headers: { Accept: "text/event-stream" } });
   if (!answer.ok) throw new ApiError(answer.status, "No events.");
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

@@ -1,6 +1,7 @@
 // The page: who is signed in, which action is shown, and its parts.
 import { html, render, useEffect, useErrorBoundary, useState } from "./preact.js";
 import { address, follow, go, link } from "./address.js";
+import { BASE } from "./base.js";
 import { ActionList } from "./action_list.js";
 import { ActionPage } from "./action_page.js";
 import { Machines } from "./machines.js";
@@ -38,9 +39,10 @@ const CONNECTION = {
 function Header({ caller, connection, machines, onHelp }) {
   const [tone, word] = CONNECTION[connection];
   return html`<header class="top">
-    <a class="brand" href="/" onClick=${(event) => (event.preventDefault(), go({ action: "", node: "", group: "", view: "" }))}>
+    <a class="brand" href=${`${BASE}/`} onClick=${(event) => (event.preventDefault(), go({ action: "", node: "", group: "", view: "" }))}>
       <img src="/dashboard/icon.svg" alt="" width="22" height="22" />Shipyard</a>
-    <span class="site">${location.host}</span>
+    <span class="site">${BASE.split("/").at(-1) || location.host}</span>
+    ${BASE && html`<a class="quiet" href="/">All sites</a>`}
     <span class="connection tone-${tone}" role="status"><i aria-hidden="true"></i>${word}</span>
     <span class="space"></span>
     <${ThemeButton} />

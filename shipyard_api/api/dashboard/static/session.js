@@ -1,7 +1,8 @@
 // Who is signed in. The token lives in this tab only: a fragment that brings it is erased at once.
+import { BASE, tokenKey } from "./base.js";
 import { store } from "./store.js";
 
-const KEY = "shipyard.token";
+const KEY = tokenKey(BASE);
 
 function brought() {
   const found = new URLSearchParams(location.hash.slice(1)).get("token");
