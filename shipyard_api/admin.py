@@ -6,6 +6,7 @@ directly, so it needs no running API.
 
 import os
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import click
@@ -13,8 +14,9 @@ import click
 from shipyard_api import design_stores, programs
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.domain.policy import ANYONE, SUGGESTED_ROLES
-from shipyard_api.ports.state.errors import UnsuitableDatabase
+from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 from shipyard_api.settings import Settings, SettingsError, load, share_directory, unknown_variables
+from shipyard_api.site_files import load_process, load_sites
 from shipyard_api.storage import migrations, schema
 from shipyard_api.storage.suitability import check_database
 from shipyard_api.storage.unit_of_work import connect
@@ -35,12 +37,13 @@ def db() -> None:
 
 
 @db.command()
-def upgrade() -> None:
-    """Migrate the database to the schema of this release."""
-    directory, url = share_directory() / "migrations", _database()
-    check_database(url, any_schema=True)
-    migrations.upgrade(connect(url, pool_size=1), directory)
-    click.echo(f"database is at {migrations.head(directory)}")
+@programs.SITES
+def upgrade(sites: str | None) -> None:
+    """Migrate the database to the schema of this release; with --sites, the databases of all sites."""
+    if sites:
+        _for_each_site(sites, lambda settings: _upgrade(settings.database.url))
+    else:
+        click.echo(_upgrade(_database()))
 
 
 @db.command()
@@ -167,9 +170,20 @@ def config() -> None:
 
 
 @config.command()
-def check() -> None:
+@programs.SITES
+def check(sites: str | None) -> None:
     """Check settings and database as `serve` and `worker` do; show the clocks of the database and of peers."""
-    settings = load(os.environ)
+    if sites:
+        load_process(os.environ)
+        _for_each_site(sites, _check)
+    else:
+        _check(load(os.environ))
+        for name in unknown_variables(os.environ):
+            click.echo(f"Warning: {name} is no setting", err=True)
+        click.echo("settings are fine")
+
+
+def _check(settings: Settings) -> str:
     from shipyard_api import bootstrap, monitoring  # no other command needs them
 
     made = bootstrap.check(settings)
@@ -184,9 +198,35 @@ def check() -> None:
             click.echo(f"clock of {name}: {ahead:+.1f} s from this host")
             if abs(ahead) > _MOST_SKEW:
                 click.echo(f"Warning: the clock of {name} is off by more than 5 minutes: use NTP", err=True)
-    for name in unknown_variables(os.environ):
-        click.echo(f"Warning: {name} is no setting", err=True)
-    click.echo("settings are fine")
+    return "settings are fine"
+
+
+def _upgrade(url: str) -> str:
+    directory = share_directory() / "migrations"
+    check_database(url, any_schema=True)
+    engine = connect(url, pool_size=1)
+    try:
+        migrations.upgrade(engine, directory)
+    finally:
+        engine.dispose()
+    return f"database is at {migrations.head(directory)}"
+
+
+def _for_each_site(directory: str, work: Callable[[Settings], str]) -> None:
+    """Do a piece of work for every site of a directory, and print its result; exit 1 if it failed for one."""
+    failed = False
+    for name, settings in load_sites(directory).items():
+        try:
+            if isinstance(settings, SettingsError):
+                raise settings
+            click.echo(f"{name}:")
+            click.echo(work(settings))
+        except (SettingsError, UnsuitableDatabase, StoreUnavailable) as error:
+            failed = True
+            for fault in error.faults if isinstance(error, SettingsError) else [str(error)]:
+                click.echo(f"Error: {name}: {fault}", err=True)
+    if failed:
+        raise SystemExit(1)
 
 
 def _moment(moment: datetime | None) -> str:

@@ -3,12 +3,23 @@
 import sys
 from collections.abc import Callable
 
+import click
+
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 from shipyard_api.settings import Settings, SettingsError
+from shipyard_api.site_files import VARIABLE
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.usecases.tokens.manage import ApiTokens, TokenFault
+
+SITES = click.option(
+    "--sites",
+    type=click.Path(file_okay=False),
+    envvar=VARIABLE,
+    help="Work for many sites: a directory with one settings file for each, NAME.conf.",
+)
+"""The option of programs that work for many sites."""
 
 
 def run_program(program: Callable[[], int | None]) -> int:

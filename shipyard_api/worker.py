@@ -8,20 +8,30 @@ from http import HTTPStatus
 import click
 
 from shipyard_api import bootstrap, logs, monitoring, programs
+from shipyard_api.adapters.gunicorn.metrics_directory import own_directory
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.settings import SettingsError, load
+from shipyard_api.site_files import load_process
 
 _PROBE = 3.0  # seconds
 
 
 @click.command()
 @click.option("--probe", is_flag=True, help="Ask the running worker whether it is alive, and exit 0 or 1.")
-def main(probe: bool) -> None:
+@programs.SITES
+def main(probe: bool, sites: str | None) -> None:
     """Run actions until a signal stops the worker."""
-    settings = load(os.environ)
+    settings = load_process(os.environ) if sites else load(os.environ)
     if probe:
         sys.exit(_probe(settings.worker))
     logs.configure(settings.log.level.value)
+    if sites:
+        if settings.worker.status_port:
+            # Set before prometheus_client is imported: the workers of the sites keep their values there.
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = own_directory()
+        from shipyard_api import worker_pool  # a single worker needs none of it
+
+        sys.exit(worker_pool.run(sites, settings))
     worker = bootstrap.worker(settings)
     with monitoring.status_port(settings.worker, lambda: worker.heartbeat_age):
         sys.exit(worker.run())

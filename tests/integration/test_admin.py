@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 import psycopg2
 import pytest
@@ -423,3 +424,19 @@ def test_the_check_shows_clocks_and_warns_of_one_that_is_off(
     assert re.search(r"^clock of database: [+-]0\.\d s from this host$", ended.stdout, re.MULTILINE)
     assert "clock of MAAS: -3600.0 s from this host\n" in ended.stdout
     assert ended.stderr == "Warning: the clock of MAAS is off by more than 5 minutes: use NTP\n"
+
+
+def test_all_sites_of_a_directory_are_upgraded_whatever_becomes_of_one(
+    admin: Admin, tmp_path: Path, empty_database_url: str
+) -> None:
+    words = ("db", "upgrade", "--sites", str(tmp_path))
+    assert admin(*words) == Ended(0, "", "")
+
+    for name, url in (("berlin", NOWHERE), ("oslo", empty_database_url), ("rome", "")):
+        (tmp_path / f"{name}.conf").write_text(f"[database]\nurl = {url}\n")
+    ended = admin(*words)
+
+    assert ended.returncode == 1
+    assert ended.stdout.splitlines() == ["berlin:", "oslo:", f"database is at {schema.NEWEST}"]
+    assert re.fullmatch(r"Error: berlin: .*Connection refused.*\nError: rome: .*url is not set\n", ended.stderr)
+    assert admin("config", "check", "--sites", str(tmp_path), DATABASE_URL=NOWHERE).returncode == 2

@@ -20,6 +20,14 @@ from shipyard_api.cli.commands.syntax import examples
 
 _ADMIN = "shipyard_api.admin"
 _OF_GUNICORN = ("--bind", "--workers", "--threads", "--certfile", "--keyfile")  # for completion; gunicorn has more
+_SITES_VARIABLE = "SHIPYARD_SITES"
+_sites = click.option(
+    "--sites",
+    type=click.Path(file_okay=False),
+    envvar=_SITES_VARIABLE,
+    show_envvar=True,
+    help="Work for many sites: a directory with one settings file for each, NAME.conf.",
+)
 _PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
@@ -75,11 +83,18 @@ class _Serve(click.Command):
     cls=_Serve,
     context_settings=_PASSED_ON,
     short_help="Serve the REST API, for a real installation.",
-    epilog=examples("shipyard serve", "shipyard serve --bind 0.0.0.0:9000 --workers 4"),
+    epilog=examples(
+        "shipyard serve",
+        "shipyard serve --bind 0.0.0.0:9000 --workers 4",
+        "shipyard serve --sites /etc/shipyard/sites --bind 0.0.0.0:9000",
+    ),
 )
+@_sites
 @click.argument("gunicorn", nargs=-1, type=click.UNPROCESSED)
-def serve(gunicorn: tuple[str, ...]) -> None:
+def serve(sites: str | None, gunicorn: tuple[str, ...]) -> None:
     """Serve the REST API with gunicorn; further arguments are gunicorn's, such as --bind 0.0.0.0:9000."""
+    if sites:
+        os.environ[_SITES_VARIABLE] = sites
     configuration = share("etc", "gunicorn.conf.py")
     run("gunicorn", ["--no-control-socket", "-c", str(configuration), *gunicorn, "shipyard_api.asgi:app"])
 
@@ -97,10 +112,14 @@ def share(*parts: str) -> Path:
 @click.command(
     short_help="Run actions, for a real installation. One per site is enough.",
     epilog=examples(
-        "shipyard worker", "SHIPYARD_CONFIG=/etc/shipyard/night.conf shipyard worker", "shipyard worker --probe"
+        "shipyard worker",
+        "SHIPYARD_CONFIG=/etc/shipyard/night.conf shipyard worker",
+        "shipyard worker --sites /etc/shipyard/sites",
+        "shipyard worker --probe",
     ),
 )
 @click.option("--probe", is_flag=True, help="Ask the running worker whether it is alive, and exit 0 or 1.")
+@_sites
 def worker(**_: object) -> None:
     """Run actions until a signal asks to stop. One per site is enough; several share the work."""
     _become("shipyard_api.worker")
@@ -197,18 +216,24 @@ def config() -> None:
 
 
 @config.command(
-    "check", short_help="Check the settings and print every fault.", epilog=examples("shipyard config check")
+    "check",
+    short_help="Check the settings and print every fault.",
+    epilog=examples("shipyard config check", "shipyard config check --sites /etc/shipyard/sites"),
 )
-def check() -> None:
+@_sites
+def check(**_: object) -> None:
     """Check settings and database as `serve` and `worker` do; show the clocks of the database and of peers."""
     _become(_ADMIN, "config", "check")
 
 
 @db.command(
-    "upgrade", short_help="Upgrade the schema to this release; may be repeated.", epilog=examples("shipyard db upgrade")
+    "upgrade",
+    short_help="Upgrade the schema to this release; may be repeated.",
+    epilog=examples("shipyard db upgrade", "shipyard db upgrade --sites /etc/shipyard/sites"),
 )
-def upgrade() -> None:
-    """Migrate the database to the schema of this release."""
+@_sites
+def upgrade(**_: object) -> None:
+    """Migrate the database to the schema of this release; with --sites, the databases of all sites."""
     _become(_ADMIN, "db", "upgrade")
 
 

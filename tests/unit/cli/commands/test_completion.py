@@ -38,7 +38,7 @@ OFFERED = {
     "options of gunicorn": (("serve",), "--b", {"--bind"}),
     "options behind another one": (("serve", "--bind", "x"), "--w", {"--workers"}),
     "options of a token": (("token", "create"), "--", {"--name", "--role", "--days", "--help"}),
-    "options of a worker": (("worker",), "--", {"--help", "--probe"}),
+    "options of a worker": (("worker",), "--", {"--help", "--probe", "--sites"}),
     "provisioners": (("up", "--provisioner"), "", {"drydock", "maas", "ironic"}),
     "scenarios": (("demo", "--scenario"), "c", {"calm", "compute-2-deploy-fails"}),
     "scenarios of a stack": (("up", "--scenario"), "ntp", {"ntp-prepare-fails"}),
