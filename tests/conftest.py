@@ -6,6 +6,7 @@ Each test that asks for ``database_url`` gets a database of its own.
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,19 +24,21 @@ ROOT = Path(__file__).resolve().parent.parent
 SITES = ROOT.parent / "shared" / "data" / "sites"
 
 
+_ELSEWHERE = "SHIPYARD_TEST_RUN"  # the directory of a run of several pytests, as those of ./dev mutants
 _run: pytest.StashKey[Run] = pytest.StashKey()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin a run in the process that controls it."""
-    if not hasattr(config, "workerinput"):
+    """Begin a run in the process that controls it, or take part in one that was begun elsewhere."""
+    if not hasattr(config, "workerinput") and _ELSEWHERE not in os.environ:
         config.stash[_run] = Run.begin()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tell a worker of xdist where its run is."""
-    node.workerinput["run"] = str(node.config.stash[_run].directory)
+    if run := node.config.stash.get(_run, None):
+        node.workerinput["run"] = str(run.directory)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -67,6 +70,8 @@ def pytest_runtest_protocol() -> Generator[None, object, object]:
 def postgres(request: pytest.FixtureRequest) -> Databases:
     """The Postgres of the run, started when its first test asks for it."""
     config = request.config
+    if elsewhere := os.environ.get(_ELSEWHERE):
+        return Databases(Path(elsewhere))
     at_worker = getattr(config, "workerinput", None)
     return Databases(Path(at_worker["run"]) if at_worker else config.stash[_run].directory)
 
