@@ -74,6 +74,8 @@ def test_a_hold_is_placed_shown_and_released(site: Site) -> None:
     assert site.admin.ask("DELETE", path).json == released.json
     assert [one["node"] for one in site.viewer.get("/holds").json["holds"]] == ["n2"]
     assert site.viewer.get("/holds", node="n1", ended="true").json["holds"] == [released.json]
+    assert site.viewer.get("/holds", node="n1").json["holds"] == []
+    assert [one["node"] for one in site.viewer.get("/holds", ended="true").json["holds"]] == ["n2", "n1"]
 
 
 BAD = {

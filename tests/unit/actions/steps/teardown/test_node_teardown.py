@@ -312,6 +312,16 @@ def test_a_node_that_need_not_be_known_is_destroyed(was_deployed: bool, force: b
     assert item.ended()["drain"] == "skipped"
 
 
+@pytest.mark.parametrize("after", [False, True], ids=["it did not arrive", "its answer was lost"])
+def test_a_leader_that_does_not_hand_over_leaves_etcd_all_the_same(after: bool) -> None:
+    item = Item()
+    item.etcd.form("etcd", "n1", "n2", "n3")
+    item.etcd.break_next("transfer_leadership", after=after)
+
+    assert item.run().startswith("done")
+    assert (len(item.etcd.transfers), item.etcd.log) == (int(after), [("etcd", "etcd-n1")])
+
+
 def test_the_state_of_every_moment_is_read_as_it_was_written() -> None:
     item = Item()
     item.etcd.form("etcd", "n1", "n2", "n3")
