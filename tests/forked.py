@@ -13,10 +13,11 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from multiprocessing import forkserver
 from multiprocessing.reduction import DupFd
-from typing import Any
+from typing import Any, Self
 
 from shipyard_api.child_processes import die_with_parent
 
@@ -69,6 +70,38 @@ class Program:
     def terminate(self) -> None:
         """Ask it to end."""
         self.send_signal(signal.SIGTERM)
+
+
+class ToItsEnd(Program):
+    """A program whose output is read once it has ended; leaving the context ends it."""
+
+    def __init__(
+        self,
+        module: str,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        listener: socket.socket | None = None,
+    ) -> None:
+        self._output = tempfile.TemporaryFile("r+", encoding="utf-8")  # noqa: SIM115  # closed by `end`
+        super().__init__(module, arguments, environment, self._output.fileno(), listener)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._output.closed:
+            self.terminate()
+            self.end()
+
+    def said(self) -> str:
+        """Return its output up to now."""
+        self._output.seek(0)
+        return self._output.read()
+
+    def end(self) -> tuple[int, str]:
+        """Wait until it has ended; return its exit code and its output."""
+        with self._output:
+            return self.wait(60), self.said()
 
 
 class _Passed:

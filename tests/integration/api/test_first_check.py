@@ -2,14 +2,13 @@
 
 import os
 import socket
-import subprocess
-import sys
 import time
 
 import psycopg
 import pytest
 
 from shipyard_api.storage import schema
+from tests.forked import ToItsEnd
 from tests.integration.api.test_without_identities import program
 
 SETTINGS = {
@@ -33,57 +32,46 @@ def test_the_api_says_what_is_wrong_and_ends_without_a_port(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         # A server that tried to bind would fail with another error, and go on trying.
-        ended = program(database_url, f"127.0.0.1:{taken.getsockname()[1]}", **settings)
-        output, _ = ended.communicate(timeout=60)
-    assert (ended.returncode, output) == (2, f"Error: {error}\n")
+        ended = program(database_url, f"127.0.0.1:{taken.getsockname()[1]}", **settings).end()
+    assert ended == (2, f"Error: {error}\n")
 
 
 def test_the_api_does_not_start_on_an_empty_database(empty_database_url: str) -> None:
-    ended = program(empty_database_url, f"127.0.0.1:{free_port()}")
-    output, _ = ended.communicate(timeout=60)
-    assert ended.returncode == 2
+    code, output = program(empty_database_url, f"127.0.0.1:{free_port()}").end()
+    assert code == 2
     assert output.startswith("Error: ")
     assert output.count("\n") == 1
 
 
-def worker_settings(database_url: str, **settings: str) -> dict[str, str]:
-    """The environment of a worker; its provisioner is nowhere."""
+def worker(database_url: str, **settings: str) -> ToItsEnd:
+    """Start a worker; its provisioner is nowhere."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SHIPYARD_")}
-    return {
-        **kept,
+    told = {
         "SHIPYARD_CONFIG": os.devnull,
         "DATABASE_URL": database_url,
         "SHIPYARD_DRYDOCK_URL": "http://127.0.0.1:9/api/v1.0",
         "SHIPYARD_DRYDOCK_DESIGN_URL": "http://127.0.0.1:9/{revision}",
         **settings,
     }
-
-
-WORKER = [sys.executable, "-m", "shipyard_api.worker"]
+    return ToItsEnd("shipyard_api.worker", [], {**kept, **told})
 
 
 def test_a_worker_whose_port_is_taken_names_the_setting(database_url: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        settings = worker_settings(database_url, SHIPYARD_WORKER_STATUS_PORT=str(taken.getsockname()[1]))
-        ended = subprocess.run(WORKER, env=settings, capture_output=True, text=True, timeout=60, check=False)
-    assert ended.returncode == 2
-    assert ended.stderr.startswith("Error: [worker] status_address, status_port: cannot serve at 127.0.0.1, port ")
+        code, output = worker(database_url, SHIPYARD_WORKER_STATUS_PORT=str(taken.getsockname()[1])).end()
+    assert code == 2
+    assert output.startswith("Error: [worker] status_address, status_port: cannot serve at 127.0.0.1, port ")
 
 
 def test_a_worker_ends_when_its_schema_is_replaced(database_url: str) -> None:
-    settings = worker_settings(database_url, SHIPYARD_WORKER_SWEEP_SECONDS="1")
-    worker = subprocess.Popen(WORKER, env=settings, stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True)
-    try:
+    with worker(database_url, SHIPYARD_WORKER_SWEEP_SECONDS="1") as at_work:
         with psycopg.connect(database_url, autocommit=True) as connection:
             deadline = time.monotonic() + 60
             while not connection.execute("SELECT 1 FROM procrastinate_workers").fetchone():
-                assert worker.poll() is None, worker.communicate()
+                assert at_work.poll() is None, at_work.said()
                 assert time.monotonic() < deadline
             connection.execute("UPDATE alembic_version SET version_num = '9999'")
-        output, _ = worker.communicate(timeout=60)
-    finally:
-        worker.kill()
-        worker.wait()
+        code, output = at_work.end()
     (said,) = [line for line in output.splitlines() if "9999" in line]
     assert f"has schema 9999, and this release knows only {schema.supported()}" in said
-    assert (worker.returncode, "Traceback" in output) == (2, False)
+    assert (code, "Traceback" in output) == (2, False)

@@ -3,23 +3,21 @@
 import http.client
 import os
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from shipyard_api.child_processes import die_with_parent
 from shipyard_api.settings import share_directory
+from tests.forked import ToItsEnd
 
 ACTIONS = "/api/v1.0/actions"
 
 
-def program(database_url: str, bind: str, *, fds: tuple[int, ...] = (), **settings: str) -> "subprocess.Popen[str]":
+def program(database_url: str, bind: str = "", *, listener: socket.socket | None = None, **settings: str) -> ToItsEnd:
     """Start the API as `shipyard serve` does."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SHIPYARD_")}
     told = {
@@ -33,17 +31,7 @@ def program(database_url: str, bind: str, *, fds: tuple[int, ...] = (), **settin
         **settings,
     }
     configuration = share_directory() / "etc" / "gunicorn.conf.py"
-    return subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "-c", str(configuration), "shipyard_api.asgi:app"],
-        env={**kept, **told},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        pass_fds=fds,
-        start_new_session=True,
-        preexec_fn=die_with_parent,
-    )
+    return ToItsEnd("gunicorn", ["-c", str(configuration), "shipyard_api.asgi:app"], {**kept, **told}, listener)
 
 
 class OverUnix(http.client.HTTPConnection):
@@ -72,22 +60,11 @@ def ask(
     return answer.status, text
 
 
-@contextmanager
-def ended(process: "subprocess.Popen[str]") -> Iterator[None]:
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.communicate(timeout=60)
-
-
 @pytest.fixture(scope="module")
 def port(module_database_url: str) -> Iterator[int]:
     """An API on loopback."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        process = program(module_database_url, f"fd://{listener.fileno()}", fds=(listener.fileno(),))
-        with ended(process):
-            yield listener.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener, program(module_database_url, listener=listener):
+        yield listener.getsockname()[1]
 
 
 def test_who_is_here_needs_no_token_and_may_write(port: int) -> None:
@@ -132,8 +109,7 @@ def test_health_is_for_everybody(port: int) -> None:
 
 def test_a_socket_with_a_path_is_here_too(module_database_url: str, tmp_path: Path) -> None:
     path = tmp_path / "api.sock"
-    process = program(module_database_url, f"unix:{path}")
-    with ended(process):
+    with program(module_database_url, f"unix:{path}") as process:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and process.poll() is None:
             connection = OverUnix(path)
@@ -149,12 +125,11 @@ def test_a_socket_with_a_path_is_here_too(module_database_url: str, tmp_path: Pa
 def test_it_does_not_start_where_others_could_reach_it(database_url: str, form: str) -> None:
     """No worker ever runs, so nothing is served meanwhile."""
     with socket.create_server(("0.0.0.0", 0)) if form == "inherited" else nullcontext() as listener:
-        settings: dict[str, Any] = {"fds": (listener.fileno(),)} if listener else {}
-        bind = {"address": "0.0.0.0:0", "name": ":0", "inherited": f"fd://{listener.fileno() if listener else 0}"}[form]
-        process = program(database_url, bind, **settings)
-        told, _ = process.communicate(timeout=60)
+        code, told = program(
+            database_url, {"address": "0.0.0.0:0", "name": ":0"}.get(form, ""), listener=listener
+        ).end()
 
-    assert process.returncode == 2, told
+    assert code == 2, told
     assert "[identity] kind = none is for this machine only, and 0.0.0.0:" in told
     assert "bind to 127.0.0.1, or choose another kind" in told
 
