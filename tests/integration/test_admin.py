@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
@@ -25,6 +24,7 @@ from shipyard_api.settings import load
 from shipyard_api.storage import migrations, schema
 from shipyard_api.storage.measures import SqlMeasures
 from tests.conftest import ROOT
+from tests.forked import ToItsEnd
 
 
 @dataclass(frozen=True)
@@ -299,9 +299,8 @@ def test_what_is_in_the_way_is_one_line_and_no_traceback(
 def test_programs_go_by_the_name_of_the_command_and_take_nothing_else(
     module: str, words: tuple[str, ...], usage: str
 ) -> None:
-    line = [sys.executable, "-m", f"shipyard_api.{module}", *words, "--no-such-option"]
-    ended = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
-    assert (ended.returncode, f"Usage: {usage}\n" in ended.stderr) == (2, True), ended
+    code, output = ToItsEnd(f"shipyard_api.{module}", [*words, "--no-such-option"], os.environ).end()
+    assert (code, f"Usage: {usage}\n" in output) == (2, True), output
 
 
 def test_the_worker_does_not_start_without_a_schema(empty_database_url: str) -> None:

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +19,7 @@ from shipyard_api.storage import migrations
 from shipyard_api.storage.tables import metadata
 from shipyard_api.storage.unit_of_work import connect
 from tests.conftest import ROOT
+from tests.forked import ToItsEnd
 
 DIRECTORY = ROOT / "migrations"
 
@@ -117,14 +116,10 @@ def test_a_second_time_nothing_happens(blank: sa.Engine) -> None:
 
 def test_two_at_the_same_time_both_succeed(blank: sa.Engine, empty_database_url: str) -> None:
     """As when two hosts are brought up to date at once."""
-    command_line = [sys.executable, "-m", "shipyard_api.admin", "db", "upgrade"]
     environ = {**os.environ, "DATABASE_URL": empty_database_url}
-    upgrades = [subprocess.Popen(command_line, cwd=ROOT, env=environ, stdout=subprocess.PIPE) for _ in range(2)]
+    upgrades = [ToItsEnd("shipyard_api.admin", ["db", "upgrade"], environ) for _ in range(2)]
 
-    said = [upgrade.communicate(timeout=60)[0].decode() for upgrade in upgrades]
-
-    assert [upgrade.returncode for upgrade in upgrades] == [0, 0]
-    assert said == [f"database is at {migrations.head(DIRECTORY)}\n"] * 2
+    assert [upgrade.end() for upgrade in upgrades] == [(0, f"database is at {migrations.head(DIRECTORY)}\n")] * 2
     assert migrations.current(blank) == migrations.head(DIRECTORY)
     with blank.connect() as connection:
         locks = "SELECT count(*) FROM pg_locks JOIN pg_database ON oid = database"
