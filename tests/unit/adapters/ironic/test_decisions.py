@@ -254,19 +254,17 @@ def test_a_protected_node_is_never_undeployed(operation: Operation) -> None:
 
 
 @pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY])
-@pytest.mark.parametrize("state", EVERY_STATE)
-def test_a_node_of_somebody_else_is_never_touched(operation: Operation, state: str) -> None:
+def test_a_node_of_somebody_else_is_never_touched(operation: Operation) -> None:
     for mark in (None, Mark(MINE, operation.value), Mark(EARLIER, DEPLOY.value, claim=EARLIER)):
-        assert kind(decide(node(state, mark=mark, instance="7d4b"), N1, job(operation))) is Failed
+        table(operation, {}, mark=mark, instance="7d4b")
 
 
 @pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY])
-@pytest.mark.parametrize("state", EVERY_STATE)
 @pytest.mark.parametrize("fault", ["", "power failure", "service failure"])
-def test_a_node_in_maintenance_is_never_touched(operation: Operation, state: str, fault: str) -> None:
-    decision = decide(node(state, maintenance=True, maintenance_reason="fan", fault=fault), N1, job(operation))
-    of_ironic = (operation, state, fault) == (DESTROY, "service failed", "service failure")
-    assert kind(decision) is (Verb.END_MAINTENANCE if of_ironic else Failed)
+def test_a_node_in_maintenance_is_never_touched(operation: Operation, fault: str) -> None:
+    of_ironic = (operation, fault) == (DESTROY, "service failure")
+    expected = {"service failed": Verb.END_MAINTENANCE} if of_ironic else {}
+    table(operation, expected, maintenance=True, maintenance_reason="fan", fault=fault)
 
 
 def test_a_person_is_quoted_on_maintenance() -> None:
@@ -279,24 +277,24 @@ def test_a_node_deployed_before_its_maintenance_is_deployed() -> None:
 
 
 @pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY])
-@pytest.mark.parametrize("state", EVERY_STATE)
-def test_a_node_that_later_work_took_over_is_left_to_it(operation: Operation, state: str) -> None:
-    mark = Mark(LATER, operation.value, after=(EARLIER, MINE))
-    assert kind(decide(node(state, mark=mark), N1, job(operation))) is Failed
+def test_a_node_that_later_work_took_over_is_left_to_it(operation: Operation) -> None:
+    table(operation, {}, mark=Mark(LATER, operation.value, after=(EARLIER, MINE)))
 
 
 @pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY])
-@pytest.mark.parametrize("state", EVERY_STATE)
-def test_stopped_work_begins_nothing(operation: Operation, state: str) -> None:
-    going, stopped = (decide(node(state), N1, job(operation, stopped=one)) for one in (False, True))
-    assert kind(stopped) is (Failed if isinstance(going, Do) else kind(going))
+def test_stopped_work_begins_nothing(operation: Operation) -> None:
+    going, stopped = (
+        {state: decide(node(state), N1, job(operation, stopped=one)) for state in EVERY_STATE} for one in (False, True)
+    )
+    expected = {state: Failed if isinstance(one, Do) else kind(one) for state, one in going.items()}
+    assert {state: kind(one) for state, one in stopped.items()} == expected
 
 
 @pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY])
-@pytest.mark.parametrize("state", EVERY_STATE)
-def test_what_ironic_refused_is_not_asked_again(operation: Operation, state: str) -> None:
+def test_what_ironic_refused_is_not_asked_again(operation: Operation) -> None:
     mark = Mark(MINE, operation.value, refused="n1: no")
-    assert decide(node(state, mark=mark), N1, job(operation)) == Failed("n1: no")
+    decisions = {state: decide(node(state, mark=mark), N1, job(operation)) for state in EVERY_STATE}
+    assert decisions == dict.fromkeys(EVERY_STATE, Failed("n1: no"))
 
 
 @pytest.mark.parametrize(
