@@ -82,7 +82,8 @@ class ToItsEnd(Program):
         environment: Mapping[str, str],
         listener: socket.socket | None = None,
     ) -> None:
-        self._output = tempfile.TemporaryFile("r+", encoding="utf-8")  # noqa: SIM115  # closed by `end`
+        # Appended to, since the program shares our place in the file.
+        self._output = tempfile.TemporaryFile("a+", encoding="utf-8")  # noqa: SIM115  # closed by `end`
         super().__init__(module, arguments, environment, self._output.fileno(), listener)
 
     def __enter__(self) -> Self:

@@ -1,11 +1,10 @@
 """One writer at a time: among threads, among processes, and after one was killed while it wrote."""
 
 import contextlib
-import subprocess
-import sys
+import os
+import signal
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -18,7 +17,7 @@ from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.storage.writer_lock import SqlWriterLock
-from tests.conftest import ROOT
+from tests.forked import ToItsEnd
 from tests.integration.storage.test_outages import cut_off
 from tests.integration.storage.writers import add_line, lines, write
 
@@ -28,18 +27,8 @@ def lock(engine: sa.Engine) -> SqlWriterLock:
     return SqlWriterLock(engine)
 
 
-@pytest.fixture
-def processes() -> Iterator[list[subprocess.Popen[str]]]:
-    started: list[subprocess.Popen[str]] = []
-    yield started
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
-def writer(url: str, name: str, count: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.integration.storage.writers", url, name, str(count)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def writer(url: str, name: str, count: int) -> ToItsEnd:
+    return ToItsEnd("tests.integration.storage.writers", [url, name, str(count)], os.environ)
 
 
 def advisory_locks(engine: sa.Engine) -> int:
@@ -143,31 +132,28 @@ def test_a_database_out_of_reach_is_an_outage() -> None:
         pytest.fail("nobody gave it")
 
 
-def test_ten_writers_lose_nothing_though_one_is_killed(
-    engine: sa.Engine, storage_url: str, processes: list[subprocess.Popen[str]]
-) -> None:
+def test_ten_writers_lose_nothing_though_one_is_killed(engine: sa.Engine, storage_url: str) -> None:
     names = [f"w{number}" for number in range(9)]
     each = 6
-    killed = writer(storage_url, "killed", 0)
-    processes.append(killed)
-    processes += [writer(storage_url, name, each) for name in names[5:]]
 
-    def kill_the_holder() -> None:
-        assert killed.stdout is not None
-        assert killed.stdout.readline() == "held\n"
+    def kill_the_holder(holder: ToItsEnd) -> None:
+        while holder.said() != "held\n":
+            assert holder.poll() is None, holder.said()
+            time.sleep(0.01)
         with pytest.raises(LockHeld), SqlWriterLock(engine).held():
             pytest.fail("two hold it")
-        killed.kill()
+        holder.send_signal(signal.SIGKILL)
 
-    with ThreadPoolExecutor(6) as threads:
-        work = [threads.submit(write, engine, name, each) for name in names[:5]]
-        work.append(threads.submit(kill_the_holder))
-        for one in work:
-            one.result(timeout=90)
-    for process in processes[1:]:
-        _, said = process.communicate(timeout=90)
-        assert process.returncode == 0, said
-    assert killed.wait(timeout=10) < 0
+    with contextlib.ExitStack() as running:
+        killed = running.enter_context(writer(storage_url, "killed", 0))
+        others = [running.enter_context(writer(storage_url, name, each)) for name in names[5:]]
+        with ThreadPoolExecutor(6) as threads:
+            work = [threads.submit(write, engine, name, each) for name in names[:5]]
+            work.append(threads.submit(kill_the_holder, killed))
+            for one in work:
+                one.result(timeout=90)
+        assert [other.end() for other in others] == [(0, "")] * 4
+        assert killed.wait(10) < 0
 
     designs = SqlDesigns(engine, None, lambda _: lambda _: ())
     written = lines(designs, designs.heads().head)
