@@ -68,7 +68,7 @@ def main() -> int:
     os.environ["SHIPYARD_TEST_RUN"] = str(run.directory)  # one Postgres for all
     try:
         _cover(asked.tests, asked.jobs)
-        results = _results(again=asked.again)
+        results = _results(tuple(asked.tests), again=asked.again)
         missing = [fault for sample in samples.values() for fault in sample if _key(fault) not in results]
         for fault, result in _tried(missing, asked):
             results[_key(fault)] = result
@@ -184,11 +184,14 @@ def _tried(faults: Sequence[Mutation], asked: argparse.Namespace) -> Iterator[tu
 
     with ThreadPoolExecutor(asked.jobs) as pool, RESULTS.open("a") as kept:
         running = {pool.submit(one, fault): fault for fault in faults}
-        for done in as_completed(running):
-            fault, result = running[done], done.result()
-            kept.write(json.dumps({"key": _key(fault), **result}) + "\n")
-            kept.flush()
-            yield fault, result
+        try:
+            for done in as_completed(running):
+                fault, result = running[done], done.result()
+                kept.write(json.dumps({"key": _key(fault), "tests": asked.tests, **result}) + "\n")
+                kept.flush()
+                yield fault, result
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _try(tree: Path, fault: Mutation, tests: Sequence[str], seconds: float) -> dict[str, str]:
@@ -203,9 +206,9 @@ def _try(tree: Path, fault: Mutation, tests: Sequence[str], seconds: float) -> d
         finally:
             module.write_text(_source(fault), encoding="utf-8")
             os.utime(module, ns=(original.st_atime_ns, original.st_mtime_ns))
-        if outcome != "failed" or not by or _outcome(tree, [by], seconds)[0] == "survived":
+        if outcome != "failed" or _outcome(tree, [by] if by else tests, seconds)[0] == "survived":
             return {"outcome": outcome, "by": by}
-        tests = [test for test in tests if test != by]
+        tests = [test for test in tests if by and test != by]
     return {"outcome": "not covered", "by": ""}
 
 
@@ -228,9 +231,9 @@ def _outcome(tree: Path, tests: Sequence[str], seconds: float) -> tuple[str, str
         os.killpg(running.pid, signal.SIGKILL)
         running.communicate()
         return "hung", ""
-    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
-    by = failed[1] if failed and failed[1] in tests else ""
-    return ("failed" if running.returncode else "survived"), by
+    said = re.search(r"^(?:FAILED|ERROR) (.+)$", output, re.MULTILINE)
+    named = [test for test in tests if said and said[1].startswith(test)]
+    return ("failed" if running.returncode else "survived"), max(named, key=len, default="")
 
 
 def _tree(name: str) -> Path:
@@ -257,13 +260,19 @@ def _environ(tree: Path) -> dict[str, str]:
 # --- what became of them ---------------------------------------------------------------------------------------------
 
 
-def _results(*, again: bool) -> dict[str, dict[str, str]]:
+def _results(tests: tuple[str, ...], *, again: bool) -> dict[str, dict[str, Any]]:
+    """Return what is known: found by one of these tests, or not found by all of them."""
     lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
-    results = {result["key"]: result for result in map(json.loads, lines)}
-    return {key: result for key, result in results.items() if not again or result["outcome"] in FOUND}
+    found = {}
+    for result in map(json.loads, lines):
+        by_all = (*result["tests"],) == tests
+        is_found = result["outcome"] in FOUND
+        if (is_found and result["by"].startswith(tests)) or (by_all and (is_found or not again)):
+            found[result["key"]] = result
+    return found
 
 
-def _report(samples: dict[str, list[Mutation]], results: dict[str, dict[str, str]]) -> int:
+def _report(samples: dict[str, list[Mutation]], results: dict[str, dict[str, Any]]) -> int:
     outcomes = {room: [results[_key(fault)]["outcome"] for fault in sample] for room, sample in samples.items()}
     for fault in (fault for sample in samples.values() for fault in sample):
         outcome = results[_key(fault)]["outcome"]
