@@ -303,6 +303,14 @@ def test_what_has_no_effect_is_a_warning(entries: list[dict[str, Any]], name: st
     assert (finding.name, finding.path, finding.level) == (name, path, Level.WARNING)
 
 
+@pytest.mark.parametrize(("number", "more"), [(1, ""), (5, ""), (6, " and 1 more")])
+def test_some_of_the_tasks_whose_values_are_computed_are_named(number: int, more: str) -> None:
+    (finding,) = check_tasks([task(f"t{n}", condition={"yaql_exp": "$"}) for n in range(number)])
+
+    names = ", ".join(f"t{n}" for n in range(min(number, 5)))
+    assert finding.message.endswith(f"so these tasks do not run: {names}{more}.")
+
+
 def test_a_long_cycle_is_cut_in_its_message() -> None:
     (finding,) = errors(check_tasks([task(f"t{n}", requires=[f"t{(n + 1) % 200}"]) for n in range(200)]))
 

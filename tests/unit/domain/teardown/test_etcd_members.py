@@ -45,6 +45,11 @@ def test_a_member_is_on_a_node_by_name_or_by_address(
     assert found == ({member.id} if is_on else set())
 
 
+def test_a_cluster_is_the_same_without_those_that_have_left() -> None:
+    members = tuple(EtcdMember(MemberId(one)) for one in "123")
+    assert EtcdCluster("etcd", members).without(["1", "3", "4"]) == EtcdCluster("etcd", members[1:2])
+
+
 def test_members_that_stay_are_asked_the_healthy_first() -> None:
     def member(number: int, state: MemberState, *, learner: bool = False) -> EtcdMember:
         url = (f"https://10.0.0.{number}:2379",)

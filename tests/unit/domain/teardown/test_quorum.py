@@ -100,6 +100,7 @@ def test_a_member_that_is_not_in_the_list_is_gone(states: str) -> None:
         ("ldd", (0,), [(NO_QUORUM, 2, 0)]),
         ("hhh", (0, 1, 2), [(LAST, 1, 0)]),  # the first host of a site before others have joined
         ("hhhd", (0, 1), [(LOSES, 2, 1)]),  # the first alone could go, but the node could not
+        ("lh", (0, 1), [(LAST, 1, 0)]),  # the learner could
     ],
 )
 def test_a_removal_that_would_lose_the_quorum_is_refused_with_its_numbers(
