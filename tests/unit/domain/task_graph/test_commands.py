@@ -12,6 +12,7 @@ from shipyard_api.domain.task_graph.commands import (
     RemoteFile,
     RemoteTask,
     check_command,
+    differs_by_node,
     filled,
     rehearsal,
     remote_task,
@@ -247,3 +248,11 @@ def test_a_rehearsal_of_puppet_and_rsync_compares_with_the_node() -> None:
 
     assert puppet.command == "puppet apply --noop --detailed-exitcodes --modulepath=/etc/modules -- /etc/m.pp"
     assert rsync.command == f"{RSYNC_MISSING}rsync -n -i -c -r --delete -l -- /a '/b c'"
+
+
+@pytest.mark.parametrize(
+    ("cmd", "differs"),
+    [("a", False), ("a {NODE}", True), ("a {ADDRESS.n1}", True), ("a {VALUES.x}", True), ("a {SETTINGS.x}", False)],
+)
+def test_a_command_differs_by_node_if_it_names_what_nodes_have_of_their_own(cmd: str, differs: bool) -> None:
+    assert differs_by_node({"id": "a", "type": "shell", "parameters": {"cmd": cmd}}) is differs

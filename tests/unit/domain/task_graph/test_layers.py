@@ -1,10 +1,29 @@
 """Layers: what a cluster declares lies over what its release declares."""
 
+import pytest
+
 from shipyard_api.domain.task_graph.layers import SITE, Cluster, Label, Layer, Owner, OwnerKind, Release, ReleaseId
+from shipyard_api.domain.task_graph.tasks import Domain
 
 
 def test_an_owner_is_named_in_the_singular() -> None:
     assert (str(Owner(OwnerKind.RELEASE, 2)), str(Owner(OwnerKind.CLUSTER, 1))) == ("release 2", "cluster 1")
+
+
+@pytest.mark.parametrize(
+    ("domain", "name", "is_known"),
+    [
+        (Domain.TAGS, "mysql", True),
+        (Domain.TAGS, "mysql:2", True),
+        (Domain.TAGS, "redis:2", False),
+        (Domain.TAGS, "db", False),
+        (Domain.ROLES, "db", True),
+        (Domain.ROLES, "db:2", False),
+        (Domain.ROLES, "mysql", False),
+    ],
+)
+def test_a_tag_has_instances_and_a_role_has_none(domain: Domain, name: str, is_known: bool) -> None:
+    assert Layer(roles={"db": Label()}, tags={"mysql": Label()}).knows(domain, name) is is_known
 
 
 def test_a_cluster_replaces_whole_tasks_roles_and_tags_of_its_release() -> None:
