@@ -7,6 +7,7 @@ second migrating process wait for the first.
 from alembic import context
 from sqlalchemy import Connection, text
 
+from shipyard_api.storage.migrations import usable_from
 from shipyard_api.storage.tables import metadata
 
 _MIGRATING = 0x5317_DB00
@@ -26,6 +27,7 @@ def _run(connection: Connection) -> None:
         context.configure(connection=connection, target_metadata=metadata, include_name=_ours)
         with context.begin_transaction():
             context.run_migrations()
+            connection.execute(text(f"COMMENT ON TABLE alembic_version IS '{usable_from(context.script)}'"))
     finally:
         connection.rollback()
         connection.execute(text(f"SELECT pg_advisory_unlock({_MIGRATING})"))

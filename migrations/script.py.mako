@@ -1,7 +1,8 @@
 """${message}
 
-Expand only: a column or table goes one release after the code stopped using it. Name every constraint. Say here how
-long the statement may hold a lock on a table of 100,000 rows.
+Expand only: programs of the last release run on this schema, too (ADR 0034). A column or table goes one release after
+the code stopped using it; then set ``usable_from`` to the schema that the first release without it led to. Name every
+constraint. Say here how long the statement may hold a lock on a table of 100,000 rows.
 """
 from alembic import op
 import sqlalchemy as sa

@@ -18,7 +18,7 @@ from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 from shipyard_api.settings import Settings, SettingsError, load, share_directory, unknown_variables
 from shipyard_api.site_files import load_process, load_sites
 from shipyard_api.storage import migrations, schema
-from shipyard_api.storage.suitability import check_database
+from shipyard_api.storage.suitability import check_database, schema_of
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.usecases.retention.prune import PruneActions
 from shipyard_api.usecases.tokens.manage import ApiTokens
@@ -48,11 +48,12 @@ def upgrade(sites: str | None) -> None:
 
 @db.command()
 def current() -> None:
-    """Show the migration of the database and those this release supports; exit 1 if it is another one."""
-    applied = migrations.current(connect(_database(), pool_size=1))
-    click.echo(f"database is at {applied or 'nothing'}, this release supports {schema.supported()}")
+    """Show the schema of the database and those this release supports; exit 1 if it does not work on it."""
+    applied, usable_from = schema_of(_database())
+    known = f" (usable by releases from {usable_from} on)" if schema.is_newer(applied) and usable_from else ""
+    click.echo(f"database is at {applied or 'nothing'}{known}, this release supports {schema.supported()}")
     try:
-        schema.check(applied)
+        schema.check(applied, usable_from)
     except UnsuitableDatabase:
         raise SystemExit(1) from None
 
@@ -203,7 +204,9 @@ def _check(settings: Settings) -> str:
 
 def _upgrade(url: str) -> str:
     directory = share_directory() / "migrations"
-    check_database(url, any_schema=True)
+    applied = check_database(url, any_schema=True)
+    if schema.is_newer(applied):
+        return f"database is at {applied} of a newer release, which this one works on: nothing to do"
     engine = connect(url, pool_size=1)
     try:
         migrations.upgrade(engine, directory)

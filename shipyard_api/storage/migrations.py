@@ -5,9 +5,9 @@ from pathlib import Path
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
+from shipyard_api.storage import schema
 from shipyard_api.storage.outages import outages
 
 
@@ -22,10 +22,13 @@ def upgrade(engine: sa.Engine, directory: Path, revision: str = "head") -> None:
         command.upgrade(config, revision)
 
 
-def current(engine: sa.Engine) -> str | None:
-    """Return the last migration that was run on the database; None if there is none."""
-    with outages(), engine.connect() as connection:
-        return MigrationContext.configure(connection).get_current_revision()
+def usable_from(scripts: ScriptDirectory) -> str:
+    """Return the oldest schema whose programs work on the newest one: see ``schema.CURRENT``.
+
+    A migration that takes from the schema, or forbids, what such programs may use names a later one: ``usable_from``.
+    """
+    marks = [getattr(script.module, "usable_from", schema.ROLLING_FROM) for script in scripts.walk_revisions()]
+    return max(map(str, marks))
 
 
 def head(directory: Path) -> str | None:

@@ -12,10 +12,12 @@ from shipyard_api.storage.addresses import conninfo, open_connection
 _PROBES = 4
 
 
-def check_database(url: str, *, any_schema: bool = False) -> None:
-    """Raise UnsuitableDatabase if this release cannot work with the database; StoreUnavailable if it does not answer.
+def check_database(url: str, *, any_schema: bool = False) -> str | None:
+    """Return the schema of the database, None if it has none.
 
     ``any_schema``: accept a database without a schema or with an older one, which ``db upgrade`` mends.
+
+    Raises UnsuitableDatabase if this release cannot work with the database, StoreUnavailable if it does not answer.
     """
     try:
         with closing(open_connection(url)) as connection:
@@ -25,11 +27,12 @@ def check_database(url: str, *, any_schema: bool = False) -> None:
                     "DATABASE_URL leads to a connection pooler in transaction mode, which breaks locks and "
                     "notifications: use session mode (PgBouncer: pool_mode = session)"
                 )
-            applied = _applied(connection)
+            applied, usable_from = _applied(connection)
     except psycopg2.OperationalError as error:
-        raise StoreUnavailable((str(error).strip().splitlines() or ["no answer"])[0]) from error
-    if not any_schema or (applied or "") > schema.NEWEST:
-        schema.check(applied)
+        raise _unavailable(error) from error
+    if not any_schema or schema.is_newer(applied):
+        schema.check(applied, usable_from)
+    return applied
 
 
 def _is_shared(connection: "psycopg2.extensions.connection", url: str) -> bool:
@@ -52,11 +55,23 @@ def _server(connection: "psycopg2.extensions.connection") -> int:
     return int(row[0])
 
 
-def _applied(connection: "psycopg2.extensions.connection") -> str | None:
+def schema_of(url: str) -> tuple[str | None, str | None]:
+    """Return what ``schema.CURRENT`` reads; None: the database has no schema. Raises StoreUnavailable."""
+    try:
+        with closing(open_connection(url)) as connection:
+            return _applied(connection)
+    except psycopg2.OperationalError as error:
+        raise _unavailable(error) from error
+
+
+def _unavailable(error: psycopg2.OperationalError) -> StoreUnavailable:
+    return StoreUnavailable((str(error).strip().splitlines() or ["no answer"])[0])
+
+
+def _applied(connection: "psycopg2.extensions.connection") -> tuple[str | None, str | None]:
     with connection.cursor() as cursor:
         try:
             cursor.execute(schema.CURRENT)
         except psycopg2.errors.UndefinedTable:
-            return None
-        row = cursor.fetchone()
-    return str(row[0]) if row else None
+            return None, None
+        return cursor.fetchone() or (None, None)

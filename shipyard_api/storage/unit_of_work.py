@@ -104,10 +104,10 @@ class SqlStore:
         """Raise UnsuitableDatabase if this release does not work on the schema of the database."""
         with outages(), self._readers.connect() as connection:
             try:
-                applied = connection.exec_driver_sql(schema.CURRENT).scalar()
+                row = connection.exec_driver_sql(schema.CURRENT).one_or_none()
             except sa.exc.ProgrammingError:
-                applied = None
-        schema.check(applied)
+                row = None
+        schema.check(*(row or (None, None)))
 
     def dispose(self) -> None:
         """Close all connections."""

@@ -319,17 +319,29 @@ def test_a_database_without_a_schema_is_one_line(admin: Admin, empty_database_ur
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", expected)
 
 
-def test_a_newer_schema_is_one_line_and_left_as_it_is(admin: Admin, database_url: str) -> None:
+NEWER = {
+    "of no use": (None, 2, "", 1),
+    "usable": (schema.NEWEST, 0, " (usable by releases from {} on)", 0),
+}
+
+
+@pytest.mark.parametrize(("usable_from", "code", "known", "current_code"), NEWER.values(), ids=NEWER)
+def test_a_newer_schema_is_left_as_it_is(
+    admin: Admin, database_url: str, usable_from: str | None, code: int, known: str, current_code: int
+) -> None:
     with closing(psycopg2.connect(database_url)) as connection, connection, connection.cursor() as cursor:
         cursor.execute("UPDATE alembic_version SET version_num = '9999'")
+        cursor.execute("COMMENT ON TABLE alembic_version IS %s", [usable_from])
 
     ended = admin("db", "upgrade", DATABASE_URL=database_url)
     current = admin("db", "current", DATABASE_URL=database_url)
 
-    assert (ended.returncode, ended.stdout, len(ended.stderr.splitlines())) == (2, "", 1)
-    assert ended.stderr.startswith("Error: the database has schema 9999, and this release knows only ")
-    assert (current.returncode, current.stderr) == (1, "")
-    assert current.stdout == f"database is at 9999, this release supports {schema.supported()}\n"
+    assert (ended.returncode, len((ended.stdout + ended.stderr).splitlines())) == (code, 1)
+    if code:
+        assert ended.stderr.startswith("Error: the database has schema 9999, and this release knows only ")
+    known = known.format(usable_from)
+    assert current.returncode == current_code
+    assert current.stdout == f"database is at 9999{known}, this release supports {schema.supported()}\n"
 
 
 def test_a_token_is_made_listed_without_its_secret_and_revoked(admin: Admin, database_url: str) -> None:

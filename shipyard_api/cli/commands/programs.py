@@ -239,7 +239,7 @@ def upgrade(**_: object) -> None:
 
 @db.command("current", short_help="Print the schema version of the database.", epilog=examples("shipyard db current"))
 def current() -> None:
-    """Show the migration of the database and those this release supports; exit 1 if it is another one."""
+    """Show the schema of the database and those this release supports; exit 1 if it does not work on it."""
     _become(_ADMIN, "db", "current")
 
 

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import psycopg2
@@ -16,7 +17,7 @@ from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.child_processes import die_with_parent
 from shipyard_api.ports.state.errors import UnsuitableDatabase
 from shipyard_api.storage import migrations, schema
-from shipyard_api.storage.suitability import check_database
+from shipyard_api.storage.suitability import check_database, schema_of
 from shipyard_api.storage.tables import metadata
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from tests.conftest import ROOT
@@ -56,6 +57,22 @@ def test_an_unknown_schema_is_refused(applied: str | None, reason: str) -> None:
         schema.check(applied)
 
 
+@pytest.mark.parametrize(("usable_from", "works"), [(schema.NEWEST, True), ("0001", True), (_AFTER, False)])
+def test_a_newer_schema_says_which_programs_it_serves(database_url: str, usable_from: str, works: bool) -> None:
+    with psycopg2.connect(database_url) as connection, connection.cursor() as cursor:
+        cursor.execute("UPDATE alembic_version SET version_num = %s", [_AFTER])
+        cursor.execute("COMMENT ON TABLE alembic_version IS %s", [usable_from])
+    connection.close()
+    engine = connect(database_url, pool_size=1)
+    store = SqlStore(engine, ProcrastinateWakeup())
+
+    for check in (store.check_schema, lambda: check_database(database_url)):
+        with nullcontext() if works else pytest.raises(UnsuitableDatabase, match="knows only"):
+            check()
+    assert schema_of(database_url) == (_AFTER, usable_from)
+    store.dispose()
+
+
 def test_a_running_program_sees_that_its_schema_was_replaced(database_url: str) -> None:
     engine = connect(database_url, pool_size=1)
     store = SqlStore(engine, ProcrastinateWakeup())
@@ -63,6 +80,7 @@ def test_a_running_program_sees_that_its_schema_was_replaced(database_url: str) 
     check_database(database_url)
     with engine.begin() as connection:
         connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{_AFTER}'")
+        connection.exec_driver_sql("COMMENT ON TABLE alembic_version IS NULL")
 
     for check in (store.check_schema, lambda: check_database(database_url, any_schema=True)):
         with pytest.raises(UnsuitableDatabase, match="knows only"):
