@@ -75,14 +75,17 @@ class Stand:
             self.listener.close()
 
     def _begin(self) -> None:
-        tokens = programs.tokens(load({"DATABASE_URL": self.database_url}))
-        _, self.token = tokens.create("tester", "admin")
-        _, design_token = tokens.create("simulator", "peer")
+        self.token, design_token = self._tokens()
         self.simulator = self._start_simulator(design_token)
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
         self.start("api")
         self._wait_for_api()
+
+    def _tokens(self) -> tuple[str, str]:
+        """Create the tokens of the test and of the simulated provisioner."""
+        tokens = programs.tokens(load({"DATABASE_URL": self.database_url}))
+        return tokens.create("tester", "admin")[1], tokens.create("simulator", "peer")[1]
 
     def _start_simulator(self, design_token: str) -> str:
         ready = self.directory / "simulator.ready"

@@ -82,6 +82,13 @@ class Journal:
         before = len(self.progress())
         wait_until(lambda: len(self.progress()) >= before + lines)
 
+    def await_work_of(self, pid: int, lines: int) -> None:
+        """Wait for further progress of one worker."""
+        own = "SELECT count(*) FROM journal WHERE kind <> ALL(%s) AND worker LIKE %s"
+        count = lambda: self._read(own, list(NO_PROGRESS), f"%:{pid}")[0][0]  # noqa: E731
+        before = count()
+        wait_until(lambda: count() >= before + lines)
+
     def await_submission(self) -> None:
         """Wait for the next intent; what it is for is being sent when this returns."""
         newest = "SELECT max(id) FROM journal WHERE kind = %s"
