@@ -20,7 +20,7 @@ from shipyard_api.site_files import load_process, load_sites
 from shipyard_api.storage import migrations, schema
 from shipyard_api.storage.suitability import check_database, schema_of
 from shipyard_api.storage.unit_of_work import connect
-from shipyard_api.usecases.retention.prune import PruneActions
+from shipyard_api.usecases.retention.prune import PruneHistory
 from shipyard_api.usecases.tokens.manage import ApiTokens
 
 _MOST_SKEW = 300.0  # seconds (product, section 10, Clocks)
@@ -61,11 +61,12 @@ def current() -> None:
 @db.command()
 @click.option("--days", type=click.IntRange(min=1), help="Keep what ended in so many days; default: the setting.")
 @click.option("--newest", type=click.IntRange(min=1), help="Keep so many of the newest; default: the setting.")
-@click.option("--dry-run", is_flag=True, help="Only show how many actions would be deleted.")
+@click.option("--dry-run", is_flag=True, help="Only show how many would be deleted.")
 def prune(days: int | None, newest: int | None, dry_run: bool) -> None:
-    """Delete actions that ended long ago, with all that belongs to them; the worker does the same now and then.
+    """Delete old actions, with all that belongs to them, and old revisions; the worker does the same now and then.
 
-    Kept are the newest ones, those since the last successful site action, and the last one of each node.
+    Kept are the newest ones, those since the last successful site action, the last action of each node, and of
+    revisions those of actions and the newest with each tag.
     """
     from shipyard_api.actions.catalog import ACTIONS
 
@@ -74,15 +75,16 @@ def prune(days: int | None, newest: int | None, dry_run: bool) -> None:
     check_database(url)
     store, keep = programs.store(settings), days or int(kept.keep_days)
     if not keep:
-        raise SettingsError(["[actions] keep_days is 0, which keeps all actions; give --days"])
-    old = PruneActions(store, lambda: datetime.now(UTC), keep, newest or int(kept.keep_newest), ACTIONS.of_the_site)
+        raise SettingsError(["[actions] keep_days is 0, which keeps all actions and revisions; give --days"])
+    old = PruneHistory(store, lambda: datetime.now(UTC), keep, newest or int(kept.keep_newest), ACTIONS.of_the_site)
     if dry_run:
-        click.echo(f"{old.expired()} action(s) would be deleted")
+        actions, revisions = old.expired()
+        click.echo(f"{actions} action(s) and {revisions} revision(s) would be deleted")
         return
-    deleted = 0
-    while count := old.batch():
-        deleted += count
-    click.echo(f"{deleted} action(s) deleted")
+    actions = revisions = 0
+    while any(batch := old.batch()):
+        actions, revisions = actions + batch.actions, revisions + batch.revisions
+    click.echo(f"{actions} action(s) and {revisions} revision(s) deleted")
 
 
 @db.command("new-key")

@@ -85,7 +85,7 @@ from shipyard_api.usecases.nodes.drain_plan import PlanDrain
 from shipyard_api.usecases.nodes.list import ListNodes
 from shipyard_api.usecases.nodes.statuses import SiteStatuses
 from shipyard_api.usecases.replication import WatchReplication
-from shipyard_api.usecases.retention.prune import PruneActions
+from shipyard_api.usecases.retention.prune import PruneHistory
 from shipyard_api.usecases.software.results import ReadTaskResults
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
 from shipyard_api.usecases.tokens.tickets import EventTickets
@@ -368,7 +368,7 @@ def worker(settings: Settings) -> "TurnWorker":
 
     replication = WatchReplication(made.store)
     kept = settings.actions
-    prune = PruneActions(made.store, made.clock.now, int(kept.keep_days), int(kept.keep_newest), ACTIONS.of_the_site)
+    prune = PruneHistory(made.store, made.clock.now, int(kept.keep_days), int(kept.keep_newest), ACTIONS.of_the_site)
 
     def sweep() -> int:
         made.store.check_schema()

@@ -172,11 +172,12 @@ class ApiOptions:
 
 @dataclass(frozen=True, slots=True)
 class ActionOptions:
-    """Guards of actions, and how long actions are kept.
+    """Guards of actions, and how long actions and revisions are kept.
 
     ``max_share_touched``: the share of the site's nodes that an action may touch without force, above 0; 1: all.
-    ``keep_days``: days after its end in which an action is kept with its journal, audit, nodes and tasks; 0: for ever.
-    ``keep_newest``: how many of the newest actions are kept however old they are.
+    ``keep_days``: days after its end in which an action is kept with its journal, audit, nodes and tasks, and after its
+    creation a revision of the embedded document store; 0: for ever.
+    ``keep_newest``: how many of the newest actions and revisions are kept however old they are.
     """
 
     max_share_touched: Share = Share(1)  # noqa: RUF009  # immutable

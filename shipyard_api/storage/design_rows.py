@@ -16,6 +16,10 @@ from shipyard_api.storage import tables as t
 
 HIGHEST = 2**31 - 1
 
+# Transactions that insert a revision take this advisory lock, so that numbers are in order and without gaps. It differs
+# from the lock in ``writer_lock``, which the same writer holds in another session.
+_NUMBERS = 0x5317_C0D1
+
 _rows = t.revision_documents.c
 _EXISTS = sa.select(t.revisions.c.id).where(t.revisions.c.id == sa.bindparam("number"))
 _OF_REVISION = _rows.revision == sa.bindparam("number")
@@ -32,6 +36,11 @@ class DocumentRow(NamedTuple):
     collection: str
     hash: str
     since: int
+
+
+def lock_numbers(connection: sa.Connection) -> None:
+    """Wait for, and lock out until the end of the transaction, others that make or delete revisions."""
+    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_NUMBERS)))
 
 
 def newest() -> "sa.ScalarSelect[int]":

@@ -44,10 +44,6 @@ from shipyard_api.storage import tables as t
 from shipyard_api.storage.design_contents import DesignContents, Rotation
 from shipyard_api.storage.outages import outages
 
-# Transactions that insert a revision take this advisory lock, so that numbers are in order and without gaps. It differs
-# from the lock in ``writer_lock``, which the same writer holds in another session.
-_NUMBERS = 0x5317_C0D1
-
 _tags = t.revision_tags.c
 _HEADS = sa.select(
     rows.newest(),
@@ -214,7 +210,7 @@ class SqlDesigns:
     def _numbering(self) -> Iterator[tuple[sa.Connection, Revision]]:
         """Open a transaction that locks out other new revisions, and yield the newest revision."""
         with self._transaction() as connection:
-            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_NUMBERS)))
+            rows.lock_numbers(connection)
             yield connection, Revision(connection.execute(sa.select(rows.newest())).scalar_one())
 
     def _stored(self, row: tuple[Any, ...]) -> StoredDocument:

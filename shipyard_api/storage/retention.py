@@ -1,4 +1,4 @@
-"""Deletes old actions. Tables that refer to actions are found by their foreign keys."""
+"""Deletes old actions and revisions. Tables that refer to actions are found by their foreign keys."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -7,6 +7,8 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName
+from shipyard_api.domain.documents import Revision, RevisionTag
+from shipyard_api.storage import design_rows
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.sighting_tables import node_sightings
 from shipyard_api.storage.sightings import SqlSightings
@@ -46,6 +48,38 @@ class SqlRetention:
         for table in _PARTS:
             self._connection.execute(table.delete().where(table.c.action_id == sa.any_(ids)))
         self._connection.execute(t.actions.delete().where(t.actions.c.id == sa.any_(ids)))
+
+    def expired_revisions(
+        self, *, before: datetime, newest: int, limit: int, without: Collection[ActionId] = ()
+    ) -> Sequence[Revision]:
+        """Return the revisions, oldest first."""
+        own, tags, acting = t.revisions.c, t.revision_tags.c, t.actions.c
+        ids = sa.select(own.id).order_by(own.id.desc())
+        oldest_kept = ids.offset(max(newest, 1) - 1).limit(1).scalar_subquery()
+        succeeded = sa.select(sa.func.max(tags.revision)).where(tags.tag == RevisionTag.SITE_ACTION_SUCCESS.value)
+        kept_actions = acting.id != sa.all_(sa.cast([*without], ARRAY(sa.Text)))
+        query = (
+            sa.select(own.id)
+            .where(own.created_at < before, own.id < oldest_kept)
+            .where(own.id < sa.func.coalesce(succeeded.scalar_subquery(), design_rows.HIGHEST))
+            .where(own.id.not_in(sa.select(sa.func.max(tags.revision)).group_by(tags.tag)))
+            .where(~sa.exists().where(acting.revision == own.id, kept_actions))
+            .order_by(own.id)
+            .limit(limit)
+        )
+        return [Revision(row) for row in self._connection.execute(query).scalars()]
+
+    def delete_revisions(self, revisions: Collection[Revision]) -> None:
+        """Delete them. No revision is made meanwhile, which could have one of the documents."""
+        design_rows.lock_numbers(self._connection)
+        ids, held = sa.cast([*revisions], ARRAY(sa.Integer)), t.revision_documents.c
+        gone = t.revision_documents.delete().where(held.revision == sa.any_(ids)).returning(held.hash)
+        hashes = sa.cast([*{*self._connection.execute(gone).scalars()}], ARRAY(sa.Text))
+        content = t.document_contents.c.hash
+        unused = (content == sa.any_(hashes), ~sa.exists().where(held.hash == content))
+        self._connection.execute(t.document_contents.delete().where(*unused))
+        for table, revision in ((t.revision_tags, t.revision_tags.c.revision), (t.revisions, t.revisions.c.id)):
+            self._connection.execute(table.delete().where(revision == sa.any_(ids)))
 
 
 def _needed(action: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:

@@ -8,7 +8,7 @@ from shipyard_api.ports.state.errors import UnsuitableDatabase
 OLDEST = "0023"
 """The first schema with every table and column that the code uses."""
 
-NEWEST = "0023"
+NEWEST = "0027"
 """The schema that ``db upgrade`` of this release leads to."""
 
 ROLLING_FROM = "0023"

@@ -359,7 +359,7 @@ revision_documents = sa.Table(
     sa.Column("name", sa.String(64), primary_key=True),
     sa.Column("collection", sa.String(36), nullable=False),
     sa.Column("position", sa.Integer, nullable=False),
-    sa.Column("hash", sa.String(64), sa.ForeignKey("document_contents.hash"), nullable=False),
+    sa.Column("hash", sa.String(64), sa.ForeignKey("document_contents.hash"), nullable=False, index=True),
     # The revision in which the document last changed.
     sa.Column("since", sa.Integer, nullable=False),
 )

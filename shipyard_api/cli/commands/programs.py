@@ -255,16 +255,17 @@ def new_key() -> None:
 
 @db.command(
     "prune",
-    short_help="Delete actions that ended long ago.",
+    short_help="Delete old actions and revisions.",
     epilog=examples("shipyard db prune --dry-run", "shipyard db prune --days 90"),
 )
 @click.option("--days", type=click.IntRange(min=1), help="Keep what ended in so many days; default: the setting.")
 @click.option("--newest", type=click.IntRange(min=1), help="Keep so many of the newest; default: the setting.")
-@click.option("--dry-run", is_flag=True, help="Only show how many actions would be deleted.")
+@click.option("--dry-run", is_flag=True, help="Only show how many would be deleted.")
 def prune(**_: object) -> None:
-    """Delete actions that ended long ago, with all that belongs to them; the worker does the same now and then.
+    """Delete old actions, with all that belongs to them, and old revisions; the worker does the same now and then.
 
-    Kept are the newest ones, those since the last successful site action, and the last one of each node.
+    Kept are the newest ones, those since the last successful site action, the last action of each node, and of
+    revisions those of actions and the newest with each tag.
     """
     _become(_ADMIN, "db", "prune")
 

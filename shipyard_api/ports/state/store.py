@@ -62,7 +62,7 @@ class Transaction(Protocol):
 
     @property
     def retention(self) -> Retention:
-        """Old actions."""
+        """Old actions and revisions."""
 
     @property
     def tokens(self) -> Tokens:

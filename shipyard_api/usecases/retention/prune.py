@@ -1,27 +1,36 @@
-"""Delete actions that are older than the site wants to keep."""
+"""Delete actions, and revisions of the embedded document store, that are older than the site wants to keep."""
 
 import logging
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from shipyard_api.domain.actions import ActionName
-from shipyard_api.ports.state.store import Store
+from shipyard_api.ports.state.store import Store, Transaction
 
 LOG = logging.getLogger(__name__)
 
 BATCH = 5
-"""Actions that one transaction deletes: some of them have 100,000 rows."""
+"""Actions, and revisions, that one transaction deletes: some of them have 100,000 rows."""
 _ALL = 1_000_000
 _PAUSE = 600.0
 
 
-@dataclass(slots=True)
-class PruneActions:
-    """The use case. Actions are kept for ``days`` (0: for ever), and the ``newest`` ones for longer.
+class Pruned(NamedTuple):
+    """How many were, or would be, deleted."""
 
-    ``site``: the names of actions whose last success, and all that came after it, is kept."""
+    actions: int
+    revisions: int
+
+
+@dataclass(slots=True)
+class PruneHistory:
+    """The use case. Actions and revisions are kept for ``days`` (0: for ever), and the ``newest`` ones for longer.
+
+    ``site``: the names of actions whose last success, and all that came after it, is kept.
+    """
 
     store: Store
     now: Callable[[], datetime]
@@ -30,33 +39,41 @@ class PruneActions:
     site: Collection[ActionName]
     _next: float = field(default=0.0, init=False)
 
-    def expired(self) -> int:
-        """Return how many actions would be deleted."""
-        before = self._before()
-        return len(
-            self.store.read(
-                lambda tx: tx.retention.expired(before=before, newest=self.newest, limit=_ALL, site=self.site)
-            )
-        )
+    def expired(self) -> Pruned:
+        """Return how many would be deleted."""
+        before, newest = self._before(), self.newest
 
-    def batch(self) -> int:
-        """Delete the oldest actions in one transaction; return how many; 0 while another process does."""
+        def count(tx: Transaction) -> Pruned:
+            actions = tx.retention.expired(before=before, newest=newest, limit=_ALL, site=self.site)
+            revisions = tx.retention.expired_revisions(before=before, newest=newest, limit=_ALL, without=actions)
+            return Pruned(len(actions), len(revisions))
+
+        return self.store.read(count)
+
+    def batch(self) -> Pruned:
+        """Delete the oldest in one transaction; return how many: none while another process does."""
+        before, newest = self._before(), self.newest
         with self.store.begin() as tx:
             if not tx.retention.begin():
-                return 0
-            found = tx.retention.expired(before=self._before(), newest=self.newest, limit=BATCH, site=self.site)
-            if found:
-                tx.retention.delete(found)
-        if found:
-            LOG.info("old actions deleted", extra={"actions": len(found), "oldest": found[0], "newest": found[-1]})
-        return len(found)
+                return Pruned(0, 0)
+            if actions := tx.retention.expired(before=before, newest=newest, limit=BATCH, site=self.site):
+                tx.retention.delete(actions)
+            if revisions := tx.retention.expired_revisions(before=before, newest=newest, limit=BATCH):
+                tx.retention.delete_revisions(revisions)
+        if actions:
+            ids = {"oldest": actions[0], "newest": actions[-1]}
+            LOG.info("old actions deleted", extra={"actions": len(actions), **ids})
+        if revisions:
+            numbers = {"oldest": revisions[0], "newest": revisions[-1]}
+            LOG.info("old revisions deleted", extra={"revisions": len(revisions), **numbers})
+        return Pruned(len(actions), len(revisions))
 
-    def chore(self) -> int:
+    def chore(self) -> Pruned:
         """Delete a batch if it is time to, and return how many; the next one is due at once if there may be more."""
         if not self.days or time.monotonic() < self._next:
-            return 0
+            return Pruned(0, 0)
         deleted = self.batch()
-        self._next = 0.0 if deleted == BATCH else time.monotonic() + _PAUSE
+        self._next = 0.0 if BATCH in deleted else time.monotonic() + _PAUSE
         return deleted
 
     def _before(self) -> datetime:

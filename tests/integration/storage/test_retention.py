@@ -1,4 +1,4 @@
-"""Old actions are deleted with all that belongs to them, and nothing that is still needed goes with them."""
+"""Old actions and revisions are deleted with all that belongs to them, and nothing that is still needed goes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
 
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionId
@@ -15,7 +16,7 @@ from shipyard_api.storage.retention import _PARTS
 from shipyard_api.storage.sighting_tables import node_sightings
 from shipyard_api.storage.table_metadata import metadata
 from shipyard_api.storage.unit_of_work import SqlStore
-from shipyard_api.usecases.retention.prune import BATCH, PruneActions
+from shipyard_api.usecases.retention.prune import BATCH, PruneHistory
 from tests.integration.storage.rows import counts
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -52,8 +53,8 @@ def left(engine: sa.Engine) -> set[int]:
         return {int(one) for one in connection.execute(sa.select(t.actions.c.id)).scalars()}
 
 
-def prune(store: SqlStore, newest: int = 1, days: int = 400) -> PruneActions:
-    return PruneActions(store, lambda: NOW, days, newest, ACTIONS.of_the_site)
+def prune(store: SqlStore, newest: int = 1, days: int = 400) -> PruneHistory:
+    return PruneHistory(store, lambda: NOW, days, newest, ACTIONS.of_the_site)
 
 
 def test_old_actions_go_with_all_their_rows_in_batches(store: SqlStore, engine: sa.Engine) -> None:
@@ -61,8 +62,8 @@ def test_old_actions_go_with_all_their_rows_in_batches(store: SqlStore, engine: 
         action(engine, which)
     old = prune(store)
 
-    assert old.expired() == BATCH + 4
-    assert [old.batch() for _ in range(3)] == [BATCH, 4, 0]
+    assert old.expired() == (BATCH + 4, 0)
+    assert [old.batch().actions for _ in range(3)] == [BATCH, 4, 0]
     assert left(engine) == {BATCH + 4}
     assert {counts(engine)[name] for name in ("actions", "steps", "journal", "command_audit")} == {1}
 
@@ -75,7 +76,7 @@ def test_young_and_newest_actions_stay(store: SqlStore, engine: sa.Engine, days:
     for which in range(3):
         action(engine, which)
 
-    assert prune(store, newest, days).batch() == 0
+    assert prune(store, newest, days).batch() == (0, 0)
 
 
 def test_what_is_needed_stays(store: SqlStore, engine: sa.Engine) -> None:
@@ -95,7 +96,7 @@ def test_what_is_needed_stays(store: SqlStore, engine: sa.Engine) -> None:
         connection.execute(t.stragglers.insert().values({**late, "action_id": number(5)}))
         connection.execute(t.stragglers.insert().values({**late, "action_id": number(7), "ended_at": OLD}))
 
-    assert prune(store).batch() == 3
+    assert prune(store).batch() == (3, 0)
     assert left(engine) == {1, 3, 4, 5, 6, 8}
 
 
@@ -103,7 +104,7 @@ def test_actions_since_the_last_successful_site_action_stay(store: SqlStore, eng
     for which, name in enumerate(["deploy_site", "redeploy_server", "update_site", "redeploy_server", "test_site"]):
         action(engine, which, name=name, state="success")
 
-    assert prune(store).batch() == 2
+    assert prune(store).batch() == (2, 0)
     assert left(engine) == {2, 3, 4}
 
 
@@ -112,8 +113,8 @@ def test_two_processes_do_not_delete_at_once(store: SqlStore, engine: sa.Engine)
         action(engine, which)
     with store.begin() as tx:
         assert tx.retention.begin()
-        assert prune(store).batch() == 0
-    assert prune(store).batch() == 2
+        assert prune(store).batch() == (0, 0)
+    assert prune(store).batch() == (2, 0)
 
 
 def test_a_worker_deletes_now_and_then_and_never_with_0_days(store: SqlStore, engine: sa.Engine) -> None:
@@ -121,10 +122,58 @@ def test_a_worker_deletes_now_and_then_and_never_with_0_days(store: SqlStore, en
         action(engine, which)
     old = prune(store)
 
-    assert prune(store, days=0).chore() == 0
-    assert [old.chore() for _ in range(3)] == [BATCH, 2, 0]
+    assert prune(store, days=0).chore() == (0, 0)
+    assert [old.chore().actions for _ in range(3)] == [BATCH, 2, 0]
     action(engine, 99)
-    assert old.chore() == 0  # its next look is due in minutes
+    assert old.chore() == (0, 0)  # its next look is due in minutes
+
+
+def revision(engine: sa.Engine, number: int, *tags: str, **contents: str) -> None:
+    """Store an old revision with these documents."""
+    with engine.begin() as connection:
+        connection.execute(t.revisions.insert().values(id=number, created_at=OLD))
+        for tag in tags:
+            connection.execute(t.revision_tags.insert().values(revision=number, tag=tag, data={}))
+        for position, (name, content) in enumerate(contents.items()):
+            row = {"hash": content, "metadata": "{}", "data": "1"}
+            connection.execute(insert(t.document_contents).values(row).on_conflict_do_nothing())
+            document = {"schema": "a/B/v1", "layer": "site", "name": name, "collection": "design", "since": number}
+            held = {"revision": number, "position": position, "hash": content}
+            connection.execute(t.revision_documents.insert().values({**document, **held}))
+
+
+def revisions(engine: sa.Engine) -> set[int]:
+    with engine.connect() as connection:
+        return set(connection.execute(sa.select(t.revisions.c.id)).scalars())
+
+
+def test_old_revisions_go_with_the_documents_that_no_other_has(store: SqlStore, engine: sa.Engine) -> None:
+    revision(engine, 1, "committed", one="a", two="b")
+    revision(engine, 2, "committed", one="c", two="b")
+    revision(engine, 3, "committed", one="a", two="d")
+    revision(engine, 4, "committed", one="a")
+    old = prune(store)
+
+    assert old.expired() == (0, 3)
+    assert [old.batch().revisions for _ in range(2)] == [3, 0]
+    assert revisions(engine) == {4}
+    with engine.connect() as connection:
+        assert connection.execute(sa.select(t.document_contents.c.hash)).scalars().all() == ["a"]
+        assert connection.execute(sa.select(t.revision_tags.c.revision)).scalars().all() == [4]
+
+
+def test_revisions_that_are_needed_stay(store: SqlStore, engine: sa.Engine) -> None:
+    """Those of kept actions, the newest with each tag, all since the last success of a site action, and the newest."""
+    for number in range(1, 12):
+        tags = {2: ["rollback_commit"], 3: ["committed"], 7: ["site-action-success"], 8: ["committed"]}
+        revision(engine, number, *tags.get(number, ["site-action-failure"] if number in (4, 5) else []))
+    for which, number in ((0, 3), (1, 6), (2, 9)):
+        action(engine, which, revision=number)
+
+    assert prune(store).expired() == (2, 4)
+    assert prune(store, newest=2).batch() == (1, 3)
+    assert revisions(engine) == {2, 5, 6, 7, 8, 9, 10, 11}
+    assert prune(store, days=501).expired() == prune(store, newest=99).expired() == (0, 0)
 
 
 def test_every_table_that_refers_to_actions_is_known() -> None:
