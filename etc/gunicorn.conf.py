@@ -10,7 +10,7 @@ from typing import Any
 
 from shipyard_api.adapters.gunicorn import first_check
 from shipyard_api.adapters.gunicorn.logger import JsonLogger
-from shipyard_api.adapters.gunicorn.metrics_directory import own_directory
+from shipyard_api.adapters.gunicorn.metrics_directory import memory_directory, own_directory
 from shipyard_api.settings import SettingsError, load
 from shipyard_api.site_files import VARIABLE, load_process
 
@@ -42,13 +42,15 @@ secure_scheme_headers = {}
 header_map = "drop"
 # Two instances of one user would otherwise fight over one control socket in the home directory.
 control_socket_disable = True
+# A process starts although the disk of temporary files is full.
+worker_tmp_dir = memory_directory()
 logger_class = JsonLogger
 accesslog = None
 errorlog = "-"
 loglevel = "warning"
 # Each process keeps its metrics in files here, and /metrics of any of them sums up all. Set before prometheus_client
 # is imported, and always new: files of an earlier start would count again.
-os.environ["PROMETHEUS_MULTIPROC_DIR"] = own_directory()
+os.environ["PROMETHEUS_MULTIPROC_DIR"] = own_directory(memory_directory())
 # Requests leave few cycles, so garbage is searched for at every 50,000th new object instead of every 700th.
 gc.set_threshold(50_000, 20, 20)
 

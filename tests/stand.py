@@ -46,6 +46,7 @@ class Stand:
     """One Shipyard with one simulated site; ``scale`` is how long a simulated second lasts.
 
     ``times`` replace the defaults of settings. ``machines``: the design whose nodes a simulated MAAS or Ironic has.
+    ``disk``: where API and workers have their logs and temporary files, if not in ``directory``.
     """
 
     directory: Path
@@ -57,6 +58,7 @@ class Stand:
     times: Mapping[str, str] = field(default_factory=lambda: SHORT)
     settings: Mapping[str, str] = field(default_factory=dict)
     worker_settings: Mapping[str, str] = field(default_factory=dict)
+    disk: Path | None = None
     processes: dict[str, Program] = field(default_factory=dict)
 
     def __enter__(self) -> Stand:
@@ -137,7 +139,7 @@ class Stand:
 
     def log(self, name: str) -> str:
         """What a process wrote."""
-        return (self.directory / f"{name}.log").read_text(errors="replace")
+        return (self._place(name) / f"{name}.log").read_text(errors="replace")
 
     def events(self) -> list[dict[str, Any]]:
         """The simulator's own log."""
@@ -201,9 +203,13 @@ class Stand:
         listener: socket.socket | None = None,
     ) -> None:
         # Whatever a killed program leaves goes with the directory of the test.
-        environment = {**os.environ, "TMPDIR": str(self.directory), **environment}
-        with (self.directory / f"{name}.log").open("ab") as log:
+        place = self._place(name)
+        environment = {**os.environ, "TMPDIR": str(place), **environment}
+        with (place / f"{name}.log").open("ab") as log:
             self.processes[name] = Program(module, arguments, environment, log.fileno(), listener)
+
+    def _place(self, name: str) -> Path:
+        return self.directory if name == "simulator" else self.disk or self.directory
 
     def service(self) -> dict[str, str]:
         """Return the settings of API and workers."""

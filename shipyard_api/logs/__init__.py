@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from io import TextIOWrapper
 from logging.handlers import WatchedFileHandler
 from pathlib import Path
+from typing import TextIO
 
 from shipyard_api import request_context
 from shipyard_api.logs.redaction import (
@@ -67,7 +68,41 @@ class JsonLines(logging.Formatter):
         return f"{{{', '.join(fields)}}}"
 
 
-class _AuditFile(WatchedFileHandler):
+class _Lines(logging.StreamHandler[TextIO]):
+    """Drops lines that cannot be written, and says how many before the next one that can."""
+
+    _dropped = 0
+    _reason = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line. Never raises: what the line is about goes on."""
+        if dropped := self._dropped:
+            self._dropped = 0
+            fields = {"lines": dropped, "reason": self._reason}
+            level = {"levelname": "WARNING", "levelno": logging.WARNING}
+            record_of_gap = {"name": __name__, **level, "msg": "log lines could not be written", **fields}
+            self._write(logging.makeLogRecord(record_of_gap))
+            if self._dropped:
+                self._dropped = dropped
+        self._write(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # logging's name
+        """Count the line, if its disk is full or its reader is gone."""
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            super().handleError(record)
+            return
+        self._dropped += 1
+        self._reason = error.strerror or str(error)
+
+    def _write(self, record: logging.LogRecord) -> None:
+        try:
+            super().emit(record)
+        except OSError:  # a rotated file cannot be opened again
+            self.handleError(record)
+
+
+class _AuditFile(_Lines, WatchedFileHandler):
     """A file that is reopened after it was rotated; readable by its owner and group only.
 
     Each line is one write, so several processes may append to the same file.
@@ -82,7 +117,7 @@ def configure(level: str, audit_file: str = "") -> None:
 
     The audit log has no level. It goes to its own file if one is named; raises OSError if that cannot be opened.
     """
-    handler = logging.StreamHandler(sys.stdout)
+    handler = _Lines(sys.stdout)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     for chatty in ("procrastinate", "alembic", "urllib3", "psycopg.pool"):

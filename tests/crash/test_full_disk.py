@@ -1,4 +1,4 @@
-"""A database whose disk is full in the middle of a deployment: clear answers, nothing lost, and it goes on by itself.
+"""A disk that is full in the middle of a deployment, the database's or that of the host of API and worker.
 
 ``unshare --mount`` must have made the mounts of this process its own: see .ci/real_hosts.py.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+import requests
 import yaml
 
 from shipyard_simulators.embedded_postgres.server import RunningPostgres, temporary
@@ -27,23 +28,33 @@ MISSING = "" if os.environ.get("SHIPYARD_OWN_MOUNTS") else "a small disk needs m
 pytestmark = [pytest.mark.crash, pytest.mark.skipif(bool(MISSING), reason=MISSING)]
 
 GROUPS = 12
-MEGABYTES = 120
+MEGABYTES, HOST_MEGABYTES = 120, 2
 PATIENCE = 300.0
 FULL = "No space left on device"
+DROPPED = "log lines could not be written"
 FURTHER = yaml.safe_dump(document("drydock/Region/v1", "further", {"text": "x" * 200_000})).encode()
+
+
+@contextmanager
+def small_disk(megabytes: int) -> Iterator[Path]:
+    """Mount a small disk."""
+    with TemporaryDirectory() as disk:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=1777", "none", disk], check=True)
+        try:
+            yield Path(disk)
+        finally:
+            subprocess.run(["umount", "--lazy", disk], check=True)
 
 
 @contextmanager
 def on_small_disk() -> Iterator[tuple[Path, RunningPostgres]]:
     """Mount a small disk, and run a server there."""
     with ExitStack() as stack:
-        disk = stack.enter_context(TemporaryDirectory())
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={MEGABYTES}m,mode=1777", "none", disk], check=True)
-        stack.callback(subprocess.run, ["umount", "--lazy", disk], check=True)
+        disk = stack.enter_context(small_disk(MEGABYTES))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(tempfile, "tempdir", disk)
+            patch.setattr(tempfile, "tempdir", str(disk))
             server = stack.enter_context(temporary({"min_wal_size": "32MB", "max_wal_size": "48MB"}))
-        yield Path(disk), server
+        yield disk, server
 
 
 def fill(file: Path) -> None:
@@ -77,5 +88,34 @@ def test_a_full_disk_of_the_database_loses_nothing(tmp_path: Path) -> None:
             assert stand.action(action)["dag_status"] == "running"
             wait_until(lambda: FULL in stand.log("worker"))
             (disk / "filler").unlink()
+            assert stand.wait(action, PATIENCE)["verdict"] == "success"
+            judge(stand, GROUPS)
+
+
+def test_a_full_disk_of_the_host_stops_nothing(tmp_path: Path) -> None:
+    """API and worker serve, work and start with it; lines of their logs are missing, and the logs say how many."""
+    with small_disk(HOST_MEGABYTES) as disk, temporary() as server:
+        migrate(server.url)
+        with Stand(tmp_path, server.url, scale=0.01, disk=disk) as stand:
+            stand.commit(design(GROUPS))
+            stand.start("worker")
+            action, journal = stand.deploy_site(), Journal(server.url)
+            journal.await_progress(6)
+            fill(disk / "filler")
+            journal.await_progress(6)
+            for name in ("api", "worker"):
+                stand.kill(name)
+                stand.start(name)
+            stand._wait_for_api()
+            journal.await_progress(6)
+            load = "/configdocs/further?buffermode=append"
+            answer = stand.request("POST", load, data=FURTHER, headers={"Content-Type": DESIGN})
+            assert answer.status_code == 201, answer.text
+            metrics = requests.get(f"{stand.url}/metrics", headers={"X-Auth-Token": stand.token}, timeout=60)
+            assert metrics.status_code == 200
+            assert DROPPED not in stand.log("worker")
+            (disk / "filler").unlink()
+            wait_until(lambda: DROPPED in stand.log("worker"))
+            assert FULL in stand.log("worker")
             assert stand.wait(action, PATIENCE)["verdict"] == "success"
             judge(stand, GROUPS)

@@ -1,14 +1,18 @@
-"""What is left of secrets in a line of the log: nothing."""
+"""What is left of secrets in a line of the log, nothing; and lines that cannot be written."""
 
+import errno
+import io
 import json
 import logging
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from shipyard_api.logs import JsonLines, redacted, redacted_query, shortened, shortened_query
+from shipyard_api.logs import AUDIT, JsonLines, configure, redacted, redacted_query, shortened, shortened_query
 
 CANARY = "canary-Zq8.x_y"
 WORDS = f"correct {CANARY} battery-canary"
@@ -385,3 +389,57 @@ def test_no_line_is_longer_than_it_may_be(character: str) -> None:
     read = json.loads(line)
     assert set(fields) < set(read)
     assert "characters left out]" in read["field_9"]
+
+
+class Disk(io.StringIO):
+    """A file whose disk is full for a while."""
+
+    full = False
+
+    def write(self, text: str) -> int:
+        if self.full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(text)
+
+
+@pytest.fixture
+def root_logger() -> Iterator[None]:
+    """Restore what ``configure`` changes."""
+    root, audit = logging.getLogger(), logging.getLogger(AUDIT)
+    before = root.handlers[:], root.level, audit.handlers[:], audit.level, audit.propagate
+    yield
+    for handler in audit.handlers:
+        handler.close()
+    root.handlers[:], root.level, audit.handlers[:], audit.level, audit.propagate = before
+
+
+@pytest.mark.usefixtures("root_logger")
+def test_lines_that_cannot_be_written_are_counted_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk()
+    monkeypatch.setattr(sys, "stdout", disk)
+    configure("info")
+    for text in ("one", "two", "three", "four", "five"):
+        disk.full = text in ("two", "three")
+        logging.getLogger("x").info(text)
+
+    lines = [json.loads(line) for line in disk.getvalue().splitlines()]
+    assert [line["message"] for line in lines] == ["one", "log lines could not be written", "four", "five"]
+    assert (lines[1]["lines"], lines[1]["reason"]) == (2, "No space left on device")
+
+
+@pytest.mark.usefixtures("root_logger")
+def test_an_audit_log_that_cannot_be_opened_again_stops_no_request(tmp_path: Path) -> None:
+    """As when it was rotated, and its directory is gone."""
+    own = tmp_path / "own"
+    own.mkdir()
+    configure("info", str(own / "audit"))
+    logging.getLogger(AUDIT).info("one")
+    (own / "audit").rename(tmp_path / "audit.1")
+    own.rmdir()
+    logging.getLogger(AUDIT).info("two")
+    own.mkdir()
+    logging.getLogger(AUDIT).info("three")
+
+    lines = [json.loads(line) for line in (own / "audit").read_text().splitlines()]
+    assert [line["message"] for line in lines] == ["log lines could not be written", "three"]
+    assert lines[0]["lines"] == 1

@@ -11,14 +11,24 @@ import tempfile
 from pathlib import Path
 
 _PREFIX = "shipyard-metrics-"
+_MEMORY = "/dev/shm"  # noqa: S108  # each server makes a directory of its own there
 
 
-def own_directory() -> str:
+def memory_directory() -> str | None:
+    """Return a directory whose files are in memory; None, as for ``tempfile``: there is none.
+
+    A process that writes to a mapped file, as those of metrics are, is killed when the file's disk is full.
+    """
+    return _MEMORY if os.access(_MEMORY, os.W_OK | os.X_OK) else None
+
+
+def own_directory(parent: str | None) -> str:
     """Return a new directory, locked while this process or a child that it forked lives; remove unlocked ones."""
-    for former in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    parent = parent or tempfile.gettempdir()
+    for former in Path(parent).glob(f"{_PREFIX}*"):
         _remove_if_left(former)
     while True:
-        directory = tempfile.mkdtemp(prefix=_PREFIX)
+        directory = tempfile.mkdtemp(prefix=_PREFIX, dir=parent)
         # Another server that starts now may take the directory for a left one until the lock is held.
         with contextlib.suppress(FileNotFoundError):
             descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)

@@ -3,12 +3,9 @@
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-
-import pytest
 
 from shipyard_api.adapters.gunicorn.metrics_directory import own_directory
 
@@ -16,7 +13,7 @@ from shipyard_api.adapters.gunicorn.metrics_directory import own_directory
 SERVER = """
 import os, sys
 from shipyard_api.adapters.gunicorn.metrics_directory import own_directory
-directory = own_directory()
+directory = own_directory(sys.argv[2])
 if os.fork():
     print(directory, flush=True)
     os.read(int(sys.argv[1]), 1)
@@ -30,11 +27,10 @@ def server(directory: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
     """Run a server with its metrics below a directory; at the end nothing of it is left."""
     endless, end = os.pipe()
     with subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(endless)],
+        [sys.executable, "-c", SERVER, str(endless), str(directory)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "TMPDIR": str(directory)},
         pass_fds=[endless],
     ) as process:
         assert process.stdout is not None
@@ -46,8 +42,7 @@ def server(directory: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
             os.close(endless)
 
 
-def test_the_directories_of_killed_servers_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+def test_the_directories_of_killed_servers_are_removed(tmp_path: Path) -> None:
     foreign = tmp_path / "shipyard-metrics-file"
     foreign.touch()
     with ExitStack() as running:
@@ -55,14 +50,14 @@ def test_the_directories_of_killed_servers_are_removed(tmp_path: Path, monkeypat
         (left / "counter.db").touch()
         killed.kill()
         killed.wait()
-        own_directory()
+        own_directory(str(tmp_path))
         assert left.exists(), "the processes of the server still write there"
 
         assert killed.stdin is not None
         killed.stdin.close()
         assert killed.stdout is not None
         killed.stdout.read()  # until the last process has ended
-        own = Path(own_directory())
+        own = Path(own_directory(str(tmp_path)))
 
         assert not left.exists()
         assert used.exists()
