@@ -8,6 +8,7 @@ import pytest
 
 from tests import transitions
 from tests.crash.calm import PLANS, Calm, Plan
+from tests.two_histories import dropped
 from tests.world import World
 
 
@@ -39,3 +40,12 @@ def plan(request: pytest.FixtureRequest) -> Plan:
 def calm(worlds: Callable[..., World], plan: Plan) -> Calm:
     """The calm run of a plan."""
     return Calm.of(worlds, plan)
+
+
+@pytest.fixture
+def copies() -> Iterator[list[str]]:
+    """The addresses of copies of the database, which are dropped at the end."""
+    made: list[str] = []
+    yield made
+    for copy in made:
+        dropped(copy)
