@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from shipyard_api.domain.reconciliation import JobAnswers
+
 
 @dataclass(frozen=True, slots=True)
 class HistoryIdentity:
@@ -20,10 +22,14 @@ class HistoryIdentity:
 
 @dataclass(frozen=True, slots=True)
 class LostHistory:
-    """What was recorded ``after`` this moment may be lost; that was ``noticed`` then."""
+    """What was recorded ``after`` this moment may be lost; that was ``noticed`` then.
+
+    ``answers``: what an operator has said of jobs since.
+    """
 
     after: datetime
     noticed: datetime
+    answers: JobAnswers = JobAnswers()  # noqa: RUF009  # immutable
 
 
 def difference(before: HistoryIdentity, now: HistoryIdentity) -> str:

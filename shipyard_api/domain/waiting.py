@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.reconciliation import Doubt
 
 ITEMS = "work items"
 """Who a step waits for whose items all go on."""
@@ -17,7 +18,7 @@ class Awaited:
     """What a step waits for: a peer or person (``who``), and for which work and in which state (``what``).
 
     ``last_answer``: the latest answer in one sentence, also one that could not be used. ``answered``: it could.
-    ``deadline``: when the step stops waiting, None if it does not.
+    ``deadline``: when the step stops waiting, None if it does not. ``doubt``: what an operator is asked to answer.
     """
 
     who: str
@@ -25,6 +26,7 @@ class Awaited:
     last_answer: str = ""
     answered: bool = False
     deadline: datetime | None = None
+    doubt: Doubt | None = None
 
     def after(self, before: "WaitingFor | None", now: datetime, next_attempt: datetime | None = None) -> "WaitingFor":
         """Return the wait as it continues the one ``before``: if it is for the same, it began when that began."""
@@ -38,6 +40,7 @@ class Awaited:
             now if self.answered else (known.answered_at if known else None),
             next_attempt,
             self.deadline or (same.deadline if same else None),
+            self.doubt,
         )
 
 
@@ -46,6 +49,7 @@ class WaitingFor:
     """What an action waits for since ``since``. ``answered_at``: when ``who`` last gave a usable answer.
 
     ``next_attempt``: when it is asked again; None while a request is on its way, or if nothing is asked.
+    ``doubt``: what an operator is asked to answer.
     """
 
     who: str
@@ -55,13 +59,15 @@ class WaitingFor:
     answered_at: datetime | None = None
     next_attempt: datetime | None = None
     deadline: datetime | None = None
+    doubt: Doubt | None = None
 
     def is_for(self, other: "WaitingFor | None") -> bool:
         """Return whether both wait for the same; then no journal line tells them apart."""
         return other is not None and (self.who, self.what) == (other.who, other.what)
 
     def to_json(self) -> JsonObject:
-        """Return the stored form, which is the form on the wire as well."""
+        """Return the stored form."""
+        doubt = {"doubt": self.doubt.to_json()} if self.doubt else {}
         return {
             "who": self.who,
             "what": self.what,
@@ -70,6 +76,7 @@ class WaitingFor:
             "answered_at": _text(self.answered_at),
             "next_attempt": _text(self.next_attempt),
             "deadline": _text(self.deadline),
+            **doubt,
         }
 
     @classmethod
@@ -83,6 +90,7 @@ class WaitingFor:
             _moment(stored["answered_at"]),
             _moment(stored["next_attempt"]),
             _moment(stored["deadline"]),
+            Doubt.from_json(stored["doubt"]) if "doubt" in stored else None,
         )
 
 
@@ -91,16 +99,22 @@ def of_items(step: str) -> Awaited:
     return Awaited(ITEMS, f"the items of {step}")
 
 
+def of_doubt(action: str, doubt: Doubt) -> Awaited:
+    """Return that an action waits for what only a person knows, with the command that asks for it."""
+    return Awaited("operator", f"answers: shipyard reconcile {action}", str(doubt), doubt=doubt)
+
+
 def together(waits: Sequence[WaitingFor]) -> WaitingFor | None:
     """Return several waits as one: since the first began, until the first ends; None without any."""
     if not waits:
         return None
     in_order = sorted(waits, key=lambda one: (one.since, one.who, one.what))
-    more = f" and {len(waits) - _MOST} more" if len(waits) > _MOST else ""
+    works = list(dict.fromkeys(one.what for one in in_order))
+    more = f" and {len(works) - _MOST} more" if len(works) > _MOST else ""
     answers = dict.fromkeys(one.last_answer for one in in_order[:_MOST] if one.last_answer)
     return WaitingFor(
         ", ".join(dict.fromkeys(one.who for one in in_order)),
-        "; ".join(one.what for one in in_order[:_MOST]) + more,
+        "; ".join(works[:_MOST]) + more,
         in_order[0].since,
         "; ".join(answers),
         max((one.answered_at for one in waits if one.answered_at), default=None),

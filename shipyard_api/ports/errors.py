@@ -7,6 +7,8 @@ and would reject it again. ``Busy``: not now, retry later.
 from enum import Enum, auto
 from typing import Self
 
+from shipyard_api.domain.reconciliation import Doubt
+
 
 class Purpose(Enum):
     """What a failed request was for, where callers treat that differently."""
@@ -57,6 +59,14 @@ class PeerError(Exception):
 
 class Unavailable(PeerError):
     """The peer was unreachable, hung up, timed out or broke; whether it did the work is unknown."""
+
+
+class Undecided(Unavailable):
+    """The peer shows jobs of which only a person knows whether they are ours. It was only asked."""
+
+    def __init__(self, doubt: Doubt, *, marker: str = "") -> None:
+        super().__init__(doubt.provisioner, doubt.operation, str(doubt), marker=marker)
+        self.doubt = doubt
 
 
 class Refused(PeerError):

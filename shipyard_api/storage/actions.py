@@ -23,6 +23,7 @@ from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.facts.actions import ACKNOWLEDGED, Noted
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.reconciliation import Doubt, JobAnswers
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.actions import (
@@ -323,6 +324,24 @@ class SqlActions:
         wake_at = sa.case((own.state == RunState.RUNNING.value, sa.func.site_time()), else_=own.wake_at)
         note = Noted("Limits Changed", text)
         self._note(action, user, "set limits", note, limits=dict(limits.to_json()), wake_at=wake_at)
+        self._turns.wake(action, None)
+
+    def doubts(self, action: ActionId) -> tuple[Sequence[Doubt], JobAnswers]:
+        """Return what an operator is asked about jobs, and what was answered so far."""
+        own, items = t.actions.c, t.work_items.c
+        row = self._connection.execute(sa.select(own.waiting_for, own.job_answers).where(own.id == action)).one()
+        open_items = (items.action_id == action, items.ended_at.is_(None), items.waiting_for.is_not(None))
+        waits = self._connection.execute(sa.select(items.waiting_for).where(*open_items).order_by(items.position))
+        stored = [row.waiting_for, *waits.scalars()]
+        doubts = [Doubt.from_json(wait["doubt"]) for wait in stored if wait and "doubt" in wait]
+        return doubts, JobAnswers.from_json(row.job_answers) if row.job_answers else JobAnswers()
+
+    def answer_doubts(self, action: ActionId, answers: JobAnswers, user: str, text: str) -> None:
+        """Set what is known of jobs, and let a running action look at once."""
+        own = t.actions.c
+        wake_at = sa.case((own.state == RunState.RUNNING.value, sa.func.site_time()), else_=own.wake_at)
+        note = Noted("History Reconciled", text)
+        self._note(action, user, "reconcile", note, job_answers=dict(answers.to_json()), wake_at=wake_at)
         self._turns.wake(action, None)
 
     def acknowledge(self, action: ActionId, user: str, text: str) -> None:

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from shipyard_api.domain.actions import ENDED, ActionId, RunState
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.histories import HistoryIdentity, LostHistory, difference
+from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
@@ -74,13 +75,14 @@ def lost_history(
     """
     if row.lost_after is None:
         return None
+    answers = JobAnswers.from_json(row.job_answers) if row.job_answers else JobAnswers()
     if row.loss_noticed_at is None:
         own = t.actions.c
         unset = (own.id == action, own.loss_noticed_at.is_(None))
         noticed = now - max(connection.execute(_AGE).scalar_one(), timedelta(0))
         connection.execute(t.actions.update().where(*unset).values(loss_noticed_at=noticed))
-        return LostHistory(row.lost_after, noticed)
-    return LostHistory(row.lost_after, row.loss_noticed_at)
+        return LostHistory(row.lost_after, noticed, answers)
+    return LostHistory(row.lost_after, row.loss_noticed_at, answers)
 
 
 def check_table(connection: sa.Connection, table: int) -> None:

@@ -417,6 +417,7 @@ def _claim(versions: Versions) -> sa.Executable:
             t.actions.c.traceparent,
             t.actions.c.lost_after,
             t.actions.c.loss_noticed_at,
+            t.actions.c.job_answers,
             CURRENT_TABLE,
         )
     )

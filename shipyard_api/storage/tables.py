@@ -62,6 +62,8 @@ actions = sa.Table(
     # What the action recorded after the first moment may be lost; the first turn after that was at the second.
     sa.Column("lost_after", _MOMENT),
     sa.Column("loss_noticed_at", _MOMENT),
+    # What an operator has said of jobs whose record may be lost; NULL: nothing.
+    sa.Column("job_answers", sa.JSON(none_as_null=True)),
     sa.CheckConstraint("state IN ('queued', 'running', 'paused', 'success', 'failed')", name="state_known"),
     sa.CheckConstraint("(ended_at IS NOT NULL) = (state IN ('success', 'failed'))", name="ended_has_end"),
     # For actions created since a time, and for the action created at exactly that time.

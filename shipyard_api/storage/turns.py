@@ -71,6 +71,7 @@ _CLAIM = (
         _actions.waiting_for,
         _actions.lost_after,
         _actions.loss_noticed_at,
+        _actions.job_answers,
         CURRENT_TABLE,
     )
 )

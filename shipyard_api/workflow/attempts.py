@@ -28,9 +28,9 @@ from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.items import NewItem
 from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.waiting import Awaited, WaitingFor
+from shipyard_api.domain.waiting import Awaited, WaitingFor, of_doubt
 from shipyard_api.ports.clock import Clock
-from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable, Undecided
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.ports.state.turns import Intent
@@ -47,6 +47,9 @@ BROKEN_TURNS = 5
 
 PAUSED = Awaited("operator", "unpause of the paused action")
 """What a paused action waits for that has nothing under way."""
+
+HISTORY_LOST = "History Lost"
+"""The topic of notes about what the database may have lost the record of."""
 
 
 class Again(Enum):
@@ -198,7 +201,7 @@ class Attempts(Generic[C]):
         due = now if intent.repeatable else sent + timedelta(seconds=self._settle)
         effect = unit.load_effect(intent.effect)
         if now < due:
-            awaited = unit.awaits(state, effect)
+            awaited = _awaits(claim, unit, state, effect)
             waiting = None
             if awaited is not None:
                 waiting = replace(awaited, deadline=intent.give_up_at).after(claim.waiting, now, due)
@@ -238,7 +241,7 @@ class Attempts(Generic[C]):
 
     def _attempt(self, tx: Transaction, claim: C, unit: AnyUnit, state: Any, asked: Any, now: datetime) -> Attempt[C]:
         """Return the attempt, having written what it waits for if that is something else than before."""
-        awaited = unit.awaits(state, asked)
+        awaited = _awaits(claim, unit, state, asked)
         if awaited is not None:
             if claim.intent is not None:
                 awaited = replace(awaited, deadline=claim.intent.give_up_at)
@@ -305,12 +308,18 @@ class Attempts(Generic[C]):
         rows = self._rows(tx)
         if isinstance(outcome, PeerError):
             LOG.warning("peer in trouble", extra={**claim.log_fields, "trouble": str(outcome)})
+            if isinstance(outcome, Undecided) and (claim.waiting is None or claim.waiting.doubt != outcome.doubt):
+                rows.tell(claim, (_asked(claim, outcome),), now=now)
             if claim.intent is not None and self._keep_trying(attempt.unit, claim.intent, outcome, now):
                 until = now + timedelta(seconds=self._pause_after(outcome))
-                awaited = attempt.unit.awaits(attempt.state, attempt.asked) or Awaited(
-                    outcome.system, outcome.operation
-                )
-                awaited = replace(awaited, last_answer=str(outcome), deadline=claim.intent.give_up_at)
+                if isinstance(outcome, Undecided):
+                    awaited = of_doubt(claim.unit[0], outcome.doubt)
+                else:
+                    awaited = _awaits(claim, attempt.unit, attempt.state, attempt.asked) or Awaited(
+                        outcome.system, outcome.operation
+                    )
+                    awaited = replace(awaited, last_answer=str(outcome))
+                awaited = replace(awaited, deadline=claim.intent.give_up_at)
                 waiting = awaited.after(claim.waiting, now, until)
                 if not waiting.is_for(claim.waiting) and (facts := attempt.unit.silence(attempt.asked, str(outcome))):
                     rows.tell(claim, facts, now=now)
@@ -356,10 +365,11 @@ class Attempts(Generic[C]):
         return (claim, folded.state) if wake_at is None else None
 
     def _find(self, attempt: Attempt[C], intent: Intent) -> Any:
-        lost = attempt.claim.lost is not None
-        search = attempt.unit.recall if lost else attempt.unit.find
+        unit, lost = attempt.unit, attempt.claim.lost
         try:
-            return search(attempt.asked, intent.marker, intent.intended_at)
+            if lost is None:
+                return unit.find(attempt.asked, intent.marker, intent.intended_at)
+            return unit.recall(attempt.asked, intent.marker, intent.intended_at, lost.answers)
         except Refused as error:
             # The peer refused the search, not the work: the outcome of the work stays unknown.
             raise Unavailable(error.system, error.operation, error.detail, marker=intent.marker) from error
@@ -392,11 +402,23 @@ def _name(asked: Any) -> str:
     return "Check" if kind.__module__ == "builtins" else kind.__name__
 
 
+def _awaits(claim: UnitClaim, unit: AnyUnit, state: Any, asked: Any) -> Awaited | None:
+    """Return what a unit waits for; an operator whom it has asked is awaited until the intent has an outcome."""
+    if claim.intent is not None and claim.waiting is not None and (doubt := claim.waiting.doubt):
+        return of_doubt(claim.unit[0], doubt)
+    return unit.awaits(state, asked)
+
+
+def _asked(claim: UnitClaim, error: Undecided) -> Noted:
+    """Return the fact that an operator is asked what the peer cannot show."""
+    return Noted(HISTORY_LOST, f"{error.doubt}. Look at it there, then answer with: shipyard reconcile {claim.unit[0]}")
+
+
 def _taken_up(attempt: Attempt[Any]) -> Noted:
     """Return the fact that the peer had been sent an effect of which the database has lost the record."""
     awaited = attempt.unit.awaits(attempt.state, attempt.asked)
     what = f"{awaited.what} at {awaited.who}" if awaited is not None else _name(attempt.asked)
-    return Noted("History Lost", f"{what}: it had been sent before, as the peer shows, and is not sent again")
+    return Noted(HISTORY_LOST, f"{what}: it had been sent before, as the peer shows, and is not sent again")
 
 
 def _trouble(claim: UnitClaim, holds: Sequence[Hold]) -> Trouble:

@@ -18,8 +18,9 @@ from shipyard_api.domain.holds import Hold, by_node
 from shipyard_api.domain.items import EndedItem, NewItem
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.reconciliation import Doubt, JobAnswers
 from shipyard_api.domain.waiting import Awaited
-from shipyard_api.ports.errors import Busy, PeerError, Refused
+from shipyard_api.ports.errors import Busy, PeerError, Refused, Undecided
 from shipyard_api.ports.provisioner import Marker
 
 Json = JsonObject
@@ -91,7 +92,7 @@ class Trouble:
     set; the same effect without these nodes may be possible.
 
     ``whole_site``: the refusal is not about this request alone (``ports.errors.Refused``).
-    ``retry_after``: the seconds of its Retry-After, 0 without one.
+    ``retry_after``: the seconds of its Retry-After, 0 without one. ``doubt``: what an operator is asked to answer.
     """
 
     detail: str
@@ -99,6 +100,7 @@ class Trouble:
     whole_site: bool = False
     retry_after: float = 0.0
     nodes: Mapping[NodeName, str] = field(default_factory=dict)
+    doubt: Doubt | None = None
 
     @classmethod
     def held(cls, holds: Iterable[Hold]) -> "Trouble":
@@ -111,7 +113,8 @@ class Trouble:
         """Return the trouble for an error of a peer."""
         refused, whole_site = isinstance(error, Refused), isinstance(error, Refused) and error.whole_site
         retry_after = error.retry_after if isinstance(error, Busy) else None
-        return cls(str(error), refused, whole_site, retry_after or 0.0)
+        doubt = error.doubt if isinstance(error, Undecided) else None
+        return cls(str(error), refused, whole_site, retry_after or 0.0, doubt=doubt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +178,11 @@ class Unit(ABC, Generic[State, Question, Effect, Report]):
         """
         return None
 
-    def recall(self, effect: Effect, marker: Marker, since: datetime) -> Report | None:
+    def recall(self, effect: Effect, marker: Marker, since: datetime, answers: JobAnswers) -> Report | None:
         """Return the report of an effect that may have been brought about since then, of which no record is left.
 
-        It may be about a part of the effect; None if it never happened, or is safe to repeat. As ``find``.
+        It may be about a part of the effect; None if it never happened, or is safe to repeat. ``answers``: an
+        operator's. As ``find``; raises Undecided where a person must say.
         """
         return self.find(effect, marker, since)
 

@@ -36,6 +36,7 @@ from shipyard_api.domain.facts.nodes import NodesFailed, NodesGivenUp, NodesKept
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.rollout.moves import Move, Outcome
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.site_design import SiteInputs
@@ -193,11 +194,11 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 return self._fold_not_submitted(state, move, report)
         raise AssertionError(f"{report} is no report on {asked}")
 
-    def recall(self, effect: Effect, marker: Marker, since: datetime) -> Submitted | None:
+    def recall(self, effect: Effect, marker: Marker, since: datetime, answers: JobAnswers) -> Submitted | None:
         """Look for the job of the move or, without markers, of a part of it."""
         if isinstance(effect, AcceptNodes):
             return None
-        return job_watch.recall(self.store, self.provisioner, marker, effect.work, since)
+        return job_watch.recall(self.store, self.provisioner, marker, effect.work, since, answers)
 
     def identity(self, effect: Json) -> Json:
         """Return the group, the phase and the nodes: the number of a batch may change when a move is decided again."""
@@ -246,7 +247,9 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         for move in rollout.running:
             watch = state.watches[move]
             if watch.at_provisioner:
-                unsettled = rollout.unsettled(move)
+                # Two moves have one job if it was taken up for the nodes of one after the other.
+                shared = jobs.get(watch.job.id)
+                unsettled = (*(shared.nodes or () if shared else ()), *rollout.unsettled(move))
                 steps = work_steps(steps_of(state.inputs, move.phase, unsettled))
                 wipe = self.kind.wipe(move.phase)
                 jobs[watch.job.id] = Work(self._operations[move.phase], design, unsettled, wipe, steps)

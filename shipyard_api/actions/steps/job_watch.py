@@ -4,14 +4,25 @@ The time limit of the work begins when the provisioner starts it; waiting in its
 section 3; contract: drydock, chapter 12).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.errors import PeerError, Unavailable
-from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Provisioner, Reports, Work
+from shipyard_api.domain.reconciliation import Doubt, DoubtfulJob, JobAnswers
+from shipyard_api.ports.errors import PeerError, Undecided
+from shipyard_api.ports.provisioner import (
+    EarlierWork,
+    JobId,
+    JobReport,
+    JobState,
+    Marker,
+    Operation,
+    Provisioner,
+    Reports,
+    Work,
+)
 from shipyard_api.ports.state.store import Store
 from shipyard_api.workflow.step import Json, Trouble
 
@@ -30,48 +41,70 @@ class Submitted:
 
 def find(store: Store, provisioner: Provisioner, marker: Marker, work: Work, intended_at: datetime) -> Submitted | None:
     """Return the job of an intent whose outcome is unknown, None if there is none."""
-    with store.begin() as tx:
-        known = tx.journal.jobs_since(intended_at - _KNOWN_BEFORE)
-    job = provisioner.find(marker, work, intended_at=intended_at, known=known)
+    job = provisioner.find(marker, work, intended_at=intended_at, known=_known(store, intended_at))
     return None if job is None else Submitted(job)
 
 
-def recall(store: Store, provisioner: Provisioner, marker: Marker, work: Work, since: datetime) -> Submitted | None:
+def recall(
+    store: Store, provisioner: Provisioner, marker: Marker, work: Work, since: datetime, answers: JobAnswers
+) -> Submitted | None:
     """Return a job of this work of which the database may have lost the record, None if there is none.
 
     Where the provisioner stores no marker, it may be a job of some of the nodes: then the others are sent on their own.
-    One with further nodes is taken for neither: that it is this action's cannot be told, nor that it is not. A
+    One with further nodes is this action's or not as an operator answers; raises Undecided without an answer. A
     provisioner that stores markers knows of each node what the action has begun with it.
     """
-    with store.begin() as tx:
-        known = tx.journal.jobs_since(since - _KNOWN_BEFORE)
+    known = _known(store, since) | _jobs(answers.others)
     if job := provisioner.find(marker, work, intended_at=since, known=known):
         return Submitted(job)
     if provisioner.capabilities.marks or work.nodes is None:
         return None
-    earlier = provisioner.earlier_work(marker, work, since=since, known=known)
+    # A job that is ours by an answer has a record once some of its nodes were taken up; the others follow later.
+    earlier = provisioner.earlier_work(marker, work, since=since, known=known - _jobs(answers.ours))
     same = [one for one in earlier if one.operation is work.operation]
     for one in same:
-        if set(one.nodes) <= set(work.nodes):
+        if one.job in answers.ours or set(one.nodes) <= set(work.nodes):
             return Submitted(one.job, tuple(node for node in work.nodes if node in one.nodes))
     if same:
-        jobs = "; ".join(f"job {one.job} of {', '.join(one.nodes)}" for one in same)
-        why = (
-            f"history was lost, and {jobs} may be this action's: nothing is sent to {', '.join(work.nodes)}. "
-            "Look at these jobs; then stop the action and retry it"
-        )
-        raise Unavailable(provisioner.name, work.operation.value, why, marker=marker)
+        raise Undecided(_doubt(provisioner, work, same), marker=marker)
     return None
 
 
 def last_operation(
-    store: Store, provisioner: Provisioner, marker: Marker, work: Work, since: datetime
+    store: Store,
+    provisioner: Provisioner,
+    marker: Marker,
+    work: Work,
+    since: datetime,
+    answers: JobAnswers,
+    targets: Collection[NodeName],
 ) -> Operation | None:
-    """Return the last operation on nodes of this work that the action of the marker may have lost the record of."""
-    with store.begin() as tx:
-        known = tx.journal.jobs_since(since - _KNOWN_BEFORE)
+    """Return the last operation on nodes of this work that the action of the marker may have lost the record of.
+
+    ``targets``: all nodes of the action. Where the provisioner stores no marker, a job that names others is this
+    action's or not as an operator answers; raises Undecided without an answer.
+    """
+    known = (_known(store, since) - _jobs(answers.ours)) | _jobs(answers.others)
     earlier = provisioner.earlier_work(marker, work, since=since, known=known)
+    if not provisioner.capabilities.marks:
+        foreign = [one for one in earlier if one.job not in answers.ours and not set(one.nodes) <= set(targets)]
+        if foreign:
+            raise Undecided(_doubt(provisioner, work, foreign), marker=marker)
     return earlier[-1].operation if earlier else None
+
+
+def _known(store: Store, since: datetime) -> frozenset[JobId]:
+    with store.begin() as tx:
+        return frozenset(tx.journal.jobs_since(since - _KNOWN_BEFORE))
+
+
+def _jobs(named: Collection[str]) -> frozenset[JobId]:
+    return frozenset(map(JobId, named))
+
+
+def _doubt(provisioner: Provisioner, work: Work, found: Sequence[EarlierWork]) -> Doubt:
+    jobs = tuple(DoubtfulJob(one.job, one.operation.value, one.nodes) for one in found)
+    return Doubt(provisioner.name, work.operation.value, tuple(work.nodes or ()), jobs)
 
 
 def with_owners(store: Store, reports: Reports) -> Reports:

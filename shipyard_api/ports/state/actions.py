@@ -11,6 +11,7 @@ from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.reconciliation import Doubt, JobAnswers
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.groups import GroupRecord
@@ -258,6 +259,15 @@ class Actions(Protocol):
         """Return the limits of an action: those that were set, else those of its inputs, else the defaults.
 
         The action has frozen the JSON of its limits in its inputs under LIMITS.
+        """
+
+    def doubts(self, action: ActionId) -> tuple[Sequence[Doubt], JobAnswers]:
+        """Return what an operator is asked about jobs whose record may be lost, and what was answered so far."""
+
+    def answer_doubts(self, action: ActionId, answers: JobAnswers, user: str, text: str) -> None:
+        """Set what is known of jobs whose record may be lost, with a line in the audit and a note (``text``).
+
+        A running action looks at once.
         """
 
     def set_limits(self, action: ActionId, limits: TeardownLimits, user: str, text: str) -> None:

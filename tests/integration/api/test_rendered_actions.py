@@ -40,6 +40,7 @@ from shipyard_api.domain.facts.teardown import (
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.domain.teardown import order
@@ -183,6 +184,9 @@ CHANGES: dict[str, Change] = {
     "somebody changes limits": Change(
         SqlActions.set_limits, lambda tx, w: tx.actions.set_limits(w.action, TeardownLimits(drain=5), "eve", "text")
     ),
+    "somebody says whose jobs are": Change(
+        SqlActions.answer_doubts, lambda tx, w: tx.actions.answer_doubts(w.action, JobAnswers(), "eve", "text")
+    ),
     "somebody acknowledges its failures": Change(
         SqlActions.acknowledge, lambda tx, w: tx.actions.acknowledge(w.action, "eve", "text"), first=(end,)
     ),
@@ -258,6 +262,7 @@ READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
     SqlActions.nodes: lambda tx, action: tx.actions.nodes(action, status=(), group=(), after="", limit=9),
     SqlActions.successor: lambda tx, action: [tx.actions.successor(one) for one in tx.actions.by_ids([action])],
     SqlActions.further: lambda tx, action: tx.actions.further([action]),
+    SqlActions.doubts: lambda tx, action: tx.actions.doubts(action),
     SqlActions.limits: lambda tx, action: tx.actions.limits(action),
     SqlActions.inputs: lambda tx, action: tx.actions.inputs(action),
     SqlActions.deployed: lambda tx, action: tx.actions.deployed(action),

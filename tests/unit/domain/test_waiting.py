@@ -26,9 +26,10 @@ MANY = [replace(TWO, what=f"t on n{number}", since=AT + timedelta(seconds=number
             "t on 1 node(s): b; t on 1 node(s): a",
             "b: no route; a: refused",
         ),
+        ([ONE, replace(ONE, last_answer="b: refused")], "SSH", "t on 1 node(s): a", "a: refused; b: refused"),
         (MANY, "SSH", "t on n0; t on n1; t on n2 and 2 more", "b: no route"),
     ],
-    ids=["one", "two", "two peers", "many"],
+    ids=["one", "two", "two peers", "two for the same", "many"],
 )
 def test_waits_are_one_since_the_first_began(waits: list[WaitingFor], who: str, what: str, last_answer: str) -> None:
     found = together(waits)

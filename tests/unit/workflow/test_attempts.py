@@ -19,8 +19,9 @@ from shipyard_api.domain.holds import Hold, HoldId, HoldKind
 from shipyard_api.domain.items import ItemId, NewItem
 from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.reconciliation import Doubt, DoubtfulJob
 from shipyard_api.domain.waiting import Awaited, WaitingFor
-from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable, Undecided
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.errors import Fenced
 from shipyard_api.ports.state.turns import Intent
@@ -343,6 +344,36 @@ def test_after_a_loss_every_effect_is_looked_for_before_it_is_sent(since: float,
     assert isinstance(repeatable, Attempt)
     assert repeatable.claim.intent is not None
     assert repeatable.claim.intent.attempts == 1
+
+
+def test_what_only_a_person_knows_is_asked_once_and_awaited_until_it_is_answered() -> None:
+    world = World()
+    doubt = Doubt("Peer", "deploy_nodes", (N1,), (DoubtfulJob("j", "deploy_nodes", (N1, N2)),))
+    world.unit.awaited = Awaited("Peer", "deploy n1")
+    lost = LostHistory(world.at(-100), world.at(-2 * SETTLE))
+    world.unit.errors = {"find": [Undecided(doubt), unavailable(), Undecided(doubt)]}
+    claim = Claim(lost=lost)
+    begun = world.attempts.begin(TX, claim, world.unit, Sent(), Act(Sent(("x",)), world.at(400)), world.clock.now())
+    answers = []
+    for _ in range(3):
+        assert isinstance(begun, Attempt)
+        assert world.run(begun) is Again.LATER
+        waiting = world.rows.waited[-1]
+        assert waiting is not None
+        assert (waiting.who, waiting.what, waiting.doubt) == ("operator", "answers: shipyard reconcile a", doubt)
+        answers.append(waiting.last_answer)
+        intent = begun.claim.intent
+        assert intent is not None
+        claim = Claim(intent=intent, waiting=waiting, lost=lost)
+        world.clock.advance(SETTLE)
+        begun = world.attempts.resume(TX, claim, world.unit, Sent(), intent, world.clock.now())
+
+    assert answers == [str(doubt), str(unavailable()), str(doubt)]
+    told = [one[1].text for one in world.rows.written if one[0] == "tell"]
+    assert told == [f"{doubt}. Look at it there, then answer with: shipyard reconcile a"]
+    assert isinstance(begun, Attempt)
+    world.run(begun)
+    assert world.rows.written[-1][:2] == ("record", ("done",))
 
 
 WHY = {N1: "held (maintenance) by ann: new disk"}

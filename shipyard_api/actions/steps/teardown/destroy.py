@@ -8,11 +8,11 @@ from shipyard_api.actions.steps import job_watch
 from shipyard_api.actions.steps.job_watch import End, Job, Submitted
 from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
 from shipyard_api.actions.steps.teardown.state import NodeState, waiting
-from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
 from shipyard_api.domain.markers import marker_of
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.reconciliation import JobAnswers
+from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.teardown.drain_plan import plan_drain
 from shipyard_api.domain.teardown.kubelet import Kubelet, Ready
 from shipyard_api.domain.teardown.order import Operation
@@ -94,10 +94,17 @@ class Destroy(Part[DestroyReport]):
         """Look for the job that may have been started."""
         return job_watch.find(self.store, self.provisioner, marker, self._work(request), intended_at)
 
-    def recall(self, node: NodeName, action: ActionId, revision: int, since: datetime) -> Recalled:
-        """Return the last operation that the provisioner had from the action on a node, which has no record here."""
-        work, marker = Work(_DESTROY, self.design_of(revision), (node,)), Marker(marker_of(action, effect={}))
-        return Recalled(job_watch.last_operation(self.store, self.provisioner, marker, work, since))
+    def recall(self, request: Request, since: datetime, answers: JobAnswers) -> Recalled:
+        """Return the last operation that the provisioner had from the action on a node, which has no record here.
+
+        Raises Undecided where an operator must say whose a job is.
+        """
+        work = Work(_DESTROY, self.design_of(request.revision), (request.node,))
+        marker = Marker(marker_of(request.action, effect={}))
+        with self.store.begin() as tx:
+            targets = SiteInputs.from_json(tx.actions.inputs(request.action)).targets
+        found = job_watch.last_operation(self.store, self.provisioner, marker, work, since, answers, targets)
+        return Recalled(found)
 
     def fold(self, state: NodeState, asked: Request, report: DestroyReport, now: datetime) -> Folded[NodeState]:
         """Keep the job, or judge its report."""

@@ -14,8 +14,10 @@ from shipyard_api.domain.facts.teardown import TeardownChanged, TeardownWaits
 from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.domain.histories import LostHistory
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import GUARDED, WENT_WELL, Operation, Outcome, Teardown
+from shipyard_api.domain.waiting import of_doubt
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, ItemKind, Json, Look, Trouble
 
@@ -78,8 +80,9 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
     def decide(self, state: NodeState, now: datetime) -> Act[Request] | Look[Request] | Done | Failed:
         """Ask for the history, then have the current operation decide."""
         if state.lost is not None and not state.recalled:
-            task, since = state.task, state.lost.after.isoformat()
-            return Look(Request(None, task.node, task.action, task.revision, now, RECALL, {"since": since}))
+            task, lost = state.task, state.lost
+            more: Json = {"since": lost.after.isoformat(), "answers": lost.answers.to_json()}
+            return Look(Request(None, task.node, task.action, task.revision, now, RECALL, more))
         if state.order is None:
             task = state.task
             more = {"etcd": bool(GUARDED & set(task.operations))}
@@ -100,8 +103,8 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
         if question.what == RECALL:
             if not isinstance(destroy, Destroy):
                 return self._answer(question, Recalled(None))
-            since = datetime.fromisoformat(question.more["since"])
-            return self._answer(question, destroy.recall(question.node, question.action, question.revision, since))
+            since, answers = question.more["since"], JobAnswers.from_json(question.more["answers"])
+            return self._answer(question, destroy.recall(question, datetime.fromisoformat(since), answers))
         faults = errors(self.design_faults(question.revision)) if question.more["etcd"] else ()
         began, deployed = self.read_history(question.node)
         return self._answer(question, History(began, deployed, tuple(fault.message for fault in faults)))
@@ -121,7 +124,8 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
             return self._taken_back(state, report, now)
         if isinstance(report, Trouble):
             if asked.what == RECALL:
-                return Folded(state, wait_until=self.pace.after(now, SILENCE_PAUSE))
+                awaited = of_doubt(asked.action, report.doubt) if report.doubt else None
+                return Folded(state, wait_until=self.pace.after(now, SILENCE_PAUSE), awaited=awaited)
             if asked.operation is None:
                 return self._no_history(state, report, now)
             return self.parts[asked.operation].fold_trouble(state, asked, report, now)
@@ -179,7 +183,9 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
 
     def notice(self, state: NodeState, lost: LostHistory) -> NodeState:
         """Return the state, which asks the provisioner for what is missing before it does anything more."""
-        return state if state.lost == lost else replace(state, lost=lost, recalled=False)
+        known = state.lost
+        same = known is not None and (known.after, known.noticed) == (lost.after, lost.noticed)
+        return replace(state, lost=lost, recalled=state.recalled and same)
 
     def _no_history(self, state: NodeState, trouble: Trouble, now: datetime) -> Folded[NodeState]:
         """Ask again for a while: the design may be stored by a peer that does not answer."""

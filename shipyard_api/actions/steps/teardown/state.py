@@ -176,7 +176,7 @@ class NodeState:
     @classmethod
     def from_json(cls, stored: JsonObject) -> "NodeState":
         """Return the state."""
-        removal, lease = stored.get("removal"), stored.get("lease")
+        removal, lease, lost = stored.get("removal"), stored.get("lease"), stored.get("lost")
         return cls(
             task=TeardownTask.from_json(stored["task"]),
             order=Teardown.from_json(stored["order"]) if "order" in stored else None,
@@ -198,7 +198,7 @@ class NodeState:
             job=Job.from_json(stored["job"]) if "job" in stored else None,
             checked=stored.get("checked", False),
             cordon=stored.get("cordon", ""),
-            lost=LostHistory(*map(datetime.fromisoformat, stored["lost"])) if "lost" in stored else None,
+            lost=LostHistory(datetime.fromisoformat(lost[0]), datetime.fromisoformat(lost[1])) if lost else None,
             recalled=stored.get("recalled", False),
         )
 

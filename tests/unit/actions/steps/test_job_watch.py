@@ -1,5 +1,6 @@
 """Judging a job by its reports: which limit applies, when it strikes, and what is known of the nodes by then."""
 
+from collections.abc import Collection
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -20,7 +21,8 @@ from shipyard_api.actions.steps.job_watch import (
     recall,
 )
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.errors import Unavailable
+from shipyard_api.domain.reconciliation import JobAnswers
+from shipyard_api.ports.errors import Undecided
 from shipyard_api.ports.provisioner import EarlierWork, JobAhead, JobId, JobReport, JobState, Marker, Operation, Work
 from shipyard_api.workflow.step import Trouble
 from tests.fakes.provisioner import FakeProvisioner
@@ -360,7 +362,7 @@ def test_an_earlier_submission_is_searched_among_jobs_that_no_other_intent_has(
 
     assert find(store, provisioner, Marker("m"), WORK, T0) == expected
     # A peer's clock may be behind ours, by a day at most.
-    assert asked == [T0 - timedelta(days=1), ("m", WORK, {"intended_at": T0, "known": known})]
+    assert asked == [T0 - timedelta(days=1), ("m", WORK, {"intended_at": T0, "known": frozenset(known)})]
 
 
 N3 = NodeName("n3")
@@ -392,24 +394,73 @@ def test_after_a_loss_a_job_of_some_of_the_nodes_is_taken_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     provisioner = recalled(exact, found, monkeypatch, marks=marks)
-    assert recall(STORE, provisioner, Marker("m"), MOVE, T0) == expected
+    assert recall(STORE, provisioner, Marker("m"), MOVE, T0, JobAnswers()) == expected
 
 
-def test_after_a_loss_nothing_is_sent_while_a_job_cannot_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A job with further nodes may be this action's, or not."""
-    provisioner = recalled(None, [earlier("d", N1, N3)], monkeypatch)
-    with pytest.raises(Unavailable, match=r"job d of n1, n3 may be this action's: nothing is sent to n1, n2"):
-        recall(STORE, provisioner, Marker("m"), MOVE, T0)
+BOTH = earlier("d", N1, N3), earlier("e", N2, N3)
 
 
-def test_the_last_operation_on_a_node_is_told_for_its_teardown(monkeypatch: pytest.MonkeyPatch) -> None:
-    for found, expected in (([], None), ([PREPARED, earlier("d", N1)], Operation.DEPLOY_NODES)):
-        provisioner = recalled(None, found, monkeypatch)
-        assert last_operation(STORE, provisioner, Marker("m"), MOVE, T0) is expected
+@pytest.mark.parametrize(
+    ("found", "ours", "others", "expected"),
+    [
+        pytest.param(BOTH[:1], "", "", ["d"], id="no answer"),
+        pytest.param(BOTH, "", "d", ["e"], id="the others are left"),
+        pytest.param(BOTH, "e", "", Submitted(JobId("e"), (N2,)), id="ours"),
+        pytest.param(BOTH, "e", "d", Submitted(JobId("e"), (N2,)), id="ours and not"),
+        pytest.param(BOTH, "", "de", None, id="none of them"),
+        pytest.param([earlier("d", N1, N2)], "", "d", None, id="the same nodes, and not ours"),
+    ],
+)
+def test_whose_a_job_with_further_nodes_is_must_be_answered(
+    found: list[EarlierWork],
+    ours: str,
+    others: str,
+    expected: Submitted | list[str] | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    provisioner = recalled(None, found, monkeypatch)
+    answers = JobAnswers(frozenset(ours), frozenset(others))
+    if not isinstance(expected, list):
+        assert recall(STORE, provisioner, Marker("m"), MOVE, T0, answers) == expected
+        return
+    with pytest.raises(Undecided, match="deploy_nodes is not sent to n1, n2") as asked:
+        recall(STORE, provisioner, Marker("m"), MOVE, T0, answers)
+    assert [one.job for one in asked.value.doubt.jobs] == expected
+
+
+def test_a_job_that_is_ours_is_taken_up_again_for_its_other_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first time gave it a record, by which it would be taken for another move's."""
+    provisioner = recalled(None, [earlier("known", N1, N3)], monkeypatch)
+    answers = JobAnswers(ours=frozenset({"known"}))
+    assert recall(STORE, provisioner, Marker("m"), replace(MOVE, nodes=(N3,)), T0, JobAnswers()) is None
+    found = recall(STORE, provisioner, Marker("m"), replace(MOVE, nodes=(N3,)), T0, answers)
+    assert found == Submitted(JobId("known"), (N3,))
+
+
+@pytest.mark.parametrize(
+    ("found", "answers", "expected"),
+    [
+        pytest.param([], JobAnswers(), None, id="nothing"),
+        pytest.param([PREPARED, earlier("d", N1)], JobAnswers(), Operation.DEPLOY_NODES, id="the last"),
+        pytest.param([earlier("d", N1, N3)], JobAnswers(), Undecided, id="a node that the action does not have"),
+        pytest.param([earlier("d", N1, N3)], JobAnswers(frozenset("d")), Operation.DEPLOY_NODES, id="ours"),
+        pytest.param([earlier("d", N1, N3)], JobAnswers(others=frozenset("d")), None, id="not ours"),
+    ],
+)
+def test_the_last_operation_on_a_node_is_known_for_its_teardown(
+    found: list[EarlierWork],
+    answers: JobAnswers,
+    expected: Operation | type[Undecided] | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    provisioner = recalled(None, found, monkeypatch)
+    with pytest.raises(Undecided) if expected is Undecided else nullcontext():
+        last = last_operation(STORE, provisioner, Marker("m"), MOVE, T0, answers, (N1, N2))
+        assert last is expected
 
 
 STORE: Any = SimpleNamespace(
-    begin=lambda: nullcontext(SimpleNamespace(journal=SimpleNamespace(jobs_since=lambda _since: ())))
+    begin=lambda: nullcontext(SimpleNamespace(journal=SimpleNamespace(jobs_since=lambda _since: {JobId("known")})))
 )
 
 
@@ -420,5 +471,9 @@ def recalled(
     provisioner = FakeProvisioner()
     provisioner.capabilities = replace(provisioner.capabilities, marks=marks)
     monkeypatch.setattr(provisioner, "find", lambda *_, **_keywords: exact)
-    monkeypatch.setattr(provisioner, "earlier_work", lambda *_, **_keywords: found)
+
+    def unknown(*_: Any, known: Collection[JobId], **_keywords: Any) -> list[EarlierWork]:
+        return [one for one in found if one.job not in known]
+
+    monkeypatch.setattr(provisioner, "earlier_work", unknown)
     return provisioner

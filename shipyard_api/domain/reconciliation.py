@@ -1,0 +1,135 @@
+"""What a person is asked about jobs whose record may be lost, and the answers. Pure.
+
+A provisioner without markers cannot show whose job is whose. What is sent twice, or taken for done, is decided by an
+operator and never guessed (product, section 10: Postgres is our HA).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.nodes import NodeName
+
+OURS, OTHERS = "ours", "others"
+
+
+@dataclass(frozen=True, slots=True)
+class DoubtfulJob:
+    """A job that may be the action's or another client's, and all nodes that it names."""
+
+    job: str
+    operation: str
+    nodes: tuple[NodeName, ...]
+
+    def __str__(self) -> str:
+        """Return the job as part of a sentence."""
+        return f"job {self.job} ({self.operation} of {', '.join(self.nodes)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """An ``operation`` on ``nodes`` that is not sent to ``provisioner`` before it is known whose the jobs are."""
+
+    provisioner: str
+    operation: str
+    nodes: tuple[NodeName, ...]
+    jobs: tuple[DoubtfulJob, ...]
+
+    def __str__(self) -> str:
+        """Return why nothing is sent."""
+        return (
+            f"history was lost, and {', '.join(map(str, self.jobs))} may be this action's or another client's: "
+            f"{self.operation} is not sent to {', '.join(self.nodes)}"
+        )
+
+    def to_json(self) -> JsonObject:
+        """Return the stored form, which is the form on the wire as well."""
+        jobs = [{"job": one.job, "operation": one.operation, "nodes": list(one.nodes)} for one in self.jobs]
+        return {
+            "provisioner": self.provisioner,
+            "operation": self.operation,
+            "nodes": list(self.nodes),
+            "jobs": jobs,
+        }
+
+    @classmethod
+    def from_json(cls, stored: JsonObject) -> Self:
+        """Return the doubt from its stored form."""
+        return cls(
+            stored["provisioner"],
+            stored["operation"],
+            tuple(map(NodeName, stored["nodes"])),
+            tuple(
+                DoubtfulJob(one["job"], one["operation"], tuple(map(NodeName, one["nodes"]))) for one in stored["jobs"]
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class JobAnswers:
+    """Jobs that a person has called the action's own, and jobs of other clients."""
+
+    ours: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
+
+    def with_later(self, later: "JobAnswers") -> "JobAnswers":
+        """Return these answers with later ones, which outweigh them."""
+        return JobAnswers((self.ours - later.others) | later.ours, (self.others - later.ours) | later.others)
+
+    def __str__(self) -> str:
+        """Return the answers as part of a sentence."""
+        parts = []
+        if self.ours:
+            parts.append(f"{', '.join(sorted(self.ours))} {_are(self.ours)} this action's")
+        if self.others:
+            parts.append(f"{', '.join(sorted(self.others))} {_are(self.others)} not this action's")
+        return ", ".join(parts)
+
+    def to_json(self) -> JsonObject:
+        """Return the stored form, which is the form on the wire as well."""
+        return {OURS: sorted(self.ours), OTHERS: sorted(self.others)}
+
+    @classmethod
+    def from_json(cls, stored: JsonObject) -> Self:
+        """Return the answers from their stored form."""
+        return cls(frozenset(stored[OURS]), frozenset(stored[OTHERS]))
+
+
+def unanswered(doubts: Sequence[Doubt], answers: JobAnswers) -> list[Doubt]:
+    """Return the doubts that lack an answer about one of their jobs at least."""
+    known = answers.ours | answers.others
+    return [doubt for doubt in doubts if not known.issuperset(one.job for one in doubt.jobs)]
+
+
+def parse_answers(written: JsonObject, doubts: Sequence[Doubt]) -> tuple[JobAnswers, tuple[Finding, ...]]:
+    """Return the answers as an operator wrote them, and what is wrong with them."""
+    faults = tuple(_faults(written, {one.job for doubt in doubts for one in doubt.jobs}))
+    if faults:
+        return JobAnswers(), faults
+    return JobAnswers(frozenset(written.get(OURS, ())), frozenset(written.get(OTHERS, ()))), ()
+
+
+def _faults(written: JsonObject, asked: set[str]) -> Iterator[Finding]:
+    for name in written:
+        if name not in (OURS, OTHERS):
+            yield error("UnknownAnswer", f"There is no answer {name[:60]!r}. There are: {OURS}, {OTHERS}.")
+    named: list[Any] = []
+    for name in (OURS, OTHERS):
+        jobs = written.get(name, [])
+        if not isinstance(jobs, list) or not all(isinstance(job, str) for job in jobs):
+            yield error("NoListOfJobs", f"{name} is no list of jobs.")
+            return
+        named += jobs
+    if not named:
+        yield error("NoJobNamed", f"No job is named. Name jobs in {OURS} or {OTHERS}.")
+    for job in sorted({job for job in named if job not in asked}):
+        known = f"It is asked about: {', '.join(sorted(asked))}." if asked else "It is asked about none."
+        yield error("UnknownJob", f"The action is not asked about job {job[:60]!r}. {known}")
+    for job in sorted({job for job in named if named.count(job) > 1}):
+        yield error("TwoAnswers", f"Job {job[:60]} is named twice.")
+
+
+def _are(jobs: frozenset[str]) -> str:
+    return "is" if len(jobs) == 1 else "are"

@@ -1,0 +1,58 @@
+"""Ask an operator whose jobs are that an action may have begun (product, section 10: Postgres is our HA)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shipyard_api.domain.actions import ENDED, ActionId
+from shipyard_api.domain.errors import ActionNotFound, ActionOver, InvalidParameters
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.reconciliation import Doubt, JobAnswers, parse_answers, unanswered
+from shipyard_api.ports.state.store import Store
+from shipyard_api.usecases.callers.caller import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciliation:
+    """``doubts``: what is still to be answered; ``answers``: what was."""
+
+    doubts: Sequence[Doubt]
+    answers: JobAnswers
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileAction:
+    """The use cases."""
+
+    store: Store
+
+    def of(self, action_id: str) -> Reconciliation:
+        """Return what is asked and was answered about an action; an ended one asks nothing. Raises ActionNotFound."""
+        with self.store.begin() as tx:
+            record = tx.actions.get(ActionId(action_id))
+            if record is None:
+                raise ActionNotFound(action_id)
+            doubts, answers = tx.actions.doubts(record.id)
+            return Reconciliation([] if record.state in ENDED else unanswered(doubts, answers), answers)
+
+    def answer(self, action_id: str, written: JsonObject, caller: Caller) -> Reconciliation:
+        """Keep whose some jobs are, and return what is still asked.
+
+        A later answer about a job outweighs an earlier one. Raises InvalidParameters, also for a job that is not asked
+        about, ActionNotFound and ActionOver; then nothing is changed.
+        """
+        action = ActionId(action_id)
+        with self.store.begin() as tx:
+            tx.actions.lock(action)
+            record = tx.actions.get(action)
+            if record is None:
+                raise ActionNotFound(action_id)
+            if record.state in ENDED:
+                raise ActionOver(action_id)
+            doubts, before = tx.actions.doubts(action)
+            given, faults = parse_answers(written, doubts)
+            if faults:
+                raise InvalidParameters(faults)
+            answers = before.with_later(given)
+            if answers != before:
+                tx.actions.answer_doubts(action, answers, caller.user, f"{caller.user} answered: {given}")
+            return Reconciliation(unanswered(doubts, answers), answers)
