@@ -62,6 +62,7 @@ from shipyard_api.usecases.actions.list import ListActions
 from shipyard_api.usecases.actions.overview import OverviewAction
 from shipyard_api.usecases.actions.plan import PlanAction
 from shipyard_api.usecases.actions.plan_software import PlanSoftware
+from shipyard_api.usecases.actions.reconcile import ReconcileAction
 from shipyard_api.usecases.actions.report import ReportAction
 from shipyard_api.usecases.callers.limit_writes import LimitWrites
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, Validator
@@ -293,6 +294,7 @@ def api(
             create_action=create,
             control_action=control,
             action_limits=ActionLimits(store),
+            reconcile_action=ReconcileAction(store),
             plan_action=PlanAction(
                 store=store,
                 check=check,

@@ -238,7 +238,7 @@ class NoLimits(Conflict):
 
 @dataclass(eq=False)
 class ActionOver(Conflict):
-    """The action has ended, and its limits cannot change any more."""
+    """The action has ended, and nothing of it can change any more."""
 
     action: str
 

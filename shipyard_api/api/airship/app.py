@@ -21,6 +21,7 @@ from shipyard_api.api.airship import (
     notes,
     overviews,
     plans,
+    reconciliation,
     rendered_documents,
     reports,
     site_differences,
@@ -52,6 +53,7 @@ from shipyard_api.usecases.actions.limits import ActionLimits
 from shipyard_api.usecases.actions.list import ListActions
 from shipyard_api.usecases.actions.overview import OverviewAction
 from shipyard_api.usecases.actions.plan import PlanAction
+from shipyard_api.usecases.actions.reconcile import ReconcileAction
 from shipyard_api.usecases.actions.report import ReportAction
 from shipyard_api.usecases.clock_skew import ClockSkew
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs
@@ -90,6 +92,7 @@ class Collaborators:
     create_action: CreateAction
     control_action: ControlAction
     action_limits: ActionLimits
+    reconcile_action: ReconcileAction
     plan_action: PlanAction
     forecast_action: ForecastAction
     describe_action: DescribeAction
@@ -150,6 +153,9 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
         f"{v1}/actions/{{action_id}}/tasks": tasks.Tasks(own.task_results),
         f"{v1}/actions/{{action_id}}/tasks/{{task}}/nodes/{{node_name}}/output": tasks.TaskOutput(own.task_results),
         f"{v1}/actions/{{action_id}}/limits": limits.Limits(own.action_limits, own.json_bytes),
+        f"{v1}/actions/{{action_id}}/reconciliation": reconciliation.Reconciliations(
+            own.reconcile_action, own.json_bytes
+        ),
         f"{v1}/actions/{{action_id}}/forecast": forecasts.ActionForecasts(own.forecast_action, costly),
         f"{v1}/actions/{{action_id}}/report": reports.Report(own.report_action),
         f"{v1}/actions/{{action_id}}/overview": overviews.ActionOverview(describe, own.overview_action, rendered),

@@ -258,7 +258,7 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
     domain.NoLimits: conflict(
         lambda failed: Text("No limits to change", f"{failed.name} has no limits that can change while it runs")
     ),
-    domain.ActionOver: conflict(lambda failed: Text("Unable to change limits", f"Action {failed.action} has ended")),
+    domain.ActionOver: conflict(lambda failed: Text("Unable to change action", f"Action {failed.action} has ended")),
     domain.KeyReused: Row(
         falcon.HTTP_422,
         lambda failed: Text(

@@ -97,8 +97,8 @@ def test_limits_that_cannot_work_change_nothing(
 @pytest.mark.parametrize(
     ("state", "values", "title"),
     [
-        ("success", {}, "Unable to change limits"),
-        ("failed", {}, "Unable to change limits"),
+        ("success", {}, "Unable to change action"),
+        ("failed", {}, "Unable to change action"),
         ("running", {"name": "deploy_site"}, "No limits to change"),
         ("failed", {"name": "deploy_site"}, "No limits to change"),
     ],

@@ -57,6 +57,8 @@ EXPECTED: dict[tuple[str, str], set[str] | None] = {
     ("POST", f"{V1}/actions/{ULID}/control/pause"): WRITE,
     ("GET", f"{V1}/actions/{ULID}/limits"): READ,
     ("PATCH", f"{V1}/actions/{ULID}/limits"): WRITE,
+    ("GET", f"{V1}/actions/{ULID}/reconciliation"): READ,
+    ("PATCH", f"{V1}/actions/{ULID}/reconciliation"): WRITE,
     ("GET", f"{V1}/actions/{ULID}/steps/x"): READ,
     ("GET", f"{V1}/actions/{ULID}/steps/x/logs"): READ,
     ("GET", f"{V1}/actions/{ULID}/validations/x"): READ,

@@ -57,6 +57,7 @@ OURS = {
     "release_hold": ADMINS,
     "action_force_hold": {"admin"},
     "set_action_limits": ADMINS,
+    "reconcile_action": ADMINS,
     "action_delete_blocked": {"admin"},
     "node_decommission": ADMINS,
     "node_drain": ADMINS,

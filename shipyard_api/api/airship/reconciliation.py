@@ -1,0 +1,44 @@
+"""What an operator is asked after a loss of history. Shipyard v1.0 has no such resource."""
+
+from functools import partial
+from typing import ClassVar
+
+import falcon
+import falcon.asgi
+
+from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.reading import parse_json, read_json_body
+from shipyard_api.api.http.threads import answer_in_thread, threaded
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.usecases.actions.reconcile import ReconcileAction, Reconciliation
+
+
+class Reconciliations:
+    """``/actions/{action_id}/reconciliation``."""
+
+    policy: ClassVar[Policy] = {
+        "GET": "workflow_orchestrator:get_action",
+        "PATCH": "workflow_orchestrator:reconcile_action",
+    }
+
+    def __init__(self, reconcile: ReconcileAction, limit: int) -> None:
+        self._reconcile = reconcile
+        self._limit = limit
+
+    @threaded
+    def on_get(self, _req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
+        """Answer with the jobs whose owner a person must say, and with the answers so far."""
+        resp.media = _entity(self._reconcile.of(action_id))
+
+    async def on_patch(self, req: falcon.asgi.Request, resp: falcon.Response, action_id: str) -> None:
+        """Keep whose the given jobs are, and answer with what is still asked."""
+        body = await read_json_body(req, self._limit)
+        await answer_in_thread(resp, partial(self._patch, req, resp, body, action_id))
+
+    def _patch(self, req: falcon.Request, resp: falcon.Response, sent: bytes, action_id: str) -> None:
+        written = parse_json(req.path, sent)
+        resp.media = _entity(self._reconcile.answer(action_id, written, req.context.caller))
+
+
+def _entity(found: Reconciliation) -> JsonObject:
+    return {"held": [doubt.to_json() for doubt in found.doubts], "answers": found.answers.to_json()}
