@@ -33,6 +33,7 @@ from shipyard_api.cli.commands import (
     nodes,
     plan,
     programs,
+    reconcile,
     software,
     tasks,
     wait,
@@ -64,6 +65,7 @@ _SECTIONS = {
         "retry",
         "ack",
         "set",
+        "reconcile",
         "control",
     ),
     "Nodes": ("diff", "hold", "release", "drain-plan", "node", "deploy-template"),
@@ -277,6 +279,7 @@ for command in (
     control.retry,
     control.ack,
     limits.set_,
+    reconcile.reconcile,
     control.control,
     nodes.report,
     drift.diff,
@@ -329,7 +332,9 @@ for command in (
     add_output_option(command)
 for command in (software.software, labels.cluster, labels.role, labels.tag):
     add_output_option(command)
-for command in (control.pause, control.unpause, control.stop, holds.hold, holds.release, limits.set_):
+for command in (control.pause, control.unpause, control.stop, holds.hold, holds.release):
+    add_output_option(command)
+for command in (limits.set_, reconcile.reconcile):
     add_output_option(command)
 
 # Below `get` it has the option -o already.
