@@ -22,6 +22,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.jobs import JobStarted
+from shipyard_api.domain.facts.phases import PhaseStarted
 from shipyard_api.domain.headlines import headline
 from shipyard_api.domain.histories import LostHistory
 from shipyard_api.domain.holds import Hold
@@ -331,8 +333,8 @@ class Attempts(Generic[C]):
         else:
             report = outcome.report
         found = isinstance(outcome, Reported) and outcome.found and claim.lost is not None
-        facts = (_taken_up(attempt),) if found else ()
-        return self._fold(tx, claim, attempt.unit, attempt.state, attempt.asked, report, now, facts)
+        taken_up = (lambda facts: _taken_up(attempt, facts)) if found else None
+        return self._fold(tx, claim, attempt.unit, attempt.state, attempt.asked, report, now, taken_up)
 
     def _fold(
         self,
@@ -343,11 +345,11 @@ class Attempts(Generic[C]):
         asked: Any,
         report: Any,
         now: datetime,
-        facts: tuple[Fact, ...] = (),
+        more: Callable[[tuple[Fact, ...]], Fact] | None = None,
     ) -> tuple[C, Any] | None:
-        """Fold a report and write it, with further facts; return None if the unit must wait."""
+        """Fold a report and write it, with what ``more`` makes of its facts; return None if the unit must wait."""
         folded = unit.fold(state, asked, report, now)
-        facts = (*facts, *folded.facts)
+        facts = (more(folded.facts), *folded.facts) if more else folded.facts
         if claim.intent is not None and claim.waiting is not None and (known := unit.silence(asked, "")):
             facts = (*known, *facts)
         wake_at = folded.wait_until or (folded.watch_at if claim.on_hold else None)
@@ -414,11 +416,13 @@ def _asked(claim: UnitClaim, error: Undecided) -> Noted:
     return Noted(HISTORY_LOST, f"{error.doubt}. Look at it there, then answer with: shipyard reconcile {claim.unit[0]}")
 
 
-def _taken_up(attempt: Attempt[Any]) -> Noted:
+def _taken_up(attempt: Attempt[Any], facts: tuple[Fact, ...]) -> Noted:
     """Return the fact that the peer had been sent an effect of which the database has lost the record."""
     awaited = attempt.unit.awaits(attempt.state, attempt.asked)
     what = f"{awaited.what} at {awaited.who}" if awaited is not None else _name(attempt.asked)
-    return Noted(HISTORY_LOST, f"{what}: it had been sent before, as the peer shows, and is not sent again")
+    jobs = "".join(f", job {fact.job}" for fact in facts if isinstance(fact, PhaseStarted | JobStarted))
+    nodes = ", ".join(attempt.unit.touches(attempt.asked))
+    return Noted(HISTORY_LOST, f"{what} ({nodes}{jobs}): found there, and not sent again")
 
 
 def _trouble(claim: UnitClaim, holds: Sequence[Hold]) -> Trouble:

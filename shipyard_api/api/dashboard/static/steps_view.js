@@ -9,11 +9,18 @@ export function StepsView({ overview }) {
   return html`<section class="panel" aria-labelledby="steps-title"><h2 id="steps-title">Steps</h2>
     <${Loaded} found=${found}>${(action) => html`
       <ol class="steps">${action.steps.map((step) => html`<${Step} key=${step.id} step=${step} action=${id} />`)}</ol>
+      ${notes(action).length > 0 && html`<h3>Notes</h3><ul class="plain">${notes(action).map((one) => html`<li key=${one.note_id}>
+        <time class="muted">${localTime(one.note_timestamp, true)}</time> ${one.sub_type}: ${noteText(one.note_val)}</li>`)}</ul>`}
       ${action.validations.length > 0 && html`<h3>Findings</h3><ul class="findings">${action.validations.map((one) => html`<li key=${one.id}>
         ${one.validation_name}: ${one.details}</li>`)}</ul>`}
       <h3>Commands</h3><ul class="plain">${action.command_audit.map((one) => html`<li key=${one.id}>
         <time class="muted">${localTime(one.datetime, true)}</time> ${one.command} by ${one.user}</li>`)}</ul>`}<//>
   </section>`;
+}
+
+/** The action's own notes, but for that of its creation, which the summary shows. */
+function notes(action) {
+  return action.notes.filter((one) => one.sub_type !== "action metadata");
 }
 
 function Step({ step, action }) {
