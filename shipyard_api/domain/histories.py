@@ -11,7 +11,8 @@ from shipyard_api.domain.reconciliation import JobAnswers
 class HistoryIdentity:
     """What distinguishes a history: the server's system identifier and timeline, the database, one of our tables.
 
-    The last two are object ids: a dump that is restored into the same server creates both anew.
+    ``database`` is an object id, ``table`` the number of the table's file: a dump that is restored into the same server
+    creates both anew. The file is another one also after a TRUNCATE, and after a VACUUM FULL, which loses nothing.
     """
 
     system: int
@@ -45,7 +46,7 @@ def difference(before: HistoryIdentity, now: HistoryIdentity) -> str:
     if now.database != before.database:
         return "the database was created again, as from a dump"
     if now.table != before.table:
-        return "its tables were created again, as from a dump"
+        return "its tables were created again or emptied, as for a dump"
     return ""
 
 

@@ -39,7 +39,7 @@ _NOW = sa.text("""
 SELECT (SELECT system_identifier FROM pg_control_system()) AS system,
     ('x0' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(36)::bigint AS timeline,
     (SELECT oid::bigint FROM pg_database WHERE datname = current_database()) AS database,
-    'actions'::regclass::oid::bigint AS relation
+    pg_relation_filenode('actions')::bigint AS relation, 'actions'::regclass::oid::bigint AS of_table
 """)
 # A promotion ends with a checkpoint on the new timeline; NULL until it is done.
 _PROMOTED_AT = sa.text("""
@@ -56,14 +56,16 @@ def notice(connection: sa.Connection) -> int:
     If they differ, the new history is stored, and every action that has not ended asks the peers from now on before it
     sends anything.
     """
-    now = _identity(connection.execute(_NOW).one())
+    found = connection.execute(_NOW).one()
+    now = _identity(found)
     newest = connection.execute(_NEWEST).one_or_none()
     if newest is None or _identity(newest) != now:
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
         newest = connection.execute(_NEWEST).one_or_none()
         if newest is None or _identity(newest) != now:
             _begin(connection, now, newest)
-    return now.table
+    of_table: int = found.of_table
+    return of_table
 
 
 def lost_history(
@@ -119,7 +121,7 @@ def _begin(connection: sa.Connection, now: HistoryIdentity, newest: "sa.Row[tupl
     for action in moving:
         text = (
             f"{why}; what this action did after {action.lost_after:%Y-%m-%d %H:%M:%S} UTC may be missing here. "
-            "Shipyard asks the peers what they have been sent before it sends anything more"
+            "Shipyard asks the peers what they have been sent before it sends anything more, and notes what it finds"
         )
         line = Line(ActionId(action.id), action.epoch, None, action.at, "")
         journal.record(connection, line, [Noted(TOPIC, text)])

@@ -60,7 +60,7 @@ def test_another_history_is_noticed_once_and_fences_every_earlier_turn(
             history = tx.measures.history()
     assert (history.number, history.difference, history.reconciling) == (
         2,
-        "its tables were created again, as from a dump",
+        "its tables were created again or emptied, as for a dump",
         1,
     )
     assert numbers(engine) == [1, 2]
@@ -117,6 +117,26 @@ def test_tables_made_anew_under_a_connection_are_seen_by_the_next_claim(
 
     with store.begin() as tx:  # on another connection
         assert tx.turns.claim(action, now=NOW, worker="w") is not None
+
+
+def test_a_dump_restored_into_tables_that_were_emptied_is_noticed(
+    store: SqlStore, engine: sa.Engine, create: Create, restart: Callable[[], SqlStore]
+) -> None:
+    """As by ``pg_restore --data-only``: every table is the one that it was, and empty before."""
+    action = create("a")
+    with restart().begin():
+        pass
+    with engine.begin() as connection:
+        connection.execute(sa.text("CREATE TEMP TABLE dump ON COMMIT DROP AS SELECT * FROM actions"))
+        connection.execute(sa.text("CREATE TEMP TABLE steps_dump ON COMMIT DROP AS SELECT * FROM steps"))
+        connection.execute(sa.text("TRUNCATE actions CASCADE"))
+        connection.execute(sa.text("INSERT INTO actions SELECT * FROM dump"))
+        connection.execute(sa.text("INSERT INTO steps SELECT * FROM steps_dump"))
+    with restart().begin() as tx:
+        assert tx.measures.history().number == 2
+        claim = tx.turns.claim(action, now=NOW, worker="w")
+    assert claim is not None
+    assert claim.lost is not None
 
 
 def test_a_single_server_loses_nothing(store: SqlStore) -> None:

@@ -17,7 +17,7 @@ BEFORE = HistoryIdentity(system=7, timeline=2, database=16_384, table=16_400)
         (replace(BEFORE, timeline=1), "the server is back at an earlier timeline (1 after 2)"),
         (replace(BEFORE, system=8, timeline=1), "the database is on another server, restored or replaced"),
         (replace(BEFORE, database=16_500, table=16_510), "the database was created again, as from a dump"),
-        (replace(BEFORE, table=16_510), "its tables were created again, as from a dump"),
+        (replace(BEFORE, table=16_510), "its tables were created again or emptied, as for a dump"),
     ],
 )
 def test_each_difference_is_said(now: HistoryIdentity, said: str) -> None:
