@@ -13,6 +13,7 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 
 OURS, OTHERS = "ours", "others"
+_MOST = 10  # nodes named in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class DoubtfulJob:
 
     def __str__(self) -> str:
         """Return the job as part of a sentence."""
-        return f"job {self.job} ({self.operation} of {', '.join(self.nodes)})"
+        return f"job {self.job} ({self.operation} of {_named(self.nodes)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Doubt:
         """Return why nothing is sent."""
         return (
             f"history was lost, and {', '.join(map(str, self.jobs))} may be this action's or another client's: "
-            f"{self.operation} is not sent to {', '.join(self.nodes)}"
+            f"{self.operation} is not sent to {_named(self.nodes)}"
         )
 
     def to_json(self) -> JsonObject:
@@ -129,6 +130,11 @@ def _faults(written: JsonObject, asked: set[str]) -> Iterator[Finding]:
         yield error("UnknownJob", f"The action is not asked about job {job[:60]!r}. {known}")
     for job in sorted({job for job in named if named.count(job) > 1}):
         yield error("TwoAnswers", f"Job {job[:60]} is named twice.")
+
+
+def _named(nodes: Sequence[NodeName]) -> str:
+    more = f" and {len(nodes) - _MOST} more" if len(nodes) > _MOST else ""
+    return ", ".join(nodes[:_MOST]) + more
 
 
 def _are(jobs: frozenset[str]) -> str:

@@ -421,8 +421,7 @@ def _taken_up(attempt: Attempt[Any], facts: tuple[Fact, ...]) -> Noted:
     awaited = attempt.unit.awaits(attempt.state, attempt.asked)
     what = f"{awaited.what} at {awaited.who}" if awaited is not None else _name(attempt.asked)
     jobs = "".join(f", job {fact.job}" for fact in facts if isinstance(fact, PhaseStarted | JobStarted))
-    nodes = ", ".join(attempt.unit.touches(attempt.asked))
-    return Noted(HISTORY_LOST, f"{what} ({nodes}{jobs}): found there, and not sent again")
+    return Noted(HISTORY_LOST, f"{what}{jobs}: found there, and not sent again")
 
 
 def _trouble(claim: UnitClaim, holds: Sequence[Hold]) -> Trouble:

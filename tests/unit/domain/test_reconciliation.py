@@ -1,5 +1,6 @@
 """Whose jobs are: what a person is asked, which answers are accepted, and when nothing is left to ask."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +20,8 @@ def test_a_doubt_reads_as_a_sentence_and_survives_its_stored_form() -> None:
         "history was lost, and job j1 (prepare_nodes of n1, n9), job j2 (prepare_nodes of n2, n9) may be this action's "
         "or another client's: prepare_nodes is not sent to n1, n2"
     )
+    many = replace(ONE, nodes=tuple(NodeName(f"n{number}") for number in range(12)))
+    assert str(many) == "job j1 (prepare_nodes of n0, n1, n2, n3, n4, n5, n6, n7, n8, n9 and 2 more)"
     assert Doubt.from_json(DOUBT.to_json()) == DOUBT
     assert JobAnswers.from_json(FIRST.to_json()) == FIRST
     assert [str(one) for one in (FIRST, JobAnswers(frozenset({"a", "b"})))] == [

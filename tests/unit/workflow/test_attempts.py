@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from shipyard_api.domain.actions import StepId
+from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.jobs import JobStarted
 from shipyard_api.domain.facts.steps import StepsSkipped
 from shipyard_api.domain.histories import LostHistory
 from shipyard_api.domain.holds import Hold, HoldId, HoldKind
@@ -323,6 +325,7 @@ def test_after_a_loss_every_effect_is_looked_for_before_it_is_sent(since: float,
     """As if it had been sent until the loss was noticed; what may be repeated is sent at once."""
     world = World()
     world.unit.found = found
+    world.unit.folded = {"facts": (JobStarted("deploy_nodes", "j-1"),)}
     lost = LostHistory(after=world.at(-100), noticed=world.at(-since))
     claim, act = Claim(lost=lost), Act(Sent(("x",)), world.at(40))
 
@@ -339,6 +342,8 @@ def test_after_a_loss_every_effect_is_looked_for_before_it_is_sent(since: float,
     assert searched == [lost.after]
     assert world.methods() == (["find"] if found else ["find", "perform"])
     assert world.rows.written[-1][:2] == ("record", ("found" if found else "done",))
+    notes = [fact.text for fact in world.rows.written[-1][2] if isinstance(fact, Noted)]
+    assert notes == (["Sent, job j-1: found there, and not sent again"] if found else [])
 
     repeatable = world.attempts.begin(TX, claim, world.unit, Sent(), replace(act, repeatable=True), world.clock.now())
     assert isinstance(repeatable, Attempt)
