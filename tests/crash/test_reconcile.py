@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.domain.actions import RunState
+from shipyard_api.domain.actions import ActionName, RunState
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import JobId, Marker, Operation, Work
 from shipyard_api.usecases.actions.reconcile import ReconcileAction
 from shipyard_api.usecases.callers.caller import Caller
 from tests.factories import group_entry
+from tests.redeploy_world import RedeployWorld
 from tests.simulated_peers import PEERS, scenario
 from tests.simulated_world import SimulatedWorld, Site
 from tests.two_histories import deliver, forget, keep
@@ -91,3 +92,29 @@ def test_a_job_with_further_nodes_waits_for_an_answer_and_is_taken_up_or_not(
         said = {"ours": f"ann answered: {job} is this action's", "others": f"ann answered: {job} is not this action's"}
         assert said[answer] in notes(world)
         assert sum("shipyard reconcile" in note for note in notes(world)) == 1
+
+
+def test_a_teardown_waits_while_a_job_names_its_node_and_a_stranger(database_url: str, copies: list[str]) -> None:
+    world = RedeployWorld.deployed(database_url, "drydock")
+    with closing(world):
+        world.create(ActionName.REDEPLOY_SERVER, target_nodes="n1")
+        assert deliver(world)
+        keep(world, copies)
+        job = prepare(world, "n1", "n2")
+        forget(world, copies)
+        reconcile = ReconcileAction(world.store())
+        for _ in range(PATIENCE):
+            assert deliver(world)
+            if held := reconcile.of(world.action).doubts:
+                break
+        else:
+            raise AssertionError(world.told())
+        assert [(one.operation, one.nodes) for one in held] == [("destroy_nodes", ("n1",))]
+        assert world.peer.destroyed() == []
+
+        reconcile.answer(world.action, {"others": [job]}, OPERATOR)
+        for _ in range(4 * PATIENCE):
+            if not deliver(world):
+                break
+        assert world.state() is RunState.SUCCESS, world.told()
+        assert [one.node for one in world.peer.destroyed()] == ["n1"]

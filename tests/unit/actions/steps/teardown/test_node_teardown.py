@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -23,7 +24,9 @@ from shipyard_api.actions.steps.teardown.state import NodeState, TeardownTask
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.facts.teardown import TeardownChanged
 from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.histories import LostHistory
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.reconciliation import Doubt, DoubtfulJob, JobAnswers
 from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.etcd_documents import EtcdAccess
 from shipyard_api.domain.teardown.etcd_members import Minimum
@@ -35,7 +38,7 @@ from shipyard_api.ports import provisioner
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.store import Store
-from shipyard_api.workflow.step import Act, Done, Failed, Trouble
+from shipyard_api.workflow.step import Act, Done, Failed, Look, Trouble
 from tests.factories import node
 from tests.fakes.clock import FakeClock
 from tests.fakes.cluster_nodes import FakeClusterNodes
@@ -340,3 +343,26 @@ def test_the_state_of_every_moment_is_read_as_it_was_written() -> None:
     item.kind = Remembers(kind.parts, kind.read_history, kind.read_limits, kind.design_faults)
     assert item.run().startswith("done")
     assert len(seen) > 15
+
+
+def test_a_teardown_asks_an_operator_and_looks_again_after_another_loss_only() -> None:
+    kind, item = Item().kind, TeardownTask(N1, ActionId("A1"), 3, TEARDOWN)
+    at = FakeClock().now()
+    doubt = Doubt("Drydock", "destroy_nodes", (N1,), (DoubtfulJob("j", "prepare_nodes", (N1, NodeName("n9"))),))
+    state = kind.notice(kind.begin(item.to_json()), LostHistory(at, at))
+    asked = kind.decide(state, at)
+    assert isinstance(asked, Look)
+    assert asked.question.more["answers"] == {"ours": [], "others": []}
+
+    folded = kind.fold(state, asked.question, Trouble("why", refused=False, doubt=doubt), at)
+    assert folded.wait_until is not None
+    assert folded.awaited is not None
+    assert (folded.awaited.what, folded.awaited.doubt) == ("answers: shipyard reconcile A1", doubt)
+
+    answered = kind.notice(folded.state, LostHistory(at, at, JobAnswers(others=frozenset({"j"}))))
+    again = kind.decide(answered, at)
+    assert isinstance(again, Look)
+    assert again.question.more["answers"] == {"ours": [], "others": ["j"]}
+    known = replace(answered, recalled=True)
+    assert kind.notice(known, LostHistory(at, at, JobAnswers(ours=frozenset({"k"})))).recalled
+    assert not kind.notice(known, LostHistory(at, at + timedelta(seconds=1))).recalled
