@@ -406,7 +406,8 @@ def _name(asked: Any) -> str:
 
 def _awaits(claim: UnitClaim, unit: AnyUnit, state: Any, asked: Any) -> Awaited | None:
     """Return what a unit waits for; an operator whom it has asked is awaited until the intent has an outcome."""
-    if claim.intent is not None and claim.waiting is not None and (doubt := claim.waiting.doubt):
+    looked_for = claim.intent is not None and claim.intent.attempts > 1  # before, the doubt is about another effect
+    if looked_for and claim.waiting is not None and (doubt := claim.waiting.doubt):
         return of_doubt(claim.unit[0], doubt)
     return unit.awaits(state, asked)
 

@@ -26,7 +26,14 @@ def reconciliation(text: str, *, action_id: str) -> Printout:
 
 
 def _commands(action_id: str, jobs: list[str]) -> str:
-    lines = ["To take up a job that this action began, or to send the work because the job is not its own:", ""]
-    for job in jobs:
-        lines += [f"  shipyard reconcile {action_id} --{word} {job}" for word in ("ours", "not-ours")]
-    return "\n".join(lines)
+    command = f"  shipyard reconcile {action_id}"
+    none = "".join(f" --not-ours {job}" for job in jobs)
+    taken_up = [f"{command} --ours {job}" for job in jobs]
+    return "\n".join(
+        [
+            "To take up a job that this action began:",
+            *taken_up,
+            "To send the work, because none of these jobs is this action's:",
+            f"{command}{none}",
+        ]
+    )

@@ -11,7 +11,10 @@ HELD = {
     "provisioner": "Drydock",
     "operation": "prepare_nodes",
     "nodes": ["n1", "n2"],
-    "jobs": [{"job": "j1", "operation": "prepare_nodes", "nodes": ["n1", "n9"]}],
+    "jobs": [
+        {"job": "j1", "operation": "prepare_nodes", "nodes": ["n1", "n9"]},
+        {"job": "j2", "operation": "prepare_nodes", "nodes": ["n2", "n9"]},
+    ],
 }
 
 
@@ -25,11 +28,13 @@ def test_jobs_are_shown_with_the_commands_that_answer(api, run):
     assert [" ".join(line.split()) for line in result.stdout.splitlines()] == [
         "Held Job Operation Nodes Of The Job",
         "prepare_nodes of n1, n2 j1 prepare_nodes n1, n9",
+        "prepare_nodes of n1, n2 j2 prepare_nodes n2, n9",
         "",
-        "To take up a job that this action began, or to send the work because the job is not its own:",
-        "",
+        "To take up a job that this action began:",
         f"shipyard reconcile {ID} --ours j1",
-        f"shipyard reconcile {ID} --not-ours j1",
+        f"shipyard reconcile {ID} --ours j2",
+        "To send the work, because none of these jobs is this action's:",
+        f"shipyard reconcile {ID} --not-ours j1 --not-ours j2",
         "",
         "Answered Job Is",
         "j0 another client's",
