@@ -86,9 +86,14 @@ def lose(world: Any, dice: Random, copies: list[str]) -> str:
     lost = sum(1 for _ in range(dice.randint(0, 30)) if deliver(world))
     forget(world, copies)
     ahead = dice.choice((0, 0, 3600, -3600))
+    later = dice.choice((0, 0, 0, 3600))
+    world.clock.advance(later)  # peers go on meanwhile
     if ahead:
         world.clock = Shifted(world.clock, ahead)
-    return f"after {kept} deliveries, {lost} were lost; the new host's clock is {ahead} s ahead"
+    return (
+        f"after {kept} deliveries, {lost} were lost; a copy that is {later} s old is restored, "
+        f"and the clock of the new host is {ahead} s ahead"
+    )
 
 
 def keep(world: Any, copies: list[str]) -> None:

@@ -6,16 +6,21 @@ which knows nothing of them, as after a fail-over to an asynchronous standby, or
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from contextlib import closing
 from functools import partial
 from random import Random
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.actions import ActionName, RunState
+from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface
+from shipyard_api.domain.deploy_steps.traits import TraitName
+from shipyard_api.ports.state.deploy_templates import TemplateId
 from shipyard_api.ports.state.errors import UnsuitableDatabase
 from shipyard_api.storage import migrations
 from shipyard_api.storage.rivals import check_old_primary
@@ -142,3 +147,47 @@ def test_a_task_is_started_once_whatever_the_database_forgets(database_url: str,
 
         world.started()
         assert world.state() is RunState.SUCCESS, f"{said}\n{world.steps()}"
+
+
+BIOS = DeployTemplate(
+    TraitName("CUSTOM_BIOS"),
+    (
+        DeployStep(Interface.BIOS, "factory_reset", {}, 10),
+        DeployStep(Interface.BIOS, "apply_configuration", {"settings": [{"name": "vt", "value": "on"}]}, 20),
+    ),
+)
+OTHERS = ("rebuild", "service")  # Ironic's verbs that leave the disks of a node as they are
+
+
+@pytest.mark.parametrize(
+    ("seed", "verb"),
+    [
+        pytest.param(seed, verb, marks=[pytest.mark.crash] if seed >= 2 else [], id=f"{verb}-{seed}")
+        for seed, verb in zip(range(ALL), itertools.cycle(OTHERS), strict=False)
+    ],
+)
+def test_a_server_is_rebuilt_or_serviced_once_whatever_the_database_forgets(
+    database_url: str, copies: list[str], seed: int, verb: str
+) -> None:
+    dice = Random(f"histories of verbs {seed}")
+    world = RedeployWorld.deployed(database_url, "ironic")
+    with closing(world):
+        targets = ",".join(NODES[: dice.choice((1, 1, 2))])
+        erased = world.peer.erased()
+        if verb == "rebuild":
+            world.create(ActionName.REDEPLOY_SERVER, target_nodes=targets, mode="rebuild")
+        else:
+            with world.store().begin() as tx:
+                tx.deploy_templates.create(TemplateId(str(UUID(int=0))), BIOS, {})
+            # With force: two of three etcd members may be away at once.
+            world.create(ActionName.SERVICE_SERVER, target_nodes=targets, template=BIOS.name, force="true")
+        said = play(world, dice, copies)
+
+        verbs = [one for one in world.peer.begun() if one.at > world.since]
+        steps = [(one["node"], one["step"]) for one in world.peer.events() if one.get("kind") == "service"]
+        again = twice([*((one.phase, one.node) for one in verbs), *steps])
+        assert not again, f"{said}\n{world.told()}\n{world.story()}"
+        assert world.peer.erased() == erased
+        assert world.peer.destroyed() == []
+        if " -3600 " not in said and " 3600 " not in said:
+            assert world.state() is RunState.SUCCESS, f"{said}\n{world.told()}"

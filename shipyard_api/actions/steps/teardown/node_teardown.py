@@ -131,7 +131,9 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
             return self.parts[asked.operation].fold_trouble(state, asked, report, now)
         state = replace(state, limits=report.limits)
         if isinstance(report.report, Recalled):
-            return self._recalled(replace(state, recalled=True), report.report, now)
+            # A node that Kubernetes lacks was removed in the lost end: the action knew it before.
+            unknown = state.never_joined or not state.task.must_exist
+            return self._recalled(replace(state, recalled=True, never_joined=unknown), report.report, now)
         if asked.operation is None:
             return self._begin(state, report.report, now)
         return self.parts[asked.operation].fold(state, asked, report.report, now)
@@ -198,7 +200,7 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
     def _begin(self, state: NodeState, history: History, now: datetime) -> Folded[NodeState]:
         task = state.task
         order = Teardown(task.operations, etcd_removal_began_earlier=history.etcd_removal_began)
-        never_joined = not task.must_exist and (task.force or not history.was_deployed)
+        never_joined = not task.must_exist and (task.force or not history.was_deployed or state.recalled)
         state = replace(state, never_joined=never_joined)
         if history.faults:
             first = order.operations[0]

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shipyard_api.actions.steps.teardown.destroy import Destroy
+from shipyard_api.actions.steps.teardown.destroy import Destroy, Recalled
 from shipyard_api.actions.steps.teardown.drain import Drain
 from shipyard_api.actions.steps.teardown.etcd import AwaitEtcd, EtcdGuard, RemoveEtcd
 from shipyard_api.actions.steps.teardown.kubelet import ShutDownKubelet
 from shipyard_api.actions.steps.teardown.labels import ClearLabels
-from shipyard_api.actions.steps.teardown.node_teardown import NodeTeardown
+from shipyard_api.actions.steps.teardown.node_teardown import Answer, History, NodeTeardown
 from shipyard_api.actions.steps.teardown.part import Part, Request
 from shipyard_api.actions.steps.teardown.removal import RemoveFromCluster
 from shipyard_api.actions.steps.teardown.state import NodeState, TeardownTask
@@ -366,3 +366,19 @@ def test_a_teardown_asks_an_operator_and_looks_again_after_another_loss_only() -
     known = replace(answered, recalled=True)
     assert kind.notice(known, LostHistory(at, at, JobAnswers(ours=frozenset({"k"})))).recalled
     assert not kind.notice(known, LostHistory(at, at + timedelta(seconds=1))).recalled
+
+
+@pytest.mark.parametrize("must_exist", [False, True])
+def test_after_a_loss_a_node_that_kubernetes_lacks_was_removed_in_the_lost_end(must_exist: bool) -> None:
+    kind = Item(began_earlier=False).kind
+    task = TeardownTask(N1, ActionId("A1"), 3, TEARDOWN, must_exist=must_exist)
+    at = FakeClock().now()
+    state = kind.notice(kind.begin(task.to_json()), LostHistory(at, at))
+    asked = kind.decide(state, at)
+    assert isinstance(asked, Look)
+    recalled = kind.fold(state, asked.question, Answer(Recalled(None), TeardownLimits()), at).state
+    following = kind.decide(recalled, at)
+    assert isinstance(following, Look)
+    begun = kind.fold(recalled, following.question, Answer(History(False, True), TeardownLimits()), at).state
+
+    assert recalled.never_joined is begun.never_joined is not must_exist
