@@ -11,6 +11,9 @@ was noticed.
 
 No effect begins on a held node: the transaction that writes an intent, or that sends it once more, reads the holds
 under a lock that placing a hold waits for.
+
+While too many turns of this worker wait for a peer (``bulkhead``), an attempt at that peer does not begin: the unit is
+put off, without an intent of its own if it has none yet.
 """
 
 import logging
@@ -37,6 +40,7 @@ from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.ports.state.turns import Intent
 from shipyard_api.telemetry import SUCCESS, Kind, observed
+from shipyard_api.workflow.bulkhead import Bulkhead, peer_of
 from shipyard_api.workflow.step import Act, AnyUnit, Json, Look, Trouble
 
 LOG = logging.getLogger(__name__)
@@ -55,10 +59,11 @@ HISTORY_LOST = "History Lost"
 
 
 class Again(Enum):
-    """What the caller of a turn does next."""
+    """What the caller of a turn does next. ``PUT_OFF``: wait, as everything else does that needs the same peer."""
 
     NOW = "now"
     LATER = "later"
+    PUT_OFF = "put off"
 
 
 class UnitClaim(Protocol):
@@ -186,10 +191,12 @@ class Attempts(Generic[C]):
         clock: Clock,
         *,
         settle: float,
+        bulkhead: Bulkhead,
         limit: int = ATTEMPTS,
     ) -> None:
         """``limit``: attempts in one turn; then the unit must be claimed again."""
         self._store = store
+        self._bulkhead = bulkhead
         self._rows = rows
         self._clock = clock
         self._settle = settle
@@ -209,6 +216,8 @@ class Attempts(Generic[C]):
                 waiting = replace(awaited, deadline=intent.give_up_at).after(claim.waiting, now, due)
             self._rows(tx).sleep(claim, until=due, waiting=waiting)
             return Again.LATER
+        if self._bulkhead.is_full(peer_of(unit, state, effect)):
+            return self._put_off(tx, claim, unit, state, effect, now)
         again = replace(intent, attempts=intent.attempts + 1)
         claim = self._rows(tx).intend(claim, again, now=now)
         return self._attempt(tx, claim, unit, state, effect, now)
@@ -217,15 +226,18 @@ class Attempts(Generic[C]):
         self, tx: Transaction, claim: C, unit: AnyUnit, state: Any, decision: Act[Any] | Look[Any], now: datetime
     ) -> Attempt[C] | Again:
         """Write the intent of an effect. While the unit is on hold, poll the running effects instead."""
+        if isinstance(decision, Act) and claim.on_hold:
+            look = unit.watch(state, now)
+            if look is None:
+                self._rows(tx).rest(claim, waiting=PAUSED.after(claim.waiting, now))
+                return Again.LATER
+            decision = look
+        asked = decision.question if isinstance(decision, Look) else decision.effect
+        if self._bulkhead.is_full(peer_of(unit, state, asked)):
+            return self._put_off(tx, claim, unit, state, asked, now)
         match decision:
             case Look(question):
                 return self._attempt(tx, claim, unit, state, question, now)
-            case Act() if claim.on_hold:
-                look = unit.watch(state, now)
-                if look is None:
-                    self._rows(tx).rest(claim, waiting=PAUSED.after(claim.waiting, now))
-                    return Again.LATER
-                return self._attempt(tx, claim, unit, state, look.question, now)
             case Act(effect, give_up_at, repeatable):
                 touches = tuple(unit.touches(effect))
                 if touches and (holds := self._rows(tx).held(claim, touches)):
@@ -240,6 +252,18 @@ class Attempts(Generic[C]):
                     return self.resume(tx, claim, unit, state, intent, now)
                 claim = self._rows(tx).intend(claim, intent)
                 return self._attempt(tx, claim, unit, state, effect, now)
+
+    def _put_off(self, tx: Transaction, claim: C, unit: AnyUnit, state: Any, asked: Any, now: datetime) -> Again:
+        """Let a unit wait because too many turns of this worker already wait for its peer."""
+        why = f"{peer_of(unit, state, asked)} answers none of the requests of this worker, so no more are sent"
+        LOG.warning("peer in trouble", extra={**claim.log_fields, "trouble": why})
+        until = now + timedelta(seconds=self._settle)
+        awaited, waiting = unit.awaits(state, asked), None
+        if awaited is not None:
+            deadline = claim.intent.give_up_at if claim.intent is not None else awaited.deadline
+            waiting = replace(awaited, last_answer=why, deadline=deadline).after(claim.waiting, now, until)
+        self._rows(tx).sleep(claim, until=until, waiting=waiting)
+        return Again.PUT_OFF
 
     def _attempt(self, tx: Transaction, claim: C, unit: AnyUnit, state: Any, asked: Any, now: datetime) -> Attempt[C]:
         """Return the attempt, having written what it waits for if that is something else than before."""
@@ -277,7 +301,8 @@ class Attempts(Generic[C]):
     def _carry_out(self, attempt: Attempt[C], committed_at: float) -> Outcome:
         """Touch the world, outside of any transaction."""
         name = _name(attempt.asked)
-        with observed(Kind.EFFECT, name, {"effect": name}) as seen:
+        peer = peer_of(attempt.unit, attempt.state, attempt.asked)
+        with self._bulkhead.calling(peer), observed(Kind.EFFECT, name, {"effect": name}) as seen:
             outcome = self._attempted(attempt, committed_at)
             seen.outcome = SUCCESS if isinstance(outcome, Reported) else type(outcome).__name__.lower()
             return outcome

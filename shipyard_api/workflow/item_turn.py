@@ -69,7 +69,7 @@ class ItemTurns:
             tx.items.end_run(action, now=now, left_until=now + timedelta(seconds=self.settle / 2))
 
     def turn(self, action: ActionId, holder: str) -> bool:
-        """Run one turn of the next due item; return whether there was one."""
+        """Run one turn of the next due item; return whether the run goes on: there was one, and its peer takes more."""
         claim: ItemClaim | None = None
         try:
             with ExitStack() as stack:
@@ -83,6 +83,8 @@ class ItemTurns:
                     committed_at = self.clock.monotonic()
                 if isinstance(attempt, Attempt):
                     attempt = self.attempts.run(attempt, committed_at, self._decide)
+                if attempt is Again.PUT_OFF:
+                    return False
                 if attempt is Again.NOW:
                     with self.store.begin() as tx:
                         tx.items.sleep(claim, until=self.clock.now())

@@ -24,6 +24,7 @@ from shipyard_api.ports.state.turns import Claim
 from shipyard_api.request_context import RequestContext
 from shipyard_api.telemetry import Kind
 from shipyard_api.workflow.attempts import ATTEMPTS, BROKEN_TURNS, PAUSED, Again, Attempt, Attempts, log_facts
+from shipyard_api.workflow.bulkhead import Bulkhead
 from shipyard_api.workflow.definition import Definition, Steps, skipped_by_failure, unknown_part
 from shipyard_api.workflow.item_turn import ItemTurns
 from shipyard_api.workflow.observation import observed_turn
@@ -50,17 +51,23 @@ class Engine:
         settle: float,
         worker: str,
         attempts: int = ATTEMPTS,
+        bulkhead: Bulkhead | None = None,
     ) -> None:
         """``settle``: seconds, see module ``attempts``. ``attempts``: how many one turn makes at most."""
+        self.bulkhead = bulkhead or Bulkhead(clock.monotonic)
         self._store = store
         self._definitions = dict(definitions)
         self._clock = clock
         self._settle = settle
         self._worker = worker
-        self._attempts: Attempts[Claim] = Attempts(store, lambda tx: tx.turns, clock, settle=settle, limit=attempts)
+        self._attempts: Attempts[Claim] = Attempts(
+            store, lambda tx: tx.turns, clock, settle=settle, bulkhead=self.bulkhead, limit=attempts
+        )
         self._known_steps: dict[ActionId, Steps] = {}
         self._left_alone: set[tuple[ActionId, str]] = set()
-        item_attempts: Attempts[ItemClaim] = Attempts(store, lambda tx: tx.items, clock, settle=settle, limit=attempts)
+        item_attempts: Attempts[ItemClaim] = Attempts(
+            store, lambda tx: tx.items, clock, settle=settle, bulkhead=self.bulkhead, limit=attempts
+        )
         self.items = ItemTurns(store, self._steps_with_items, item_attempts, clock, settle, worker)
 
     def run(self, action: ActionId) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from shipyard_api.adapters.procrastinate.lifeline import BuriedError, Lifeline, ended_without_answer
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
+from shipyard_api.adapters.procrastinate.slots import Slots
 from shipyard_api.adapters.procrastinate.worker import TurnWorker
 from shipyard_api.domain.actions import ActionId
 from tests.cuttable import cuttable
@@ -43,7 +44,7 @@ class Place:
         def lost(error: Exception) -> NoReturn:
             raise error
 
-        lifeline = Lifeline(connector, connect, lost, stalled)
+        lifeline = Lifeline(connector, connect, lost, stalled, Slots(8, lambda: 0))
         return lifeline, await lifeline.register_worker()
 
     async def sql(self, text: str) -> list[tuple[Any, ...]]:

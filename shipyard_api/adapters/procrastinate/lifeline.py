@@ -12,6 +12,7 @@ import socket
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, NoReturn
 
 import psycopg
@@ -19,6 +20,8 @@ from procrastinate import jobs
 from procrastinate.connector import BaseConnector
 from procrastinate.exceptions import ConnectorException
 from procrastinate.manager import JobManager, NotificationCallback
+
+from shipyard_api.adapters.procrastinate.slots import Slots
 
 LOG = logging.getLogger(__name__)
 
@@ -77,12 +80,14 @@ class Lifeline(JobManager):
         connect: Callable[[], Awaitable["psycopg.AsyncConnection[Any]"]],
         lost: Callable[[Exception], NoReturn],
         stalled: float,
+        slots: Slots,
     ) -> None:
         """``connect`` makes the connection; ``lost`` is called when the queue is out of reach.
 
         ``stalled``: seconds without a heartbeat after which a worker is dead.
         """
         super().__init__(connector)
+        self._slots = slots
         self._connect = connect
         self._lost = lost
         self._stalled = stalled
@@ -118,14 +123,34 @@ class Lifeline(JobManager):
                 await connection.close()
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> jobs.Job | None:
-        """Return a job that is due; asks the database only if one may be."""
-        if time.monotonic() < self._due:
+        """Return a job that is due, once there is a slot for it; asks the database only if one may be."""
+        if time.monotonic() < self._due or not await self._slots.free():
             return None
         try:
-            return await super().fetch_job(queues, worker_id)
+            job = await super().fetch_job(queues, worker_id)
         except ConnectorException as error:
             # Not repeated: a job may have been fetched, and would be ours for ever.
             self._lost(error)
+        if job is not None:
+            self._slots.take()
+        return job
+
+    async def finish_job(self, job: jobs.Job, status: jobs.Status, delete_job: bool) -> None:
+        """Record the end of a job, and give its slot back."""
+        await super().finish_job(job, status, delete_job)
+        self._slots.give_back()
+
+    async def retry_job(
+        self,
+        job: jobs.Job,
+        retry_at: datetime | None = None,
+        priority: int | None = None,
+        queue: str | None = None,
+        lock: str | None = None,
+    ) -> None:
+        """Queue a job again, and give its slot back."""
+        await super().retry_job(job, retry_at, priority, queue, lock)
+        self._slots.give_back()
 
     async def listen_for_jobs(
         self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NoReturn
 
 import procrastinate
@@ -23,6 +24,7 @@ from procrastinate.jobs import Job
 
 from shipyard_api.adapters.procrastinate.lifeline import BuriedError, Lifeline, ended_without_answer
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
+from shipyard_api.adapters.procrastinate.slots import Slots
 from shipyard_api.adapters.procrastinate.wakeup import ITEMS_QUEUE, ITEMS_TASK, QUEUE, TASK
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
@@ -32,14 +34,17 @@ LOG = logging.getLogger(__name__)
 # Seconds before a turn that lost its database is tried again.
 _OUTAGE_PAUSE = 0.5
 _NEVER = 1e9  # seconds
+# Jobs that wait for peers, beside those that have a slot: as many as may wait for five of them.
+_MOST_WAITING = 160
 
 
 class TurnWorker:
     """Runs the turns queued in the Postgres of ``conninfo``; ``run``, ``run_items`` and ``sweep`` are the engine's.
 
     The process ends with exit code 2 as soon as ``sweep`` raises UnsuitableDatabase: the schema was changed meanwhile.
-    ``chores`` may take long; ``chores_seconds``: the pause between two runs. ``on_connect``: SQL for a new connection.
-    ``beside``: what never ends, each in a thread that ends with the process.
+    ``waiting`` returns how many running turns wait for a peer; others begin in their place. ``chores`` may take long:
+    none waits for another; ``chores_seconds``: the pause between two runs of one. ``on_connect``: SQL for a new
+    connection. ``beside``: what never ends, each in a thread that ends with the process.
     """
 
     def __init__(
@@ -50,7 +55,8 @@ class TurnWorker:
         sweep: Callable[[], int],
         options: WorkerOptions,
         *,
-        chores: Callable[[], object] = lambda: None,
+        waiting: Callable[[], int] = lambda: 0,
+        chores: Sequence[Callable[[], object]] = (),
         chores_seconds: float = 10.0,
         on_connect: str = "",
         beside: Sequence[Callable[[], object]] = (),
@@ -68,7 +74,8 @@ class TurnWorker:
             pool_factory=_pool, conninfo=conninfo, min_size=1, max_size=4, timeout=10, configure=self._configure
         )
         self._app = procrastinate.App(connector=connector)
-        self._lifeline = Lifeline(connector, self._connect, _lost, options.stalled_seconds)
+        self._slots = Slots(options.concurrency, waiting)
+        self._lifeline = Lifeline(connector, self._connect, _lost, options.stalled_seconds, self._slots)
         self._app.job_manager = self._lifeline
         self._app.task(name=TASK, queue=QUEUE, retry=_AfterOutage())(self._turn)
         self._app.task(name=ITEMS_TASK, queue=ITEMS_QUEUE, retry=_AfterOutage(), pass_context=True)(self._items)
@@ -89,8 +96,9 @@ class TurnWorker:
     async def _work(self) -> int:
         options = self._options
         loop = asyncio.get_running_loop()
+        most_jobs = options.concurrency + _MOST_WAITING
         # More threads than jobs, so that sweep and chores never wait for a turn.
-        threads = ThreadPoolExecutor(max_workers=options.concurrency + 2, thread_name_prefix="turn")
+        threads = ThreadPoolExecutor(max_workers=most_jobs + 1 + len(self._chores), thread_name_prefix="turn")
         loop.set_default_executor(threads)
         # The end of a job that could not be recorded: the queue would consider the job running for ever.
         loop.set_exception_handler(
@@ -102,7 +110,7 @@ class TurnWorker:
             worker = asyncio.create_task(
                 self._app.run_worker_async(
                     queues=[QUEUE, ITEMS_QUEUE],
-                    concurrency=options.concurrency,
+                    concurrency=most_jobs,  # the slots allow fewer
                     fetch_job_polling_interval=options.poll_seconds,
                     abort_job_polling_interval=_NEVER,
                     update_heartbeat_interval=_NEVER,  # the lifeline sends them
@@ -112,11 +120,14 @@ class TurnWorker:
                     install_signal_handlers=False,
                 )
             )
-            stopped = _stop_on_signal(loop, worker)
+            stopped = _stop_on_signal(loop, worker, self._slots)
             others = [
                 asyncio.create_task(self._live()),
                 asyncio.create_task(self._every(options.sweep_seconds, self._sweep_up)),
-                asyncio.create_task(self._every(self._chores_seconds, self._do_chores)),
+                *(
+                    asyncio.create_task(self._every(self._chores_seconds, partial(asyncio.to_thread, chore)))
+                    for chore in self._chores
+                ),
             ]
             try:
                 await worker
@@ -143,7 +154,7 @@ class TurnWorker:
         except (psycopg.Error, BuriedError) as error:
             _lost(error)
 
-    async def _every(self, seconds: float, task: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def _every(self, seconds: float, task: Callable[[], Coroutine[Any, Any, object]]) -> None:
         while True:
             try:
                 await task()
@@ -158,9 +169,6 @@ class TurnWorker:
             _end("worker does not fit its database", error, code=2)
         if woken:
             LOG.warning("overdue actions woken", extra={"actions": woken})
-
-    async def _do_chores(self) -> None:
-        await asyncio.to_thread(self._chores)
 
     def _turn(self, action: str) -> None:
         with _paused_by_outage():
@@ -204,13 +212,14 @@ def _pool(**options: Any) -> "psycopg_pool.AsyncConnectionPool[Any]":
     return psycopg_pool.AsyncConnectionPool(**{**options, "check": None})
 
 
-def _stop_on_signal(loop: asyncio.AbstractEventLoop, worker: "asyncio.Task[None]") -> asyncio.Event:
+def _stop_on_signal(loop: asyncio.AbstractEventLoop, worker: "asyncio.Task[None]", slots: Slots) -> asyncio.Event:
     """Let SIGTERM and SIGINT stop the worker; a second signal ends the process. Return an event for the first."""
     stopped = asyncio.Event()
     numbers = (signal.SIGTERM, signal.SIGINT)
 
     def stop() -> None:
         stopped.set()
+        slots.stop()
         for number in numbers:
             loop.remove_signal_handler(number)
         worker.cancel()

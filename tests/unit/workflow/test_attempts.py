@@ -28,6 +28,7 @@ from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.errors import Fenced
 from shipyard_api.ports.state.turns import Intent
 from shipyard_api.workflow.attempts import Again, Attempt, Attempts
+from shipyard_api.workflow.bulkhead import PATIENCE, Bulkhead
 from shipyard_api.workflow.step import Act, Folded, Json, Look, Trouble, Unit
 from tests.fakes.clock import FakeClock
 
@@ -187,7 +188,10 @@ class World:
         self.rows = Rows()
         self.commit_takes: list[float] = []
         store: Any = self
-        self.attempts: Attempts[Claim] = Attempts(store, lambda _tx: self.rows, self.clock, settle=settle, limit=limit)
+        self.bulkhead = Bulkhead(self.clock.monotonic, most=1)
+        self.attempts: Attempts[Claim] = Attempts(
+            store, lambda _tx: self.rows, self.clock, settle=settle, bulkhead=self.bulkhead, limit=limit
+        )
         self.decided: list[tuple[Claim, Sent]] = []
 
     @contextmanager
@@ -317,6 +321,33 @@ def test_an_effect_begins_with_its_intent_and_a_question_with_nothing() -> None:
     assert isinstance(look, Attempt)
     assert (look.claim.intent, look.asked) == (None, "question")
     assert world.rows.written == [("intend", intent)]
+
+
+@pytest.mark.parametrize("on_hold", [False, True], ids=["running", "paused"])
+@pytest.mark.parametrize("sort", ["question", "effect", "effect of unknown outcome"])
+def test_nothing_begins_while_too_many_turns_wait_for_the_peer(sort: str, on_hold: bool) -> None:
+    """It is put off without an intent; once the peer answers again it begins as ever."""
+    world = World()
+    world.unit.awaited = Awaited("Peer", "the work")
+    world.unit.watched = Look("question")
+    intent = replace(world.intent(), attempted_at=world.at(-SETTLE)) if "unknown" in sort else None
+    claim = Claim(intent=intent, on_hold=on_hold)
+    decision = Look("question") if sort == "question" else Act(Sent(("x",)), world.at(400))
+
+    def delivered() -> Attempt[Claim] | Again:
+        if intent is not None:
+            return world.attempts.resume(TX, claim, world.unit, Sent(), intent, world.clock.now())
+        return world.attempts.begin(TX, claim, world.unit, Sent(), decision, world.clock.now())
+
+    with world.bulkhead.calling("Peer"):
+        world.clock.advance(PATIENCE + 0.1)
+        assert delivered() is Again.PUT_OFF
+    assert world.rows.written == [("sleep", world.at(SETTLE))]
+    (waiting,) = world.rows.waited
+    assert waiting is not None
+    assert waiting.last_answer == "Peer answers none of the requests of this worker, so no more are sent"
+    world.clock.advance(SETTLE)
+    assert isinstance(delivered(), Attempt)
 
 
 @pytest.mark.parametrize("found", ["found", None], ids=["it was sent", "it was not sent"])

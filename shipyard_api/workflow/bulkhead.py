@@ -1,0 +1,67 @@
+"""How many turns of this worker wait for each peer, so that a dead or slow peer never takes the threads of the others.
+
+A turn that has waited for a peer for ``PATIENCE`` no longer counts against the turns that a worker runs at once:
+another turn begins in its place. ``MOST_WAITING`` turns may wait so for one peer; further turns for that peer are put
+off before they send anything, and write when they try again.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from shipyard_api.workflow.step import AnyUnit
+
+PATIENCE = 2.0
+"""Seconds that a turn may wait for a peer before another turn begins in its place."""
+
+MOST_WAITING = 32
+"""How many turns of one worker may wait for one peer: as many as an action with many work items has runs, so that a
+peer that is slow but works is not asked less.
+"""
+
+
+class Bulkhead:
+    """The calls of one worker process; shared by its threads. ``patience``: seconds."""
+
+    def __init__(
+        self, monotonic: Callable[[], float], *, patience: float = PATIENCE, most: int = MOST_WAITING
+    ) -> None:
+        self._monotonic = monotonic
+        self._patience = patience
+        self._most = most
+        self._lock = threading.Lock()
+        # For each turn that is outside: the peer that it calls, and since when.
+        self._calls: dict[object, tuple[str, float]] = {}
+
+    @contextmanager
+    def calling(self, peer: str) -> Iterator[None]:
+        """Count the turn of this thread as one that waits for the peer, until the block ends."""
+        call = object()
+        with self._lock:
+            self._calls[call] = (peer, self._monotonic())
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._calls[call]
+
+    def waiting(self) -> int:
+        """Return how many turns have waited for a peer for longer than the patience."""
+        return self._waiting().total()
+
+    def is_full(self, peer: str) -> bool:
+        """Return whether so many turns wait for the peer that no further one may begin."""
+        return self._waiting()[peer] >= self._most
+
+    def _waiting(self) -> Counter[str]:
+        before = self._monotonic() - self._patience
+        with self._lock:
+            return Counter(peer for peer, since in self._calls.values() if since < before)
+
+
+def peer_of(unit: AnyUnit, state: Any, asked: Any) -> str:
+    """Return who answers: the peer that the unit names, otherwise whichever peers all units of its sort call."""
+    awaited = unit.awaits(state, asked)
+    return awaited.who if awaited is not None else type(unit).__name__

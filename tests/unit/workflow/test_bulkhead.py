@@ -1,0 +1,33 @@
+"""How many turns wait for each peer, by a clock that the test moves."""
+
+from contextlib import ExitStack
+
+import pytest
+
+from shipyard_api.workflow.bulkhead import Bulkhead
+from tests.fakes.clock import FakeClock
+
+
+def test_a_turn_counts_as_waiting_once_its_peer_has_been_silent_for_longer_than_the_patience() -> None:
+    clock = FakeClock()
+    bulkhead = Bulkhead(clock.monotonic, patience=2.0)
+    with bulkhead.calling("MAAS"):
+        seen = []
+        for _ in range(3):
+            seen.append(bulkhead.waiting())
+            clock.advance(1.5)
+    assert (seen, bulkhead.waiting()) == ([0, 0, 1], 0)
+
+
+@pytest.mark.parametrize("failed", [False, True], ids=["answered", "failed"])
+def test_a_full_peer_takes_more_as_soon_as_one_call_ends_and_others_never_notice(failed: bool) -> None:
+    clock = FakeClock()
+    bulkhead = Bulkhead(clock.monotonic, patience=2.0, most=2)
+    with bulkhead.calling("MAAS"):
+        with pytest.raises(TimeoutError) if failed else ExitStack(), bulkhead.calling("MAAS"):
+            assert not bulkhead.is_full("MAAS")
+            clock.advance(2.1)
+            assert (bulkhead.is_full("MAAS"), bulkhead.is_full("Kubernetes")) == (True, False)
+            if failed:
+                raise TimeoutError
+        assert not bulkhead.is_full("MAAS")
