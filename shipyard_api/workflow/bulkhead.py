@@ -1,7 +1,7 @@
 """How many turns of this worker wait for each peer, so that a dead or slow peer never takes the threads of the others.
 
-A turn that has waited for a peer for ``PATIENCE`` no longer counts against the turns that a worker runs at once:
-another turn begins in its place. ``MOST_WAITING`` turns may wait so for one peer; further turns for that peer are put
+A peer is slow while it has not answered a turn for ``PATIENCE``. Turns that call a slow peer do not count against the
+turns that a worker runs at once: others begin in their place. ``MOST_WAITING`` turns may call it; further ones are put
 off before they send anything, and write when they try again.
 """
 
@@ -13,11 +13,11 @@ from typing import Any
 
 from shipyard_api.workflow.step import AnyUnit
 
-PATIENCE = 2.0
-"""Seconds that a turn may wait for a peer before another turn begins in its place."""
+PATIENCE = 1.0
+"""Seconds without an answer after which a peer is slow."""
 
 MOST_WAITING = 32
-"""How many turns of one worker may wait for one peer: as many as an action with many work items has runs, so that a
+"""How many turns of one worker may wait for a slow peer: as many as an action with many work items has runs, so that a
 peer that is slow but works is not asked less.
 """
 
@@ -48,17 +48,19 @@ class Bulkhead:
                 del self._calls[call]
 
     def waiting(self) -> int:
-        """Return how many turns have waited for a peer for longer than the patience."""
+        """Return how many turns wait for slow peers."""
         return self._waiting().total()
 
     def is_full(self, peer: str) -> bool:
-        """Return whether so many turns wait for the peer that no further one may begin."""
+        """Return whether the peer is slow, and so many turns wait for it that no further one may begin."""
         return self._waiting()[peer] >= self._most
 
     def _waiting(self) -> Counter[str]:
         before = self._monotonic() - self._patience
         with self._lock:
-            return Counter(peer for peer, since in self._calls.values() if since < before)
+            calls = list(self._calls.values())
+        slow = {peer for peer, since in calls if since < before}
+        return Counter(peer for peer, _ in calls if peer in slow)
 
 
 def peer_of(unit: AnyUnit, state: Any, asked: Any) -> str:

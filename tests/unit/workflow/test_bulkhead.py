@@ -8,15 +8,19 @@ from shipyard_api.workflow.bulkhead import Bulkhead
 from tests.fakes.clock import FakeClock
 
 
-def test_a_turn_counts_as_waiting_once_its_peer_has_been_silent_for_longer_than_the_patience() -> None:
+def test_turns_wait_once_their_peer_has_left_one_of_them_without_an_answer_for_the_patience() -> None:
     clock = FakeClock()
     bulkhead = Bulkhead(clock.monotonic, patience=2.0)
-    with bulkhead.calling("MAAS"):
-        seen = []
+    seen = []
+    with bulkhead.calling("MAAS"), bulkhead.calling("Kubernetes"):
         for _ in range(3):
             seen.append(bulkhead.waiting())
             clock.advance(1.5)
-    assert (seen, bulkhead.waiting()) == ([0, 0, 1], 0)
+    with bulkhead.calling("MAAS"):
+        clock.advance(2.1)
+        with bulkhead.calling("MAAS"), bulkhead.calling("Kubernetes"):
+            seen.append(bulkhead.waiting())
+    assert (seen, bulkhead.waiting()) == ([0, 0, 2, 2], 0)
 
 
 @pytest.mark.parametrize("failed", [False, True], ids=["answered", "failed"])
