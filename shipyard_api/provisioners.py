@@ -36,6 +36,10 @@ from shipyard_api.usecases.actions.report import Places
 # What a token of Keystone may take, at least, before a task is posted to Drydock.
 TOKEN_SECONDS = 1.0
 
+# How long one listing of a provisioner serves all reports, in seconds of the site: less than the default interval of
+# polls, so that no action is shown the same listing twice.
+SHARED_SECONDS = 20.0
+
 if TYPE_CHECKING:
     from shipyard_api.adapters.keystone.tokens import Tokens
 
@@ -81,7 +85,7 @@ def provisioner(
         case ProvisionerKind.MAAS:
             return _maas(settings, inventory)
         case ProvisionerKind.IRONIC:
-            return _ironic(settings, inventory)
+            return _ironic(settings, inventory, now)
 
 
 def places(settings: Settings) -> Places:
@@ -163,7 +167,9 @@ def _maas(settings: Settings, inventory: Callable[[int], Inventory]) -> MaasProv
     return MaasProvisioner(client, inventory, options=options)
 
 
-def _ironic(settings: Settings, inventory: Callable[[int], Inventory]) -> IronicProvisioner:
+def _ironic(
+    settings: Settings, inventory: Callable[[int], Inventory], now: Callable[[], datetime]
+) -> IronicProvisioner:
     own = settings.ironic
     faults = [*own.faults(), *(settings.keystone.faults() if own.auth is IronicAuth.KEYSTONE else ())]
     if faults:
@@ -189,6 +195,8 @@ def _ironic(settings: Settings, inventory: Callable[[int], Inventory]) -> Ironic
         deploy_steps=_step_table(own.deploy_steps_file),
         inspect=own.inspect,
         remove=own.remove,
+        shared_seconds=SHARED_SECONDS * settings.engine.time_scale,
+        now=now,
     )
 
 

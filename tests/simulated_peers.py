@@ -29,6 +29,7 @@ from shipyard_api.adapters.maas.provisioner import MaasProvisioner
 from shipyard_api.adapters.maas.translate import MachineOptions
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.provisioner import Provisioner
+from shipyard_api.provisioners import SHARED_SECONDS
 from shipyard_simulators.drydock.simulator import DrydockSimulator
 from shipyard_simulators.ironic.simulator import IronicSimulator
 from shipyard_simulators.ironic.site import SiteNode
@@ -310,7 +311,14 @@ class IronicPeer(Peer):
         self._cleanup.callback(client.close)
         info = {"image_source": "http://images.example.org/os.qcow2"}
         return IronicProvisioner(
-            client, inventory, instance_info=info, deploy_steps=IRONIC_STEPS, threads=1, sleep=self.clock.advance
+            client,
+            inventory,
+            instance_info=info,
+            deploy_steps=IRONIC_STEPS,
+            threads=1,
+            sleep=self.clock.advance,
+            shared_seconds=SHARED_SECONDS,
+            now=self.clock.now,
         )
 
     def stumble(self) -> None:

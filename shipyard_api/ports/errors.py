@@ -48,10 +48,16 @@ class PeerError(Exception):
         self.said = said
         self.sent = sent
 
-    def worded(self, detail: str) -> Self:
-        """Return the same failure in other words."""
+    def again(self) -> Self:
+        """Return the same failure, to be raised by another caller."""
         other = type(self).__new__(type(self))
         vars(other).update(vars(self))
+        other.args = self.args
+        return other
+
+    def worded(self, detail: str) -> Self:
+        """Return the same failure in other words."""
+        other = self.again()
         other.detail = other.said = detail
         other.args = (f"{self.system} {self.operation}: {detail}",)
         return other

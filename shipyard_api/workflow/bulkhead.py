@@ -25,9 +25,7 @@ peer that is slow but works is not asked less.
 class Bulkhead:
     """The calls of one worker process; shared by its threads. ``patience``: seconds."""
 
-    def __init__(
-        self, monotonic: Callable[[], float], *, patience: float = PATIENCE, most: int = MOST_WAITING
-    ) -> None:
+    def __init__(self, monotonic: Callable[[], float], *, patience: float = PATIENCE, most: int = MOST_WAITING) -> None:
         self._monotonic = monotonic
         self._patience = patience
         self._most = most

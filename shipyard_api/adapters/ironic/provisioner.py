@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
@@ -35,6 +35,7 @@ from . import deploy_steps, site, translate
 from .client import SYSTEM, IronicClient
 from .decisions import Decision, Do, Done, Failed, Job, NodePolicy, Waiting, decide, interruption
 from .deploy_steps import StepTable
+from .listing import INSTALLS, Listing
 from .patches import Payload
 from .transitions import Outcome, Transitions
 from .translate import Node
@@ -54,7 +55,10 @@ class _NodeDecision:
     decision: Decision
 
 
-_INSTALLS = frozenset({Operation.DEPLOY_NODES, Operation.REBUILD_NODES})
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
 _SERVICES_SINCE = 87
 
 
@@ -72,7 +76,8 @@ class IronicProvisioner:
     ``configdrive``, are the payload of a deployment. Traits are not sent: templates live with Shipyard, and Ironic
     would apply its own templates of these traits. ``deploy_steps``: the steps of interfaces, beside those that are
     known. ``threads``: concurrent requests. ``span``: seconds after which one call starts no more nodes and leaves the
-    rest to the next report, which bounds a call on a large site.
+    rest to the next report, which bounds a call on a large site. ``shared_seconds``: how long reports use the listing
+    of another one, by the clock ``now``; 0: never (module ``listing``).
     """
 
     name = SYSTEM
@@ -91,8 +96,11 @@ class IronicProvisioner:
         threads: int = 8,
         span: float = 60.0,
         sleep: Callable[[float], None] = time.sleep,
+        shared_seconds: float = 0.0,
+        now: Callable[[], datetime] = _utc_now,
     ) -> None:
         self._client = client
+        self._listing = Listing(client, now, shared_seconds)
         self._inventory = inventory
         self._instance_info = dict(instance_info or {})
         # Ironic 39 answers a rebuild without an image with 500.
@@ -159,7 +167,7 @@ class IronicProvisioner:
             why = f"servicing nodes needs version 1.{_SERVICES_SINCE} of Ironic's API; this Ironic has 1.{version}"
             raise Refused(SYSTEM, work.operation.value, why, marker=marker, whole_site=True)
         job = self._job(marker, work)
-        decisions = _decisions(job, names, self._listed([work.operation]))
+        decisions = _decisions(job, names, self._listing.fresh([work]))
         answers = self._each(lambda one: self._start_or_mark(one, job), decisions, span=self._span)
         outcome = [answer for answer in answers if isinstance(answer, Outcome)]
         marked = any(one.marked for one in outcome)
@@ -209,16 +217,16 @@ class IronicProvisioner:
 
         The next report retries nodes that are locked or did not answer.
         """
-        return self._reporting([work])(job, work)
+        return self._reporting({job: work})(job, work)
 
     def reports(self, jobs: Mapping[JobId, Work]) -> Reports:
         """Report on each job as ``report`` does, with one listing of the nodes."""
-        return each_report(jobs, self._reporting(jobs.values()))
+        return each_report(jobs, self._reporting(jobs))
 
-    def _reporting(self, works: Iterable[Work]) -> Callable[[JobId, Work], JobReport]:
+    def _reporting(self, jobs: Mapping[JobId, Work]) -> Callable[[JobId, Work], JobReport]:
         """Return a function that reports on one of these jobs, from one listing for all of them."""
-        operations = [work.operation for work in works if work.operation not in site.OPERATIONS]
-        nodes = self._listed(operations) if operations else {}
+        on_nodes = {job: work for job, work in jobs.items() if work.operation not in site.OPERATIONS}
+        nodes = self._reported(on_nodes) if on_nodes else {}
 
         def report(job: JobId, work: Work) -> JobReport:
             if work.operation in site.OPERATIONS:
@@ -226,6 +234,29 @@ class IronicProvisioner:
             return self._report(job, work, nodes)
 
         return report
+
+    def _reported(self, jobs: Mapping[JobId, Work]) -> Mapping[NodeName, Node]:
+        """Return the nodes of these jobs: from a listing that serves several reports, if it shows all that matters."""
+        works = list(jobs.values())
+        nodes = self._listing.recent(works)
+        if nodes is not None and all(self._is_decided(job, work, nodes) for job, work in jobs.items()):
+            return nodes
+        return self._listing.fresh(works)
+
+    def _is_decided(self, job: JobId, work: Work, nodes: Mapping[NodeName, Node]) -> bool:
+        """Return whether an older listing decides on this work as a report at that time would have.
+
+        It is not older than the submission if every node has the job's mark. Verbs are sent only from a fresh listing,
+        and what a stopped job has left shows only there.
+        """
+        ours = self._job(job, work)
+        return not ours.stopped and all(
+            one.node is not None
+            and one.node.mark is not None
+            and (one.node.mark.marker == job or one.node.is_beyond(job, work.operation))
+            and not isinstance(one.decision, Do)
+            for one in _decisions(ours, _names(work, Marker(job)), nodes)
+        )
 
     def _report(self, job: JobId, work: Work, nodes: Mapping[NodeName, Node]) -> JobReport:
         ours = self._job(job, work)
@@ -271,7 +302,7 @@ class IronicProvisioner:
             return
         self._stopped.add(job)
         ours, version = self._job(job, work), self._client.version()
-        decisions = _decisions(ours, _names(work, Marker(job)), self._listed([work.operation]))
+        decisions = _decisions(ours, _names(work, Marker(job)), self._listing.fresh([work]))
         nodes = [one.node for one in decisions if one.node]
         for answer in self._each(
             lambda node: self._transitions.stop(node, ours, interruption(node, ours, version)), nodes
@@ -282,10 +313,6 @@ class IronicProvisioner:
     def _job(self, marker: str, work: Work) -> Job:
         left_out = self._left_out.get(marker, {})
         return Job(marker, work.operation, work.wipe, self._policy, marker in self._stopped, left_out, work.steps)
-
-    def _listed(self, operations: Iterable[Operation]) -> dict[NodeName, Node]:
-        internal = (translate.INTERNAL,) if not _INSTALLS.isdisjoint(operations) else ()
-        return translate.by_name(self._client.nodes((*translate.FIELDS, *internal)))
 
     def _start_or_mark(self, one: _NodeDecision, job: Job) -> Outcome:
         """Start a node that needs a verb; mark one that needs none, unless it has failed."""
@@ -302,7 +329,7 @@ class IronicProvisioner:
             return Outcome(one.decision)
         payload = self._payload(job, one.name)
         outcome = self._transitions.start(one.node, job, one.decision.verb, payload)
-        sent = payload.steps and job.operation in _INSTALLS
+        sent = payload.steps and job.operation in INSTALLS
         if sent and outcome.marked and isinstance(outcome.decision, Waiting):
             self._remember(job, one.name, self._transitions.steps_left_out(one.node))
         return outcome
@@ -314,7 +341,7 @@ class IronicProvisioner:
 
     def _payload(self, job: Job, name: NodeName) -> Payload:
         steps = tuple(step.to_json() for step in job.steps.get(name, ()))
-        if job.operation not in _INSTALLS:
+        if job.operation not in INSTALLS:
             return Payload(steps=steps)
         return Payload(self._instance_info, steps, self._configdrive(name))
 
@@ -330,7 +357,7 @@ class IronicProvisioner:
         notes = list(errors[:MOST_ERRORS])
         if ended and job.operation is Operation.DESTROY_NODES:
             notes.append(_erased(job, [one.node for one in decisions if one.node and one.name in succeeded]))
-        if ended and job.operation in _INSTALLS:
+        if ended and job.operation in INSTALLS:
             looked_at = self._left_out.get(job.marker, {})
             unsure = sorted(name for name in succeeded if name not in looked_at and self._payload(job, name).steps)
             notes.extend([f"unknown whether Ironic ran all deploy steps on {', '.join(unsure)}"] if unsure else [])

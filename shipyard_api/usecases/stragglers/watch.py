@@ -10,7 +10,7 @@ from datetime import datetime
 
 from shipyard_api.domain.deploy_steps.planning import only, requested_from_json, work_steps
 from shipyard_api.ports.errors import PeerError
-from shipyard_api.ports.provisioner import JobState, Operation, Provisioner, Work
+from shipyard_api.ports.provisioner import JobReport, JobState, Operation, Provisioner, Work
 from shipyard_api.ports.state.store import Store
 from shipyard_api.ports.state.stragglers import Straggler
 
@@ -30,27 +30,41 @@ class WatchStragglers:
     worker: str
 
     def __call__(self) -> int:
-        """Poll all stragglers that are due, after aborting those that can be; return how many ended."""
+        """Poll all stragglers that are due, with one reading of the peer, after aborting those that can be.
+
+        Return how many ended.
+        """
         now = self.now()
         with self.store.begin() as tx:
             due = tx.stragglers.due(now=now, pause=self.pause)
-        return sum(self._poll(straggler) for straggler in due)
+        works = {straggler: self._work(straggler) for straggler in due}
+        aborted = {straggler.job: works[straggler] for straggler in due if self._abort(straggler, works[straggler])}
+        try:
+            reports = self.provisioner.reports(aborted) if aborted else {}
+        except PeerError as error:
+            reports = dict.fromkeys(aborted, error)
+        return sum(self._end(straggler, reports[straggler.job]) for straggler in due if straggler.job in reports)
 
-    def _poll(self, straggler: Straggler) -> bool:
-        fields = {"action": straggler.action, "job": straggler.job}
-        work = self._work(straggler)
+    def _abort(self, straggler: Straggler, work: Work) -> bool:
+        """Return whether a report of the straggler is worth asking for."""
         try:
             if self.provisioner.capabilities.aborts:
                 self.provisioner.abort(straggler.job, work)
-            report = self.provisioner.report(straggler.job, work)
         except PeerError as error:
-            LOG.warning("peer in trouble", extra={**fields, "trouble": str(error)})
+            _warn(straggler, error)
+            return False
+        return True
+
+    def _end(self, straggler: Straggler, report: JobReport | PeerError) -> bool:
+        if isinstance(report, PeerError):
+            _warn(straggler, report)
             return False
         if report.state not in (JobState.ENDED, JobState.LOST):
             return False
         with self.store.begin() as tx:
             tx.stragglers.end(straggler, report, now=self.now(), worker=self.worker)
-        LOG.warning("late work ended", extra={**fields, "succeeded": sorted(report.succeeded)})
+        ended = {"action": straggler.action, "job": straggler.job, "succeeded": sorted(report.succeeded)}
+        LOG.warning("late work ended", extra=ended)
         return True
 
     def _work(self, straggler: Straggler) -> Work:
@@ -61,3 +75,8 @@ class WatchStragglers:
         with self.store.begin() as tx:
             stored = tx.actions.inputs(straggler.action).get("deploy_steps", ())
         return replace(work, steps=work_steps(only(requested_from_json(stored), work.nodes)))
+
+
+def _warn(straggler: Straggler, error: PeerError) -> None:
+    fields = {"action": straggler.action, "job": straggler.job}
+    LOG.warning("peer in trouble", extra={**fields, "trouble": str(error)})

@@ -18,6 +18,7 @@ from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.errors import Busy, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Wipe, Work
+from tests.fakes.clock import FakeClock
 from tests.peer import Answer, Peer
 
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -516,3 +517,101 @@ def test_the_history_is_not_asked_for_where_ironic_gives_the_reason(ironic: Peer
     ironic.on("GET /v1/nodes", listed(failed))
     assert start().report(JOB, work(PREPARE)).reasons == {N1: "n1 is clean failed: no disk"}
     assert ironic.asked("GET /v1/nodes/u1/history") == []
+
+
+# One listing for the reports of several jobs
+
+
+SHARED = 20.0
+
+
+def shared(start: Start, clock: FakeClock) -> IronicProvisioner:
+    return start(shared_seconds=SHARED, now=clock.now)
+
+
+def test_reports_share_a_listing_that_shows_all_that_matters_to_each(start: Start, ironic: Peer) -> None:
+    clock = FakeClock()
+    port = shared(start, clock)
+    marks = [node("cleaning", mark={}), node("available", "n2", mark={"marker": "other"})]
+    ironic.on("GET /v1/nodes", listed(*marks))
+    jobs = {JobId(MARKER): work(PREPARE), JobId("other"): work(PREPARE, "n2")}
+
+    port.reports(jobs)
+    states = [port.report(job, each).state for job, each in jobs.items()]
+
+    assert states == [JobState.RUNNING, JobState.ENDED]
+    assert len(ironic.asked("GET /v1/nodes")) == 1
+    clock.advance(SHARED)
+    port.report(JobId(MARKER), work(PREPARE))
+    assert len(ironic.asked("GET /v1/nodes")) == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "stopped"),
+    [
+        (node("cleaning"), False),
+        (node("cleaning", mark={"marker": "earlier"}), False),
+        (node("manageable", mark={}), False),
+        (node("manageable", mark={}), True),
+        (None, False),
+    ],
+    ids=["not submitted", "submitted to a job before", "due for a verb", "stopped", "not enrolled"],
+)
+def test_a_listing_that_may_be_older_than_what_a_report_must_show_is_read_anew(
+    start: Start, ironic: Peer, before: dict[str, Any] | None, stopped: bool
+) -> None:
+    port = shared(start, FakeClock())
+    other = node("cleaning", "n2", mark={"marker": "other"})
+    older = listed(other, *([before] if before else []))
+    newest = listed(other, node("available", mark={}))
+    ironic.on("GET /v1/nodes", older, *([older] if stopped else []), newest)
+    port.report(JobId("other"), work(PREPARE, "n2"))
+    if stopped:
+        port.abort(JobId(MARKER), work(PREPARE))
+
+    report = port.report(JobId(MARKER), work(PREPARE))
+
+    assert (report.state, report.ok) == (JobState.ENDED, True)
+
+
+def large_site(*known: dict[str, Any]) -> Answer:
+    return listed(*known, *({"uuid": f"x{at}", "name": f"x{at}"} for at in range(2000)))
+
+
+def test_the_nodes_of_a_small_job_are_read_one_by_one_until_a_listing_costs_no_more(start: Start, ironic: Peer) -> None:
+    """2,002 nodes are three pages of Ironic: two requests about single nodes are fewer than the next listing."""
+    clock = FakeClock()
+    port = shared(start, clock)
+    ironic.on("GET /v1/nodes", large_site(node("cleaning", mark={}), node("cleaning", "n2", mark={})))
+    ironic.on("GET /v1/nodes/u1", Answer(200, node("available", mark={})))
+    asked = []
+    for _ in range(4):
+        port.report(JobId(MARKER), work(PREPARE))
+        clock.advance(SHARED)
+        asked.append((len(ironic.asked("GET /v1/nodes")), len(ironic.asked("GET /v1/nodes/u1"))))
+    assert asked == [(1, 0), (1, 1), (1, 2), (2, 2)]
+
+
+@pytest.mark.parametrize(
+    "now", [no(404, "Node u1 could not be found."), Answer(200, node("active", "n9"))], ids=["gone", "renamed"]
+)
+def test_a_node_that_has_another_id_now_is_looked_for_among_all(start: Start, ironic: Peer, now: Answer) -> None:
+    clock = FakeClock()
+    port = shared(start, clock)
+    again = {**node("available", mark={}), "uuid": "u7"}
+    ironic.on("GET /v1/nodes", large_site(node("cleaning", mark={})), large_site(again))
+    ironic.on("GET /v1/nodes/u1", now)
+    port.report(JobId(MARKER), work(PREPARE))
+    clock.advance(SHARED)
+    assert port.report(JobId(MARKER), work(PREPARE)).ok
+
+
+def test_what_ironic_notes_of_a_deployment_is_read_only_for_steps_that_were_sent(start: Start, ironic: Peer) -> None:
+    """It is most of what Ironic knows of a node."""
+    port = shared(start, FakeClock())
+    ironic.on("GET /v1/nodes", listed(node("cleaning", mark={})))
+    step = DeployStep(Interface.BIOS, "x", {}, 90)
+    for each in (work(PREPARE), work(DEPLOY), work(DEPLOY, step=step)):
+        port.report(JobId(MARKER), each)
+    fields = [dict(one.query)["fields"] for one in ironic.asked("GET /v1/nodes")]
+    assert ["driver_internal_info" in each for each in fields] == [False, True]

@@ -1,0 +1,83 @@
+"""The nodes of jobs, with few requests: one listing for all reports of a time, or the few nodes one by one.
+
+Ironic lists no changes: ``updated_at`` cannot be asked for, and a list sorted by ``provision_updated_at`` has the nodes
+that never moved first or last (contract: ironic-provisioner, section 6). So a listing has all nodes, without fields
+that nobody needs, and serves every report for some seconds. Between two listings, nodes of small jobs are read one by
+one, until that has cost as many requests as a listing.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.provisioner import Operation, Work
+from shipyard_api.shared_reading import SharedReading
+
+from . import translate
+from .client import LARGEST_PAGE, IronicClient
+from .translate import FIELDS, INTERNAL, Node
+
+INSTALLS = frozenset({Operation.DEPLOY_NODES, Operation.REBUILD_NODES})
+"""The operations whose steps Ironic may leave out without an error."""
+
+_MOST_SINGLE = 20  # requests, however large the site is
+
+Nodes = Mapping[NodeName, Node]
+
+
+class Listing:
+    """The nodes of one Ironic; may be shared by threads. ``seconds``: how long a listing serves reports; 0: never."""
+
+    def __init__(self, client: IronicClient, now: Callable[[], datetime], seconds: float) -> None:
+        self._client = client
+        self._shared = SharedReading(self._all, now, seconds) if seconds else None
+        self._lock = threading.Lock()
+        # Of the newest listing: the ids of nodes, and how many requests about single nodes it still saves.
+        self._ids: Mapping[NodeName, str] = {}
+        self._saved = 0
+
+    def recent(self, works: Sequence[Work]) -> Nodes | None:
+        """Return all nodes from a listing of another report, None without one that has what these works need."""
+        return None if self._shared is None or _needs_internal(works) else self._shared.recent()
+
+    def fresh(self, works: Sequence[Work]) -> Nodes:
+        """Return the nodes of these works, read now."""
+        names = {name for work in works for name in work.nodes or ()}
+        if self._shared is None or _needs_internal(works):
+            return self._read(internal=_needs_internal(works))
+        if self._may_be_single(len(names)) and (nodes := self._singly(names)) is not None:
+            return nodes
+        return self._shared.fresh()
+
+    def _all(self) -> Nodes:
+        nodes = self._read(internal=False)
+        with self._lock:
+            self._ids = {name: node.uuid for name, node in nodes.items()}
+            self._saved = min(len(nodes) // LARGEST_PAGE, _MOST_SINGLE)
+        return nodes
+
+    def _read(self, *, internal: bool) -> Nodes:
+        return translate.by_name(self._client.nodes((*FIELDS, *((INTERNAL,) if internal else ()))))
+
+    def _may_be_single(self, count: int) -> bool:
+        with self._lock:
+            if count > self._saved:
+                return False
+            self._saved -= count
+            return True
+
+    def _singly(self, names: set[NodeName]) -> Nodes | None:
+        """Return these nodes, each with a request; None if one is unknown, or has gone and may be another one now."""
+        found: dict[NodeName, Node] = {}
+        for name in names:
+            shown = self._client.node(uuid, FIELDS) if (uuid := self._ids.get(name)) else None
+            if shown is None or (node := Node.read(shown)).name != name:
+                return None
+            found[name] = node
+        return found
+
+
+def _needs_internal(works: Sequence[Work]) -> bool:
+    """Return whether Ironic's own notes are needed: they say which of the steps sent to a node it left out."""
+    return any(work.steps and work.operation in INSTALLS for work in works)
