@@ -38,6 +38,10 @@ MACHINE_STATES: Mapping[str, str] = MappingProxyType(
 _TAKEN = {"Allocated", "Deploying", "Deployed", "Failed deployment", "Releasing"}
 
 
+# Ten times as fast as the other one: a site may have 10,000 documents.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
 class SiteUnreadable(ValueError):
     """A file that is not a YAML stream."""
 
@@ -55,7 +59,7 @@ class SiteNode:
 def read_site(path: Path) -> list[SiteNode]:
     """Return the nodes of the design in the file, by name. Raises SiteUnreadable."""
     try:
-        documents = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+        documents = list(yaml.load_all(path.read_text(encoding="utf-8"), _LOADER))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as cause:
         raise SiteUnreadable(f"{path} cannot be read: {' '.join(str(cause).split())}") from cause
     named: dict[str, dict[str, dict[str, Any]]] = {_NODE: {}, _PROFILE: {}}

@@ -10,7 +10,7 @@ from shipyard_api.setting_types import Port
 class WorkerOptions:
     """The worker process; all times in seconds.
 
-    ``concurrency``: how many turns run at once.
+    ``concurrency``: how many turns run at once, beside those that wait for a slow peer.
     ``poll_seconds``: how often the queue is polled for turns that are due.
     ``heartbeat_seconds``: how often the worker sends a heartbeat, and takes over the work of dead workers.
     ``stalled_seconds``: time without a heartbeat after which a worker is considered dead; a killed one is at once. A
