@@ -8,7 +8,7 @@ from http import HTTPStatus
 import click
 
 from shipyard_api import bootstrap, logs, monitoring, programs
-from shipyard_api.adapters.gunicorn.metrics_directory import own_directory
+from shipyard_api.adapters.gunicorn.metrics_directory import memory_directory, own_directory
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.settings import SettingsError, load
 from shipyard_api.site_files import load_process
@@ -28,7 +28,7 @@ def main(probe: bool, sites: str | None) -> None:
     if sites:
         if settings.worker.status_port:
             # Set before prometheus_client is imported: the workers of the sites keep their values there.
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = own_directory()
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = own_directory(memory_directory())
         from shipyard_api import worker_pool  # a single worker needs none of it
 
         sys.exit(worker_pool.run(sites, settings))
