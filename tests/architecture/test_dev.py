@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-READ = ("dev", "requirements.lock", "setup.cfg", "pyproject.toml", "shipyard_simulators/pyproject.toml")
+LOCKS = tuple(sorted(path.name for path in ROOT.glob("requirements*.lock")))
+READ = ("dev", *LOCKS, "setup.cfg", "pyproject.toml", "shipyard_simulators/pyproject.toml")
 # `install ... -r FILE`: fails once FAIL_AT packages are installed.
 UV = """#!/bin/sh
 here=$(dirname "$0")
@@ -122,9 +123,18 @@ def test_what_changed_is_installed_anew(checkout: Checkout) -> None:
         with (checkout.place / "setup.cfg").open("a") as file:
             file.write("\n")
         assert (checkout.dev("demo").returncode, checkout.log()) == (0, ["checkout"])
-    with (checkout.place / "requirements.lock").open("a") as file:
-        file.write("\n")
-    assert (checkout.dev("demo").returncode, checkout.log()[0]) == (0, "venv")
+    for name in ("requirements.lock", "requirements-demo.lock"):
+        with (checkout.place / name).open("a") as file:
+            file.write("\n")
+        assert (checkout.dev("demo").returncode, checkout.log()[0]) == (0, "venv")
+
+
+def test_every_package_is_installed_with_its_hashes(checkout: Checkout) -> None:
+    checkout.dev("setup")
+    packages = [line for line in (checkout.place / "bin" / "log").read_text().splitlines() if "==" in line]
+
+    assert len(packages) > 100
+    assert [line for line in packages if " --hash=sha256:" not in line or "\\" in line] == []
 
 
 def test_an_unusable_python_is_named(checkout: Checkout) -> None:
