@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -114,12 +115,22 @@ def _worker(url: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def test_a_worker_that_lost_its_database_exits_with_1_and_a_stopped_one_with_0(
-    tmp_path: Path, database_url: str
+    tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """And its service manager learns that it is ready, alive and stopping."""
     log = tmp_path / "worker.log"
-    with _worker(database_url, log) as stopped:
-        stopped.terminate()
-        assert stopped.wait(30) == 0, log.read_text()
+    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(30)
+        with _worker(database_url, log) as stopped:
+            assert [manager.recv(100), manager.recv(100)] == [b"READY=1", b"WATCHDOG=1"]
+            stopped.terminate()
+            assert stopped.wait(30) == 0, log.read_text()
+        while (state := manager.recv(100)) == b"WATCHDOG=1":
+            pass
+        assert state == b"STOPPING=1"
+    # The manager is gone: a worker works on without one.
     with _worker(database_url, log) as bereft:
         empty(database_url)  # ends all sessions
         assert bereft.wait(30) == 1, log.read_text()

@@ -28,6 +28,7 @@ from shipyard_api.adapters.procrastinate.slots import Slots
 from shipyard_api.adapters.procrastinate.wakeup import ITEMS_QUEUE, ITEMS_TASK, QUEUE, TASK
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
+from shipyard_api.service_manager import notify
 
 LOG = logging.getLogger(__name__)
 
@@ -141,13 +142,15 @@ class TurnWorker:
         return 0 if stopped.is_set() else 1
 
     async def _live(self) -> None:
-        """Send heartbeats, and end the process when the database is lost."""
+        """Send heartbeats, also to the service manager, and end the process when the database is lost."""
         try:
             await self._lifeline.registered.wait()
+            notify("READY=1")
             while True:
                 # Half: this worker ends before others consider it dead, and its supervisor finds the next primary.
                 with ended_without_answer(_lost, self._options.stalled_seconds / 2):
                     taken = await self._lifeline.beat()
+                notify("WATCHDOG=1")
                 for job, lock in taken:
                     LOG.warning("job of a dead worker taken up", extra={"action": lock, "job": job})
                 await asyncio.sleep(self._options.heartbeat_seconds)
@@ -218,6 +221,7 @@ def _stop_on_signal(loop: asyncio.AbstractEventLoop, worker: "asyncio.Task[None]
     numbers = (signal.SIGTERM, signal.SIGINT)
 
     def stop() -> None:
+        notify("STOPPING=1")
         stopped.set()
         slots.stop()
         for number in numbers:
