@@ -16,7 +16,10 @@ from pathlib import Path
 
 from real_peer import Environment, LeftOut, recipe, run, started, step, stop
 
-TESTS = ["-n", "0", "tests/contract/test_cluster_port.py", "tests/contract/test_cluster_nodes_port.py", "-k", "real"]
+TESTS = [
+    *("-n", "0", "tests/contract/test_cluster_port.py", "tests/contract/test_cluster_nodes_port.py"),
+    *("tests/packaging/test_chart_on_kubernetes.py", "-k", "real or chart_is_installed"),
+]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shipyard-kubernetes"
 USUAL_BUILD = 480.0  # seconds on 2 processors
 
