@@ -13,9 +13,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
-import click
 import yaml
 from api_page import api_page
+from cli_page import cli_page
 
 from shipyard_api.actions.catalog import ACTIONS, catalog
 from shipyard_api.actions.site_checks import ActionDesigns, Systems
@@ -27,7 +27,6 @@ from shipyard_api.api.airship.app import Collaborators, routes
 from shipyard_api.api.events import resources as events
 from shipyard_api.api.fuel import app as fuel
 from shipyard_api.api.ironic import app as ironic
-from shipyard_api.cli.main import shipyard
 from shipyard_api.cli.output.live_view import export_svg
 from shipyard_api.domain import transitions
 from shipyard_api.domain.actions import ActionId, ActionName, StepState
@@ -198,29 +197,6 @@ def states_page() -> str:
     return _page(lines)
 
 
-def cli_page() -> str:
-    """Return docs/reference/cli.md."""
-    lines = [
-        "# Command line\n",
-        "See also [Use the command line](../howto/command-line.md).",
-        "",
-        "`shipyard` is a client of the REST API. `demo`, `up`, `serve`, `worker`, `db`, `token` and `simulate` start",
-        "programs on this machine instead. Exit codes: 0 success; 1 an error of the API, no connection, or a failed",
-        "action; 2 an invalid command line or invalid settings.",
-        "",
-        "## Options before the command\n",
-        *_options(shipyard),
-    ]
-    for words, command in _leaves(shipyard, ()):
-        usage = " ".join(["shipyard", *words, *_arguments(command)])
-        lines += [f"\n## {' '.join(words)}\n", f"`{usage}`\n", _sentences(command)]
-        options = _options(command)
-        lines += ["", *options] if options else []
-        if command.epilog:
-            lines += ["", "```text", *(line.strip() for line in command.epilog.splitlines()[2:]), "```"]
-    return _page(lines)
-
-
 def watch_image() -> str:
     """Return docs/images/watch.svg: `shipyard watch` at the end of `./dev demo --scenario compute-2-deploy-fails`."""
     nothing = cast(Any, None)
@@ -279,7 +255,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/api.md": rest_page,
     "docs/reference/errors.md": errors_page,
     "docs/reference/actions.md": actions_page,
-    "docs/reference/cli.md": cli_page,
+    "docs/reference/cli.md": lambda: _page(cli_page()),
     "docs/reference/states.md": states_page,
     "docs/images/watch.svg": watch_image,
 }
@@ -331,59 +307,6 @@ def _descriptions(kind: type) -> dict[str, str]:
         words = " ".join(text.partition("\n\n")[0].split()).replace("``", "")
         described[name] = words[:1].upper() + words[1:].rstrip(".") + "."
     return described
-
-
-def _leaves(group: click.Group, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    for name in sorted(group.commands):
-        command = group.commands[name]
-        if isinstance(command, click.Group):
-            yield from _leaves(command, (*words, name))
-        else:
-            yield (*words, name), command
-
-
-def _arguments(command: click.Command) -> list[str]:
-    """Return the arguments as a usage line shows them; only lists are optional."""
-    shown = []
-    for parameter in command.params:
-        if isinstance(parameter, click.Argument):
-            name = parameter.metavar or (parameter.name or "").upper()
-            shown.append(f"[{name}]..." if parameter.nargs == -1 else name)
-    return shown
-
-
-def _options(command: click.Command) -> list[str]:
-    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
-    if not options:
-        return []
-    lines = ["| option | meaning |", "|---|---|"]
-    for option in options:
-        flags = ", ".join([*option.opts, *option.secondary_opts])
-        if not option.is_flag:
-            kind = option.type.name.upper().removesuffix(" RANGE")
-            if isinstance(option.type, click.Choice):
-                kind = "/".join(map(str, option.type.choices))
-            flags += f" {option.metavar or kind}"
-        text = option.help or ""
-        if option.show_default and not option.is_flag:
-            text += _default(option)
-        if option.show_envvar and option.envvar:
-            text += f" Environment: {option.envvar}."
-        lines.append(f"| `{flags}` | {_cell(text.strip())} |")
-    return lines
-
-
-def _default(option: click.Option) -> str:
-    default = option.show_default if isinstance(option.show_default, str) else option.default
-    if default in (None, ""):
-        return ""
-    if isinstance(default, (tuple, list)):
-        default = ", ".join(map(str, default))
-    return f" Default: {f'{default:g}' if isinstance(default, float) else default}."
-
-
-def _sentences(command: click.Command) -> str:
-    return " ".join(inspect.cleandoc(command.help or command.short_help or "").split())
 
 
 def _first_line(thing: object) -> str:
