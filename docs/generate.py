@@ -15,6 +15,7 @@ from typing import Any, cast, get_type_hints
 
 import yaml
 from api_page import api_page
+from architecture_page import architecture_page
 from cli_page import cli_page
 
 from shipyard_api.actions.catalog import ACTIONS, catalog
@@ -197,6 +198,17 @@ def states_page() -> str:
     return _page(lines)
 
 
+def architecture() -> str:
+    """Return docs/reference/architecture.md."""
+    nothing = cast(Any, None)
+    definitions = catalog(nothing, ActionDesigns(nothing, nothing), Systems(nothing), nothing, RetryPolicy())
+    steps = {
+        name.value: [step.id for step in definitions[name].steps_for({"targets": ["n1"], "software": {}})]
+        for name in LISTED
+    }
+    return _page(architecture_page(ROOT, steps))
+
+
 def watch_image() -> str:
     """Return docs/images/watch.svg: `shipyard watch` at the end of `./dev demo --scenario compute-2-deploy-fails`."""
     nothing = cast(Any, None)
@@ -257,6 +269,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/actions.md": actions_page,
     "docs/reference/cli.md": lambda: _page(cli_page()),
     "docs/reference/states.md": states_page,
+    "docs/reference/architecture.md": architecture,
     "docs/images/watch.svg": watch_image,
 }
 
