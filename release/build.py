@@ -41,6 +41,7 @@ class Release:
             "PYTHONHASHSEED": "0",
             "LC_ALL": "C.UTF-8",
             "TZ": "UTC",
+            "SHIPYARD_CHECKOUT": str(ROOT),
         }
 
     def build(self) -> None:
