@@ -123,6 +123,8 @@ def test_what_changed_is_installed_anew(checkout: Checkout) -> None:
         with (checkout.place / "setup.cfg").open("a") as file:
             file.write("\n")
         assert (checkout.dev("demo").returncode, checkout.log()) == (0, ["checkout"])
+    (checkout.place / "requirements-packaging.lock").write_text("")  # of another environment
+    assert (checkout.dev("demo").returncode, checkout.log()) == (0, [])
     for name in ("requirements.lock", "requirements-demo.lock"):
         with (checkout.place / name).open("a") as file:
             file.write("\n")
