@@ -1,5 +1,5 @@
 # Shipyard as an image, with its extras and without the parts of the demo. Its entry point is `shipyard`; it runs
-# `serve`, `worker` or `db upgrade`: docs/howto/install.md. `--target demo` adds the simulated peers for compose.yaml.
+# `serve`, `worker` or `db upgrade`: docs/howto/run-as-services.md. `--target demo` adds the simulated peers for compose.yaml.
 
 # By tag here, because a digest must come from the registry: ./dev release asks it and passes NAME:TAG@sha256:DIGEST.
 ARG BASE=docker.io/library/python:3.11-slim-bookworm

@@ -61,7 +61,7 @@ def test_the_chart_passes_lint_and_the_schemas_of_kubernetes(values: Mapping[str
     ("values", "reason"),
     [
         ({}, "existingSecret"),
-        (LEAST | {"setings": {}}, "setings"),
+        (LEAST | {"colours": {}}, "colours"),
         (LEAST | {"image": {"repository": "shipyard", "digest": "latest"}}, "digest"),
         (LEAST | {"serviceMonitor": {"enabled": True}}, "tokenSecret"),
     ],

@@ -27,8 +27,18 @@ def test_the_documentation_says_how_exposed_a_unit_is(unit: Path, run: Run) -> N
 
     level = re.search(r"exposure level for \S+: ([\d.]+)", report)
     assert level is not None, report
-    page = (ROOT / "docs" / "howto" / "install.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "howto" / "run-as-services.md").read_text(encoding="utf-8")
     assert f"rates their exposure at {level[1]} of 10" in page
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
+def test_a_program_is_restarted_whatever_its_exit_code(unit: Path) -> None:
+    """A worker whose primary was replaced exits 2, and needs only a restart."""
+    text = unit.read_text()
+
+    assert "\nRestart=always\n" in text
+    assert "\nStartLimitIntervalSec=0\n" in text
+    assert "RestartPreventExitStatus" not in text
 
 
 def test_all_programs_are_hardened_alike() -> None:
