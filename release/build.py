@@ -61,16 +61,10 @@ class Release:
         # A copy, because building leaves files beside the sources.
         with tempfile.TemporaryDirectory() as copy:
             shutil.copytree(self.source, copy, dirs_exist_ok=True)
-            words = (
-                "-m",
-                "pip",
-                "--disable-pip-version-check",
-                "wheel",
-                "--quiet",
-                "--no-deps",
-                "--no-build-isolation",
-            )
-            self._run(sys.executable, *words, "--wheel-dir", str(self.out), copy, f"{copy}/shipyard_simulators")
+            # setuptools itself, of the version that requirements.lock pins; the environment may have no pip.
+            build = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+            for package in (copy, f"{copy}/shipyard_simulators"):
+                self._run(sys.executable, "-c", build, str(self.out.resolve()), place=package)
 
     def _chart(self) -> None:
         """Pack the chart as Helm does; `helm package` would write the time of the build."""
@@ -131,8 +125,8 @@ class Release:
                 archive.addfile(entry, io.BytesIO(content))
         (self.out / f"{name}.tgz").write_bytes(gzip.compress(packed.getvalue(), mtime=self.epoch))
 
-    def _run(self, *words: str) -> str:
-        done = subprocess.run(words, env=self._environment, stdout=subprocess.PIPE, text=True, check=True)
+    def _run(self, *words: str, place: str | None = None) -> str:
+        done = subprocess.run(words, env=self._environment, cwd=place, stdout=subprocess.PIPE, text=True, check=True)
         return done.stdout
 
 

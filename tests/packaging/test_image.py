@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import sys
 import tarfile
 from fnmatch import fnmatch
 from pathlib import Path
@@ -55,12 +56,11 @@ def test_the_wheel_holds_the_product_and_nothing_else(tmp_path: Path, run: Run) 
     run("git", "-C", ROOT, "archive", "--output", tmp_path / "source.tar", "HEAD")
     with tarfile.open(tmp_path / "source.tar") as archive:
         archive.extractall(tmp_path / "source", filter="data")
-    python = Path(ROOT, ".venv", "bin", "python")
-    words = ("-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", tmp_path)
-    run(str(python), *words, tmp_path / "source")
+    build = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+    run(sys.executable, "-c", build, tmp_path, cwd=tmp_path / "source")
     (wheel,) = tmp_path.glob("*.whl")
 
-    names = run(str(python), "-m", "zipfile", "--list", wheel).splitlines()[1:]
+    names = run(sys.executable, "-m", "zipfile", "--list", wheel).splitlines()[1:]
 
     expected = (
         *("shipyard_api/*.py", "shipyard_api/py.typed", "shipyard_api/adapters/ironic/steps.json"),
