@@ -203,8 +203,8 @@ def architecture() -> str:
     nothing = cast(Any, None)
     definitions = catalog(nothing, ActionDesigns(nothing, nothing), Systems(nothing), nothing, RetryPolicy())
     steps = {
-        name.value: [step.id for step in definitions[name].steps_for({"targets": ["n1"], "software": {}})]
-        for name in LISTED
+        str(name): [step.id for step in definitions[name].steps_for({"targets": ["n1"], "software": {}})]
+        for name in ACTIONS.listed
     }
     return _page(architecture_page(ROOT, steps))
 
