@@ -97,7 +97,7 @@ def test_a_job_with_further_nodes_waits_for_an_answer_and_is_taken_up_or_not(
 def test_a_teardown_waits_while_a_job_names_its_node_and_a_stranger(database_url: str, copies: list[str]) -> None:
     world = RedeployWorld.deployed(database_url, "drydock")
     with closing(world):
-        world.create(ActionName.REDEPLOY_SERVER, target_nodes="n1")
+        world.create(ActionName("redeploy_server"), target_nodes="n1")
         assert deliver(world)
         keep(world, copies)
         job = prepare(world, "n1", "n2")

@@ -175,12 +175,12 @@ def test_a_server_is_rebuilt_or_serviced_once_whatever_the_database_forgets(
         targets = ",".join(NODES[: dice.choice((1, 1, 2))])
         erased = world.peer.erased()
         if verb == "rebuild":
-            world.create(ActionName.REDEPLOY_SERVER, target_nodes=targets, mode="rebuild")
+            world.create(ActionName("redeploy_server"), target_nodes=targets, mode="rebuild")
         else:
             with world.store().begin() as tx:
                 tx.deploy_templates.create(TemplateId(str(UUID(int=0))), BIOS, {})
             # With force: two of three etcd members may be away at once.
-            world.create(ActionName.SERVICE_SERVER, target_nodes=targets, template=BIOS.name, force="true")
+            world.create(ActionName("service_server"), target_nodes=targets, template=BIOS.name, force="true")
         said = play(world, dice, copies)
 
         verbs = [one for one in world.peer.begun() if one.at > world.since]

@@ -29,11 +29,11 @@ BASE = cast(Any, SimpleNamespace(id=ActionId("A1"), revision=None))
 LATER = ActionId("A2")
 
 
-DEPLOYMENT = SimpleNamespace(id=LATER, name=ActionName.DEPLOY_SITE, parameters={})
+DEPLOYMENT = SimpleNamespace(id=LATER, name=ActionName("deploy_site"), parameters={})
 
 
 def node_operation(node: NodeName) -> Any:
-    return SimpleNamespace(id=LATER, name=ActionName.NODE_OPERATION, parameters={"node": node})
+    return SimpleNamespace(id=LATER, name=ActionName("node_operation"), parameters={"node": node})
 
 
 @dataclass
@@ -47,14 +47,14 @@ class Site:
         }
     )
     down: list[TakenDownNode] = field(
-        default_factory=lambda: [TakenDownNode(N3, BASE.id, ActionName.REDEPLOY_SERVER, AT)]
+        default_factory=lambda: [TakenDownNode(N3, BASE.id, ActionName("redeploy_server"), AT)]
     )
     moving: list[Any] = field(default_factory=list)
     working: dict[NodeName, ActionId] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.sightings = SimpleNamespace(
-            last_site_action=lambda succeeded: BASE,
+            last_of=lambda _names, succeeded: BASE,
             left=lambda since: list(self.nodes.values()),
             taken_down=lambda since: list(self.down),
             at_work=lambda: list(self.moving),
