@@ -1,0 +1,1 @@
+"""The rollout policy of a site: waves, budgets, maintenance windows and gates (product, section 13)."""

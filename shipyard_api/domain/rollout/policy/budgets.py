@@ -1,0 +1,83 @@
+"""Budgets: how many nodes may be in flight or lost, over the action or per value of a label (product, section 13)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from shipyard_api.domain.nodes import NodeName
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number of nodes, or a percentage of them."""
+
+    number: int
+    percent: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.number} %" if self.percent else str(self.number)
+
+    def of(self, total: int) -> int:
+        """Return the number of nodes, of ``total``; a share of a node is no node."""
+        return int(Fraction(self.number, 100) * total) if self.percent else self.number
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """``by``: the label whose values have the budget each, ``rack`` for the rack; empty: one budget for the action.
+
+    ``max_unavailable``: how many nodes may be in flight or lost at a time. ``max_lost``: nothing more begins when more
+    nodes than these are lost. At least one of both is given.
+    """
+
+    name: str
+    by: str = ""
+    max_unavailable: Amount | None = None
+    max_lost: Amount | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The nodes that share one budget. ``value``: that of the label; empty for the whole action."""
+
+    budget: Budget
+    value: str
+    nodes: frozenset[NodeName]
+
+    def __str__(self) -> str:
+        value = f" of {self.budget.by} {self.value}" if self.budget.by else ""
+        return f"budget {self.budget.name}{value}"
+
+    @property
+    def unavailable(self) -> int | None:
+        """How many nodes may be in flight or lost; at least one, as soon as a percentage is not 0."""
+        amount = self.budget.max_unavailable
+        if amount is None:
+            return None
+        return max(amount.of(len(self.nodes)), 1 if amount.percent and amount.number else 0)
+
+    @property
+    def lost(self) -> int | None:
+        """How many nodes may be lost before nothing more begins."""
+        amount = self.budget.max_lost
+        return None if amount is None else amount.of(len(self.nodes))
+
+
+def domains(
+    budgets: tuple[Budget, ...], nodes: Mapping[NodeName, object], topology: Mapping[NodeName, Mapping[str, str]]
+) -> tuple[Domain, ...]:
+    """Return the nodes of each budget. ``topology``: the value of each label that a budget names, of each node.
+
+    Nodes without the label are in no budget of it; the check of the design reports them.
+    """
+    found: list[Domain] = []
+    for budget in budgets:
+        if not budget.by:
+            found.append(Domain(budget, "", frozenset(nodes)))
+            continue
+        by_value: dict[str, set[NodeName]] = {}
+        for node in nodes:
+            if value := topology.get(node, {}).get(budget.by, ""):
+                by_value.setdefault(value, set()).add(node)
+        found.extend(Domain(budget, value, frozenset(by_value[value])) for value in sorted(by_value))
+    return tuple(found)

@@ -1,0 +1,104 @@
+"""Gates: what must hold after a wave before the next one begins (product, section 13).
+
+The gates of a wave follow each other. Each begins when the one before it is passed, the first when the wave has ended.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+
+
+class GateKind(Enum):
+    """What a gate asks; the values are the words of the deployment configuration."""
+
+    SOAK = "soak"
+    QUERY = "query"
+    TASKS = "tasks"
+    APPROVAL = "approval"
+
+
+class AtLimit(Enum):
+    """What happens when a gate was not passed in time."""
+
+    GO_ON = "go_on"
+    STOP = "stop"
+    PAUSE = "pause"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """``seconds``: how long a soak lasts. ``query``: the PromQL expression that must have a result.
+
+    ``tasks``: ids of the tasks that must succeed on every deployed node of the wave. ``limit``: seconds until
+    ``at_limit``, None for no limit; a soak has none.
+    """
+
+    kind: GateKind
+    seconds: float = 0.0
+    query: str = ""
+    tasks: tuple[str, ...] = ()
+    limit: float | None = None
+    at_limit: AtLimit = AtLimit.STOP
+
+    def __str__(self) -> str:
+        match self.kind:
+            case GateKind.SOAK:
+                return f"soak of {self.seconds:g} s"
+            case GateKind.QUERY:
+                return f"query {self.query}"
+            case GateKind.TASKS:
+                return f"acceptance tasks {', '.join(self.tasks)}"
+        return "approval"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How a gate was answered, when and by whom: a person, a peer, or ``limit`` for its time limit."""
+
+    passed: bool
+    at: datetime
+    by: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GateState:
+    """The gate of a wave that is not passed. ``failed``: nothing more begins. ``until``: when that may change."""
+
+    index: int
+    gate: Gate
+    since: datetime
+    failed: Answer | None = None
+    paused: bool = False
+    until: datetime | None = None
+
+
+def standing(gates: Sequence[Gate], ended: datetime, answers: Mapping[int, Answer], now: datetime) -> GateState | None:
+    """Return the first gate that is not passed, None if all are. ``ended``: when the wave ended."""
+    since = ended
+    for index, gate in enumerate(gates):
+        answer = answers.get(index)
+        if answer is not None and answer.passed:
+            since = max(since, answer.at)
+            continue
+        if answer is not None:
+            return GateState(index, gate, since, failed=answer)
+        if gate.kind is GateKind.SOAK:
+            end = since + timedelta(seconds=gate.seconds)
+            if now < end:
+                return GateState(index, gate, since, until=end)
+            since = end
+            continue
+        if gate.limit is None:
+            return GateState(index, gate, since)
+        end = since + timedelta(seconds=gate.limit)
+        if now < end:
+            return GateState(index, gate, since, until=end)
+        if gate.at_limit is AtLimit.GO_ON:
+            since = end
+            continue
+        late = Answer(False, end, "limit", f"not passed within {gate.limit:g} s")
+        stopped = gate.at_limit is AtLimit.STOP
+        return GateState(index, gate, since, failed=late if stopped else None, paused=not stopped)
+    return None

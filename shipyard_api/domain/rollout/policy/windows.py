@@ -1,0 +1,97 @@
+"""Maintenance windows (product, section 13). A window closes for beginning: what has begun ends."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from enum import Enum
+from heapq import merge
+from zoneinfo import ZoneInfo
+
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+"""The days of the week, as Python counts them."""
+
+# How far ahead a window is looked for: windows that repeat on days of the week come again within a fortnight, and a
+# window on a date that is further away than a year is a mistake in the date.
+_AHEAD = timedelta(days=400)
+
+
+class Unit(Enum):
+    """What must end inside a window if it begins there; the values are the words of the deployment configuration."""
+
+    GROUP = "group"
+    WAVE = "wave"
+    SERVER = "server"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window that begins at a wall-clock time of an IANA time zone, on some days of the week or on single dates.
+
+    ``seconds``: its length in elapsed time, so a night in which the clocks change has no longer or shorter window.
+    ``days`` count from Monday, which is 0. ``not_on``: dates on which it does not begin.
+    """
+
+    zone: str
+    start: time
+    seconds: float
+    days: frozenset[int] = frozenset(range(7))
+    dates: frozenset[date] = frozenset()
+    not_on: frozenset[date] = frozenset()
+
+    def begins_on(self, day: date) -> bool:
+        """Return whether the window begins on this date of its zone."""
+        if day in self.not_on:
+            return False
+        return day in self.dates if self.dates else day.weekday() in self.days
+
+    def after(self, moment: datetime) -> Iterator[tuple[datetime, datetime]]:
+        """Return begin and end of the windows that end after the moment, in order, for a bounded time ahead.
+
+        A start that the clocks skip is as much later as they skip; a start that occurs twice is the first.
+        """
+        zone, length = ZoneInfo(self.zone), timedelta(seconds=self.seconds)
+        day, last = (moment - length).astimezone(zone).date(), (moment + _AHEAD).astimezone(zone).date()
+        while day <= last:
+            if self.begins_on(day):
+                begin = datetime.combine(day, self.start, zone).astimezone(UTC)
+                if begin + length > moment:
+                    yield begin, begin + length
+            day += timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The windows of a site; overlapping ones are one. ``unit``: what must fit.
+
+    ``certainty``: the share of the known durations that must end inside the window.
+    """
+
+    windows: tuple[Window, ...]
+    unit: Unit = Unit.GROUP
+    certainty: float = 0.95
+
+    def opening(self, now: datetime, seconds: float) -> datetime | None:
+        """Return when work of this length may begin: ``now``, or the begin of the first window that is long enough.
+
+        None if no window of the next year is.
+        """
+        length = timedelta(seconds=seconds)
+        for begin, end in self.spans(now):
+            earliest = max(begin, now)
+            if end - earliest >= length:
+                return earliest
+        return None
+
+    def spans(self, now: datetime) -> Iterator[tuple[datetime, datetime]]:
+        """Return begin and end of the open times that end after now, in order; windows that touch are one."""
+        span: tuple[datetime, datetime] | None = None
+        for begin, end in merge(*[window.after(now) for window in self.windows]):
+            if span is None:
+                span = begin, end
+            elif begin <= span[1]:
+                span = span[0], max(span[1], end)
+            else:
+                yield span
+                span = begin, end
+        if span is not None:
+            yield span
