@@ -1,5 +1,6 @@
 """Facts about the deployment groups of a rollout (seed 000)."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
@@ -100,6 +101,30 @@ class RolloutEnded:
     groups: Mapping[GroupStatus, tuple[GroupName, ...]]
     nodes: Mapping[NodeStatus, tuple[NodeName, ...]]
     critical: tuple[GroupName, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        verdict: Verdict,
+        groups: Mapping[GroupName, GroupStatus],
+        nodes: Mapping[NodeName, NodeStatus],
+        critical: tuple[GroupName, ...],
+    ) -> Self:
+        """Return the fact from the status of each group and node."""
+        by_group, by_node = (
+            defaultdict[GroupStatus, list[GroupName]](list),
+            defaultdict[NodeStatus, list[NodeName]](list),
+        )
+        for name, status in groups.items():
+            by_group[status].append(name)
+        for node in sorted(nodes):
+            by_node[nodes[node]].append(node)
+        return cls(
+            verdict,
+            {status: tuple(names) for status, names in by_group.items()},
+            {status: tuple(names) for status, names in by_node.items()},
+            critical,
+        )
 
     def to_json(self) -> JsonObject:
         """Return the stored form."""

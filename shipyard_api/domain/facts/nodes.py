@@ -15,6 +15,7 @@ _TIMEOUT = "timeout"
 _QUEUE_TIMEOUT = "queue_timeout"
 _REFUSED = "refused"
 _HELD = "held"
+_POLICY = "policy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class NodesChanged:
 
     ``refused``: the provisioner rejected the move, so the nodes keep their status and get a reason. ``timed_out``
     nodes that keep their status have waited in the provisioner's queue for too long. ``held`` nodes failed because of
-    holds; they were not sent.
+    holds; they were not sent. ``withheld`` nodes keep their status, and the policy lets no move send them any more.
     """
 
     kind: ClassVar[str] = "nodes_changed"
@@ -37,12 +38,13 @@ class NodesChanged:
     reasons: Mapping[NodeName, str] = field(default_factory=dict)
     refused: bool = False
     held: bool = False
+    withheld: bool = False
 
     @property
     def reason(self) -> str | None:
         """Why the nodes failed or were not accepted, in one word of the wire; None if all is well."""
-        if self.refused or self.held:
-            return _REFUSED if self.refused else _HELD
+        if self.refused or self.held or self.withheld:
+            return _REFUSED if self.refused else _HELD if self.held else _POLICY
         if self.status is not NodeStatus.FAILURE:
             return _QUEUE_TIMEOUT if self.timed_out else None
         return _TIMEOUT if self.timed_out else self.phase.value
@@ -71,6 +73,7 @@ class NodesChanged:
             {NodeName(node): reading.text(details, node) for node in details},
             stored.get("reason") == _REFUSED,
             stored.get("reason") == _HELD,
+            stored.get("reason") == _POLICY,
         )
 
 

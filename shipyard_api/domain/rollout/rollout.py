@@ -8,9 +8,9 @@ prepares, groups that come after it in the serial run do not deploy its nodes: t
 """
 
 import heapq
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from itertools import islice
 
 from shipyard_api.domain.facts.fact import Fact
@@ -118,8 +118,8 @@ class Rollout:
         sent_as, nodes = _SENT_AS[move.phase], self.nodes
         return tuple([node for node in move.nodes if nodes[node] is sent_as])
 
-    def next_move(self) -> Move | None:
-        """Return the next move, None if nothing may start now. Changes nothing.
+    def next_move(self, now: datetime | None = None) -> Move | None:
+        """Return the next move, None if nothing may start now. Changes nothing. Only a policy asks for the time.
 
         Groups that have begun come first: nodes to deploy before nodes to prepare, groups in the order of the document.
         Of the groups whose parents all succeeded, the first in the document begins next.
@@ -140,9 +140,7 @@ class Rollout:
 
     def start(self, move: Move) -> tuple[Fact, ...]:
         """Record that the move, which must be the next one or a part of it, has started. An empty one ends at once."""
-        following = self.next_move()
-        if following is None or not move.is_part_of(following):
-            raise ValueError(f"{move.phase.value} of {move.group} is not the next move")
+        self._check_next(move)
         facts = self._entered(move.group)
         if move.nodes:
             self.running.append(move)
@@ -156,13 +154,12 @@ class Rollout:
 
         The nodes keep their statuses, so that other groups that hold them can still send them.
         """
-        if move != self.next_move():
-            raise ValueError(f"{move.phase.value} of {move.group} is not the next move")
+        self._check_next(move)
         status = _SENT_AS[move.phase]
         reasons = dict.fromkeys(move.nodes, why)
         nodes = NodesChanged(move.group, move.phase, status, move.nodes, reasons=reasons, refused=True)
         if self.groups[move.group] is GroupStatus.NOT_STARTED:
-            heapq.heappop(self._ready)
+            self._leave_ready(move.group)
             self._begin(move.group, {})
         return (nodes, *self._fail(move.group, Reason.REFUSED, why))
 
@@ -171,8 +168,7 @@ class Rollout:
 
         A move that opens its group opens it, so that the group is judged.
         """
-        if move != self.next_move():
-            raise ValueError(f"{move.phase.value} of {move.group} is not the next move")
+        self._check_next(move)
         facts = self._entered(move.group)
         held = tuple(node for node in move.nodes if node in reasons)
         self._take(held)
@@ -226,17 +222,8 @@ class Rollout:
 
     def report(self) -> RolloutEnded:
         """Return how every group and every node ended; meaningful once the rollout is done (seed 000, Process 4)."""
-        groups, nodes = defaultdict[GroupStatus, list[GroupName]](list), defaultdict[NodeStatus, list[NodeName]](list)
-        for name, status in self.groups.items():
-            groups[status].append(name)
-        for node in sorted(self.nodes):
-            nodes[self.nodes[node]].append(node)
-        return RolloutEnded(
-            self.verdict(),
-            {status: tuple(names) for status, names in groups.items()},
-            {status: tuple(names) for status, names in nodes.items()},
-            tuple(name for name, group in self._groups.items() if group.critical),
-        )
+        critical = tuple(name for name, group in self._groups.items() if group.critical)
+        return RolloutEnded.of(self.verdict(), self.groups, self.nodes, critical)
 
     def restore(
         self,
@@ -255,6 +242,19 @@ class Rollout:
         self.running = list(running)
         self.in_queue = set(in_queue)
         self._index(batches or {})
+
+    def _check_next(self, move: Move) -> None:
+        if not self._is_next(move):
+            raise ValueError(f"{move.phase.value} of {move.group} is not the next move")
+
+    def _is_next(self, move: Move) -> bool:
+        """Return whether it is the next move, or a part of it."""
+        following = self.next_move()
+        return following is not None and move.is_part_of(following)
+
+    def _leave_ready(self, name: GroupName) -> None:
+        """Take a group that begins out of those that could begin: it is the first of them."""
+        heapq.heappop(self._ready)
 
     def _groups_in_flight(self) -> int:
         """Count the groups that have begun and not ended, and the failed ones with nodes in flight."""
@@ -278,7 +278,7 @@ class Rollout:
         """Open the group of the next move, if that is its first."""
         if self.groups[name] is not GroupStatus.NOT_STARTED:
             return []
-        heapq.heappop(self._ready)
+        self._leave_ready(name)
         self.groups[name] = GroupStatus.PREPARING
         self._begin(name, {})
         self._share(name)

@@ -19,6 +19,7 @@ from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, Rollout
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesGivenUp, NodesKept, TargetsKnown
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
+from shipyard_api.domain.facts.policy import PolicyStopped, WaveEnded
 from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
 from shipyard_api.domain.facts.steps import (
     AttemptFailed,
@@ -78,6 +79,21 @@ SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
         ),
     ),
     "a step begins": ("step_started", {}, StepStarted()),
+    "a wave of a group ends": (
+        "wave_ended",
+        {"group": "a", "wave": "canary", "nodes": 2, "begun": 2, "lost": 1, "missed": "x"},
+        WaveEnded(A, "canary", 2, 2, 1, "x"),
+    ),
+    "a wave of the action ends": (
+        "wave_ended",
+        {"group": None, "wave": "rest", "nodes": 2, "begun": 2, "lost": 0, "missed": ""},
+        WaveEnded(None, "rest", 2, 2, 0),
+    ),
+    "the policy stops nodes": (
+        "policy_stopped",
+        {"rule": "budget racks of rack r1", "why": "2 nodes are lost", "nodes": 7},
+        PolicyStopped("budget racks of rack r1", "2 nodes are lost", 7),
+    ),
     "an effect is intended": (
         "intended",
         {"marker": "m-1", "attempt": 2, "effect": {"v": 1, "group": "a", "nodes": ["n1"]}},
