@@ -1,0 +1,330 @@
+"""Decide which nodes a policy lets begin now, and else why not and until when (product, section 13).
+
+The rollout asks before each move; nothing else knows the policy. A node *begins* with the first move of the action that
+sends it. A policy only ever stops nodes from beginning, with one exception: a wave that has missed its threshold does
+not deploy what it has prepared, as a group that failed its preparation does not.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout.policy.budgets import Domain, domains
+from shipyard_api.domain.rollout.policy.gates import Answer, Gate, GateState, standing
+from shipyard_api.domain.rollout.policy.policy import Policy, Situation
+from shipyard_api.domain.rollout.policy.waves import Course, courses
+from shipyard_api.domain.rollout.policy.windows import Unit
+from shipyard_api.domain.strategy.criteria import Shortfall, shortfalls
+from shipyard_api.domain.strategy.strategy import GroupName
+
+WavePlace = tuple[str, int]
+"""The name of a course and the number of a wave in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """Why nodes may not begin now. ``until``: when to decide again; None while running work must end first.
+
+    ``gate``: the gate that must be passed, and the wave that it follows. ``never``: nothing will change it.
+    """
+
+    rule: str
+    why: str
+    until: datetime | None = None
+    gate: tuple[WavePlace, GateState] | None = None
+    never: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """The nodes that may move now, and others with the reason why they may not."""
+
+    nodes: tuple[NodeName, ...] = ()
+    refused: tuple[tuple[Blocked, Sequence[NodeName]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Nodes that a rule lets never begin. ``nodes`` in order of name."""
+
+    rule: str
+    why: str
+    nodes: tuple[NodeName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WaveState:
+    """A wave at one moment. ``missed``: the criteria that it cannot meet any more. ``begun``: nodes that were sent."""
+
+    place: WavePlace
+    name: str
+    nodes: int
+    begun: int
+    lost: int
+    ended: bool
+    missed: tuple[Shortfall, ...]
+
+
+@dataclass(slots=True)
+class Progress:
+    """What of a policy's course does not follow from the statuses of nodes: when waves ended, and answers of gates."""
+
+    ended: dict[WavePlace, datetime] = field(default_factory=dict)
+    answers: dict[WavePlace, dict[int, Answer]] = field(default_factory=dict)
+
+
+class Pacing:
+    """A policy applied to the groups of a rollout. It never changes; several rollouts may share it."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        members: Mapping[GroupName, frozenset[NodeName]],
+        *,
+        at_once: int | None = None,
+    ) -> None:
+        """``at_once``: how many nodes may be in flight, None for no bound."""
+        self.policy, self.members = policy, members
+        self._at_once = at_once
+        self.courses = courses(policy.waves, members, policy.chosen) if policy.waves else ()
+        self._course_of = {course.group: course for course in self.courses}
+        nodes = dict.fromkeys(sorted(frozenset[NodeName]().union(*members.values())))
+        self.domains = domains(policy.budgets, nodes, policy.topology)
+        self._domains_of: dict[NodeName, list[Domain]] = {}
+        for domain in self.domains:
+            for node in domain.nodes:
+                self._domains_of.setdefault(node, []).append(domain)
+
+    def admit(
+        self, situation: Situation, progress: Progress, group: GroupName, nodes: Sequence[NodeName], now: datetime
+    ) -> Admission:
+        """Return which of a group's nodes may begin now, in their order, and why others may not."""
+        refused: list[tuple[Blocked, Sequence[NodeName]]] = []
+        fitting: list[NodeName] = []
+        by_wave, reasons = self._by_wave(situation, progress, group, nodes, now)
+        for place, part in by_wave.items():
+            if reason := reasons.get(place) or self._window(situation, group, place, now):
+                refused.append((reason, part))
+            else:
+                fitting.extend(part)
+        admitted: list[NodeName] = []
+        unavailable: dict[Domain, int] = {}
+        order = {node: position for position, node in enumerate(nodes)}
+        for node in sorted(fitting, key=order.__getitem__):
+            concerned = self._domains_of.get(node, ())
+            if reason := next((one for domain in concerned if (one := _full(situation, domain, unavailable))), None):
+                refused.append((reason, (node,)))
+                continue
+            admitted.append(node)
+            for domain in concerned:
+                unavailable[domain] += 1
+        return Admission(tuple(admitted), tuple(refused))
+
+    def deployable(
+        self,
+        situation: Situation,
+        progress: Progress,
+        group: GroupName,
+        nodes: Sequence[NodeName],
+        now: datetime,
+        *,
+        together: bool = True,
+    ) -> Admission:
+        """Return which of a group's prepared nodes may be deployed now, in their order.
+
+        ``together``: a node that the action has prepared waits while another one of its group and wave is being
+        prepared or could begin now. So all that may begin are prepared before any is deployed (seed 000, Process).
+        """
+        begun = [node for node in nodes if situation.has_begun(node)]
+        admission = self.admit(situation, progress, group, [node for node in nodes if node not in {*begun}], now)
+        ready = set(admission.nodes)
+        for place, part in self._by_wave(situation, progress, group, begun, now)[0].items():
+            if not self._is_stopped(situation, group) and not (
+                together and self._is_preparing(situation, progress, group, place, now)
+            ):
+                ready.update(part)
+        return Admission(tuple(node for node in nodes if node in ready), admission.refused)
+
+    def _is_stopped(self, situation: Situation, group: GroupName) -> bool:
+        course = self._course(group)
+        return course is not None and self._stopped_by(self._states(course, situation)) is not None
+
+    def _is_preparing(
+        self, situation: Situation, progress: Progress, group: GroupName, place: int, now: datetime
+    ) -> bool:
+        """Return whether a node of the group's wave is being prepared or could begin now."""
+        course = self._course(group)
+        nodes = self.members[group] & course.waves[place][1] if course else self.members[group]
+        waiting = [node for node in sorted(nodes) if situation.nodes[node] is NodeStatus.NOT_STARTED]
+        if any(node in situation.in_flight for node in waiting):
+            return True
+        able = [node for node in waiting if situation.may_begin(node)]
+        return bool(able) and bool(self.admit(situation, progress, group, able, now).nodes)
+
+    def waves(self, situation: Situation) -> Iterator[tuple[Course, list[WaveState]]]:
+        """Return the state of every wave."""
+        for course in self.courses:
+            yield course, self._states(course, situation)
+
+    def stops(self, situation: Situation, progress: Progress, now: datetime) -> Iterator[Stop]:
+        """Return the nodes that no rule will ever let begin. Bad waves also stop what they have prepared."""
+        for course, states in self.waves(situation):
+            if (bad := self._stopped_by(states)) is not None:
+                why = "; ".join(map(str, bad.missed))
+                left = course.wave_of.keys() - situation.in_flight
+                yield _stop(_wave_rule(course, bad.name), why, (node for node in left if not situation.has_ended(node)))
+            elif failed := self._failed_gate(course, states, progress, now):
+                place, gate = failed
+                later = (node for node, wave in course.wave_of.items() if wave > place[1])
+                detail = f": {gate.failed.detail}" if gate.failed and gate.failed.detail else ""
+                by = f" by {gate.failed.by}" if gate.failed else ""
+                rule = _wave_rule(course, states[place[1]].name)
+                yield _stop(rule, f"{gate.gate} was refused{by}{detail}", filter(situation.may_begin, later))
+        for domain in self.domains:
+            lost = sum(map(situation.is_lost, domain.nodes))
+            if domain.lost is not None and lost > domain.lost:
+                why = f"{lost} nodes are lost, at most {domain.lost} allowed"
+            elif domain.unavailable is not None and lost >= domain.unavailable:
+                why = f"{lost} nodes are lost, at most {domain.unavailable} may be unavailable"
+            else:
+                continue
+            yield _stop(str(domain), why, filter(situation.may_begin, domain.nodes))
+        if self.policy.windows and self.policy.windows.opening(now, 0.0) is None:
+            every = (node for node in situation.nodes if situation.may_begin(node))
+            yield _stop("windows", "no window begins within a year", every)
+
+    def observe(self, situation: Situation, progress: Progress, now: datetime) -> tuple[WaveState, ...]:
+        """Note when waves ended, and return those that have ended since the last call."""
+        news: list[WaveState] = []
+        for state in (state for _, states in self.waves(situation) for state in states):
+            if not state.ended:
+                progress.ended.pop(state.place, None)
+            elif state.begun and state.place not in progress.ended:
+                progress.ended[state.place] = now
+                news.append(state)
+        return tuple(news)
+
+    def _course(self, group: GroupName) -> Course | None:
+        return self._course_of.get(group) or self._course_of.get(None)
+
+    def _states(self, course: Course, situation: Situation) -> list[WaveState]:
+        return [self._wave(course, place, situation) for place in range(len(course.waves))]
+
+    def _wave(self, course: Course, place: int, situation: Situation) -> WaveState:
+        wave, nodes = course.waves[place]
+        lost = sum(map(situation.is_lost, nodes))
+        begun = sum(map(situation.has_begun, nodes))
+        # The order of groups comes first: nodes whose group cannot begin yet hold no later wave up.
+        ended = not any(
+            not situation.has_ended(node) and (course.group is not None or situation.can_move(node)) for node in nodes
+        )
+        missed = shortfalls(wave.threshold, members=len(nodes), successful=len(nodes) - lost)
+        return WaveState((course.name, place), wave.name, len(nodes), begun, lost, ended, missed)
+
+    def _stopped_by(self, states: Sequence[WaveState]) -> WaveState | None:
+        """Return the wave after which nothing more begins, because too many in a row were bad."""
+        in_a_row, limit = 0, self.policy.waves.stop_after if self.policy.waves else 1
+        for state in states:
+            if state.missed:
+                in_a_row += 1
+                if in_a_row >= limit:
+                    return state
+            elif state.ended:
+                in_a_row = 0
+            else:
+                return None
+        return None
+
+    def _by_wave(
+        self, situation: Situation, progress: Progress, group: GroupName, nodes: Sequence[NodeName], now: datetime
+    ) -> tuple[Mapping[int, list[NodeName]], Mapping[int, Blocked]]:
+        """Return the nodes of each wave, and why waves may not begin."""
+        course = self._course(group)
+        if course is None:
+            return {0: list(nodes)}, {}
+        by_wave: dict[int, list[NodeName]] = {}
+        for node in nodes:
+            by_wave.setdefault(course.wave_of[node], []).append(node)
+        states = self._states(course, situation)
+        reasons: dict[int, Blocked] = {}
+        if (bad := self._stopped_by(states)) is not None:
+            why = "; ".join(map(str, bad.missed))
+            return by_wave, dict.fromkeys(by_wave, Blocked(_wave_rule(course, bad.name), why, never=True))
+        for place in sorted(by_wave):
+            if reason := self._before(course, states[:place], progress, now):
+                reasons[place] = reason
+        return by_wave, reasons
+
+    def _before(
+        self, course: Course, earlier: Sequence[WaveState], progress: Progress, now: datetime
+    ) -> Blocked | None:
+        """Return why a wave may not begin, from those before it."""
+        for state in earlier:
+            rule = _wave_rule(course, state.name)
+            if not state.ended:
+                return Blocked(rule, f"{state.name} has not ended")
+            gates = course.waves[state.place[1]][0].gates
+            if not gates or not state.begun:
+                continue
+            if state.place not in progress.ended:
+                return Blocked(rule, f"{state.name} has just ended", until=now)
+            gate = standing(gates, progress.ended[state.place], progress.answers.get(state.place, {}), now)
+            if gate is not None:
+                never = gate.failed is not None
+                return Blocked(rule, f"{gate.gate}", gate.until, gate=(state.place, gate), never=never)
+        return None
+
+    def _failed_gate(
+        self, course: Course, states: Sequence[WaveState], progress: Progress, now: datetime
+    ) -> tuple[WavePlace, GateState] | None:
+        blocked = self._before(course, states, progress, now)
+        return blocked.gate if blocked is not None and blocked.gate and blocked.never else None
+
+    def _window(self, situation: Situation, group: GroupName, place: int, now: datetime) -> Blocked | None:
+        """Return why a wave of a group may not begin now, if no window is open for long enough."""
+        windows = self.policy.windows
+        if windows is None:
+            return None
+        parts = self._parts(group, place, windows.unit)
+        if windows.unit is not Unit.SERVER and any(situation.has_begun(node) for nodes, _ in parts for node in nodes):
+            return None
+        if windows.unit is Unit.SERVER:
+            seconds = self.policy.length(1, None)
+        else:
+            seconds = sum(self.policy.length(len(nodes), self._at_once, gates) for nodes, gates in parts)
+        opening = windows.opening(now, seconds)
+        if opening is not None and opening <= now:
+            return None
+        what = windows.unit.value
+        if opening is None:
+            return Blocked("windows", f"no window is as long as the {seconds:g} s of a {what}", never=True)
+        return Blocked("windows", f"the {what} takes {seconds:g} s", until=opening)
+
+    def _parts(self, group: GroupName, place: int, unit: Unit) -> Sequence[tuple[frozenset[NodeName], Sequence[Gate]]]:
+        course = self._course(group)
+        if course is None:
+            return [(self.members[group], ())]
+        places = range(len(course.waves)) if unit is Unit.GROUP else [place]
+        members = self.members[group]
+        return [(nodes & members, wave.gates) for wave, nodes in (course.waves[one] for one in places)]
+
+
+def _full(situation: Situation, domain: Domain, unavailable: dict[Domain, int]) -> Blocked | None:
+    """Return why a budget has no room for a further node. ``unavailable``: how many nodes are, counted once."""
+    if domain not in unavailable:
+        unavailable[domain] = sum(map(situation.is_unavailable, domain.nodes))
+    if domain.lost is not None and (lost := sum(map(situation.is_lost, domain.nodes))) > domain.lost:
+        return Blocked(str(domain), f"{lost} nodes are lost, at most {domain.lost} allowed", never=True)
+    if domain.unavailable is not None and unavailable[domain] >= domain.unavailable:
+        why = f"{unavailable[domain]} nodes are in flight or lost, at most {domain.unavailable} allowed"
+        return Blocked(str(domain), why)
+    return None
+
+
+def _wave_rule(course: Course, name: str) -> str:
+    return f"wave {name} of group {course.group}" if course.group is not None else f"wave {name}"
+
+
+def _stop(rule: str, why: str, nodes: Iterable[NodeName]) -> Stop:
+    return Stop(rule, why, tuple(sorted(nodes)))

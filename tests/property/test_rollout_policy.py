@@ -1,0 +1,241 @@
+"""Rollouts with random policies, judged by an oracle that reads moves, policy and what happened to nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, time, timedelta
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.policy import PolicyStopped
+from shipyard_api.domain.groups import GroupStatus, Phase
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout.modes import Mode
+from shipyard_api.domain.rollout.moves import Move
+from shipyard_api.domain.rollout.paced import PacedRollout
+from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
+from shipyard_api.domain.rollout.policy.gates import Answer, AtLimit, Gate, GateKind
+from shipyard_api.domain.rollout.policy.pacing import Pacing
+from shipyard_api.domain.rollout.policy.policy import Policy
+from shipyard_api.domain.rollout.policy.waves import Scope, Wave, Waves
+from shipyard_api.domain.rollout.policy.windows import Unit, Window, Windows
+from shipyard_api.domain.rollout.rollout import Rollout
+from shipyard_api.domain.strategy.criteria import SuccessCriteria, shortfalls
+from shipyard_api.domain.strategy.strategy import GroupName
+from tests.property.sites import NODES, Fate, Site, modes, run, sites
+
+BEGIN = datetime(2026, 11, 23, 12, tzinfo=UTC)
+RACKS = {node: {"rack": f"r{int(node[1:]) % 3}"} for node in NODES}
+seeds = st.integers(0, 2**32)
+
+amounts = st.builds(Amount, st.integers(1, 4)) | st.builds(Amount, st.sampled_from([10, 34, 50, 100]), st.just(True))
+budgets = st.lists(
+    st.builds(
+        Budget,
+        st.sampled_from(["a", "b"]),
+        st.sampled_from(["", "rack"]),
+        st.none() | amounts,
+        st.none() | st.builds(Amount, st.integers(0, 3)),
+    ),
+    max_size=2,
+).map(tuple)
+gates = st.lists(
+    st.builds(Gate, st.just(GateKind.SOAK), st.sampled_from([60.0, 600.0]))
+    | st.builds(
+        Gate, st.just(GateKind.APPROVAL), limit=st.none() | st.just(300.0), at_limit=st.sampled_from(list(AtLimit))
+    ),
+    max_size=2,
+).map(tuple)
+thresholds = st.one_of(
+    st.builds(SuccessCriteria, maximum_failed_nodes=st.integers(0, 2)),
+    st.builds(SuccessCriteria, percent_successful_nodes=st.sampled_from([50, 100])),
+    st.just(SuccessCriteria()),
+)
+waves = st.builds(
+    lambda sizes, limits, doors, scope, stop_after: Waves(
+        tuple(
+            Wave(f"w{place}", size, (), limit, door)
+            for place, (size, limit, door) in enumerate(zip(sizes, limits, doors, strict=True))
+        ),
+        scope,
+        stop_after,
+    ),
+    st.tuples(amounts, amounts),
+    st.tuples(thresholds, thresholds),
+    st.tuples(gates, gates),
+    st.sampled_from(list(Scope)),
+    st.integers(1, 2),
+)
+NIGHTS = (Window("Europe/Berlin", time(22), 6 * 3600.0), Window("UTC", time(3), 3600.0, frozenset({5, 6})))
+windows = st.builds(Windows, st.just(NIGHTS), st.sampled_from(list(Unit)))
+policies = st.builds(
+    Policy,
+    st.none() | waves,
+    budgets,
+    st.none() | windows,
+    topology=st.just(RACKS),
+    seconds=st.sampled_from([{Phase.PREPARE: 600.0, Phase.DEPLOY: 1200.0}]),
+)
+
+
+@dataclass
+class Watcher:
+    """What the moves of a rollout say: which nodes are away, ended, and when each began."""
+
+    site: Site
+    mode: Mode
+    away: Counter[NodeName] = field(default_factory=Counter)
+    status: dict[NodeName, NodeStatus] = field(default_factory=dict)
+    begun: dict[NodeName, datetime] = field(default_factory=dict)
+    given_up: set[NodeName] = field(default_factory=set)
+    withheld: set[NodeName] = field(default_factory=set)
+    sent: Counter[tuple[Phase, NodeName]] = field(default_factory=Counter)
+
+    def of(self, node: NodeName) -> NodeStatus:
+        return self.status.get(node, NodeStatus.NOT_STARTED)
+
+    def ended(self, node: NodeName) -> bool:
+        settled = self.of(node) in (NodeStatus.SUCCESS, NodeStatus.FAILURE)
+        return not self.away[node] and (settled or node in self.withheld or node in self.given_up)
+
+    def lost(self, nodes: frozenset[NodeName]) -> int:
+        return sum(self.of(node) is NodeStatus.FAILURE or node in self.given_up for node in nodes)
+
+    def unavailable(self, nodes: frozenset[NodeName]) -> int:
+        return sum(node in self.begun and self.of(node) is not NodeStatus.SUCCESS for node in nodes)
+
+
+def play(
+    site: Site, policy: Policy, mode: Mode, dice: Random, judge: bool = True
+) -> tuple[PacedRollout, list[Fact], Watcher]:
+    """Play a rollout in virtual time: work takes minutes, waits are skipped, people answer gates as the dice say."""
+    rollout = PacedRollout(site.strategy, site.members, mode)
+    pacing = Pacing(policy, rollout.members, at_once=mode.max_nodes_in_flight)
+    rollout.pace(pacing)
+    watcher, now = Watcher(site, mode), BEGIN
+    facts = list(rollout.enforce(now))
+    for _ in range(2_000):
+        while (move := rollout.next_move(now)) is not None:
+            if judge:
+                judge_move(watcher, policy, move, now)
+            for node in move.nodes:
+                watcher.sent[move.phase, node] += 1
+                watcher.begun.setdefault(node, now)
+                watcher.away[node] = 1
+            facts += rollout.start(move)
+            facts += rollout.enforce(now)
+            watcher.withheld = set(rollout.withheld)
+        if rollout.done:
+            break
+        if rollout.running and dice.random() < 0.8:
+            now += timedelta(seconds=dice.randint(60, 1200))
+            move = dice.choice(rollout.running)
+            outcome = site.fate.outcome(move)
+            facts += rollout.finish(move, outcome)
+            for node in move.nodes:
+                watcher.away[node] = 0
+                if outcome.never_begun:
+                    watcher.given_up.add(node)
+                else:
+                    good = NodeStatus.PREPARED if move.phase is Phase.PREPARE else NodeStatus.SUCCESS
+                    watcher.status[node] = good if node in outcome.succeeded else NodeStatus.FAILURE
+        elif (blocked := rollout.blocked(now)) is not None:
+            if blocked.until is not None:
+                now = max(now, blocked.until)
+            elif blocked.gate is not None:
+                place, gate = blocked.gate
+                answer = Answer(dice.random() < 0.7, now, "ops")
+                rollout.waves.answers.setdefault(place, {})[gate.index] = answer
+            else:
+                assert rollout.running, f"stuck: {blocked}"
+        else:
+            assert rollout.running, "stuck for no reason"
+        facts += rollout.enforce(now)
+        watcher.withheld = set(rollout.withheld)
+    else:
+        raise AssertionError("the rollout does not end")
+    return rollout, facts, watcher
+
+
+def judge_move(watcher: Watcher, policy: Policy, move: Move, now: datetime) -> None:
+    """Hold a move against the policy, from what happened before."""
+    begins = [node for node in move.nodes if node not in watcher.begun]
+    for budget in policy.budgets:
+        values = {RACKS[node]["rack"] for node in begins} if budget.by else {""}
+        for value in values if begins else ():
+            everybody = frozenset().union(*watcher.site.members.values())
+            nodes = frozenset(node for node in everybody if not budget.by or RACKS[node]["rack"] == value)
+            limit = budget.max_unavailable
+            if limit is not None:
+                most = max(limit.number * len(nodes) // 100, 1) if limit.percent else limit.number
+                assert watcher.unavailable(nodes) + len(nodes.intersection(begins)) <= most
+            if budget.max_lost is not None:
+                assert watcher.lost(nodes) <= budget.max_lost.number
+    if policy.windows and policy.windows.unit is Unit.SERVER and begins:
+        assert any(
+            begin <= now and now + timedelta(seconds=1800) <= end
+            for window in NIGHTS
+            for begin, end in [next(window.after(now))]
+        )
+    if policy.waves is not None and policy.waves.scope is Scope.GROUP and begins:
+        judge_waves(watcher, policy.waves, move.group, frozenset(begins))
+
+
+def judge_waves(watcher: Watcher, rule: Waves, group: GroupName, begins: frozenset[NodeName]) -> None:
+    """Earlier waves of the group have ended, and not too many in a row were bad."""
+    left, total = sorted(watcher.site.members[group]), len(watcher.site.members[group])
+    bad_in_a_row = 0
+    for wave in rule.waves:
+        assert wave.size is not None
+        size = -(-wave.size.number * total // 100) if wave.size.percent else wave.size.number
+        nodes, left = frozenset(left[:size]), left[size:]
+        missed = (
+            shortfalls(wave.threshold, members=len(nodes), successful=len(nodes) - watcher.lost(nodes)) if nodes else ()
+        )
+        bad_in_a_row = bad_in_a_row + 1 if missed else 0
+        assert bad_in_a_row < rule.stop_after
+        if not begins & frozenset(left):
+            return
+        assert all(map(watcher.ended, nodes)), f"{wave.name} has not ended"
+
+
+def deployed(rollout: Rollout) -> set[NodeName]:
+    return {node for node, status in rollout.nodes.items() if status is NodeStatus.SUCCESS}
+
+
+@given(sites(queues=True), policies, modes, seeds)
+def test_no_move_breaks_a_rule_and_every_rollout_ends(site: Site, policy: Policy, mode: Mode, seed: int) -> None:
+    rollout, facts, watcher = play(site, policy, mode, Random(seed))
+
+    assert not set(rollout.groups.values()) & {GroupStatus.NOT_STARTED, GroupStatus.PREPARING, GroupStatus.DEPLOYING}
+    assert max(watcher.sent.values(), default=0) <= 1
+    for node in rollout.withheld:
+        assert watcher.of(node) is rollout.nodes[node]
+        assert watcher.of(node) in (NodeStatus.NOT_STARTED, NodeStatus.PREPARED)
+    assert sum(fact.nodes for fact in facts if isinstance(fact, PolicyStopped)) == len(rollout.withheld)
+
+
+@given(sites(timeouts=False), modes)
+def test_a_policy_that_says_nothing_changes_no_outcome(site: Site, mode: Mode) -> None:
+    site = site.apart()
+    plain, _, _ = run(site)
+    rollout, _, _ = play(site, Policy(), mode, Random(0))
+
+    assert (rollout.groups, rollout.reasons, rollout.nodes) == (plain.groups, plain.reasons, plain.nodes)
+
+
+@given(sites(timeouts=False), waves, modes, seeds)
+def test_where_no_node_fails_waves_deploy_whatever_the_plain_rollout_does(
+    site: Site, rule: Waves, mode: Mode, seed: int
+) -> None:
+    site = site.with_fate(Fate())
+    rule = replace(rule, waves=tuple(replace(wave, gates=wave.gates[:0]) for wave in rule.waves))
+    plain, _, _ = run(site)
+    rollout, _, _ = play(site, Policy(rule), mode, Random(seed))
+
+    assert rollout.groups == plain.groups
+    assert deployed(rollout) == deployed(plain)
