@@ -185,6 +185,7 @@ def parts(settings: Settings, bound: ConnectionBound | None = None) -> Parts:
             drains=cluster is not None or settings.promenade.teardown,
             max_share=settings.actions.max_share_touched,
             time_scale=settings.engine.time_scale,
+            now=clock.now,
         ),
         provisioner=provisioner,
         cluster=cluster,

@@ -36,7 +36,8 @@ class DeploymentConfiguration:
     counts as successful; None if the site does not set it. The first poll of a joining node comes after ``join_wait``
     seconds, further ones follow ``node_status``. ``teardown``: limits of a teardown, which an action's may replace.
     ``drain_interval``: seconds between two polls of the pods of a group that a service drains.
-    ``hold_after``: failed deployments in a row after which a node is held; 0: never.
+    ``hold_after``: failed deployments in a row after which a node is held; 0: never. ``policy``: the rollout policy as
+    written, None without one.
     """
 
     strategy_name: str | None = None
@@ -54,6 +55,7 @@ class DeploymentConfiguration:
     teardown: TeardownLimits = TeardownLimits()  # noqa: RUF009  # immutable
     hold_after: int = 0
     drain_interval: float = 10
+    policy: Mapping[str, Any] | None = None
 
     def scaled(self, factor: float) -> "DeploymentConfiguration":
         """Return the configuration for a simulated site where a second lasts ``factor`` seconds."""
@@ -100,6 +102,7 @@ def parse_configuration(data: Mapping[str, Any]) -> DeploymentConfiguration:
         node_status=limits("node_status", default.node_status, kubernetes),
         teardown=_teardown(data.get("kubernetes_provisioner") or {}),
         hold_after=_whole(provisioner, "hold_after_failures"),
+        policy=provisioner.get("policy") or None,
     )
 
 

@@ -6,6 +6,7 @@ created and when it validates. Always returns all findings, and inputs only if n
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from shipyard_api.domain import deployment_configuration
@@ -13,14 +14,19 @@ from shipyard_api.domain.deploy_steps.planning import RequestedSteps, requested_
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
 from shipyard_api.domain.documents import BAREMETAL_NODE, Document, Rendering, find, inventory
 from shipyard_api.domain.findings import DocumentRef, Finding, Level, error, errors, info, warning
+from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits, check_names
 from shipyard_api.domain.rollout.modes import Mode, OnTimeout
+from shipyard_api.domain.rollout.policy.reading import PolicyInputs, check_policy
 from shipyard_api.domain.strategy import selectors, strategy
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.targets import TARGET_GROUP, targeted, targeted_in_batches
 from shipyard_api.domain.teardown.etcd_documents import read_etcd_clusters
 from shipyard_api.domain.teardown.limits import TeardownLimits
+
+_CONFIGURATION = DocumentRef(deployment_configuration.SCHEMA, deployment_configuration.NAME)
+_EPOCH = datetime.fromtimestamp(0, UTC)
 
 SchemaCheck = Callable[[str, object], tuple[Finding, ...]]
 """Checks a value against a schema that ships with Shipyard, by name."""
@@ -33,7 +39,8 @@ class SiteInputs:
     ``groups``: the ``data`` of the strategy document as written; None when all nodes are deployed at once.
     ``targets``: the only nodes of a targeted action, in the group ``target_group``; empty for the whole site.
     ``batch``: as many of them go at a time, a group each; 0: all of them in that one.
-    ``steps``: what the deploy templates of each node asked for when the action was created.
+    ``steps``: what the deploy templates of each node asked for when the action was created. ``policy``: the rollout
+    policy, None without one.
     """
 
     revision: int
@@ -44,6 +51,7 @@ class SiteInputs:
     target_group: GroupName = TARGET_GROUP
     steps: RequestedSteps = field(default_factory=dict)
     batch: int = 0
+    policy: PolicyInputs | None = None
 
     @property
     def strategy(self) -> strategy.Strategy:
@@ -56,7 +64,8 @@ class SiteInputs:
 
     def scaled(self, factor: float) -> "SiteInputs":
         """Return the inputs for a simulated site where a second lasts ``factor`` seconds."""
-        return replace(self, configuration=self.configuration.scaled(factor))
+        policy = self.policy and self.policy.scaled(factor)
+        return replace(self, configuration=self.configuration.scaled(factor), policy=policy)
 
     def to_json(self) -> dict[str, Any]:
         """Return the stored form."""
@@ -95,6 +104,8 @@ class SiteInputs:
         steps = {"deploy_steps": requested_to_json(self.steps)} if self.steps else {}
         if self.batch:
             stored["max_parallel_nodes"] = self.batch
+        if self.policy is not None:
+            stored["policy"] = self.policy.to_json()
         return stored | steps | ({"target_group": self.target_group} if self.target_group != TARGET_GROUP else {})
 
     @classmethod
@@ -115,7 +126,8 @@ class SiteInputs:
         group = GroupName(stored.get("target_group", TARGET_GROUP))
         steps = requested_from_json(stored.get("deploy_steps", ()))
         named, batch = stored["strategy_name"], stored.get("max_parallel_nodes", 0)
-        return cls(stored["revision"], configuration, named, stored["groups"], targets, group, steps, batch)
+        policy = PolicyInputs.from_json(stored["policy"]) if "policy" in stored else None
+        return cls(stored["revision"], configuration, named, stored["groups"], targets, group, steps, batch, policy)
 
 
 def stored_strategy(stored: Mapping[str, Any]) -> strategy.Strategy:
@@ -167,6 +179,7 @@ class DesignRules:
     ``cluster``: whether a Kubernetes cluster is configured. ``limits``: those of the configured provisioner.
     ``drains``: whether servers can be taken out of their cluster. ``max_share``: of the site's nodes, how many an
     action may touch. ``time_scale``: the length of a second in a site's limits; anything but 1 is for simulated sites.
+    ``now``: the time, by which a maintenance window may lie in the past.
     """
 
     check: SchemaCheck
@@ -176,6 +189,7 @@ class DesignRules:
     drains: bool = False
     max_share: float = 1.0
     time_scale: float = 1.0
+    now: Callable[[], datetime] = lambda: _EPOCH
 
     @property
     def usual_limits(self) -> TeardownLimits:
@@ -187,7 +201,7 @@ class DesignRules:
 
         Inputs are None if the configuration or the strategy is invalid. They can come with errors of other checks.
         """
-        inputs, findings = read_design(revision, rendering, self.check, self.limits)
+        inputs, findings = read_design(revision, rendering, self.check, self.limits, self.now())
         if inputs is not None:
             inputs, faults = self._resolve_join(inputs.scaled(self.time_scale))
             findings = (*findings, *faults)
@@ -232,7 +246,11 @@ class DesignRules:
 
 
 def read_design(
-    revision: int, rendering: Rendering, check: SchemaCheck, limits: ProvisionerLimits = NO_LIMITS
+    revision: int,
+    rendering: Rendering,
+    check: SchemaCheck,
+    limits: ProvisionerLimits = NO_LIMITS,
+    now: datetime = _EPOCH,
 ) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
     """Return the inputs of an action on this design, and all findings; None if one of them is an error."""
     documents = tuple(one.document for one in rendering.documents)
@@ -255,7 +273,19 @@ def read_design(
     name, groups = (used.name, used.data) if used else (None, None)
     inputs = SiteInputs(revision, configuration, name, groups)
     found.extend(_members(inputs, documents, used.ref if used else None, limits))
-    return inputs, tuple(found)
+    inputs, faults = _with_policy(inputs, inventory(documents), now)
+    found.extend(finding.about(_CONFIGURATION) for finding in faults)
+    return None if errors(faults) else inputs, tuple(found)
+
+
+def _with_policy(inputs: SiteInputs, machines: Inventory, now: datetime) -> tuple[SiteInputs, tuple[Finding, ...]]:
+    """Return the inputs with the policy of the site, and the findings about it."""
+    configuration = inputs.configuration
+    if configuration.policy is None:
+        return inputs, ()
+    limits = {Phase.PREPARE: configuration.prepare_nodes.timeout, Phase.DEPLOY: configuration.deploy_nodes.timeout}
+    policy = PolicyInputs.of(configuration.policy, machines, limits)
+    return replace(inputs, policy=policy), tuple(check_policy(policy, machines, now))
 
 
 def _secret_inputs(rendering: Rendering, *read: str) -> tuple[Finding, ...]:

@@ -52,7 +52,7 @@ class WaveEnded:
 
 @dataclass(frozen=True, slots=True)
 class PolicyStopped:
-    """A rule of the policy lets ``nodes`` nodes never begin; ``why`` in one sentence. The row of each names the rule."""
+    """A rule of the policy lets ``nodes`` nodes never begin; ``why`` in one sentence. Their rows name the rule."""
 
     kind: ClassVar[str] = "policy_stopped"
     version: ClassVar[int] = 1

@@ -1,0 +1,216 @@
+"""Read the rollout policy of a deployment configuration, and check it against the site (product, section 13)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, time
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from shipyard_api.domain.findings import Finding, error, warning
+from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.nodes import Inventory, Node, NodeName
+from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
+from shipyard_api.domain.rollout.policy.gates import AtLimit, Gate, GateKind
+from shipyard_api.domain.rollout.policy.policy import Policy
+from shipyard_api.domain.rollout.policy.waves import REST, Scope, Wave, Waves
+from shipyard_api.domain.rollout.policy.windows import DAYS, Unit, Window, Windows
+from shipyard_api.domain.strategy.criteria import SuccessCriteria
+from shipyard_api.domain.strategy.selectors import select
+from shipyard_api.domain.strategy.strategy import parse_selector
+
+PATH = "/physical_provisioner/policy"
+RACK = "rack"
+
+# How many nodes without a label a finding names.
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyInputs:
+    """A policy as an action freezes it: ``data`` as written, and what was found when the action was created.
+
+    ``chosen``, ``topology``: as in ``Policy``. ``seconds``: how long each phase may take, by the phase's word.
+    ``scale``: the length of a second in gates; anything but 1 is for simulated sites. Windows are not scaled.
+    """
+
+    data: Mapping[str, Any]
+    chosen: Mapping[str, Sequence[NodeName]] = field(default_factory=dict)
+    topology: Mapping[NodeName, Mapping[str, str]] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    scale: float = 1.0
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any], inventory: Inventory, seconds: Mapping[Phase, float]) -> "PolicyInputs":
+        """Resolve the selectors and labels of a policy. ``seconds``: of phases that the policy gives no length."""
+        chosen = {
+            wave["name"]: sorted(select([parse_selector(one) for one in wave["selectors"]], inventory))
+            for wave in data.get("waves", ())
+            if wave.get("selectors")
+        }
+        labels = dict.fromkeys(budget["by"] for budget in data.get("budgets", ()) if budget.get("by"))
+        values = {node.name: _values(node, labels) for node in inventory.nodes.values()} if labels else {}
+        given = (data.get("windows") or {}).get("durations") or {}
+        lengths = {phase.value: float(given.get(phase.value) or seconds[phase]) for phase in Phase}
+        return cls(data, chosen, {node: found for node, found in values.items() if found}, lengths)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy as a value."""
+        return Policy(
+            _waves(self.data, self.scale),
+            tuple(_budget(entry) for entry in self.data.get("budgets", ())),
+            _windows(self.data.get("windows")),
+            {name: frozenset(nodes) for name, nodes in self.chosen.items()},
+            self.topology,
+            {Phase(name): seconds for name, seconds in self.seconds.items()},
+        )
+
+    def scaled(self, factor: float) -> "PolicyInputs":
+        """Return the inputs for a simulated site where a second lasts ``factor`` seconds."""
+        seconds = {phase: length * factor for phase, length in self.seconds.items()}
+        return replace(self, seconds=seconds, scale=self.scale * factor)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the stored form."""
+        return {
+            "scale": self.scale,
+            "data": self.data,
+            "chosen": {name: list(nodes) for name, nodes in self.chosen.items()},
+            "topology": self.topology,
+            "seconds": self.seconds,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "PolicyInputs":
+        """Return the inputs from their stored form."""
+        return cls(stored["data"], stored["chosen"], stored["topology"], stored["seconds"], stored["scale"])
+
+
+def check_policy(inputs: PolicyInputs, inventory: Inventory, now: datetime) -> Iterator[Finding]:
+    """Return findings that a schema cannot express. ``inputs`` passed the schema."""
+    data = inputs.data
+    yield from _duplicates("waves", [wave["name"] for wave in data.get("waves", ())])
+    yield from _duplicates("budgets", [budget["name"] for budget in data.get("budgets", ())])
+    for place, wave in enumerate(data.get("waves", ())):
+        if wave.get("selectors") and not inputs.chosen.get(wave["name"]):
+            message = f"The selectors of wave '{wave['name']}' match no node, so nothing is tried before the next wave."
+            yield warning("PolicyWaveEmpty", message, path=f"{PATH}/waves/{place}/selectors")
+    for place, entry in enumerate(data.get("budgets", ())):
+        yield from _check_budget(_budget(entry), f"{PATH}/budgets/{place}", inputs, inventory)
+    entries = (data.get("windows") or {}).get("open", ())
+    faults = [fault for place, entry in enumerate(entries) for fault in _check_window(entry, place)]
+    yield from faults
+    if not faults and (windows := _windows(data.get("windows"))) is not None:
+        if windows.opening(now, 0.0) is None:
+            message = "No maintenance window begins within a year: nothing would ever be deployed."
+            yield error("PolicyWindowNeverComes", message, path=f"{PATH}/windows/open")
+        elif windows.opening(now, seconds := sum(inputs.seconds.values())) is None:
+            message = (
+                f"No maintenance window is as long as the {seconds:g} s that preparing and deploying a server take."
+            )
+            yield error("PolicyWindowTooShort", message, path=f"{PATH}/windows/open")
+
+
+def _check_budget(budget: Budget, path: str, inputs: PolicyInputs, inventory: Inventory) -> Iterator[Finding]:
+    if budget.max_unavailable is not None and budget.max_unavailable.number == 0:
+        message = f"Budget '{budget.name}' lets no node be unavailable, so none could be deployed."
+        yield error("PolicyBudgetAllowsNothing", message, path=f"{path}/max_unavailable")
+    if not budget.by:
+        return
+    without = sorted(node for node in inventory.nodes if not inputs.topology.get(node, {}).get(budget.by))
+    if without:
+        names = ", ".join(without[:_NAMED]) + (f" and {len(without) - _NAMED} more" if len(without) > _NAMED else "")
+        message = f"Budget '{budget.name}' counts by '{budget.by}', which {len(without)} node(s) do not have: {names}."
+        yield warning("PolicyLabelMissing", f"{message} The budget does not protect them.", path=f"{path}/by")
+
+
+def _duplicates(what: str, names: Sequence[str]) -> Iterator[Finding]:
+    for place, name in enumerate(names):
+        if name in names[:place] or (what == "waves" and name == REST):
+            message = f"The name '{name}' is taken: names of {what} are unique, and '{REST}' is the last wave."
+            yield error("PolicyDuplicateName", message, path=f"{PATH}/{what}/{place}/name")
+
+
+def _check_window(entry: Mapping[str, Any], place: int) -> Iterator[Finding]:
+    path, zone = f"{PATH}/windows/open/{place}", entry["zone"]
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        message = f"'{zone}' is no time zone of the IANA database, such as Europe/Berlin or UTC."
+        yield error("PolicyUnknownTimeZone", message, path=f"{path}/zone")
+    for key in ("dates", "not_on"):
+        for position, day in enumerate(entry.get(key, ())):
+            try:
+                date.fromisoformat(day)
+            except ValueError:
+                message = f"'{day}' is no date: write it as 2026-12-24."
+                yield error("PolicyDateInvalid", message, path=f"{path}/{key}/{position}")
+
+
+def _values(node: Node, labels: Iterable[str]) -> dict[str, str]:
+    of_node = dict(node.labels)
+    found = {label: node.rack if label == RACK and node.rack else of_node.get(label, "") for label in labels}
+    return {label: value for label, value in found.items() if value}
+
+
+def _waves(data: Mapping[str, Any], scale: float = 1.0) -> Waves | None:
+    if not data.get("waves"):
+        return None
+    waves = tuple(_wave(entry, scale) for entry in data["waves"])
+    return Waves(waves, Scope(data.get("waves_over", Scope.GROUP.value)), int(data.get("stop_after_bad_waves", 1)))
+
+
+def _wave(entry: Mapping[str, Any], scale: float) -> Wave:
+    size = Amount(int(entry["nodes"])) if "nodes" in entry else None
+    if "percent" in entry:
+        size = Amount(int(entry["percent"]), percent=True)
+    criteria = {name: int(number) for name, number in (entry.get("success_criteria") or {}).items()}
+    threshold = SuccessCriteria(**criteria) if "success_criteria" in entry else SuccessCriteria(maximum_failed_nodes=0)
+    selectors = tuple(parse_selector(one) for one in entry.get("selectors", ()))
+    return Wave(entry["name"], size, selectors, threshold, tuple(_gate(gate, scale) for gate in entry.get("gates", ())))
+
+
+def _gate(entry: Mapping[str, Any], scale: float) -> Gate:
+    kind = next(kind for kind in GateKind if kind.value in entry)
+    return Gate(
+        kind,
+        float(entry.get("soak", 0)) * scale,
+        entry.get("query", ""),
+        tuple(entry.get("tasks", ())),
+        float(entry["limit"]) * scale if entry.get("limit") else None,
+        AtLimit(entry.get("at_limit", AtLimit.STOP.value)),
+    )
+
+
+def _budget(entry: Mapping[str, Any]) -> Budget:
+    return Budget(
+        entry["name"], entry.get("by", ""), _amount(entry.get("max_unavailable")), _amount(entry.get("max_lost"))
+    )
+
+
+def _amount(written: int | float | str | None) -> Amount | None:
+    """Return a number of nodes from 5 or "10%"."""
+    if written is None:
+        return None
+    if isinstance(written, str):
+        return Amount(int(written.rstrip("% ")), percent=True)
+    return Amount(int(written))
+
+
+def _windows(entry: Mapping[str, Any] | None) -> Windows | None:
+    if not entry:
+        return None
+    certainty = float(entry.get("certainty", 95)) / 100
+    return Windows(tuple(_window(one) for one in entry["open"]), Unit(entry.get("fits", Unit.GROUP.value)), certainty)
+
+
+def _window(entry: Mapping[str, Any]) -> Window:
+    days = frozenset(DAYS.index(day) for day in entry["days"]) if entry.get("days") else frozenset(range(len(DAYS)))
+    return Window(
+        entry["zone"],
+        time.fromisoformat(entry["start"]),
+        float(entry["minutes"]) * 60,
+        days,
+        frozenset(date.fromisoformat(day) for day in entry.get("dates", ())),
+        frozenset(date.fromisoformat(day) for day in entry.get("not_on", ())),
+    )

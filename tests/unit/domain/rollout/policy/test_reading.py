@@ -1,0 +1,125 @@
+"""A rollout policy as a design writes it: what is refused, what is reported, and what an action freezes."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from shipyard_api.adapters.schema_files.schemas import SchemaFiles
+from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.nodes import Inventory, Node, NodeName
+from shipyard_api.domain.rollout.policy.reading import PolicyInputs, check_policy
+from tests.conftest import ROOT
+
+NOW = datetime(2026, 11, 26, tzinfo=UTC)
+LIMITS = {Phase.PREPARE: 1800.0, Phase.DEPLOY: 3600.0}
+SITE = Inventory.of(
+    [
+        Node(NodeName("n1"), "r1", labels=frozenset({("pdu", "a")})),
+        Node(NodeName("n2"), "r1"),
+        Node(NodeName("n3"), "r2"),
+    ]
+)
+NIGHT = {"zone": "Europe/Berlin", "start": "22:00", "minutes": 360}
+SCHEMAS = SchemaFiles(ROOT / "schemas")
+
+
+def schema_faults(policy: dict[str, Any]) -> list[str]:
+    data = {"armada": {"manifest": "full-site"}, "physical_provisioner": {"policy": policy}}
+    return [finding.path for finding in SCHEMAS.check("deployment_configuration_v1", data)]
+
+
+@pytest.mark.parametrize(
+    ("policy", "findings"),
+    [
+        pytest.param({}, [], id="nothing"),
+        pytest.param({"waves": [{"name": "canary", "nodes": 1}, {"name": "some", "percent": 10}]}, [], id="waves"),
+        pytest.param(
+            {"waves": [{"name": "rest", "nodes": 1}]}, ["PolicyDuplicateName waves/0/name"], id="rest is taken"
+        ),
+        pytest.param(
+            {"waves": [{"name": "c", "selectors": [{"rack_names": ["r9"]}]}]},
+            ["PolicyWaveEmpty waves/0/selectors"],
+            id="selectors that match nothing",
+        ),
+        pytest.param({"budgets": [{"name": "r", "by": "rack", "max_unavailable": "50%"}]}, [], id="a budget a rack"),
+        pytest.param(
+            {"budgets": [{"name": "p", "by": "pdu", "max_lost": 1}]},
+            ["PolicyLabelMissing budgets/0/by"],
+            id="nodes without the label",
+        ),
+        pytest.param(
+            {"budgets": [{"name": "p", "max_unavailable": 0}]},
+            ["PolicyBudgetAllowsNothing budgets/0/max_unavailable"],
+            id="a budget of nothing",
+        ),
+        pytest.param({"windows": {"open": [NIGHT]}}, [], id="a window"),
+        pytest.param(
+            {"windows": {"open": [{**NIGHT, "zone": "Mars/Olympus"}, {**NIGHT, "dates": ["2026-02-30"]}]}},
+            ["PolicyUnknownTimeZone windows/open/0/zone", "PolicyDateInvalid windows/open/1/dates/0"],
+            id="no such zone, no such date",
+        ),
+        pytest.param(
+            {"windows": {"open": [{**NIGHT, "dates": ["2026-01-01"]}]}},
+            ["PolicyWindowNeverComes windows/open"],
+            id="a window in the past",
+        ),
+        pytest.param(
+            {"windows": {"open": [{**NIGHT, "minutes": 60}]}}, ["PolicyWindowTooShort windows/open"], id="too short"
+        ),
+        pytest.param(
+            {"windows": {"open": [{**NIGHT, "minutes": 60}], "durations": {"prepare": 600, "deploy": 1200}}},
+            [],
+            id="long enough for the configured durations",
+        ),
+    ],
+)
+def test_findings(policy: dict[str, Any], findings: list[str]) -> None:
+    assert schema_faults(policy) == []
+
+    found = check_policy(PolicyInputs.of(policy, SITE, LIMITS), SITE, NOW)
+
+    prefix = "/physical_provisioner/policy/"
+    assert [f"{finding.name} {finding.path.removeprefix(prefix)}" for finding in found] == findings
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param({"wavs": []}, id="a misspelt key"),
+        pytest.param({"waves": [{"name": "c"}]}, id="a wave without a size"),
+        pytest.param({"waves": [{"name": "c", "nodes": 1, "percent": 1}]}, id="two sizes"),
+        pytest.param({"waves": [{"name": "c", "nodes": 0}]}, id="a wave of no node"),
+        pytest.param(
+            {"waves": [{"name": "c", "nodes": 1, "gates": [{"soak": 1, "approval": True}]}]}, id="two gates in one"
+        ),
+        pytest.param({"budgets": [{"name": "b"}]}, id="a budget without a number"),
+        pytest.param({"budgets": [{"name": "b", "max_lost": "101%"}]}, id="more than all"),
+        pytest.param({"windows": {"open": []}}, id="no window"),
+        pytest.param({"windows": {"open": [{**NIGHT, "start": "24:00"}]}}, id="no such time"),
+    ],
+)
+def test_the_schema_refuses(policy: dict[str, Any]) -> None:
+    assert schema_faults(policy)
+
+
+def test_an_action_freezes_what_selectors_labels_and_limits_meant() -> None:
+    written = {
+        "waves": [{"name": "canary", "selectors": [{"rack_names": ["r2"]}], "gates": [{"soak": 100}]}],
+        "budgets": [
+            {"name": "racks", "by": "rack", "max_unavailable": 1},
+            {"name": "pdus", "by": "pdu", "max_lost": 0},
+        ],
+        "windows": {"open": [NIGHT], "durations": {"deploy": 900}},
+    }
+
+    frozen = PolicyInputs.of(written, SITE, LIMITS).scaled(0.5)
+    policy = PolicyInputs.from_json(json.loads(json.dumps(frozen.to_json()))).policy
+
+    assert policy == frozen.policy
+    assert policy.chosen == {"canary": {"n3"}}
+    assert policy.topology == {"n1": {"rack": "r1", "pdu": "a"}, "n2": {"rack": "r1"}, "n3": {"rack": "r2"}}
+    assert policy.seconds == {Phase.PREPARE: 900, Phase.DEPLOY: 450}
+    assert policy.waves is not None
+    assert policy.waves.waves[0].gates[0].seconds == 50
