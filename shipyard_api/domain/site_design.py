@@ -273,9 +273,9 @@ def read_design(
     name, groups = (used.name, used.data) if used else (None, None)
     inputs = SiteInputs(revision, configuration, name, groups)
     found.extend(_members(inputs, documents, used.ref if used else None, limits))
-    inputs, faults = _with_policy(inputs, inventory(documents), now)
-    found.extend(finding.about(_CONFIGURATION) for finding in faults)
-    return None if errors(faults) else inputs, tuple(found)
+    inputs, about_policy = _with_policy(inputs, inventory(documents), now)
+    found.extend(finding.about(_CONFIGURATION) for finding in about_policy)
+    return None if errors(about_policy) else inputs, tuple(found)
 
 
 def _with_policy(inputs: SiteInputs, machines: Inventory, now: datetime) -> tuple[SiteInputs, tuple[Finding, ...]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from shipyard_api.actions.steps import job_watch, joining, node_waits, rollout_polls, rollout_state
+from shipyard_api.actions.steps import job_watch, joining, node_waits, pacing, rollout_polls, rollout_state
 from shipyard_api.actions.steps.acceptance import ITEM, Acceptance, PlanAcceptance
 from shipyard_api.actions.steps.job_watch import Job, Submitted
 from shipyard_api.actions.steps.rollout_messages import (
@@ -23,7 +23,7 @@ from shipyard_api.actions.steps.rollout_messages import (
     steps_of,
 )
 from shipyard_api.actions.steps.rollout_state import VERSION, RolloutState, Watch
-from shipyard_api.actions.steps.settling import failures, finish, progress, released, settle_empty, unprepared
+from shipyard_api.actions.steps.settling import failures, finish, progress, released, settled, unprepared
 from shipyard_api.actions.steps.software.software_stage import NoPlan
 from shipyard_api.actions.steps.software.task_item import SILENCE_SECONDS, Results, StartTask, TaskItem
 from shipyard_api.domain.actions import StepId
@@ -64,7 +64,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
 
     ``cluster`` is None where no cluster is configured. ``targets``: the only nodes, deployed as the group ``group``;
     empty: what the inputs of the action say. ``kind``: what is done to the nodes. ``acceptance``: how acceptance tasks
-    run, None for a step whose groups have none.
+    run, None for a step whose groups have none. ``gates``: who answers the gates of a policy.
     """
 
     id: StepId
@@ -78,6 +78,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     group: GroupName = TARGET_GROUP
     kind: Kind = Kind.DEPLOYMENT
     acceptance: PlanAcceptance | None = None
+    gates: pacing.GateAnswers | None = None
     version: ClassVar[int] = VERSION
 
     def begin(self, inputs: Json) -> RolloutState:
@@ -104,12 +105,12 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             return Look(SelectMembers(state.inputs, state.action))
         if accept := node_waits.due(state, now):
             return Act(accept, now + timedelta(seconds=SILENCE_SECONDS), repeatable=True)
-        move = state.rollout.next_move()
+        move = state.rollout.next_move(now)
         if move is not None:
             limit = timedelta(seconds=state.limits(move.phase).timeout)
             steps = steps_of(state.inputs, move.phase, move.nodes)
             return Act(SubmitMove(move, self._design(state), self.kind, steps), give_up_at=now + limit)
-        if state.rollout.running:
+        if state.rollout.running or not state.rollout.done:
             return Look(self._poll(state, state.rollout, now))
         if state.rollout.verdict() is Verdict.FAILED:
             return Failed(f"{CRITICAL_FAILED}; {state.summary()}")
@@ -136,7 +137,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     def ask(self, question: Question) -> Members | Answers:
         """Select the members, or poll everything that runs. Raises only if no peer answers."""
         if isinstance(question, PollJobs):
-            return rollout_polls.answers(question, self.store, self.provisioner, self.cluster, self._tasks)
+            return rollout_polls.answers(question, self.store, self.provisioner, self.cluster, self._tasks, self.gates)
         groups = question.inputs.strategy.groups
         design = self.provisioner.design_reference(question.inputs.revision)
         selected = self.provisioner.select_nodes(design, [group.selectors for group in groups])
@@ -166,6 +167,9 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     ) -> Folded[RolloutState]:
         """Advance the rollout by what came back."""
         folded = self._folded(state, asked, report, now)
+        if state.rollout is not None and not state.failed:
+            # The next group may have no node that is not in flight already.
+            folded = settled(folded, state.rollout, now, self.pause)
         failed = failures(folded.facts)
         hold_after = state.inputs.configuration.hold_after
         if not failed or not hold_after:
@@ -256,7 +260,9 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             elif watch.joining and joining.first_poll(watch.joining, state.inputs.configuration) <= now:
                 nodes.extend(sorted(watch.joining.nodes))
         late = any(one <= now for one in rollout_state.job_deadlines(state))
-        return PollJobs(jobs, tuple(nodes), tuple(node_waits.looks(state)), late)
+        return PollJobs(
+            jobs, tuple(nodes), tuple(node_waits.looks(state)), late, pacing.gates(rollout, now), state.action
+        )
 
     def _fold_no_members(self, state: RolloutState, trouble: Trouble, now: datetime) -> Folded[RolloutState]:
         since = state.since or now
@@ -275,27 +281,28 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             return Folded(state)
         state.acceptance = report.acceptance
         strategy, members = state.inputs.strategy, report.by_group
-        rollout = state.rollout = Rollout(strategy, members, state.inputs.configuration.mode)
+        rollout = state.rollout = pacing.begin(state.inputs, members)
         facts: list[Fact] = [MembersKnown.of(strategy, members)]
         if kept := tuple(node for node in state.kept if node in rollout.nodes):
             rollout.restore(nodes=dict.fromkeys(kept, NodeStatus.SUCCESS), groups={}, reasons={})
             facts.append(NodesKept(kept, state.kept_from))
         to_release = {node: label for node, label in report.to_release.items() if node not in kept}
         rollout.restore(nodes=dict.fromkeys(to_release, NodeStatus.PREPARED), groups={}, reasons={})
+        pacing.spare(rollout, to_release)
         facts.extend(released(self.provisioner.name, members, to_release))
         if not self.kind.prepares:
             left = [node for node in rollout.nodes if node not in kept]
             rollout.restore(nodes=dict.fromkeys(left, NodeStatus.PREPARED), groups={}, reasons={})
+            pacing.spare(rollout, left)
             facts.extend(unprepared(members, left))
-        return Folded(state, (*facts, *settle_empty(rollout)))
+        return Folded(state, tuple(facts))
 
     def _fold_submitted(self, state: RolloutState, move: Move, job: JobId, now: datetime) -> Folded[RolloutState]:
         rollout = _known(state)
         facts = rollout.start(move)
         state.watches[move] = Watch(Job.submitted(job, now))
         started = PhaseStarted(move.group, move.phase, move.nodes, job, move.batch)
-        # The next group may have no node that is not in flight already.
-        return Folded(state, (*facts, started, *settle_empty(rollout)))
+        return Folded(state, (*facts, started))
 
     def _fold_started(
         self, state: RolloutState, move: Move, start: StartTask, report: Results | Trouble, now: datetime
@@ -305,18 +312,18 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             raise AssertionError("an acceptance task has started that the move does not wait for")
         folded = ITEM.fold(wait.state, start, report, now)
         facts, _ = node_waits.fold_task(state, rollout, move, wait, folded, now)
-        return Folded(state, (*facts, *settle_empty(rollout)))
+        return Folded(state, tuple(facts))
 
     def _fold_not_submitted(self, state: RolloutState, move: Move, trouble: Trouble) -> Folded[RolloutState]:
         rollout = _known(state)
         if trouble.nodes:
-            return Folded(state, (*rollout.hold(move, trouble.nodes), *settle_empty(rollout)))
+            return Folded(state, rollout.hold(move, trouble.nodes))
         if trouble.refused:
             return self._fold_refused(state, rollout, move, trouble)
         facts = rollout.start(move)
         outcome = Outcome(timed_out=True, reasons=dict.fromkeys(move.nodes, trouble.detail), why=trouble.detail)
         ended = PhaseEnded(move.group, move.phase, PhaseStatus.TIMEOUT, trouble.detail, move.batch)
-        return Folded(state, (*facts, ended, *rollout.finish(move, outcome), *settle_empty(rollout)))
+        return Folded(state, (*facts, ended, *rollout.finish(move, outcome)))
 
     def _fold_refused(
         self, state: RolloutState, rollout: Rollout, move: Move, trouble: Trouble
@@ -326,7 +333,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         noted = Noted("Submission Refused", f"group {move.group}: {why}")
         facts = (noted, *rollout.refuse(move, why))
         if not trouble.whole_site:
-            return Folded(state, (*facts, *settle_empty(rollout)))
+            return Folded(state, tuple(facts))
         state.failed = f"group {move.group}: {why}"
         return Folded(state, (*facts, *self._left_all(state, rollout, state.failed)))
 
@@ -342,13 +349,12 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             facts.extend(more)
             if poll_at is not None:
                 polls.append(poll_at)
-        facts.extend(settle_empty(rollout))
+        pacing.answer(rollout, answers.gates)
         poll_at = min(polls) if polls else None
-        wait_until = poll_at if rollout.next_move() is None else None
         awaited = rollout_state.awaited(state, self.provisioner.name, self._operations) if rollout.running else None
         if awaited is not None:
             awaited = replace(awaited, last_answer=answers.summary(), answered=answers.usable())
-        return Folded(state, tuple(facts), wait_until, poll_at, awaited=awaited)
+        return Folded(state, tuple(facts), poll_at, poll_at, awaited=awaited)
 
     def _fold_job(
         self, state: RolloutState, rollout: Rollout, move: Move, answers: Answers, now: datetime

@@ -19,6 +19,8 @@ from shipyard_api.domain.deploy_steps.planning import (
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.moves import Move
+from shipyard_api.domain.rollout.policy.gates import Answer
+from shipyard_api.domain.rollout.policy.pacing import OpenGate, WavePlace
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.errors import PeerError
@@ -70,13 +72,15 @@ class PollJobs:
     """Ask for the state of these jobs, each about its unsettled nodes, and which nodes have joined the cluster.
 
     ``accepting``: acceptance tasks that run. ``machines``: ask for the state of every machine too, because the time of
-    a job is up.
+    a job is up. ``gates``: those of the rollout policy of the action that must be passed now.
     """
 
     jobs: Mapping[JobId, Work]
     joining: tuple[NodeName, ...]
     accepting: tuple[LookAtTask, ...] = ()
     machines: bool = False
+    gates: tuple[OpenGate, ...] = ()
+    action: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +167,14 @@ class Answers:
     """What the peers reported; ``readiness`` is None where the cluster was not asked.
 
     ``accepted``: how acceptance tasks stand, by the key of each that was looked at. ``machines``: the provisioner's
-    own labels of machines by lower-case name, None where they were not asked for.
+    own labels of machines by lower-case name, None where they were not asked for. ``gates``: those that were answered.
     """
 
     reports: Reports | Trouble
     readiness: joining.Answer | None
     accepted: Mapping[tuple[str, NodeName], Results | Trouble] = field(default_factory=dict)
     machines: Mapping[str, str] | None = None
+    gates: Mapping[tuple[WavePlace, int], Answer] = field(default_factory=dict)
 
     def of(self, job: JobId) -> JobReport | Trouble:
         """Return the report on a job, or why there is none."""

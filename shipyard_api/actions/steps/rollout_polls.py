@@ -6,10 +6,13 @@ from functools import partial
 from typing import TypeVar
 
 from shipyard_api.actions.steps import job_watch
+from shipyard_api.actions.steps.pacing import GateAnswers
 from shipyard_api.actions.steps.rollout_messages import Answers, PollJobs
 from shipyard_api.actions.steps.software.task_item import Results, TaskItem
 from shipyard_api.domain.drift.sightings import SeenMember
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.policy.gates import Answer
+from shipyard_api.domain.rollout.policy.pacing import WavePlace
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.errors import PeerError, Refused
 from shipyard_api.ports.provisioner import Provisioner, Reports
@@ -22,7 +25,12 @@ _Answer = TypeVar("_Answer")
 
 
 def answers(
-    question: PollJobs, store: Store, provisioner: Provisioner, cluster: Cluster | None, tasks: TaskItem
+    question: PollJobs,
+    store: Store,
+    provisioner: Provisioner,
+    cluster: Cluster | None,
+    tasks: TaskItem,
+    gates: GateAnswers | None = None,
 ) -> Answers:
     """Return what the peers answer; raises only if none does. Machines that cannot be listed have no label."""
     errors: list[PeerError] = []
@@ -44,14 +52,23 @@ def answers(
     for look in question.accepting:
         accepted[look.work.key] = asked(partial(tasks.ask, look))
     machines = asked(lambda: _labels(provisioner)) if question.machines else None
-    questions = sum(map(bool, (question.jobs, question.joining, question.machines))) + len(question.accepting)
+    passed: dict[tuple[WavePlace, int], Answer] = {}
+    for gate in question.gates if gates else ():
+        answer = asked(partial(gates, question.action, gate)) if gates else None
+        if isinstance(answer, Answer):
+            passed[gate.place, gate.state.index] = answer
+    questions = (
+        sum(map(bool, (question.jobs, question.joining, question.machines)))
+        + len(question.accepting)
+        + len(question.gates)
+    )
     if errors and len(errors) == questions:
         raise errors[0]
     if isinstance(reports, Mapping):
         errors += [one for one in reports.values() if isinstance(one, PeerError)]
     for one in errors:
         LOG.warning("peer in trouble", extra={"trouble": str(one)})
-    return Answers(reports, readiness, accepted, {} if isinstance(machines, Trouble) else machines)
+    return Answers(reports, readiness, accepted, {} if isinstance(machines, Trouble) else machines, passed)
 
 
 def _readiness(cluster: Cluster | None, nodes: tuple[NodeName, ...]) -> Mapping[NodeName, SeenMember]:

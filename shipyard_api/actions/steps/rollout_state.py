@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+from shipyard_api.actions.steps import pacing
 from shipyard_api.actions.steps.acceptance import Acceptance, Accepting
 from shipyard_api.actions.steps.job_watch import Job, Limits, described
 from shipyard_api.actions.steps.job_watch import limit as job_limit
@@ -15,7 +16,6 @@ from shipyard_api.domain.deployment_configuration import PhaseLimits
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.membership import Membership
-from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.site_design import SiteInputs
@@ -24,11 +24,12 @@ from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.provisioner import Operation
 from shipyard_api.workflow.step import Json
 
-VERSION = 4
+VERSION = 5
 """The version of the state that this release writes.
 
 Version 1 listed the names of the nodes of each status, and had no group with the reason ``refused``. Version 2 had no
-nodes in a queue, and jobs without ``silent_since`` and ``behind``. Version 3 had no acceptance tasks.
+nodes in a queue, and jobs without ``silent_since`` and ``behind``. Version 3 had no acceptance tasks. Version 4
+had no policy.
 """
 
 MOST_WORKS = 3  # moves named in what an action waits for
@@ -97,7 +98,7 @@ class RolloutState:
         return (
             f"{groups.count(GroupStatus.SUCCESS)} of {len(groups)} groups and "
             f"{nodes.count(NodeStatus.SUCCESS)} of {len(nodes)} nodes deployed"
-            f"{'; refused by the provisioner: ' if refused else ''}{refused}"
+            f"{'; refused by the provisioner: ' if refused else ''}{refused}{pacing.stopped(self.rollout)}"
         )
 
     def to_json(self) -> Json:
@@ -121,6 +122,8 @@ class RolloutState:
         if self.rollout is not None:
             running = [_dump_watch(move, self.watches[move]) for move in self.rollout.running]
             stored |= {"rollout": {**_dump(self.rollout), "running": running}}
+            if (paced := pacing.dump(self.rollout)) is not None:
+                stored["policy"] = paced
         return stored
 
     @classmethod
@@ -142,11 +145,12 @@ class RolloutState:
             state.watches = dict(watched)
             state.rollout = _load(
                 fixed.membership,
-                state.inputs.configuration.mode,
+                state.inputs,
                 stored["rollout"],
                 fixed.statuses.of(stored["rollout"]["nodes"]),
                 [move for move, _ in watched],
             )
+            pacing.pace(state.rollout, state.inputs, stored.get("policy"))
         return state
 
 
@@ -296,14 +300,14 @@ def _dump(rollout: Rollout) -> dict[str, Any]:
 
 def _load(
     membership: Membership,
-    mode: Mode,
+    inputs: SiteInputs,
     stored: Mapping[str, Any],
     nodes: Mapping[NodeName, NodeStatus],
     running: list[Move],
 ) -> Rollout:
-    return Rollout.resumed(
+    return pacing.rollout_type(inputs).resumed(
         membership,
-        mode,
+        inputs.configuration.mode,
         nodes=nodes,
         groups={GroupName(name): GroupStatus(status) for name, status in stored["groups"].items()},
         reasons={GroupName(name): Reason(reason) for name, reason in stored["reasons"].items()},

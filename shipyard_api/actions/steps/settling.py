@@ -1,8 +1,11 @@
 """Settling the moves of a rollout: early certainties of a running move, its end, and groups without work."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
 
-from shipyard_api.actions.steps.rollout_state import Watch
+from shipyard_api.actions.steps import pacing
+from shipyard_api.actions.steps.rollout_state import RolloutState, Watch
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.phases import PhaseEnded
@@ -11,6 +14,7 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.moves import Move, Outcome
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.workflow.step import Folded
 
 
 def progress(
@@ -59,15 +63,33 @@ def failures(facts: tuple[Fact, ...]) -> tuple[NodeName, ...]:
     return tuple(node for fact in changes if fact.status is NodeStatus.FAILURE and not fact.held for node in fact.nodes)
 
 
-def settle_empty(rollout: Rollout) -> tuple[Fact, ...]:
-    """Begin the groups that need no provisioner: they have no nodes, or other groups moved them all.
+def settled(folded: Folded[RolloutState], rollout: Rollout, now: datetime, pause: float) -> Folded[RolloutState]:
+    """Begin what needs no provisioner, and wait only if nothing else may begin: for jobs, or for the policy.
+
+    ``pause``: seconds between two looks at a gate that nothing is known to end.
+    """
+    folded = replace(folded, facts=(*folded.facts, *settle(rollout, now)))
+    if rollout.done or rollout.next_move(now) is not None:
+        return replace(folded, wait_until=None)
+    reason = pacing.blocked(rollout, now)
+    if reason is None:
+        return folded
+    moments = [moment for moment in (folded.wait_until, reason.until) if moment is not None]
+    if not rollout.running and reason.gate is not None:
+        moments.append(now + timedelta(seconds=pause))
+    wait_until = max(min(moments, default=now), now)
+    return replace(folded, wait_until=wait_until, awaited=folded.awaited or pacing.awaited(reason))
+
+
+def settle(rollout: Rollout, now: datetime) -> tuple[Fact, ...]:
+    """Enforce the policy, and begin the groups whose nodes others moved, or that have none.
 
     An empty set of names must never be sent: to Drydock it means success (contract: drydock, 7, trap 3). When nothing
     is left to do, the report of the whole follows.
     """
-    facts: list[Fact] = []
-    while (move := rollout.next_move()) is not None and not move.nodes:
-        facts.extend(rollout.start(move))
+    facts = list(pacing.enforce(rollout, now))
+    while (move := rollout.next_move(now)) is not None and not move.nodes:
+        facts.extend((*rollout.start(move), *pacing.enforce(rollout, now)))
     if rollout.done:
         facts.append(rollout.report())
     return tuple(facts)

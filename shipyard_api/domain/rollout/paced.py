@@ -11,7 +11,16 @@ from shipyard_api.domain.facts.policy import PolicyStopped, WaveEnded
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.moves import Move
-from shipyard_api.domain.rollout.policy.pacing import Admission, Blocked, Pacing, Progress, WaveState
+from shipyard_api.domain.rollout.policy.gates import GateKind
+from shipyard_api.domain.rollout.policy.pacing import (
+    Admission,
+    Blocked,
+    OpenGate,
+    Pacing,
+    Progress,
+    WavePlace,
+    WaveState,
+)
 from shipyard_api.domain.rollout.policy.policy import Situation
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -48,6 +57,17 @@ class PacedRollout(Rollout):
         """Return why nothing may start now, of several reasons the one that ends first; None if no rule is why."""
         reasons = [reason for _, admission in self._candidates(now) for reason, _ in admission.refused]
         return min(reasons, key=lambda one: (one.until is None, one.until or now), default=None)
+
+    def open_gates(self, now: datetime) -> tuple[OpenGate, ...]:
+        """Return the gates that keep nodes from beginning now and can be answered: all but soaks, each once."""
+        found: dict[WavePlace, OpenGate] = {}
+        for reason in (reason for _, admission in self._candidates(now) for reason, _ in admission.refused):
+            if reason.gate is None or reason.never or reason.gate[1].gate.kind is GateKind.SOAK:
+                continue
+            place, state = reason.gate
+            nodes = sorted(self.pacing.nodes_of(place))
+            found[place] = OpenGate(place, state, tuple(one for one in nodes if self.nodes[one] is NodeStatus.SUCCESS))
+        return tuple(found.values())
 
     def enforce(self, now: datetime) -> tuple[Fact, ...]:
         """Note the waves that have ended, stop what may never begin, and judge what cannot succeed any more.

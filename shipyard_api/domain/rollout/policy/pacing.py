@@ -37,6 +37,15 @@ class Blocked:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenGate:
+    """A gate that must be passed now, after the wave ``place``. ``nodes``: those of the wave that are deployed."""
+
+    place: WavePlace
+    state: GateState
+    nodes: tuple[NodeName, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Admission:
     """The nodes that may move now, and others with the reason why they may not."""
 
@@ -161,6 +170,11 @@ class Pacing:
             return True
         able = [node for node in waiting if situation.may_begin(node)]
         return bool(able) and bool(self.admit(situation, progress, group, able, now).nodes)
+
+    def nodes_of(self, place: WavePlace) -> frozenset[NodeName]:
+        """Return the nodes of a wave."""
+        name, number = place
+        return self._course_of[GroupName(name) if name else None].waves[number][1]
 
     def waves(self, situation: Situation) -> Iterator[tuple[Course, list[WaveState]]]:
         """Return the state of every wave."""

@@ -13,6 +13,7 @@ from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.modes import SERIAL, Mode
+from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.cluster import Cluster
@@ -45,7 +46,9 @@ def names(words: str) -> tuple[NodeName, ...]:
     return tuple(NodeName(word) for word in words.split())
 
 
-def site(groups: Iterable[dict[str, Any]], *, mode: Mode = SERIAL, join: bool = False) -> SiteInputs:
+def site(
+    groups: Iterable[dict[str, Any]], *, mode: Mode = SERIAL, join: bool = False, policy: PolicyInputs | None = None
+) -> SiteInputs:
     """Return inputs in which no two limits are the same."""
     configuration = DeploymentConfiguration(
         strategy_name="of-the-site",
@@ -57,15 +60,20 @@ def site(groups: Iterable[dict[str, Any]], *, mode: Mode = SERIAL, join: bool = 
         join_wait=120,
         node_status=PhaseLimits(50, 500),
     )
-    return SiteInputs(7, configuration, "of-the-site", {"groups": list(groups)})
+    return SiteInputs(7, configuration, "of-the-site", {"groups": list(groups)}, policy=policy)
 
 
 def begun(
-    members: dict[str, str], *, mode: Mode = SERIAL, join: bool = False, groups: dict[str, dict[str, Any]] | None = None
+    members: dict[str, str],
+    *,
+    mode: Mode = SERIAL,
+    join: bool = False,
+    groups: dict[str, dict[str, Any]] | None = None,
+    policy: PolicyInputs | None = None,
 ) -> RolloutState:
     """Return a state whose members are known; ``groups`` are the fields of group entries that are not ordinary."""
     entries = [group_entry(name, **(groups or {}).get(name, {})) for name in members]
-    state = STEP.begin(site(entries, mode=mode, join=join).to_json())
+    state = STEP.begin(site(entries, mode=mode, join=join, policy=policy).to_json())
     found = {GroupName(name): frozenset(names(words)) for name, words in members.items()}
     return STEP.fold(state, SelectMembers(state.inputs), Members(found), T0).state
 

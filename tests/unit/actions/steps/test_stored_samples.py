@@ -51,6 +51,7 @@ NEXT: dict[str, type] = {
     "BaremetalNodes.never-begun": Act,
     "BaremetalNodes.joining": Look,
     "BaremetalNodes.accepting": Act,
+    "BaremetalNodes.soaking": Act,
     "SiteWork.begun": Act,
     "MarkRevision.tagging": Act,
     "NodeTeardown.drain": Act,

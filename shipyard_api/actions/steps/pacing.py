@@ -1,0 +1,116 @@
+"""The rollout policy in the baremetal nodes step: its gates as questions, its state as JSON, and what it waits for."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any, Protocol
+
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.paced import PacedRollout
+from shipyard_api.domain.rollout.policy.gates import Answer
+from shipyard_api.domain.rollout.policy.pacing import Blocked, OpenGate, Pacing, Progress, WavePlace
+from shipyard_api.domain.rollout.rollout import Rollout
+from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.waiting import Awaited
+
+POLICY = "the rollout policy"
+"""Who an action waits for that a rule of its policy keeps from going on."""
+
+
+class GateAnswers(Protocol):
+    """Where the answers to gates come from: people, Prometheus, or tasks on nodes."""
+
+    def __call__(self, action: str, gate: OpenGate) -> Answer | None:
+        """Return the answer of a gate of the action, None while there is none. Raises ports.errors."""
+
+
+def rollout_type(inputs: SiteInputs) -> type[Rollout]:
+    """Return the class of the rollout: only a site with a policy has a paced one."""
+    return Rollout if inputs.policy is None else PacedRollout
+
+
+def begin(inputs: SiteInputs, members: Mapping[GroupName, frozenset[NodeName]]) -> Rollout:
+    """Return the rollout of a site before its first move."""
+    rollout = rollout_type(inputs)(inputs.strategy, members, inputs.configuration.mode)
+    pace(rollout, inputs)
+    return rollout
+
+
+def pace(rollout: Rollout, inputs: SiteInputs, stored: Mapping[str, Any] | None = None) -> None:
+    """Set the policy of a rollout that has one, with its stored state."""
+    if not isinstance(rollout, PacedRollout) or inputs.policy is None:
+        return
+    stored = stored or {}
+    progress = Progress(
+        {(course, wave): _moment(at) for course, wave, at in stored.get("ended", ())},
+        {},
+    )
+    for course, wave, index, passed, at, by, detail in stored.get("answers", ()):
+        progress.answers.setdefault((course, wave), {})[index] = Answer(passed, _moment(at), by, detail)
+    pacing = Pacing(inputs.policy.policy, rollout.members, at_once=rollout.mode.max_nodes_in_flight)
+    spared = [NodeName(node) for node in stored.get("spared", ())]
+    withheld = {NodeName(node): rule for node, rule in stored.get("withheld", {}).items()}
+    rollout.pace(pacing, progress, spared=spared, withheld=withheld)
+
+
+def spare(rollout: Rollout, nodes: Collection[NodeName]) -> None:
+    """Note the nodes that were prepared before the action: to a policy, they have not begun."""
+    if isinstance(rollout, PacedRollout):
+        rollout.spared.update(nodes)
+
+
+def dump(rollout: Rollout) -> dict[str, Any] | None:
+    """Return the stored form of what the policy of a rollout has made of it, None without a policy."""
+    if not isinstance(rollout, PacedRollout):
+        return None
+    waves = rollout.waves
+    return {
+        "ended": [[course, wave, at.isoformat()] for (course, wave), at in waves.ended.items()],
+        "answers": [
+            [course, wave, index, answer.passed, answer.at.isoformat(), answer.by, answer.detail]
+            for (course, wave), answers in waves.answers.items()
+            for index, answer in answers.items()
+        ],
+        "withheld": rollout.withheld,
+        "spared": sorted(rollout.spared),
+    }
+
+
+def blocked(rollout: Rollout, now: datetime) -> Blocked | None:
+    """Return which rule keeps the rollout from starting the next move, None if none does."""
+    return rollout.blocked(now) if isinstance(rollout, PacedRollout) and rollout.next_move(now) is None else None
+
+
+def gates(rollout: Rollout, now: datetime) -> tuple[OpenGate, ...]:
+    """Return the gates that are open now and can be answered."""
+    return rollout.open_gates(now) if isinstance(rollout, PacedRollout) else ()
+
+
+def awaited(reason: Blocked) -> Awaited:
+    """Return what an action waits for that a rule keeps from going on."""
+    return Awaited(POLICY, f"{reason.rule}: {reason.why}")
+
+
+def stopped(rollout: Rollout) -> str:
+    """Return the end of a sentence about the nodes that the policy has stopped, empty without any."""
+    if not isinstance(rollout, PacedRollout) or not rollout.withheld:
+        return ""
+    rules = ", ".join(dict.fromkeys(rollout.withheld.values()))
+    return f"; stopped by the policy ({rules}): {len(rollout.withheld)} nodes"
+
+
+def enforce(rollout: Rollout, now: datetime) -> tuple[Fact, ...]:
+    """Stop what the policy lets never begin; see the paced rollout."""
+    return rollout.enforce(now) if isinstance(rollout, PacedRollout) else ()
+
+
+def answer(rollout: Rollout, answers: Mapping[tuple[WavePlace, int], Answer]) -> None:
+    """Keep the answers of gates."""
+    if isinstance(rollout, PacedRollout):
+        for (place, index), given in answers.items():
+            rollout.waves.answers.setdefault(place, {})[index] = given
+
+
+def _moment(stored: str) -> datetime:
+    return datetime.fromisoformat(stored)

@@ -1,0 +1,144 @@
+"""The baremetal nodes step with a rollout policy: what it sends, what it waits for, and what it stores."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from shipyard_api.actions.steps.pacing import POLICY
+from shipyard_api.actions.steps.rollout_messages import Answers, PollJobs, SubmitMove
+from shipyard_api.actions.steps.rollout_state import RolloutState
+from shipyard_api.domain.facts.nodes import NodesChanged
+from shipyard_api.domain.facts.policy import PolicyStopped, WaveEnded
+from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.policy.gates import Answer
+from shipyard_api.domain.rollout.policy.reading import PolicyInputs
+from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.workflow.step import Act, Done, Folded, Look
+from tests.unit.actions.steps.instants import T0, at
+from tests.unit.actions.steps.rollouts import STEP, begun, ended, poll, submit
+
+FIVE = {"a": "n1 n2 n3 n4 n5"}
+CANARY = {"waves": [{"name": "canary", "nodes": 1}]}
+RACKS = {NodeName(f"n{number}"): {"rack": "r1" if number < 4 else "r2"} for number in range(1, 6)}
+ONE_A_RACK = {"budgets": [{"name": "racks", "by": "rack", "max_unavailable": 1}]}
+
+
+def policy(data: dict[str, Any]) -> PolicyInputs:
+    return PolicyInputs(data, topology=RACKS, seconds={"prepare": 300, "deploy": 400})
+
+
+def sent(state: RolloutState) -> str:
+    decision = STEP.decide(reread(state), at(0))
+    assert isinstance(decision, Act)
+    assert isinstance(decision.effect, SubmitMove)
+    return f"{decision.effect.move.phase.value} {' '.join(decision.effect.move.nodes)}"
+
+
+def reread(state: RolloutState) -> RolloutState:
+    """Return the state as the next turn reads it."""
+    return RolloutState.from_json(json.loads(json.dumps(state.to_json())))
+
+
+def end(state: RolloutState, *failed: str) -> Folded[RolloutState]:
+    """Submit the next move, and let its job end; the named nodes fail."""
+    state = submit(reread(state), "j").state
+    assert state.rollout is not None
+    nodes = frozenset(state.rollout.running[0].nodes)
+    lost = nodes.intersection(failed)
+    return poll(state, at(0), ended("j", " ".join(nodes - lost), " ".join(lost)))
+
+
+def test_the_canary_is_deployed_before_any_other_node_begins() -> None:
+    state = begun(FIVE, policy=policy(CANARY))
+    moves = []
+    for _ in range(4):
+        moves.append(sent(state))
+        state = end(state).state
+
+    assert moves == ["prepare n1", "deploy n1", "prepare n2 n3 n4 n5", "deploy n2 n3 n4 n5"]
+    assert state.summary() == "1 of 1 groups and 5 of 5 nodes deployed"
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+def test_a_bad_canary_stops_the_rest_and_names_the_rule(phase: Phase) -> None:
+    groups = {"a": {"success_criteria": {"minimum_successful_nodes": 1}}}
+    state = begun(FIVE, policy=policy(CANARY), groups=groups)
+    if phase is Phase.DEPLOY:
+        state = end(state).state
+
+    folded = end(state, "n1")
+
+    facts = folded.facts
+    assert [fact for fact in facts if isinstance(fact, WaveEnded)] == [
+        WaveEnded(GroupName("a"), "canary", 1, 1, 1, "maximum_failed_nodes is 1, at most 0 needed")
+    ]
+    stops = [fact for fact in facts if isinstance(fact, PolicyStopped)]
+    assert [(stop.rule, stop.nodes) for stop in stops] == [("wave canary of group a", 4)]
+    changes = [fact for fact in facts if isinstance(fact, NodesChanged) and fact.withheld]
+    assert [(change.reason, change.nodes) for change in changes] == [("policy", ("n2", "n3", "n4", "n5"))]
+    assert folded.state.summary() == (
+        "0 of 1 groups and 0 of 5 nodes deployed; stopped by the policy (wave canary of group a): 4 nodes"
+    )
+    assert isinstance(STEP.decide(reread(folded.state), at(0)), Done)
+
+
+def test_a_rack_has_one_node_in_flight_at_a_time() -> None:
+    state = begun(FIVE, policy=policy(ONE_A_RACK))
+    moves = []
+    for _ in range(6):
+        moves.append(sent(state))
+        state = end(state).state
+
+    assert moves == ["prepare n1 n4", "deploy n1 n4", "prepare n2 n5", "deploy n2 n5", "prepare n3", "deploy n3"]
+
+
+def test_nothing_begins_outside_the_window_and_the_action_says_when_it_goes_on() -> None:
+    start = T0 + timedelta(hours=2)
+    window = {"zone": "UTC", "start": f"{start:%H:%M}", "minutes": 60}
+    state = begun(FIVE, policy=policy({"windows": {"open": [window]}}))
+
+    question = STEP.decide(reread(state), T0)
+    assert isinstance(question, Look)
+    folded = STEP.fold(state, question.question, Answers({}, None), T0)
+
+    opening = start.replace(second=0, microsecond=0)
+    assert folded.wait_until == opening
+    assert folded.awaited is not None
+    assert (folded.awaited.who, folded.awaited.what) == (POLICY, "windows: the group takes 700 s")
+    assert isinstance(STEP.decide(reread(folded.state), opening), Act)
+
+
+def test_a_gate_is_asked_about_until_it_is_answered() -> None:
+    gated = {"waves": [{"name": "canary", "nodes": 1, "gates": [{"approval": True}]}]}
+    state = begun(FIVE, policy=policy(gated))
+    state = end(end(state).state).state
+
+    question = STEP.decide(reread(state), at(0))
+    assert isinstance(question, Look)
+    (gate,) = question.question.gates
+    assert (gate.place, gate.nodes) == (("a", 0), ("n1",))
+    waiting = STEP.fold(reread(state), question.question, Answers({}, None), at(0))
+    assert waiting.wait_until == at(STEP.pause)
+    assert waiting.awaited is not None
+    assert waiting.awaited.what == "wave canary of group a: approval"
+
+    answer = {(gate.place, gate.state.index): Answer(True, at(5), "ops")}
+    passed = STEP.fold(waiting.state, question.question, Answers({}, None, gates=answer), at(5))
+
+    assert sent(passed.state) == "prepare n2 n3 n4 n5"
+
+
+def test_a_gate_that_is_refused_stops_what_comes_after_it() -> None:
+    gated = {"waves": [{"name": "canary", "nodes": 1, "gates": [{"approval": True}]}]}
+    state = end(end(begun(FIVE, policy=policy(gated))).state).state
+
+    refused = {(("a", 0), 0): Answer(False, at(5), "ops", "fans too loud")}
+    folded = STEP.fold(reread(state), PollJobs({}, ()), Answers({}, None, gates=refused), at(5))
+
+    stops = [fact for fact in folded.facts if isinstance(fact, PolicyStopped)]
+    assert [(stop.rule, stop.why, stop.nodes) for stop in stops] == [
+        ("wave canary of group a", "approval was refused by ops: fans too loud", 4)
+    ]
