@@ -14,6 +14,9 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.policy import PolicyStopped
 from shipyard_api.domain.groups import GroupStatus, Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout.assumptions import PhaseAssumption
+from shipyard_api.domain.rollout.group_runs import NOTHING_DONE
+from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.rollout.paced import PacedRollout
@@ -23,6 +26,7 @@ from shipyard_api.domain.rollout.policy.pacing import Pacing
 from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.policy.waves import Scope, Wave, Waves
 from shipyard_api.domain.rollout.policy.windows import Unit, Window, Windows
+from shipyard_api.domain.rollout.rehearsal import Pace, rehearse
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.criteria import SuccessCriteria, shortfalls
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -239,3 +243,15 @@ def test_where_no_node_fails_waves_deploy_whatever_the_plain_rollout_does(
 
     assert rollout.groups == plain.groups
     assert deployed(rollout) == deployed(plain)
+
+
+@given(sites(timeouts=False), policies, modes, seeds)
+def test_a_rehearsal_with_a_policy_ends(site: Site, policy: Policy, mode: Mode, seed: int) -> None:
+    membership = Membership(site.strategy, site.members)
+    pace = Pace(Pacing(policy, membership.members, at_once=mode.max_nodes_in_flight), BEGIN)
+    assumptions = {Phase.PREPARE: PhaseAssumption(0.0, [300.0, 600.0]), Phase.DEPLOY: PhaseAssumption(0.0, [1200.0])}
+    good = {phase: {node for node in NODES if (phase, node) not in site.fate.fails} for phase in Phase}
+
+    ended = rehearse(membership, mode, NOTHING_DONE, good, assumptions, Random(seed), pace)
+
+    assert ended.rollout.done

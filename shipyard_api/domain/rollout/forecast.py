@@ -6,16 +6,16 @@ outcomes to other criteria.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
-from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.groups import GroupStatus, Phase, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.assumptions import Assumptions
 from shipyard_api.domain.rollout.group_runs import NOTHING_DONE, GroupRuns, NodeRuns, Progress
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import Mode
-from shipyard_api.domain.rollout.rehearsal import Rehearsal, rehearse
+from shipyard_api.domain.rollout.rehearsal import Pace, Rehearsal, rehearse
 from shipyard_api.domain.rollout.relaxing import Relaxation, best_relaxation
 from shipyard_api.domain.rollout.run_sets import Chance, Dice, RunSet
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -26,6 +26,8 @@ _DEVIATIONS = 1.96
 # How many members and groups all rehearsals play together, and how many rehearsals there are at least and at most.
 _REHEARSED = 150_000
 _FEWEST, _MOST = 5, 200
+# With a policy, chances are counted over the rehearsals.
+_FEWEST_PACED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +107,11 @@ def forecast(
     runs: int,
     dice: Dice,
     progress: Progress = NOTHING_DONE,
+    pace: Pace | None = None,
 ) -> Forecast:
     """Return the forecast of a rollout from its current state; groups in the order of the document.
+
+    With a policy (``pace``) everything is counted over the runs that are played, and no criterion is proposed.
 
     Nodes fail independently of each other, given the probabilities of a run. Timeouts, refusals and holds count as
     failures of nodes. In other modes than the default, ``nodes_lost`` is that of the default mode: where groups that
@@ -118,17 +123,36 @@ def forecast(
     deployed = sum(found.bit_count() for found in groups.deployed_nodes().values())
     played = _REHEARSED // (1 + sum(1 + len(members) for members in membership.members.values()))
     rehearsals = [
-        rehearse(membership, mode, progress, succeeding(nodes, run), assumptions, dice)
-        for run in range(min(runs, max(_FEWEST, min(_MOST, played))))
+        rehearse(membership, mode, progress, succeeding(nodes, run), assumptions, dice, pace)
+        for run in range(min(runs, max(_FEWEST if pace is None else _FEWEST_PACED, min(_MOST, played))))
     ]
+    if pace is not None:
+        return _counted(membership, groups, rehearsals)
     return Forecast(
         runs,
         _verdict(membership, groups, runs),
         len(nodes) - deployed / runs,
-        Seconds(*(_percentile([one.seconds for one in rehearsals], share) for share in (0.1, 0.5, 0.9))),
+        _seconds(rehearsals),
         [_group(membership, groups, name, rehearsals, runs) for name in membership.groups],
         best_relaxation(membership, groups, runs),
     )
+
+
+def _counted(membership: Membership, groups: GroupRuns, rehearsals: Sequence[Rehearsal]) -> Forecast:
+    """Return the forecast whose chances are shares of the rehearsals."""
+    runs = len(rehearsals)
+    good = sum(one.rollout.verdict() is Verdict.SUCCESS for one in rehearsals)
+    lost = sum(status is not NodeStatus.SUCCESS for one in rehearsals for status in one.rollout.nodes.values())
+    found: list[GroupForecast] = []
+    for name in membership.groups:
+        succeeded = sum(one.rollout.groups[name] is GroupStatus.SUCCESS for one in rehearsals)
+        estimate = Estimate.of(succeeded, runs) if groups.open(name) else Estimate.certain(bool(succeeded))
+        found.append(replace(_group(membership, groups, name, rehearsals, runs), success=estimate))
+    return Forecast(runs, Estimate.of(good, runs), lost / runs, _seconds(rehearsals), found, None)
+
+
+def _seconds(rehearsals: Sequence[Rehearsal]) -> Seconds:
+    return Seconds(*(_percentile([one.seconds for one in rehearsals], share) for share in (0.1, 0.5, 0.9)))
 
 
 def draw_nodes(

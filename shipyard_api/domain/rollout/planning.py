@@ -11,7 +11,7 @@ from shipyard_api.domain.rollout.group_runs import Progress
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.moves import Move
-from shipyard_api.domain.rollout.rehearsal import rehearse
+from shipyard_api.domain.rollout.rehearsal import Pace, rehearse
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 
 EQUALLY_LONG: Assumptions = dict.fromkeys(Phase, PhaseAssumption(0.0, [1.0]))
@@ -56,15 +56,19 @@ def plan_groups(
     mode: Mode,
     kept: Collection[NodeName] = (),
     assumptions: Assumptions = EQUALLY_LONG,
+    pace: Pace | None = None,
 ) -> tuple[PlannedGroup, ...]:
     """Return the groups in the order in which they begin if every node succeeds and each phase takes its usual time.
 
     Groups that never begin come last, in the order of the document. ``kept`` are nodes that are already deployed.
     ``assumptions`` count only where several groups may run at once: otherwise no duration changes the order.
+    ``pace``: the policy; what it stops even if every node succeeds is sent by no group.
     """
     membership = Membership(strategy, members)
     progress = Progress(nodes={node: NodeStatus.SUCCESS for node in sorted(kept) if node in membership.nodes})
-    run = rehearse(membership, mode, progress, dict.fromkeys(Phase, membership.nodes.keys()), assumptions, _Middle())
+    run = rehearse(
+        membership, mode, progress, dict.fromkeys(Phase, membership.nodes.keys()), assumptions, _Middle(), pace
+    )
     sent = _first_senders(run.moves)
     order = {name: position for position, name in enumerate(run.begins, start=1)}
     return tuple(

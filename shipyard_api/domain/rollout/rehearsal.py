@@ -1,8 +1,9 @@
 """Play the rollout of one simulated run in virtual time: when each group begins and ends."""
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged
@@ -13,6 +14,10 @@ from shipyard_api.domain.rollout.group_runs import Progress
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.moves import Move, Outcome
+from shipyard_api.domain.rollout.paced import PacedRollout
+from shipyard_api.domain.rollout.policy.gates import Answer
+from shipyard_api.domain.rollout.policy.pacing import Pacing
+from shipyard_api.domain.rollout.policy.pacing import Progress as PolicyProgress
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.rollout.run_sets import Dice
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -35,6 +40,47 @@ class Rehearsal:
     rollout: Rollout
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The policy of a rehearsal, which begins at the moment ``begin``; the rest as the rollout has it then."""
+
+    pacing: Pacing
+    begin: datetime
+    waves: PolicyProgress = field(default_factory=PolicyProgress)
+    spared: Collection[NodeName] = ()
+    withheld: Mapping[NodeName, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Policy:
+    """The policy of one run in virtual time."""
+
+    rollout: PacedRollout
+    begin: datetime
+
+    @classmethod
+    def of(cls, rollout: Rollout, pace: Pace | None) -> "_Policy | None":
+        if pace is None or not isinstance(rollout, PacedRollout):
+            return None
+        waves = PolicyProgress(dict(pace.waves.ended), {place: dict(one) for place, one in pace.waves.answers.items()})
+        rollout.pace(pace.pacing, waves, spared=pace.spared, withheld=pace.withheld)
+        return cls(rollout, pace.begin)
+
+    def moment(self, now: float) -> datetime:
+        return self.begin + timedelta(seconds=now)
+
+    def enforce(self, moment: datetime) -> Iterable[Fact]:
+        yield from self.rollout.enforce(moment)
+        for gate in self.rollout.open_gates(moment):
+            passed = Answer(True, moment, "rehearsal")
+            self.rollout.waves.answers.setdefault(gate.place, {})[gate.state.index] = passed
+
+    def opening(self, moment: datetime) -> float | None:
+        """Return when a rule lets go on what it stops now, in seconds from the begin; None if it is not known."""
+        blocked = self.rollout.blocked(moment)
+        return None if blocked is None or blocked.until is None else (blocked.until - self.begin).total_seconds()
+
+
 def rehearse(
     membership: Membership,
     mode: Mode,
@@ -42,19 +88,23 @@ def rehearse(
     succeeding: Mapping[Phase, Set[NodeName]],
     assumptions: Assumptions,
     dice: Dice,
+    pace: Pace | None = None,
 ) -> Rehearsal:
-    """Play one run. ``succeeding``: the nodes that succeed in a phase if they are sent.
+    """Play one run. ``succeeding``: the nodes that succeed in a phase if they are sent. ``pace``: the rollout policy.
 
-    A move lasts as long as the drawn phase, and its nodes end with it. Moves have no time limit here.
+    A move lasts as long as the drawn phase, and its nodes end with it. Moves have no time limit here. Gates are passed
+    at once, but for soaks: how long people and queries take is unknown.
     """
-    rollout = Rollout.resumed(
+    rollout = (Rollout if pace is None else PacedRollout).resumed(
         membership,
         mode,
         nodes=progress.nodes,
         groups=progress.groups,
         reasons=progress.reasons,
         running=progress.running,
+        in_queue=pace.withheld if pace else (),
     )
+    policy = _Policy.of(rollout, pace)
     now = 0.0
     moves: list[Move] = []
     begins: dict[GroupName, float] = {}
@@ -77,12 +127,19 @@ def rehearse(
     ]
     heapq.heapify(due)
     while not rollout.done:
-        if move := rollout.next_move():
+        moment = policy.moment(now) if policy else None
+        if policy and moment:
+            note(policy.enforce(moment))
+        if move := rollout.next_move(moment):
             note(rollout.start(move))
             if move.nodes:
                 moves.append(move)
                 submitted.setdefault((move.group, move.phase), now)
                 heapq.heappush(due, (now + assumptions[move.phase].duration(move.group, dice), len(moves), move))
+            continue
+        opening = policy.opening(moment) if policy and moment else None
+        if opening is not None and (not due or opening < due[0][0]):
+            now = max(opening, now)
             continue
         if not due:
             break

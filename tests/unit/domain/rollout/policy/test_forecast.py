@@ -1,0 +1,77 @@
+"""Forecasts with a policy: what it costs in time, and what it saves."""
+
+from datetime import UTC, datetime, time
+from random import Random
+
+import pytest
+
+from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.assumptions import PhaseAssumption
+from shipyard_api.domain.rollout.forecast import Forecast, forecast
+from shipyard_api.domain.rollout.membership import Membership
+from shipyard_api.domain.rollout.modes import SERIAL
+from shipyard_api.domain.rollout.planning import plan_groups
+from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
+from shipyard_api.domain.rollout.policy.gates import Gate, GateKind
+from shipyard_api.domain.rollout.policy.pacing import Pacing
+from shipyard_api.domain.rollout.policy.policy import Policy
+from shipyard_api.domain.rollout.policy.waves import Wave, Waves
+from shipyard_api.domain.rollout.policy.windows import Window, Windows
+from shipyard_api.domain.rollout.rehearsal import Pace
+from shipyard_api.domain.strategy.criteria import SuccessCriteria
+from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
+
+NOON = datetime(2026, 11, 26, 12, tzinfo=UTC)
+STRATEGY = Strategy((DeploymentGroup(GroupName("a"), True, (), (), SuccessCriteria(percent_successful_nodes=90)),))
+MEMBERS = {GroupName("a"): frozenset(NodeName(f"n{number}") for number in range(10))}
+SECONDS = {Phase.PREPARE: 600.0, Phase.DEPLOY: 1200.0}
+CANARY = Waves((Wave("canary", Amount(1)),))
+
+
+def foretold(policy: Policy, failing: float = 0.0) -> Forecast:
+    phases = {phase: PhaseAssumption(failing, [SECONDS[phase]]) for phase in Phase}
+    membership = Membership(STRATEGY, MEMBERS)
+    return forecast(
+        membership, SERIAL, phases, runs=200, dice=Random(1), pace=Pace(Pacing(policy, membership.members), NOON)
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "seconds"),
+    [
+        pytest.param(Policy(), 1800, id="nothing"),
+        pytest.param(Policy(CANARY), 2 * 1800, id="a canary doubles it"),
+        pytest.param(
+            Policy(Waves((Wave("c", Amount(1), gates=(Gate(GateKind.SOAK, 900), Gate(GateKind.APPROVAL))),))),
+            2 * 1800 + 900,
+            id="a soak counts, an approval does not",
+        ),
+        pytest.param(Policy(budgets=(Budget("site", max_unavailable=Amount(4)),)), 3 * 1800, id="four at a time"),
+        pytest.param(
+            Policy(windows=Windows((Window("UTC", time(22), 3600),)), seconds=SECONDS), 10 * 3600 + 1800, id="the night"
+        ),
+    ],
+)
+def test_a_policy_takes_time(policy: Policy, seconds: float) -> None:
+    found = foretold(policy)
+
+    assert (found.success.probability, found.seconds.p50) == (1.0, seconds)
+
+
+def test_a_canary_saves_nodes_where_all_would_fail() -> None:
+    plain, careful = foretold(Policy(), failing=1.0), foretold(Policy(CANARY), failing=1.0)
+
+    assert plain.nodes_lost == careful.nodes_lost == 10  # not deployed
+    assert careful.success.probability == 0.0
+    assert careful.seconds.p50 == 600
+
+
+def test_a_plan_sends_what_the_policy_lets_through() -> None:
+    racks = {node: {"rack": "r1"} for node in MEMBERS[GroupName("a")]}
+    policy = Policy(budgets=(Budget("racks", "rack", max_unavailable=Amount(3)),), topology=racks)
+
+    (group,) = plan_groups(STRATEGY, MEMBERS, SERIAL, pace=Pace(Pacing(policy, MEMBERS), NOON))
+
+    assert len(group.sends) == 10
+    assert group.can_succeed
