@@ -17,6 +17,7 @@ from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, Rollout
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesGivenUp, NodesKept, TargetsKnown
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
+from shipyard_api.domain.facts.policy import PolicyStopped, WaveEnded
 from shipyard_api.domain.facts.software import TaskChanged
 from shipyard_api.domain.facts.steps import AttemptFailed, Broke, Intended, StepEnded, StepStarted, Waiting
 from shipyard_api.domain.facts.teardown import (
@@ -174,6 +175,18 @@ def _(fact: NodesChanged) -> str:
     named = [f"{node} ({fact.reasons[node]})" if fact.reasons.get(node) else node for node in fact.nodes]
     status = _because(fact.status.value, fact.reason)
     return f"group {fact.group}, {fact.phase.value}: {status}: {_nodes(named)}"
+
+
+@_text.register
+def _(fact: WaveEnded) -> str:
+    group = f"group {fact.group}, " if fact.group else ""
+    missed = f"missed: {fact.missed}" if fact.missed else ""
+    return f"{group}wave {fact.wave}: {_joined(f'{fact.begun} of {fact.nodes} nodes sent, {fact.lost} lost', missed)}"
+
+
+@_text.register
+def _(fact: PolicyStopped) -> str:
+    return f"{fact.rule}: {fact.why}; {fact.nodes} nodes are not sent"
 
 
 @_text.register

@@ -19,6 +19,7 @@ from shipyard_api.domain.facts.groups import RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseStarted
+from shipyard_api.domain.facts.policy import PolicyStopped, WaveEnded
 from shipyard_api.domain.facts.software import TaskChanged, TaskStatus
 from shipyard_api.domain.facts.teardown import (
     EtcdMemberRemoved,
@@ -93,6 +94,8 @@ _LEAST: Mapping[type[Fact], int] = {
     TaskChanged: 2,  # failures; the rest from 4 on
     PodsEvicted: 1,  # deletions past a budget; evictions matter from 3 on
     PhaseStarted: 2,
+    PolicyStopped: 1,
+    WaveEnded: 2,
     JoinAwaited: 2,
     AcceptanceAwaited: 2,
     PhaseEnded: 3,
@@ -224,6 +227,18 @@ def _(fact: NodesChanged, jobs: _Jobs) -> Iterator[_Draft]:
         if fact.phase is Phase.DEPLOY:
             link = Link(Linked.NODE, node)
             yield _Draft(5, "Linked Task Info", "detail_logs - builddata", node, 2 * position + 1, link)
+
+
+@_drafts.register
+def _(fact: PolicyStopped, _jobs: _Jobs) -> Iterator[_Draft]:
+    yield _Draft(1, "Stopped By Policy", f"{fact.rule}: {fact.why}. {fact.nodes} nodes are not deployed")
+
+
+@_drafts.register
+def _(fact: WaveEnded, _jobs: _Jobs) -> Iterator[_Draft]:
+    sent = f"{fact.begun} of {fact.nodes} nodes sent, {fact.lost} lost"
+    text = _message("wave", fact.wave, f"{sent}; {fact.missed}" if fact.missed else sent, error=bool(fact.missed))
+    yield _Draft(2, "Wave Ended", text, fact.group or "")
 
 
 @_drafts.register

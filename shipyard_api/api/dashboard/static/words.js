@@ -53,6 +53,7 @@ export const REASONS = {
   refused: "the provisioner refused it",
   stopped: "the action was stopped",
   held: "held",
+  policy: "stopped by the rollout policy",
 };
 
 export const plain = (word) => String(word ?? "").replaceAll("_", " ");

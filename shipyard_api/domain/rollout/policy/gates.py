@@ -13,8 +13,6 @@ class GateKind(Enum):
     """What a gate asks; the values are the words of the deployment configuration."""
 
     SOAK = "soak"
-    QUERY = "query"
-    TASKS = "tasks"
     APPROVAL = "approval"
 
 
@@ -28,28 +26,15 @@ class AtLimit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """``seconds``: how long a soak lasts. ``query``: the PromQL expression that must have a result.
-
-    ``tasks``: ids of the tasks that must succeed on every deployed node of the wave. ``limit``: seconds until
-    ``at_limit``, None for no limit; a soak has none.
-    """
+    """``seconds``: how long a soak lasts. ``limit``: seconds until ``at_limit``, None for no limit; a soak has none."""
 
     kind: GateKind
     seconds: float = 0.0
-    query: str = ""
-    tasks: tuple[str, ...] = ()
     limit: float | None = None
     at_limit: AtLimit = AtLimit.STOP
 
     def __str__(self) -> str:
-        match self.kind:
-            case GateKind.SOAK:
-                return f"soak of {self.seconds:g} s"
-            case GateKind.QUERY:
-                return f"query {self.query}"
-            case GateKind.TASKS:
-                return f"acceptance tasks {', '.join(self.tasks)}"
-        return "approval"
+        return f"soak of {self.seconds:g} s" if self.kind is GateKind.SOAK else self.kind.value
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,8 +175,6 @@ def _gate(entry: Mapping[str, Any], scale: float) -> Gate:
     return Gate(
         kind,
         float(entry.get("soak", 0)) * scale,
-        entry.get("query", ""),
-        tuple(entry.get("tasks", ())),
         float(entry["limit"]) * scale if entry.get("limit") else None,
         AtLimit(entry.get("at_limit", AtLimit.STOP.value)),
     )
