@@ -49,6 +49,7 @@ from shipyard_api.storage.silence import SilenceWatch
 from shipyard_api.storage.suitability import check_database
 from shipyard_api.storage.unit_of_work import SqlStore, connect, connect_readers
 from shipyard_api.storage.writer_lock import SqlWriterLock
+from shipyard_api.usecases.actions.approve import ApproveAction
 from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
 from shipyard_api.usecases.actions.check_software import CheckSoftware
@@ -296,6 +297,7 @@ def api(
             control_action=control,
             action_limits=ActionLimits(store),
             reconcile_action=ReconcileAction(store),
+            approve_action=ApproveAction(store, made.clock.now),
             plan_action=PlanAction(
                 store=store,
                 check=check,

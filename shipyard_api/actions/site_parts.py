@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from shipyard_api.actions.site_checks import SiteChecks
 from shipyard_api.actions.software_parts import SoftwareParts
+from shipyard_api.actions.steps import pacing
 from shipyard_api.actions.steps.baremetal_nodes import BaremetalNodes
 from shipyard_api.actions.steps.checks import Check
 from shipyard_api.actions.steps.draining import DrainingProvisioner
@@ -120,6 +121,7 @@ class SiteParts:
             group=GroupName(group),
             kind=kind,
             acceptance=SoftwareParts(self.checks).acceptance,
+            gates=pacing.answers(self.checks.store),
         )
 
     def drain_and_service_nodes(self, limits: TeardownLimits) -> BaremetalNodes:

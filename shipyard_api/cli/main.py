@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from shipyard_api.cli.commands import (
     action_parts,
     actions,
+    approve,
     completion,
     configdocs,
     control,
@@ -66,6 +67,7 @@ _SECTIONS = {
         "ack",
         "set",
         "reconcile",
+        "approve",
         "control",
     ),
     "Nodes": ("diff", "hold", "release", "drain-plan", "node", "deploy-template"),
@@ -280,6 +282,7 @@ for command in (
     control.ack,
     limits.set_,
     reconcile.reconcile,
+    approve.approve,
     control.control,
     nodes.report,
     drift.diff,
@@ -334,7 +337,7 @@ for command in (software.software, labels.cluster, labels.role, labels.tag):
     add_output_option(command)
 for command in (control.pause, control.unpause, control.stop, holds.hold, holds.release):
     add_output_option(command)
-for command in (limits.set_, reconcile.reconcile):
+for command in (limits.set_, reconcile.reconcile, approve.approve):
     add_output_option(command)
 
 # Below `get` it has the option -o already.

@@ -75,6 +75,7 @@ GUARDS = (
             ("list_nodes", _READ, "See the nodes of the site as their latest actions left them."),
             ("set_action_limits", _WRITE, "Change the limits of an action while it runs."),
             ("reconcile_action", _WRITE, "Say whose jobs are that an action may have begun, after a loss of history."),
+            ("approve_action", _WRITE, "Approve or refuse what follows a wave of an action."),
             ("action_delete_blocked", "rule:admin_required", "Let a drain delete pods that a budget keeps."),
             ("get_metrics", _READ, "Scrape the metrics of the site and of the API."),
             ("list_holds", _READ, "See the holds on nodes."),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
+from shipyard_api.domain.approvals import WaveGate
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.reconciliation import Doubt
 
@@ -19,6 +20,7 @@ class Awaited:
 
     ``last_answer``: the latest answer in one sentence, also one that could not be used. ``answered``: it could.
     ``deadline``: when the step stops waiting, None if it does not. ``doubt``: what an operator is asked to answer.
+    ``gates``: the approvals that are open.
     """
 
     who: str
@@ -27,6 +29,7 @@ class Awaited:
     answered: bool = False
     deadline: datetime | None = None
     doubt: Doubt | None = None
+    gates: tuple[WaveGate, ...] = ()
 
     def after(self, before: "WaitingFor | None", now: datetime, next_attempt: datetime | None = None) -> "WaitingFor":
         """Return the wait as it continues the one ``before``: if it is for the same, it began when that began."""
@@ -41,6 +44,7 @@ class Awaited:
             next_attempt,
             self.deadline or (same.deadline if same else None),
             self.doubt,
+            self.gates,
         )
 
 
@@ -49,7 +53,7 @@ class WaitingFor:
     """What an action waits for since ``since``. ``answered_at``: when ``who`` last gave a usable answer.
 
     ``next_attempt``: when it is asked again; None while a request is on its way, or if nothing is asked.
-    ``doubt``: what an operator is asked to answer.
+    ``doubt``: what an operator is asked to answer. ``gates``: the approvals that are open.
     """
 
     who: str
@@ -60,6 +64,7 @@ class WaitingFor:
     next_attempt: datetime | None = None
     deadline: datetime | None = None
     doubt: Doubt | None = None
+    gates: tuple[WaveGate, ...] = ()
 
     def is_for(self, other: "WaitingFor | None") -> bool:
         """Return whether both wait for the same; then no journal line tells them apart."""
@@ -68,6 +73,7 @@ class WaitingFor:
     def to_json(self) -> JsonObject:
         """Return the stored form."""
         doubt = {"doubt": self.doubt.to_json()} if self.doubt else {}
+        gates = {"gates": [gate.to_json() for gate in self.gates]} if self.gates else {}
         return {
             "who": self.who,
             "what": self.what,
@@ -77,6 +83,7 @@ class WaitingFor:
             "next_attempt": _text(self.next_attempt),
             "deadline": _text(self.deadline),
             **doubt,
+            **gates,
         }
 
     @classmethod
@@ -91,6 +98,7 @@ class WaitingFor:
             _moment(stored["next_attempt"]),
             _moment(stored["deadline"]),
             Doubt.from_json(stored["doubt"]) if "doubt" in stored else None,
+            tuple(WaveGate.from_json(gate) for gate in stored.get("gates", ())),
         )
 
 

@@ -19,6 +19,7 @@ from shipyard_api.domain.actions import (
     StepId,
     StepState,
 )
+from shipyard_api.domain.approvals import Approval, WaveGate
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.facts.actions import ACKNOWLEDGED, Noted
 from shipyard_api.domain.json_types import JsonObject
@@ -335,6 +336,21 @@ class SqlActions:
         stored = [row.waiting_for, *waits.scalars()]
         doubts = [Doubt.from_json(wait["doubt"]) for wait in stored if wait and "doubt" in wait]
         return doubts, JobAnswers.from_json(row.job_answers) if row.job_answers else JobAnswers()
+
+    def approvals(self, action: ActionId) -> tuple[Sequence[WaveGate], Sequence[Approval]]:
+        """Return the gates that an action waits for, answered or not, and the answers so far."""
+        own = t.actions.c
+        row = self._connection.execute(sa.select(own.waiting_for, own.approvals).where(own.id == action)).one()
+        gates = [WaveGate.from_json(gate) for gate in (row.waiting_for or {}).get("gates", ())]
+        return gates, [Approval.from_json(given) for given in row.approvals or ()]
+
+    def approve(self, action: ActionId, approvals: Sequence[Approval], user: str, text: str) -> None:
+        """Set the answers to gates, and let a running action look at once."""
+        own = t.actions.c
+        wake_at = sa.case((own.state == RunState.RUNNING.value, sa.func.site_time()), else_=own.wake_at)
+        stored = [one.to_json() for one in approvals]
+        self._note(action, user, "approve", Noted("Wave Approval", text), approvals=stored, wake_at=wake_at)
+        self._turns.wake(action, None)
 
     def answer_doubts(self, action: ActionId, answers: JobAnswers, user: str, text: str) -> None:
         """Set what is known of jobs, and let a running action look at once."""

@@ -64,6 +64,8 @@ actions = sa.Table(
     sa.Column("loss_noticed_at", _MOMENT),
     # What an operator has said of jobs whose record may be lost; NULL: nothing.
     sa.Column("job_answers", sa.JSON(none_as_null=True)),
+    # What people have said of the gates between waves; NULL: nothing.
+    sa.Column("approvals", sa.JSON(none_as_null=True)),
     sa.CheckConstraint("state IN ('queued', 'running', 'paused', 'success', 'failed')", name="state_known"),
     sa.CheckConstraint("(ended_at IS NOT NULL) = (state IN ('success', 'failed'))", name="ended_has_end"),
     # For actions created since a time, and for the action created at exactly that time.

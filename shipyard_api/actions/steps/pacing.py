@@ -4,15 +4,18 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.approvals import WaveGate
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.paced import PacedRollout
-from shipyard_api.domain.rollout.policy.gates import Answer
+from shipyard_api.domain.rollout.policy.gates import Answer, GateKind
 from shipyard_api.domain.rollout.policy.pacing import Blocked, OpenGate, Pacing, Progress, WavePlace
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.waiting import Awaited
+from shipyard_api.ports.state.store import Store
 
 POLICY = "the rollout policy"
 """Who an action waits for that a rule of its policy keeps from going on."""
@@ -87,8 +90,38 @@ def gates(rollout: Rollout, now: datetime) -> tuple[OpenGate, ...]:
     return rollout.open_gates(now) if isinstance(rollout, PacedRollout) else ()
 
 
-def awaited(reason: Blocked) -> Awaited:
+def approvals(rollout: Rollout, now: datetime) -> tuple[WaveGate, ...]:
+    """Return the approvals that are open now."""
+    return tuple(_wave_gate(rollout, gate) for gate in gates(rollout, now))
+
+
+def _wave_gate(rollout: Rollout, gate: OpenGate) -> WaveGate:
+    if not isinstance(rollout, PacedRollout):
+        raise TypeError("only a rollout with a policy has gates")
+    group, place = gate.place
+    name = rollout.pacing.wave_name(gate.place)
+    return WaveGate(group, name, place, gate.state.index, len(gate.nodes), gate.state.since)
+
+
+def answers(store: Store) -> GateAnswers:
+    """Return the answers that people have given, as the store holds them."""
+
+    def ask(action: str, gate: OpenGate) -> Answer | None:
+        with store.begin() as tx:
+            _, given = tx.actions.approvals(ActionId(action))
+        place, index, since = gate.place, gate.state.index, gate.state.since
+        for one in reversed(given):
+            if ((one.gate.group, one.gate.place), one.gate.index, one.gate.since) == (place, index, since):
+                return Answer(one.passed, one.at, one.by, one.reason)
+        return None
+
+    return ask
+
+
+def awaited(reason: Blocked, action: str) -> Awaited:
     """Return what an action waits for that a rule keeps from going on."""
+    if reason.gate is not None and reason.gate[1].gate.kind is GateKind.APPROVAL:
+        return Awaited("operator", f"approval after {reason.rule}: shipyard approve {action}")
     return Awaited(POLICY, f"{reason.rule}: {reason.why}")
 
 

@@ -78,7 +78,10 @@ def settled(folded: Folded[RolloutState], rollout: Rollout, now: datetime, pause
     if not rollout.running and reason.gate is not None:
         moments.append(now + timedelta(seconds=pause))
     wait_until = max(min(moments, default=now), now)
-    return replace(folded, wait_until=wait_until, awaited=folded.awaited or pacing.awaited(reason))
+    awaited = replace(
+        folded.awaited or pacing.awaited(reason, folded.state.action), gates=pacing.approvals(rollout, now)
+    )
+    return replace(folded, wait_until=wait_until, awaited=awaited)
 
 
 def settle(rollout: Rollout, now: datetime) -> tuple[Fact, ...]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from shipyard_api.api.airship import (
     action_nodes,
     actions,
+    approvals,
     callers,
     configdocs,
     deploy_steps,
@@ -44,6 +45,7 @@ from shipyard_api.api.metrics.resource import Metrics
 from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.ports.metrics import Exposition
 from shipyard_api.ports.schemas import Schemas
+from shipyard_api.usecases.actions.approve import ApproveAction
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.describe import DescribeAction
@@ -93,6 +95,7 @@ class Collaborators:
     control_action: ControlAction
     action_limits: ActionLimits
     reconcile_action: ReconcileAction
+    approve_action: ApproveAction
     plan_action: PlanAction
     forecast_action: ForecastAction
     describe_action: DescribeAction
@@ -156,6 +159,7 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
         f"{v1}/actions/{{action_id}}/reconciliation": reconciliation.Reconciliations(
             own.reconcile_action, own.json_bytes
         ),
+        f"{v1}/actions/{{action_id}}/approvals": approvals.ActionApprovals(own.approve_action, own.json_bytes),
         f"{v1}/actions/{{action_id}}/forecast": forecasts.ActionForecasts(own.forecast_action, costly),
         f"{v1}/actions/{{action_id}}/report": reports.Report(own.report_action),
         f"{v1}/actions/{{action_id}}/overview": overviews.ActionOverview(describe, own.overview_action, rendered),

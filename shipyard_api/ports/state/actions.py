@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from shipyard_api.domain.actions import ActionId, ActionName, ActionState, Control, RunState, StepId, StepState
+from shipyard_api.domain.approvals import Approval, WaveGate
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.facts.fact import Fact
@@ -269,6 +270,12 @@ class Actions(Protocol):
 
         A running action looks at once.
         """
+
+    def approvals(self, action: ActionId) -> tuple[Sequence[WaveGate], Sequence[Approval]]:
+        """Return the gates that an action waits for, answered or not, and the answers so far, the oldest first."""
+
+    def approve(self, action: ActionId, approvals: Sequence[Approval], user: str, text: str) -> None:
+        """Set the answers to gates, with a line in the audit and a note (``text``). A running action looks at once."""
 
     def set_limits(self, action: ActionId, limits: TeardownLimits, user: str, text: str) -> None:
         """Set the limits of an action, with a line in its audit and ``text`` as a note, and wake it."""

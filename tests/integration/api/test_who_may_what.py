@@ -59,6 +59,8 @@ EXPECTED: dict[tuple[str, str], set[str] | None] = {
     ("PATCH", f"{V1}/actions/{ULID}/limits"): WRITE,
     ("GET", f"{V1}/actions/{ULID}/reconciliation"): READ,
     ("PATCH", f"{V1}/actions/{ULID}/reconciliation"): WRITE,
+    ("GET", f"{V1}/actions/{ULID}/approvals"): READ,
+    ("POST", f"{V1}/actions/{ULID}/approvals"): WRITE,
     ("GET", f"{V1}/actions/{ULID}/steps/x"): READ,
     ("GET", f"{V1}/actions/{ULID}/steps/x/logs"): READ,
     ("GET", f"{V1}/actions/{ULID}/validations/x"): READ,

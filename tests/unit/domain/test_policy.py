@@ -58,6 +58,7 @@ OURS = {
     "action_force_hold": {"admin"},
     "set_action_limits": ADMINS,
     "reconcile_action": ADMINS,
+    "approve_action": ADMINS,
     "action_delete_blocked": {"admin"},
     "node_decommission": ADMINS,
     "node_drain": ADMINS,

@@ -176,6 +176,11 @@ class Pacing:
         name, number = place
         return self._course_of[GroupName(name) if name else None].waves[number][1]
 
+    def wave_name(self, place: WavePlace) -> str:
+        """Return the name of a wave."""
+        name, number = place
+        return self._course_of[GroupName(name) if name else None].waves[number][0].name
+
     def waves(self, situation: Situation) -> Iterator[tuple[Course, list[WaveState]]]:
         """Return the state of every wave."""
         for course in self.courses:

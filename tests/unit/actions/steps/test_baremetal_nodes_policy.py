@@ -123,7 +123,10 @@ def test_a_gate_is_asked_about_until_it_is_answered() -> None:
     waiting = STEP.fold(reread(state), question.question, Answers({}, None), at(0))
     assert waiting.wait_until == at(STEP.pause)
     assert waiting.awaited is not None
-    assert waiting.awaited.what == "wave canary of group a: approval"
+    assert waiting.awaited.who == "operator"
+    assert waiting.awaited.what.startswith("approval after wave canary of group a: shipyard approve")
+    (asked,) = waiting.awaited.gates
+    assert (asked.group, asked.wave, asked.deployed) == ("a", "canary", 1)
 
     answer = {(gate.place, gate.state.index): Answer(True, at(5), "ops")}
     passed = STEP.fold(waiting.state, question.question, Answers({}, None, gates=answer), at(5))

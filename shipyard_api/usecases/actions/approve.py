@@ -1,0 +1,65 @@
+"""Let a person answer the gates between the waves of an action (product, section 13)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from shipyard_api.domain.actions import ENDED, ActionId
+from shipyard_api.domain.approvals import Approval, WaveGate, choose
+from shipyard_api.domain.errors import ActionNotFound, ActionOver, InvalidParameters
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.ports.state.store import Store
+from shipyard_api.usecases.callers.caller import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Approvals:
+    """``waiting``: the gates that nobody has answered; ``given``: the answers, the oldest first."""
+
+    waiting: Sequence[WaveGate]
+    given: Sequence[Approval]
+
+
+@dataclass(frozen=True, slots=True)
+class ApproveAction:
+    """The use cases. ``now``: the time of the site."""
+
+    store: Store
+    now: Callable[[], datetime]
+
+    def of(self, action_id: str) -> Approvals:
+        """Return what an action waits for and what was answered; an ended one for nothing. Raises ActionNotFound."""
+        with self.store.begin() as tx:
+            record = tx.actions.get(ActionId(action_id))
+            if record is None:
+                raise ActionNotFound(action_id)
+            gates, given = tx.actions.approvals(record.id)
+            return Approvals(() if record.state in ENDED else _unanswered(gates, given), given)
+
+    def answer(self, action_id: str, written: JsonObject, caller: Caller) -> Approvals:
+        """Answer a gate, and return what is left.
+
+        Raises InvalidParameters, also for a gate that is not open, ActionNotFound and ActionOver; then nothing is
+        changed.
+        """
+        action, now = ActionId(action_id), self.now()
+        with self.store.begin() as tx:
+            tx.actions.lock(action)
+            record = tx.actions.get(action)
+            if record is None:
+                raise ActionNotFound(action_id)
+            if record.state in ENDED:
+                raise ActionOver(action_id)
+            gates, given = tx.actions.approvals(action)
+            gate, faults = choose(written, _unanswered(gates, given))
+            if gate is None:
+                raise InvalidParameters(faults)
+            approval = Approval(gate, written["approve"], caller.user, now, written.get("reason") or "")
+            after = (*given, approval)
+            tx.actions.approve(action, after, caller.user, str(approval))
+            return Approvals(_unanswered(gates, after), after)
+
+
+def _unanswered(gates: Sequence[WaveGate], given: Sequence[Approval]) -> Sequence[WaveGate]:
+    answered = [approval.gate for approval in given]
+    return [gate for gate in gates if gate not in answered]
