@@ -32,12 +32,10 @@ from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.actions import NODE_OPERATION, ActionName
-from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.findings import Finding, Level
-from shipyard_api.domain.nodes import Inventory
 from shipyard_api.domain.site_design import DesignRules, VersionRule
 from shipyard_api.ports.cluster_nodes import ClusterNodes
-from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision, UnreadableDesign
+from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.settings import DesignStoreKind, Settings, SettingsError, Severity, share_directory
@@ -168,7 +166,8 @@ def parts(settings: Settings, bound: ConnectionBound | None = None) -> Parts:
     version = version_rule(settings, settings.validations.deployment_version_commit)
     wakeup = ProcrastinateWakeup()
     clock = DatabaseClock(engine, wakeup)
-    provisioner = provisioners.provisioner(settings, lambda revision: _machines(rendered, revision), clock.now)
+    machines = partial(design_stores.machines, rendered)
+    provisioner = provisioners.provisioner(settings, machines, clock.now)
     return Parts(
         settings=settings,
         store=SqlStore(engine, wakeup, readers),
@@ -327,7 +326,7 @@ def api(
             plan_steps=plan_steps,
             node_holds=NodeHolds(store, designs, rendered, made.clock),
             site_statuses=SiteStatuses(made.provisioner),
-            find_drift=FindDrift(store, made.provisioner, made.cluster, partial(_machines, rendered)),
+            find_drift=FindDrift(store, made.provisioner, made.cluster, partial(design_stores.machines, rendered)),
             task_results=ReadTaskResults(store, made.access.tasks if made.access else None),
             events=events.routes(hub, tickets),
             schemas=schemas,
@@ -368,7 +367,7 @@ def worker(settings: Settings) -> "TurnWorker":
     options = settings.worker
     pause = STRAGGLER_SECONDS * settings.engine.time_scale
     watch = WatchStragglers(made.store, made.provisioner, made.clock.now, pause, name)
-    machines = partial(_machines, made.rendered)
+    machines = partial(design_stores.machines, made.rendered)
     sight = SightNodes(made.store, made.provisioner, made.cluster, machines, made.clock.now, pause)
 
     replication = WatchReplication(made.store)
@@ -439,13 +438,3 @@ def _validators(made: Parts, plan_steps: PlanDeploySteps, acceptance: CheckAccep
     others = [Validator("Promenade", promenade)] if promenade else []
     steps = Validator(provisioner.name, lambda revision: plan_steps(revision).findings)
     return [Validator(provisioner.name, validate), steps, Validator("Shipyard", acceptance), *others]
-
-
-def _machines(rendered: RenderedDesigns, revision: int) -> Inventory:
-    """Return the machines of a revision; raises UnreadableDesign if it cannot be read."""
-    try:
-        return rendered.inventory(Revision(revision))
-    except UnknownRevision as error:
-        raise UnreadableDesign(f"Revision not found: {error}") from error
-    except RenderingFailed as error:
-        raise UnreadableDesign("Document validation failed: InvalidConfigurationDocuments") from error

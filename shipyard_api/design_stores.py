@@ -7,10 +7,13 @@ from shipyard_api.adapters.deckhand.client import DeckhandClient
 from shipyard_api.adapters.deckhand.design_store import DeckhandDesigns
 from shipyard_api.adapters.encryption.fernet import FernetEncryption
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
-from shipyard_api.ports.documents import DesignStore
+from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.nodes import Inventory
+from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision, UnreadableDesign
 from shipyard_api.settings import DesignStoreKind, Settings, SettingsError
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import connect
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 
 
 def embedded_designs(settings: Settings) -> SqlDesigns:
@@ -52,3 +55,13 @@ def keys(settings: Settings) -> tuple[str, ...]:
         return settings.secrets.newest_first()
     except ValueError as error:
         raise SettingsError([str(error)]) from error
+
+
+def machines(rendered: RenderedDesigns, revision: int) -> Inventory:
+    """Return the machines of a revision; raises UnreadableDesign if it cannot be read."""
+    try:
+        return rendered.inventory(Revision(revision))
+    except UnknownRevision as error:
+        raise UnreadableDesign(f"Revision not found: {error}") from error
+    except RenderingFailed as error:
+        raise UnreadableDesign("Document validation failed: InvalidConfigurationDocuments") from error

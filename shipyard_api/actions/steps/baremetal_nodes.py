@@ -144,18 +144,11 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         by_group = {group.name: nodes for group, nodes in zip(groups, selected, strict=True)}
         accepted = [by_group[group.name] for group in groups if group.accept]
         plan = self._plan(question, frozenset().union(*accepted)) if accepted else None
-        return Members(by_group, plan, self._to_release(frozenset().union(*selected)))
-
-    def _to_release(self, nodes: frozenset[NodeName]) -> Mapping[NodeName, str]:
-        """Return the nodes whose last deployment left them in a state that no preparation accepts."""
-        labels = self.provisioner.capabilities.limits.released_by_deploy
-        if not labels or self.kind not in (Kind.DEPLOYMENT, Kind.PRESERVING):
-            return {}
-        with self.store.begin() as tx:
-            failed = nodes & tx.nodes.failed()
-        machines = self.provisioner.conditions() if failed else ()
-        shown = {one.name.lower(): one.status for one in machines if one.status.lower() in labels}
-        return {node: shown[node.lower()] for node in sorted(failed) if node.lower() in shown}
+        nodes = frozenset().union(*selected)
+        released = self.kind in (Kind.DEPLOYMENT, Kind.PRESERVING)
+        return Members(
+            by_group, plan, rollout_polls.to_release(self.store, self.provisioner, nodes) if released else {}
+        )
 
     def _plan(self, question: SelectMembers, nodes: frozenset[NodeName]) -> Acceptance | NoPlan:
         if self.acceptance is None:

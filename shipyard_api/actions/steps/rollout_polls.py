@@ -71,6 +71,18 @@ def answers(
     return Answers(reports, readiness, accepted, {} if isinstance(machines, Trouble) else machines, passed)
 
 
+def to_release(store: Store, provisioner: Provisioner, nodes: frozenset[NodeName]) -> Mapping[NodeName, str]:
+    """Return the nodes whose last deployment left them in a state that no preparation accepts, with its label."""
+    labels = provisioner.capabilities.limits.released_by_deploy
+    if not labels:
+        return {}
+    with store.begin() as tx:
+        failed = nodes & tx.nodes.failed()
+    machines = provisioner.conditions() if failed else ()
+    shown = {one.name.lower(): one.status for one in machines if one.status.lower() in labels}
+    return {node: shown[node.lower()] for node in sorted(failed) if node.lower() in shown}
+
+
 def _readiness(cluster: Cluster | None, nodes: tuple[NodeName, ...]) -> Mapping[NodeName, SeenMember]:
     if cluster is None:
         raise Refused("Kubernetes", "readiness", "this worker is configured with no cluster ([kubernetes])")
