@@ -61,9 +61,9 @@ def work(url: str, silent: str) -> int:
     store = SqlStore(database, ProcrastinateWakeup())
     client = HttpClient(silent, system="Silent", read_timeout=TIMEOUT, total_timeout=TIMEOUT)
     definitions = {
-        ActionName.TEST_SITE: Definition(ActionName.TEST_SITE, fixed(items.FanOut())),
-        ActionName.NODE_OPERATION: Definition(
-            ActionName.NODE_OPERATION, fixed(items.FanOut(item_kind=HangingItem(client)))
+        ActionName("test_site"): Definition(ActionName("test_site"), fixed(items.FanOut())),
+        ActionName("node_operation"): Definition(
+            ActionName("node_operation"), fixed(items.FanOut(item_kind=HangingItem(client)))
         ),
     }
     engine = Engine(store, definitions, DatabaseClock(database, ProcrastinateWakeup()), settle=6.0, worker="one")
@@ -106,7 +106,7 @@ def create(store: SqlStore, name: ActionName, count: int) -> ActionId:
 def pace(store: SqlStore, count: int) -> float:
     """Run an action with so many items that do nothing; return the milliseconds an item, from its creation on."""
     began = time.monotonic()
-    action = create(store, ActionName.TEST_SITE, count)
+    action = create(store, ActionName("test_site"), count)
     while True:
         time.sleep(0.05)
         with store.begin() as tx:
@@ -134,7 +134,7 @@ def round_of(url: str, silent: str, hanging: int, count: int) -> tuple[float, fl
     with worker(url, silent) as pid:
         pace(store, 50)
         alone = pace(store, count)
-        sick = create(store, ActionName.NODE_OPERATION, hanging)
+        sick = create(store, ActionName("node_operation"), hanging)
         time.sleep(2)  # until they hang
         beside = pace(store, count)
         hung = sum(1 for _ in connections(pid, int(silent.rpartition(":")[2])))

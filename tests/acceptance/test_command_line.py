@@ -358,6 +358,8 @@ def deploy_templates(session: Session) -> None:
 
 def steers(session: Session, failed: str) -> None:
     session.show("set-limits", f"set action/{failed} drain-timeout=60")
+    session.show("reconcile", f"reconcile {failed}")
+    session.show("approve", f"approve {failed} --show")
     session.show("ack", f"ack {failed} --reason seen")
     session.show("plan-retry", f"plan --retry {failed} --force")
     session.show("retry", f"retry {failed} --force", session.at_rest)

@@ -240,7 +240,7 @@ class Site:
         self.cleanup.callback(self.database.dispose)
         tokens = programs.tokens(load({"DATABASE_URL": url}))
         self._tokens = tokens
-        with patch.object(bootstrap, "parts", lambda _settings: self.made):
+        with patch.object(bootstrap, "parts", lambda *_: self.made):
             self._app = bootstrap.api(settings)
         self.client = self.caller("tester")
         self.engine = Engine(

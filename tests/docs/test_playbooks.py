@@ -11,6 +11,7 @@ SOURCES = [path.read_text(encoding="utf-8") for path in (ROOT / "shipyard_api").
 WRITTEN = (
     r'\b(?:Awaited|WaitingFor)\(\s*"([A-Za-z ]+)"',
     r'asks=lambda: "([^"]+)"',
+    r'^POLICY = "([a-z ]+)"',
     r'^_?SYSTEM(?:: \w+)? = "([A-Z][A-Za-z]+|etcd)"',
     r'^def _ourselves\(\) -> str:\n    return "([A-Za-z]+)"',
     r'\bsystem="([A-Z][A-Za-z]+)"\)',

@@ -179,6 +179,7 @@ class FakeProvisioner:
 
     def reports(self, jobs: Mapping[JobId, Work]) -> Reports:
         self._call("report")
+        self.last_polled = [*jobs.values()][-1] if jobs else None
         return each_report(jobs, self._report)
 
     def report(self, job: JobId, work: Work) -> JobReport:

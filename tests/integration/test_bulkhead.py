@@ -61,7 +61,10 @@ def test_an_action_goes_on_beside_a_peer_that_hangs(database_url: str, hung: int
     sick, healthy = HangingPeer(), Peer(polls=0)
     definitions = {
         name: Definition(name, fixed(FanOut(kind)))
-        for name, kind in ((ActionName.NODE_OPERATION, SickItem(sick)), (ActionName.TEST_SITE, SampleItem(healthy)))
+        for name, kind in (
+            (ActionName("node_operation"), SickItem(sick)),
+            (ActionName("test_site"), SampleItem(healthy)),
+        )
     }
     clock = DatabaseClock(database, ProcrastinateWakeup())
     bulkhead = Bulkhead(clock.monotonic, patience=0.05, most=MOST)
@@ -79,7 +82,7 @@ def test_an_action_goes_on_beside_a_peer_that_hangs(database_url: str, hung: int
         enough = sick.full if hung >= MOST else None
         while not (enough.is_set() if enough else sick.waiting == hung):
             pause.wait(0.02)
-        create(HEALTHY, ActionName.TEST_SITE, 20)
+        create(HEALTHY, ActionName("test_site"), 20)
         while state_of(store, HEALTHY) not in ENDED:
             pause.wait(0.02)
         seen.append((state_of(store, HEALTHY), len(sick.log)))
@@ -89,7 +92,7 @@ def test_an_action_goes_on_beside_a_peer_that_hangs(database_url: str, hung: int
         os.kill(os.getpid(), signal.SIGTERM)
 
     pause = threading.Event()
-    create(SICK, ActionName.NODE_OPERATION, hung)
+    create(SICK, ActionName("node_operation"), hung)
     too_late = threading.Timer(60, lambda: os.kill(os.getpid(), signal.SIGTERM))
     too_late.start()
     options = WorkerOptions(concurrency=THREADS, poll_seconds=0.05, sweep_seconds=1, overdue_seconds=1.0)

@@ -339,7 +339,7 @@ def test_the_tag_says_which_action_left_it(worlds: Worlds, fails: bool) -> None:
 
     left = {tag: data for tag, data in record.tags.items() if tag.startswith("site-action-")}
     name = RevisionTag.SITE_ACTION_FAILURE if fails else RevisionTag.SITE_ACTION_SUCCESS
-    assert left == {name: {"dag_id": "deploy_site", "action_id": world.action}}
+    assert left == {name.value: {"dag_id": "deploy_site", "action_id": world.action}}
 
 
 def test_a_revision_can_have_failed_and_succeeded(worlds: Worlds) -> None:

@@ -151,7 +151,8 @@ def end(tx: Tx, watched: Watched) -> None:
 # Whatever changes what is shown of an action, or writes the action's row.
 CHANGES: dict[str, Change] = {
     "another action": Change(
-        SqlActions.create, lambda tx, _: tx.actions.create(replace(new_action("a"), name=ActionName("test_site")))
+        SqlActions.create,
+        lambda tx, _: tx.actions.create(replace(new_action("a"), name=ActionName("test_site"), exclusive=False)),
     ),
     "a turn begins": Change(
         SqlTurns.claim, lambda tx, w: tx.turns.claim(w.action, now=NOW + timedelta(hours=1), worker="w"), claimed=False

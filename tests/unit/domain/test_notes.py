@@ -60,6 +60,16 @@ SAID = {
             (1, "deploy_site", "Deployment Groups", "Stage.FAILED: a"),
         ],
     ),
+    "a wave of a group that missed its threshold": (
+        "wave_ended",
+        {"group": "a", "wave": "canary", "nodes": 2, "begun": 1, "lost": 1, "missed": "too many"},
+        [(2, "a", "Wave Ended", "wave:canary:1 of 2 nodes sent, 1 lost; too many (error)")],
+    ),
+    "nodes that the policy stopped": (
+        "policy_stopped",
+        {"rule": "wave canary of group a", "why": "too many", "nodes": 3},
+        [(1, "deploy_site", "Stopped By Policy", "wave canary of group a: too many. 3 nodes are not deployed")],
+    ),
     "operation of a teardown that failed": (
         "teardown_changed",
         {"node": "n1", "operation": "drain", "outcome": "failed", "message": "a/b is left", "etcd_begun": False},
