@@ -90,7 +90,10 @@ class Response:
 
         Raises Unavailable if there is no list.
         """
-        listed = self.object().get(key) if key else self.json()
+        return self.objects_of(self.object().get(key) if key else self.json())
+
+    def objects_of(self, listed: Any) -> list[Mapping[str, Any]]:
+        """Return the objects in a list that was read from this answer, as ``objects`` does."""
         if not isinstance(listed, list):
             raise self.unexpected()
         return [one for one in listed if isinstance(one, dict)]

@@ -123,8 +123,9 @@ class IronicClient:
         seen: set[str] = set()
         while True:
             answer = self._read("v1/nodes", params)
-            nodes.extend(answer.objects("nodes"))
-            following = answer.object().get("next")
+            page = answer.object()  # parsed once: 0.6 MB of it
+            nodes.extend(answer.objects_of(page.get("nodes")))
+            following = page.get("next")
             if not following:
                 return nodes
             if following in seen:
