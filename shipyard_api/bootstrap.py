@@ -370,14 +370,12 @@ def worker(settings: Settings) -> "TurnWorker":
     machines = partial(design_stores.machines, made.rendered)
     sight = SightNodes(made.store, made.provisioner, made.cluster, machines, made.clock.now, pause)
 
-    replication = WatchReplication(made.store)
     kept = settings.actions
     prune = PruneHistory(made.store, made.clock.now, int(kept.keep_days), int(kept.keep_newest), ACTIONS.of_the_site)
 
     def sweep() -> int:
         made.store.check_schema()
         check_old_primary(settings.database.url)
-        replication()
         made.clock.measure()
         return engine.sweep(grace=options.overdue_seconds)
 
@@ -388,7 +386,7 @@ def worker(settings: Settings) -> "TurnWorker":
         sweep,
         options,
         waiting=engine.bulkhead.waiting,
-        chores=(watch, sight, prune.chore),
+        chores=(watch, sight, prune.chore, WatchReplication(made.store)),
         chores_seconds=pause / 3,
         on_connect=SERVER_KEEPALIVES,
         beside=webhooks.deliveries(settings, made.store, name),

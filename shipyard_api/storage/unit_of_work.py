@@ -177,6 +177,8 @@ def connect(
         pool_size=pool_size,
         max_overflow=pool_size,
         pool_timeout=10,
+        # The connection used last needs no test, and an idle program tests one instead of all.
+        pool_use_lifo=True,
         **options,
     )
 

@@ -43,8 +43,10 @@ class SightNodes:
         now = self.now()
         with self.store.begin() as tx:
             due = {one.action: one for one in tx.sightings.due(now=now, pause=self.pause)}
+            if not due:
+                return 0
             relabelled = _relabelled(due.values())
-            nodes = tx.sightings.left(ActionId("") if relabelled else min(due)) if due else ()
+            nodes = tx.sightings.left(ActionId("") if relabelled else min(due))
         wanted = [
             node for node in nodes if node.name in relabelled or (node.action in due and not self._is_complete(node))
         ]

@@ -97,3 +97,15 @@ def test_the_host_that_accepts_writes_is_found(database_url: str, second: str) -
 
     with pytest.raises(psycopg2.OperationalError, match=r"(?s)port 9 .*; .*port 10 "):
         open_connection("host=127.0.0.1,127.0.0.1 port=9,10")
+
+
+def test_the_connection_that_was_used_last_is_used_next(database_url: str) -> None:
+    engine = connect(database_url)
+    with closing(engine.connect()) as first, closing(engine.connect()) as second:
+        last = first.connection.dbapi_connection
+        second.close()
+        first.close()
+
+    with engine.connect() as following:
+        assert following.connection.dbapi_connection is last
+    engine.dispose()
