@@ -41,6 +41,14 @@ _KEYS = frozenset({"SHIPYARD_SECRETS_KEYS", "SHIPYARD_SECRETS_KEYS_FILE"})
 # Stands for an address that is not known before the stack runs.
 _NOWHERE = "http://127.0.0.1:9"
 _DESIGN = "/api/v1.0/revisions/{revision}/rendered-documents"
+# A site that is played faster than this has a worker that does everything that takes real time more often.
+_MOST_AS_INSTALLED = 30.0
+_HURRIED_WORKER = {
+    "SHIPYARD_WORKER_HEARTBEAT_SECONDS": "1",
+    "SHIPYARD_WORKER_STALLED_SECONDS": "4",
+    "SHIPYARD_WORKER_SWEEP_SECONDS": "2",
+    "SHIPYARD_WORKER_OVERDUE_SECONDS": "4",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,11 +405,8 @@ def _environment(
         "SHIPYARD_ENGINE_QUESTION_PAUSE_SECONDS": "0.5",
         "SHIPYARD_WORKER_CONCURRENCY": "4",
         "SHIPYARD_WORKER_POLL_SECONDS": f"{min(0.5, max(0.05, 5 * scale)):g}",
-        "SHIPYARD_WORKER_HEARTBEAT_SECONDS": "1",
-        "SHIPYARD_WORKER_STALLED_SECONDS": "4",
-        "SHIPYARD_WORKER_SWEEP_SECONDS": "2",
-        "SHIPYARD_WORKER_OVERDUE_SECONDS": "4",
         "SHIPYARD_WORKER_GRACEFUL_SECONDS": "2",
+        **(_HURRIED_WORKER if options.speed > _MOST_AS_INSTALLED else {}),
         "SHIPYARD_DRYDOCK_NODEFILTER_PAUSE_SECONDS": "0.5",
         **given,
         "SHIPYARD_CONFIG": os.devnull,
