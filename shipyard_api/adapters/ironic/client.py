@@ -3,7 +3,7 @@
 import base64
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Unpack
@@ -116,18 +116,17 @@ class IronicClient:
         answer = self._send("GET", "v1/conductors")
         return None if answer.status == 403 else _expected(answer).objects("conductors")
 
-    def nodes(self, fields: Sequence[str]) -> list[JsonObject]:
-        """Return these fields of every node visible to our user, page by page."""
+    def nodes(self, fields: Sequence[str]) -> Iterator[JsonObject]:
+        """Yield these fields of every node visible to our user; a page is read when it is needed, and not kept."""
         params: list[tuple[str, str]] = [("fields", ",".join(fields)), ("limit", str(self._page))]
-        nodes: list[JsonObject] = []
         seen: set[str] = set()
         while True:
             answer = self._read("v1/nodes", params)
             page = answer.object()  # parsed once: 0.6 MB of it
-            nodes.extend(answer.objects_of(page.get("nodes")))
+            yield from answer.objects_of(page.get("nodes"))
             following = page.get("next")
             if not following:
-                return nodes
+                return
             if following in seen:
                 raise Unavailable(SYSTEM, answer.operation, "its list of nodes leads back to a page that was read")
             seen.add(following)

@@ -148,7 +148,7 @@ def test_an_address_that_is_none_is_refused() -> None:
 def test_a_question_that_is_put_off_says_until_when(ironic: Peer, status: int) -> None:
     ironic.on("GET /v1/nodes", Answer(status, b"", {"Retry-After": "7"}))
     with pytest.raises(Busy) as caught:
-        client(ironic).nodes(("name",))
+        list(client(ironic).nodes(("name",)))
     assert caught.value.retry_after == 7
 
 
@@ -162,7 +162,7 @@ def test_wrong_credentials_are_refused_and_not_told(ironic: Peer, options: dict[
     said = Answer(401, {"error": {"message": "Incorrect username or password", "code": 401}})
     ironic.on("GET /v1/nodes", said)
     with pytest.raises(Refused, match="Incorrect username or password") as refused:
-        client(ironic, **options).nodes(("uuid",))
+        list(client(ironic, **options).nodes(("uuid",)))
     assert "s3cret" not in str(refused.value)
 
 
@@ -182,14 +182,14 @@ def test_a_list_is_followed_by_the_query_of_its_next_page_alone(ironic: Peer) ->
 def test_a_list_that_leads_back_to_itself_is_no_answer(ironic: Peer) -> None:
     ironic.on("GET /v1/nodes", Answer(200, {"nodes": [], "next": "http://h/v1/nodes?marker=u1"}))
     with pytest.raises(Unavailable, match="leads back"):
-        client(ironic).nodes(("uuid",))
+        list(client(ironic).nodes(("uuid",)))
 
 
 @pytest.mark.parametrize("body", [[], {"nodes": None}, "no json"])
 def test_a_list_of_another_shape_is_no_answer(ironic: Peer, body: Any) -> None:
     ironic.on("GET /v1/nodes", Answer(200, body))
     with pytest.raises(Unavailable):
-        client(ironic).nodes(("uuid",))
+        list(client(ironic).nodes(("uuid",)))
 
 
 def test_a_node_that_is_not_there_is_none(ironic: Peer) -> None:
