@@ -6,7 +6,7 @@ outcomes to other criteria.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import sqrt
 
 from shipyard_api.domain.groups import GroupStatus, Phase, Verdict
@@ -133,7 +133,7 @@ def forecast(
         _verdict(membership, groups, runs),
         len(nodes) - deployed / runs,
         _seconds(rehearsals),
-        [_group(membership, groups, name, rehearsals, runs) for name in membership.groups],
+        [_group(membership, name, rehearsals, _group_verdict(groups, name, runs)) for name in membership.groups],
         best_relaxation(membership, groups, runs),
     )
 
@@ -147,7 +147,7 @@ def _counted(membership: Membership, groups: GroupRuns, rehearsals: Sequence[Reh
     for name in membership.groups:
         succeeded = sum(one.rollout.groups[name] is GroupStatus.SUCCESS for one in rehearsals)
         estimate = Estimate.of(succeeded, runs) if groups.open(name) else Estimate.certain(bool(succeeded))
-        found.append(replace(_group(membership, groups, name, rehearsals, runs), success=estimate))
+        found.append(_group(membership, name, rehearsals, estimate))
     return Forecast(runs, Estimate.of(good, runs), lost / runs, _seconds(rehearsals), found, None)
 
 
@@ -197,8 +197,13 @@ def _verdict(membership: Membership, groups: GroupRuns, runs: int) -> Estimate:
     return Estimate.of(groups.action.bit_count(), runs)
 
 
+def _group_verdict(groups: GroupRuns, name: GroupName, runs: int) -> Estimate:
+    found = groups.succeeds[name]
+    return Estimate.of(found.bit_count(), runs) if groups.open(name) else Estimate.certain(bool(found))
+
+
 def _group(
-    membership: Membership, groups: GroupRuns, name: GroupName, rehearsals: Sequence[Rehearsal], runs: int
+    membership: Membership, name: GroupName, rehearsals: Sequence[Rehearsal], success: Estimate
 ) -> GroupForecast:
     ended = [one for one in rehearsals if name in one.ends]
     starts = [one.begins.get(name, 0.0) for one in ended]
@@ -207,9 +212,7 @@ def _group(
         name,
         membership.groups[name].critical,
         len(membership.members[name]),
-        Estimate.of(groups.succeeds[name].bit_count(), runs)
-        if groups.open(name)
-        else Estimate.certain(bool(groups.succeeds[name])),
+        success,
         _percentile(starts, 0.5) if ended else None,
         _percentile(lasts, 0.5) if ended else None,
         {phase: found for phase in Phase if (found := _phase(name, phase, rehearsals))},

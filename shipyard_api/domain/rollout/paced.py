@@ -155,10 +155,13 @@ class PacedRollout(Rollout):
         for stop in self.pacing.stops(self.situation(), self.waves, now):
             yield from self._withhold(stop.rule, stop.why, stop.nodes)
         candidates = list(self._candidates(now))
-        # Without anything that runs or ends by itself, no reason will go away.
-        stuck = not self.running and not any(move is not None for move, _ in candidates)
-        for reason, nodes in (refused for _, admission in candidates for refused in admission.refused):
-            if reason.never or (stuck and reason.until is None and reason.gate is None):
+        refusals = [refused for _, admission in candidates for refused in admission.refused]
+        moves = self.running or any(move is not None for move, _ in candidates)
+        # Without anything that runs or ends by itself, no reason will go away. What waits for a wave that waits for a
+        # window or a gate goes on after it.
+        stuck = not moves and not any(reason.until or reason.gate for reason, _ in refusals if not reason.never)
+        for reason, nodes in refusals:
+            if reason.never or stuck:
                 yield from self._withhold(reason.rule, reason.why, nodes)
 
     def _withhold(self, rule: str, why: str, nodes: Iterable[NodeName]) -> Iterator[Fact]:

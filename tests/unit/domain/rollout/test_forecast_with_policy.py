@@ -29,11 +29,11 @@ SECONDS = {Phase.PREPARE: 600.0, Phase.DEPLOY: 1200.0}
 CANARY = Waves((Wave("canary", Amount(1)),))
 
 
-def foretold(policy: Policy, failing: float = 0.0) -> Forecast:
+def foretold(policy: Policy, failing: float = 0.0, runs: int = 200) -> Forecast:
     phases = {phase: PhaseAssumption(failing, [SECONDS[phase]]) for phase in Phase}
     membership = Membership(STRATEGY, MEMBERS)
     return forecast(
-        membership, SERIAL, phases, runs=200, dice=Random(1), pace=Pace(Pacing(policy, membership.members), NOON)
+        membership, SERIAL, phases, runs=runs, dice=Random(1), pace=Pace(Pacing(policy, membership.members), NOON)
     )
 
 
@@ -51,6 +51,11 @@ def foretold(policy: Policy, failing: float = 0.0) -> Forecast:
         pytest.param(
             Policy(windows=Windows((Window("UTC", time(22), 3600),)), seconds=SECONDS), 10 * 3600 + 1800, id="the night"
         ),
+        pytest.param(
+            Policy(CANARY, windows=Windows((Window("UTC", time(22), 3600),)), seconds=SECONDS),
+            10 * 3600 + 2 * 1800,
+            id="the night of a canary and its rest",
+        ),
     ],
 )
 def test_a_policy_takes_time(policy: Policy, seconds: float) -> None:
@@ -65,6 +70,12 @@ def test_a_canary_saves_nodes_where_all_would_fail() -> None:
     assert plain.nodes_lost == careful.nodes_lost == 10  # not deployed
     assert careful.success.probability == 0.0
     assert careful.seconds.p50 == 600
+
+
+def test_more_runs_than_are_played_change_no_chance() -> None:
+    found = foretold(Policy(CANARY), runs=2000)
+
+    assert (found.runs, found.groups[0].success.probability) == (200, 1.0)
 
 
 def test_a_plan_sends_what_the_policy_lets_through() -> None:
