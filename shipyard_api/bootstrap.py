@@ -306,6 +306,7 @@ def api(
                 definitions=definitions,
                 plan_drain=plan_drain,
                 plan_software=_plan_software(store, rendered, made.access),
+                clock=made.clock,
             ),
             forecast_action=ForecastAction(store, check, control, designs, rendered, made.clock),
             describe_action=DescribeAction(store),

@@ -1,7 +1,7 @@
 """The rollout policy in the baremetal nodes step: its gates as questions, its state as JSON, and what it waits for."""
 
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from shipyard_api.domain.actions import ActionId
@@ -11,6 +11,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.paced import PacedRollout
 from shipyard_api.domain.rollout.policy.gates import Answer, GateKind
 from shipyard_api.domain.rollout.policy.pacing import Blocked, OpenGate, Pacing, Progress, WavePlace
+from shipyard_api.domain.rollout.rehearsal import Pace
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -19,6 +20,9 @@ from shipyard_api.ports.state.store import Store
 
 POLICY = "the rollout policy"
 """Who an action waits for that a rule of its policy keeps from going on."""
+
+# A rollout asks with the time of each move; only a rehearsal has a begin.
+_UNUSED = datetime.fromtimestamp(0, UTC)
 
 
 class GateAnswers(Protocol):
@@ -42,8 +46,19 @@ def begin(inputs: SiteInputs, members: Mapping[GroupName, frozenset[NodeName]]) 
 
 def pace(rollout: Rollout, inputs: SiteInputs, stored: Mapping[str, Any] | None = None) -> None:
     """Set the policy of a rollout that has one, with its stored state."""
-    if not isinstance(rollout, PacedRollout) or inputs.policy is None:
-        return
+    if isinstance(rollout, PacedRollout) and (now := at(inputs, rollout.members, _UNUSED, stored)):
+        rollout.pace(now.pacing, now.waves, spared=now.spared, withheld=now.withheld)
+
+
+def at(
+    inputs: SiteInputs,
+    members: Mapping[GroupName, frozenset[NodeName]],
+    begin: datetime,
+    stored: Mapping[str, Any] | None = None,
+) -> Pace | None:
+    """Return the policy of a rollout at the moment ``begin``, with its stored state; None without a policy."""
+    if inputs.policy is None:
+        return None
     stored = stored or {}
     progress = Progress(
         {(course, wave): _moment(at) for course, wave, at in stored.get("ended", ())},
@@ -51,10 +66,10 @@ def pace(rollout: Rollout, inputs: SiteInputs, stored: Mapping[str, Any] | None 
     )
     for course, wave, index, passed, at, by, detail in stored.get("answers", ()):
         progress.answers.setdefault((course, wave), {})[index] = Answer(passed, _moment(at), by, detail)
-    pacing = Pacing(inputs.policy.policy, rollout.members, at_once=rollout.mode.max_nodes_in_flight)
+    pacing = Pacing(inputs.policy.policy, members, at_once=inputs.configuration.mode.max_nodes_in_flight)
     spared = [NodeName(node) for node in stored.get("spared", ())]
     withheld = {NodeName(node): rule for node, rule in stored.get("withheld", {}).items()}
-    rollout.pace(pacing, progress, spared=spared, withheld=withheld)
+    return Pace(pacing, begin, progress, spared, withheld)
 
 
 def spare(rollout: Rollout, nodes: Collection[NodeName]) -> None:

@@ -14,6 +14,7 @@ from shipyard_api.api.airship.holds import hold_entity, may_override
 from shipyard_api.api.airship.parameters import action_name, parameters
 from shipyard_api.api.airship.statuses import details, messages
 from shipyard_api.api.airship.texts import text_of
+from shipyard_api.api.airship.times import with_offset
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
 from shipyard_api.api.http.write_limit import NO_WRITE
@@ -21,7 +22,7 @@ from shipyard_api.domain.documents import Version
 from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.modes import Mode
-from shipyard_api.domain.rollout.planning import PlannedGroup
+from shipyard_api.domain.rollout.planning import PlannedGroup, PlannedWave
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.usecases.actions.design_changes import DesignChanges
 from shipyard_api.usecases.actions.plan import Plan, PlanAction
@@ -144,7 +145,7 @@ def _mode(mode: Mode) -> dict[str, Any]:
 
 
 def _group(planned: PlannedGroup) -> dict[str, Any]:
-    group = planned.group
+    group, waves = planned.group, [_wave(wave) for wave in planned.waves]
     criteria = group.success_criteria
     return {
         "name": group.name,
@@ -160,4 +161,10 @@ def _group(planned: PlannedGroup) -> dict[str, Any]:
         "can_succeed": planned.can_succeed,
         "nodes": list(planned.members),
         "sends": list(planned.sends),
+        **({"waves": waves} if waves else {}),
     }
+
+
+def _wave(wave: PlannedWave) -> dict[str, Any]:
+    starts = with_offset(wave.starts) if wave.starts else None
+    return {"name": wave.name, "nodes": list(wave.nodes), "starts": starts}

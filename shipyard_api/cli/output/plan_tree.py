@@ -24,6 +24,7 @@ def tree(groups: Sequence[JsonObject], steps: Sequence[JsonObject], left_alone: 
     """Return the tree; nodes that are alike share a line. ``steps``: the deploy steps of a plan, with their nodes;
     ``left_alone``: nodes that are already deployed.
 
+    Below a group are the waves that a rollout policy makes of it, with when they begin.
     Below nodes that the group sends are their deploy steps, and the acceptance tasks that they must pass then.
     """
     steps_of = {node: one for one in steps for node in list_at(one, "nodes")}
@@ -40,6 +41,7 @@ def _group(group: JsonObject, steps_of: dict[object, JsonObject], left_alone: Co
     about += ["(critical)"] if group.get("critical") else []
     about += [f"after {', '.join(map(str, parents))}"] if parents else []
     yield f"{' '.join(about)}: {', '.join(filter(None, (_count(nodes), needs(group))))}"
+    yield from map(_wave, objects_at(group, "waves"))
     alike: dict[tuple[bool, bool, int], list[object]] = {}
     for node in nodes:
         alike.setdefault((node in sends, node in left_alone, id(steps_of.get(node))), []).append(node)
@@ -51,6 +53,12 @@ def _group(group: JsonObject, steps_of: dict[object, JsonObject], left_alone: Co
         lines = [*_steps(steps_of.get(found[0], {})), *_accept(group)] if sent else []
         for number, line in enumerate(lines, 1):
             yield f"{'   ' if last else '|  '} {'`--' if number == len(lines) else '|--'} {line}"
+
+
+def _wave(wave: JsonObject) -> str:
+    nodes, starts = list_at(wave, "nodes"), wave.get("starts")
+    when = f"begins {starts}" if starts else "nothing begins"
+    return f"|  wave {required(wave, 'name')}, {when}: {_count(nodes)}: {listed(nodes)}"
 
 
 def _count(nodes: Sequence[object]) -> str:

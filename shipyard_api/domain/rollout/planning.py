@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from shipyard_api.domain.groups import GroupStatus, Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -11,7 +12,7 @@ from shipyard_api.domain.rollout.group_runs import Progress
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.moves import Move
-from shipyard_api.domain.rollout.rehearsal import Pace, rehearse
+from shipyard_api.domain.rollout.rehearsal import Pace, Rehearsal, rehearse
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 
 EQUALLY_LONG: Assumptions = dict.fromkeys(Phase, PhaseAssumption(0.0, [1.0]))
@@ -35,12 +36,21 @@ class _Middle:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedWave:
+    """A wave of a group; nodes in order of name. ``starts``: when its first node begins, None if none does."""
+
+    name: str
+    nodes: tuple[NodeName, ...]
+    starts: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedGroup:
     """A group as it would run; nodes in order of name.
 
     ``order`` counts from 1; None for a group that never begins. ``sends``: the members that it submits to the
     provisioner, because no earlier group does and they are not kept. ``can_succeed``: whether the group succeeds if
-    every node does; false for a group that depends on one that cannot.
+    every node does; false for a group that depends on one that cannot. ``waves``: empty without a policy.
     """
 
     group: DeploymentGroup
@@ -48,6 +58,7 @@ class PlannedGroup:
     members: tuple[NodeName, ...]
     sends: tuple[NodeName, ...]
     can_succeed: bool
+    waves: tuple[PlannedWave, ...] = ()
 
 
 def plan_groups(
@@ -70,6 +81,7 @@ def plan_groups(
         membership, mode, progress, dict.fromkeys(Phase, membership.nodes.keys()), assumptions, _Middle(), pace
     )
     sent = _first_senders(run.moves)
+    waves = _waves(run, pace) if pace else {}
     order = {name: position for position, name in enumerate(run.begins, start=1)}
     return tuple(
         PlannedGroup(
@@ -78,9 +90,29 @@ def plan_groups(
             tuple(sorted(members[name])),
             tuple(sorted(sent[name])),
             run.rollout.groups[name] is GroupStatus.SUCCESS,
+            waves.get(name, ()),
         )
         for name in [*order, *(name for name in membership.groups if name not in order)]
     )
+
+
+def _waves(run: Rehearsal, pace: Pace) -> Mapping[GroupName, tuple[PlannedWave, ...]]:
+    """Return the waves of each group, as the run began them."""
+    begun: dict[NodeName, float] = {}
+    for move, seconds in zip(run.moves, run.times, strict=True):
+        for node in move.nodes:
+            begun.setdefault(node, seconds)
+
+    def starts(nodes: Collection[NodeName]) -> datetime | None:
+        first = min((begun[node] for node in nodes if node in begun), default=None)
+        return None if first is None else pace.begin + timedelta(seconds=first)
+
+    return {
+        group: tuple(
+            PlannedWave(name, tuple(sorted(nodes)), starts(nodes)) for name, nodes in pace.pacing.waves_of(group)
+        )
+        for group in pace.pacing.members
+    }
 
 
 def _first_senders(moves: Iterable[Move]) -> Mapping[GroupName, list[NodeName]]:

@@ -28,8 +28,8 @@ class Rehearsal:
     """A run in virtual time, in seconds from now. ``begins``: in that order; groups that had begun before are absent.
 
     ``ends``: groups that run. Groups that fail by dependency are in neither. ``phases``: begin and end of those
-    with nodes; 0 is the begin of those that had begun before. ``moves``: those that the run started, in that order.
-    ``rollout``: as it ended.
+    with nodes; 0 is the begin of those that had begun before. ``moves``: those that the run started, in that order,
+    and ``times``: when it started each. ``rollout``: as it ended.
     """
 
     seconds: float
@@ -37,6 +37,7 @@ class Rehearsal:
     ends: Mapping[GroupName, float]
     phases: Mapping[tuple[GroupName, Phase], tuple[float, float]]
     moves: Sequence[Move]
+    times: Sequence[float]
     rollout: Rollout
 
 
@@ -107,6 +108,7 @@ def rehearse(
     policy = _Policy.of(rollout, pace)
     now = 0.0
     moves: list[Move] = []
+    times: list[float] = []
     begins: dict[GroupName, float] = {}
     ends: dict[GroupName, float] = {}
     submitted = dict.fromkeys(((move.group, move.phase) for move in progress.running), 0.0)
@@ -134,6 +136,7 @@ def rehearse(
             note(rollout.start(move))
             if move.nodes:
                 moves.append(move)
+                times.append(now)
                 submitted.setdefault((move.group, move.phase), now)
                 heapq.heappush(due, (now + assumptions[move.phase].duration(move.group, dice), len(moves), move))
             continue
@@ -147,4 +150,4 @@ def rehearse(
         phases[move.group, move.phase] = (submitted[move.group, move.phase], now)
         good = succeeding[move.phase]
         note(rollout.finish(move, Outcome(frozenset(node for node in move.nodes if node in good))))
-    return Rehearsal(now, begins, ends, phases, moves, rollout)
+    return Rehearsal(now, begins, ends, phases, moves, times, rollout)

@@ -7,10 +7,12 @@ from enum import Enum
 from random import Random
 
 from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.actions.steps import pacing
 from shipyard_api.domain.actions import ActionId, RunState
 from shipyard_api.domain.documents import Version
 from shipyard_api.domain.errors import ActionNotFound, InvalidDesign, NothingToPlan
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.assumptions import Assumptions
 from shipyard_api.domain.rollout.errors import ForecastTooLarge, NothingToForecast, UnknownForecastGroups
@@ -90,13 +92,28 @@ class ActionForecast:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The stored state of an action. ``kept``: its progress at the start, the nodes that a retry keeps."""
+    """The stored state of an action. ``kept``: its progress at the start, the nodes that a retry keeps.
+
+    ``policy``: what the rollout policy has made of it so far, empty before the rollout and without a policy.
+    """
 
     record: ActionRecord
     inputs: SiteInputs
     kept: Progress
     groups: Sequence[GroupRecord]
     nodes: Sequence[NodeRecord]
+    policy: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """Where a forecast begins: at the moment ``now``; the rest as in ``_Known``."""
+
+    inputs: SiteInputs
+    members: Mapping[GroupName, frozenset[NodeName]]
+    now: datetime
+    progress: Progress = NOTHING_DONE
+    policy: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +140,7 @@ class ForecastAction:
         if design.inputs is None or strategy is None or not ACTIONS[request.name].deploys:
             raise checked.refusal or NothingToForecast(request.name)
         members = self._members(design.inputs, strategy)
-        return self._foresee(design.inputs, strategy, members, NOTHING_DONE, question)
+        return self._foresee(_Start(design.inputs, members, self.clock.now()), strategy, question)
 
     def retry(self, action: str, question: Question) -> ActionForecast:
         """Return the forecast of a retry of an action; raises NotFound and NothingToForecast."""
@@ -133,14 +150,16 @@ class ForecastAction:
         inputs = SiteInputs.from_json(retry.inputs)
         kept = Progress(nodes=dict.fromkeys(retry.kept, NodeStatus.SUCCESS))
         strategy = inputs.strategy
-        return self._foresee(inputs, strategy, self._members(inputs, strategy), kept, question)
+        start = _Start(inputs, self._members(inputs, strategy), self.clock.now(), kept)
+        return self._foresee(start, strategy, question)
 
     def running(self, action: str, question: Question) -> ActionForecast:
         """Return the forecast of an action from its current state; raises NotFound and NothingToForecast."""
         known = self._known(action)
         now = self.clock.now()
         progress = _progress(known.groups, known.nodes, now) if known.nodes else known.kept
-        foreseen = self._foresee(known.inputs, known.inputs.strategy, self._of(known), progress, question)
+        start = _Start(known.inputs, self._of(known), now, progress, known.policy)
+        foreseen = self._foresee(start, known.inputs.strategy, question)
         if known.record.ended_at:
             return _certain(foreseen, known.record.state)
         return replace(foreseen, not_known=_not_known(known, progress, foreseen.assumptions, now))
@@ -151,8 +170,8 @@ class ForecastAction:
         Raises NotFound and NothingToForecast.
         """
         known = self._known(action)
-        strategy = known.inputs.strategy
-        return self._foresee(known.inputs, strategy, self._of(known), known.kept, question, before=known.record.id)
+        start = _Start(known.inputs, self._of(known), known.record.created_at, known.kept)
+        return self._foresee(start, known.inputs.strategy, question, before=known.record.id)
 
     def _known(self, action: str) -> _Known:
         with self.store.begin() as tx:
@@ -164,8 +183,10 @@ class ForecastAction:
             stored = tx.actions.inputs(record.id)
             groups = tx.actions.groups(record.id, status=(), group=(), after=-1, limit=_MEMBERSHIPS)
             nodes = tx.actions.nodes(record.id, status=(), group=(), after="", limit=_MEMBERSHIPS)
+            states = tx.task_results.step_states(record.id) if "policy" in stored else ()
         kept = dict.fromkeys(map(NodeName, stored.get("kept", ())), NodeStatus.SUCCESS)
-        return _Known(record, SiteInputs.from_json(stored), Progress(nodes=kept), groups, nodes)
+        policy: JsonObject = next((memory["policy"] for memory, _ in states if "policy" in memory), {})
+        return _Known(record, SiteInputs.from_json(stored), Progress(nodes=kept), groups, nodes, policy)
 
     def _of(self, known: _Known) -> Mapping[GroupName, frozenset[NodeName]]:
         strategy = known.inputs.strategy
@@ -178,15 +199,10 @@ class ForecastAction:
             raise InvalidDesign(failed.findings) from failed
 
     def _foresee(
-        self,
-        inputs: SiteInputs,
-        strategy: Strategy,
-        members: Mapping[GroupName, frozenset[NodeName]],
-        progress: Progress,
-        question: Question,
-        before: ActionId | None = None,
+        self, start: _Start, strategy: Strategy, question: Question, before: ActionId | None = None
     ) -> ActionForecast:
         """Return the forecast. Raises UnknownForecastGroups and ForecastTooLarge."""
+        inputs, members = start.inputs, start.members
         if unknown := [name for name in question.criteria if name not in members]:
             raise UnknownForecastGroups(unknown)
         if (memberships := sum(map(len, members.values()))) > _MEMBERSHIPS:
@@ -204,7 +220,8 @@ class ForecastAction:
             assumptions,
             runs=min(question.runs, question.node_runs // max(1, len(membership.nodes))),
             dice=self.new_dice(question.seed),
-            progress=progress,
+            progress=start.progress,
+            pace=pacing.at(inputs, membership.members, start.now, start.policy),
         )
         measured = all(history[phase].nodes for phase in Phase)
         source = Source.GIVEN if question.failures else Source.HISTORY if measured else Source.DEFAULT
@@ -252,9 +269,11 @@ def _not_known(known: _Known, progress: Progress, assumptions: Assumptions, now:
     )
     late = any(assumptions[move.phase].outlasted(passed) for move, passed in progress.running.items())
     over = bool(known.groups) and all(group.status in _OVER for group in known.groups)
-    if not (queued or late or over or known.record.state is RunState.PAUSED):
-        return ""
     waiting = known.record.waiting_for
+    # A rehearsal passes gates at once: how long people take is unknown.
+    gated = waiting is not None and bool(waiting.gates)
+    if not (queued or late or over or gated or known.record.state is RunState.PAUSED):
+        return ""
     return f"waits for {waiting.who}: {waiting.what}" if waiting else "waits for a worker"
 
 

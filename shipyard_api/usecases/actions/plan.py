@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.inputs import ActionInputs, TeardownInputs
+from shipyard_api.actions.steps import pacing
 from shipyard_api.domain.actions import ActionId, ActionName, StepId, nodes_of_run
 from shipyard_api.domain.deploy_steps.planning import NO_STEPS, PlannedNodes, StepPlan, running, shared_steps
 from shipyard_api.domain.documents import Revision, Version
@@ -21,6 +22,7 @@ from shipyard_api.domain.rollout.planning import PlannedGroup, plan_groups
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.teardown.limits import TeardownLimits
+from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed, UnknownRevision
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.state.errors import SiteBusy
@@ -86,6 +88,7 @@ class PlanAction:
     definitions: Mapping[ActionName, Definition]
     plan_drain: PlanDrain
     plan_software: PlanSoftware
+    clock: Clock
 
     def __call__(self, request: ActionRequest, version: Version) -> Plan:
         """Return the plan of an action on a version: the committed one, or the buffer as if it were committed.
@@ -219,10 +222,11 @@ class PlanAction:
         except (RenderingFailed, UnknownRevision):
             return ()
         mode = inputs.configuration.mode
-        if mode.max_parallel_groups == 1:
+        pace = pacing.at(inputs, members, self.clock.now())
+        if mode.max_parallel_groups == 1 and pace is None:
             return plan_groups(strategy, members, mode, kept)
         usual = assumptions_of(inputs, read_history(self.store), {})
-        return plan_groups(strategy, members, mode, kept, usual)
+        return plan_groups(strategy, members, mode, kept, usual, pace)
 
     def _software(
         self,

@@ -13,7 +13,7 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.policy.budgets import Domain, domains
 from shipyard_api.domain.rollout.policy.gates import Answer, Gate, GateState, standing
 from shipyard_api.domain.rollout.policy.policy import Policy, Situation
-from shipyard_api.domain.rollout.policy.waves import Course, courses
+from shipyard_api.domain.rollout.policy.waves import REST, Course, courses
 from shipyard_api.domain.rollout.policy.windows import Unit
 from shipyard_api.domain.strategy.criteria import Shortfall, shortfalls
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -175,6 +175,13 @@ class Pacing:
         """Return the nodes of a wave."""
         name, number = place
         return self._course_of[GroupName(name) if name else None].waves[number][1]
+
+    def waves_of(self, group: GroupName) -> Sequence[tuple[str, frozenset[NodeName]]]:
+        """Return the waves of a group in order, each with the members in it; without waves, all are the last one."""
+        members, course = self.members[group], self._course(group)
+        if course is None:
+            return [(REST, members)]
+        return [(wave.name, part) for wave, nodes in course.waves if (part := nodes & members)]
 
     def wave_name(self, place: WavePlace) -> str:
         """Return the name of a wave."""

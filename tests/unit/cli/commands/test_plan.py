@@ -159,6 +159,22 @@ def test_a_group_that_cannot_succeed_or_never_begins_is_told(api, run):
     ]
 
 
+def test_the_waves_of_a_policy_are_shown_with_their_begin(api, run):
+    waves = [
+        {"name": "canary", "nodes": ["n1"], "starts": "2026-11-26 22:00:00.000000+00:00"},
+        {"name": "rest", "nodes": ["n2", "n3"], "starts": None},
+    ]
+    groups = [group("all", 1, ["n1", "n2", "n3"], waves=waves)]
+    api.replies["POST /plans"] = Reply(200, PLAN | {"groups": groups})
+    text = run("plan", "deploy_site").stdout.split("\n")
+    at = text.index("1. all (critical): 3 nodes")
+    assert text[at + 1 : at + 4] == [
+        "|  wave canary, begins 2026-11-26 22:00:00.000000+00:00: 1 node: n1",
+        "|  wave rest, nothing begins: 2 nodes: n2, n3",
+        "`-- n1, n2, n3",
+    ]
+
+
 def test_nodes_with_the_same_deploy_steps_are_one_branch(api, run):
     def step(name, **fields):
         return {"interface": "deploy", "step": name, "priority": 100, "args": {}, "template": None} | fields

@@ -78,6 +78,21 @@ def test_more_runs_than_are_played_change_no_chance() -> None:
     assert (found.runs, found.groups[0].success.probability) == (200, 1.0)
 
 
+def test_a_plan_says_when_the_waves_of_a_group_begin() -> None:
+    policy = Policy(CANARY, windows=Windows((Window("UTC", time(22), 2 * 3600),)), seconds=SECONDS)
+    assumed = {phase: PhaseAssumption(0.0, [SECONDS[phase]]) for phase in Phase}
+
+    (group,) = plan_groups(STRATEGY, MEMBERS, SERIAL, (), assumed, Pace(Pacing(policy, MEMBERS), NOON))
+    (plain,) = plan_groups(STRATEGY, MEMBERS, SERIAL)
+
+    begins = NOON.replace(hour=22)
+    assert [(wave.name, len(wave.nodes), wave.starts) for wave in group.waves] == [
+        ("canary", 1, begins),
+        ("rest", 9, begins.replace(minute=30)),
+    ]
+    assert plain.waves == ()
+
+
 def test_a_plan_sends_what_the_policy_lets_through() -> None:
     racks = {node: {"rack": "r1"} for node in MEMBERS[GroupName("a")]}
     policy = Policy(budgets=(Budget("racks", "rack", max_unavailable=Amount(3)),), topology=racks)

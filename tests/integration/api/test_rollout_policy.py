@@ -1,0 +1,83 @@
+"""What the API makes of a rollout policy before and while an action runs: commits, plans and forecasts."""
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import falcon
+
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
+from shipyard_api.domain.facts.nodes import NodesChanged
+from shipyard_api.domain.groups import GroupStatus, Phase
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.strategy.strategy import GroupName
+from tests.factories import group, layering_policy, node_document, strategy
+from tests.integration.api.wire import JSON, Site, configuration, everything_said
+
+DEPLOY = '{"name": "deploy_site"}'
+DEFAULT = GroupName("default")
+NODES = tuple(NodeName(name) for name in ("n1", "n2", "n3"))
+CANARY = {"name": "canary", "nodes": 1, "gates": [{"approval": True}]}
+
+
+def design(**policy: Any) -> list[dict[str, Any]]:
+    provisioner = configuration(physical_provisioner={"policy": policy})
+    return [provisioner, *(node_document(name) for name in NODES), layering_policy()]
+
+
+def window(day: date) -> dict[str, Any]:
+    opened = {"zone": "UTC", "start": "00:00", "minutes": 1440, "dates": [day.isoformat()]}
+    return {"open": [opened], "durations": {"prepare": 60, "deploy": 60}}
+
+
+def test_plans_and_forecasts_say_what_the_policy_makes_of_a_group(site: Site) -> None:
+    now = datetime.now(UTC)
+    opens = datetime.combine(now.date() + timedelta(days=2), datetime.min.time(), UTC)
+    site.commit(*design(waves=[CANARY], windows=window(opens.date())))
+
+    plan = site.viewer.post("/plans", DEPLOY, JSON).json
+    found = site.viewer.post("/forecasts", DEPLOY, JSON).json
+
+    canary, rest = plan["groups"][0]["waves"]
+    assert canary == {"name": "canary", "nodes": ["n1"], "starts": f"{opens:%Y-%m-%d %H:%M:%S.%f}+00:00"}
+    assert (rest["name"], rest["nodes"], rest["starts"] > canary["starts"]) == ("rest", ["n2", "n3"], True)
+    assert plan["totals"]["sent"] == 3
+    assert found["seconds"]["p10"] > timedelta(days=1).total_seconds()
+
+
+def test_a_window_in_the_past_is_refused_at_commit_and_told_by_plans(site: Site) -> None:
+    documents = design(windows=window(date(2020, 1, 1)))
+    assert site.admin.load("design", *documents).status == falcon.HTTP_201
+
+    refused = site.admin.commit()
+    plan = site.viewer.post("/plans", '{"name": "deploy_site", "version": "buffer"}', JSON).json
+
+    assert refused.status == falcon.HTTP_400
+    assert "No maintenance window begins within a year" in everything_said(refused)
+    assert [one["name"] for one in plan["findings"] if one["error"]] == ["PolicyWindowNeverComes"]
+
+
+def test_a_running_action_is_foreseen_from_the_stored_state_of_its_policy(site: Site) -> None:
+    site.commit(*design(waves=[CANARY]))
+    action = ActionId(site.create_action())
+    (default,) = strategy(group("default", critical=True)).groups
+    facts = (
+        MembersKnown(1, 3, ((default, frozenset(NODES)),)),
+        GroupChanged(DEFAULT, GroupStatus.PREPARING),
+        GroupChanged(DEFAULT, GroupStatus.DEPLOYING),
+        NodesChanged(DEFAULT, Phase.PREPARE, NodeStatus.PREPARED, NODES[:1]),
+        NodesChanged(DEFAULT, Phase.DEPLOY, NodeStatus.SUCCESS, NODES[:1]),
+    )
+    now = datetime.now(UTC)
+    ended = {"ended": [["default", 0, now.isoformat()]]}
+    refused = {**ended, "answers": [["default", 0, 0, False, now.isoformat(), "ann", "noisy"]]}
+    found = []
+    for policy, news in ((ended, facts), (refused, ())):
+        with site.store.begin() as tx:
+            claim = tx.turns.claim(action, now=now + timedelta(seconds=1), worker="w")
+            assert claim is not None
+            tx.turns.record(claim, {"v": 5, "fixed": "{}", "policy": policy}, news, now=now, wake_at=None)
+        found.append(site.viewer.get(f"/actions/{action}/forecast").json)
+
+    assert [one["success"]["probability"] > 0.5 for one in found] == [True, False]
+    assert found[1]["nodes_lost"] == {"mean": 2.0}
