@@ -59,6 +59,7 @@ from shipyard_api.usecases.actions.left_alone import FindLeftAlone
 from shipyard_api.usecases.actions.limits import ActionLimits
 from shipyard_api.usecases.actions.list import ListActions
 from shipyard_api.usecases.actions.overview import OverviewAction
+from shipyard_api.usecases.actions.phase_history import measured
 from shipyard_api.usecases.actions.plan import PlanAction
 from shipyard_api.usecases.actions.plan_software import PlanSoftware
 from shipyard_api.usecases.actions.reconcile import ReconcileAction
@@ -168,9 +169,10 @@ def parts(settings: Settings, bound: ConnectionBound | None = None) -> Parts:
     clock = DatabaseClock(engine, wakeup)
     machines = partial(design_stores.machines, rendered)
     provisioner = provisioners.provisioner(settings, machines, clock.now)
+    store = SqlStore(engine, wakeup, readers)
     return Parts(
         settings=settings,
-        store=SqlStore(engine, wakeup, readers),
+        store=store,
         designs=designs,
         rendered=rendered,
         lock=SqlWriterLock(engine),
@@ -186,6 +188,7 @@ def parts(settings: Settings, bound: ConnectionBound | None = None) -> Parts:
             max_share=settings.actions.max_share_touched,
             time_scale=settings.engine.time_scale,
             now=clock.now,
+            measured=partial(measured, store),
         ),
         provisioner=provisioner,
         cluster=cluster,

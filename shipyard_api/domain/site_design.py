@@ -26,6 +26,10 @@ from shipyard_api.domain.teardown.etcd_documents import read_etcd_clusters
 from shipyard_api.domain.teardown.limits import TeardownLimits
 
 _CONFIGURATION = DocumentRef(deployment_configuration.SCHEMA, deployment_configuration.NAME)
+
+Measured = Callable[[], Mapping[Phase, Sequence[float]]]
+"""Asks how long each phase of groups took on this site, in seconds and in ascending order; phases may be missing."""
+
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 SchemaCheck = Callable[[str, object], tuple[Finding, ...]]
@@ -179,7 +183,7 @@ class DesignRules:
     ``cluster``: whether a Kubernetes cluster is configured. ``limits``: those of the configured provisioner.
     ``drains``: whether servers can be taken out of their cluster. ``max_share``: of the site's nodes, how many an
     action may touch. ``time_scale``: the length of a second in a site's limits; anything but 1 is for simulated sites.
-    ``now``: the time, by which a maintenance window may lie in the past.
+    ``now``: the time, by which a maintenance window may lie in the past. ``measured``: asked for a design with windows.
     """
 
     check: SchemaCheck
@@ -190,6 +194,7 @@ class DesignRules:
     max_share: float = 1.0
     time_scale: float = 1.0
     now: Callable[[], datetime] = lambda: _EPOCH
+    measured: Measured = dict
 
     @property
     def usual_limits(self) -> TeardownLimits:
@@ -201,13 +206,17 @@ class DesignRules:
 
         Inputs are None if the configuration or the strategy is invalid. They can come with errors of other checks.
         """
-        inputs, findings = read_design(revision, rendering, self.check, self.limits, self.now())
+        inputs, findings = read_design(revision, rendering, self.check, self.limits, self.now(), self._unscaled)
         if inputs is not None:
             inputs, faults = self._resolve_join(inputs.scaled(self.time_scale))
             findings = (*findings, *faults)
         documents = tuple(one.document for one in rendering.documents)
         _, etcd = read_etcd_clusters(documents, self.check)
         return inputs, (*findings, *self.version.check(documents), *etcd)
+
+    def _unscaled(self) -> Mapping[Phase, Sequence[float]]:
+        """Return the measured durations as the design would write them: its inputs are scaled as a whole."""
+        return {phase: [one / self.time_scale for one in seconds] for phase, seconds in self.measured().items()}
 
     def read_configuration(self, revision: int, rendering: Rendering) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
         """Return the inputs of an action that touches no node, and findings about the configuration alone."""
@@ -251,6 +260,7 @@ def read_design(
     check: SchemaCheck,
     limits: ProvisionerLimits = NO_LIMITS,
     now: datetime = _EPOCH,
+    measured: Measured = dict,
 ) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
     """Return the inputs of an action on this design, and all findings; None if one of them is an error."""
     documents = tuple(one.document for one in rendering.documents)
@@ -273,18 +283,21 @@ def read_design(
     name, groups = (used.name, used.data) if used else (None, None)
     inputs = SiteInputs(revision, configuration, name, groups)
     found.extend(_members(inputs, documents, used.ref if used else None, limits))
-    inputs, about_policy = _with_policy(inputs, inventory(documents), now)
+    inputs, about_policy = _with_policy(inputs, inventory(documents), now, measured)
     found.extend(finding.about(_CONFIGURATION) for finding in about_policy)
     return None if errors(about_policy) else inputs, tuple(found)
 
 
-def _with_policy(inputs: SiteInputs, machines: Inventory, now: datetime) -> tuple[SiteInputs, tuple[Finding, ...]]:
+def _with_policy(
+    inputs: SiteInputs, machines: Inventory, now: datetime, measured: Measured
+) -> tuple[SiteInputs, tuple[Finding, ...]]:
     """Return the inputs with the policy of the site, and the findings about it."""
     configuration = inputs.configuration
     if configuration.policy is None:
         return inputs, ()
     limits = {Phase.PREPARE: configuration.prepare_nodes.timeout, Phase.DEPLOY: configuration.deploy_nodes.timeout}
-    policy = PolicyInputs.of(configuration.policy, machines, limits)
+    history = measured() if configuration.policy.get("windows") else {}
+    policy = PolicyInputs.of(configuration.policy, machines, limits, history)
     return replace(inputs, policy=policy), tuple(check_policy(policy, machines, now))
 
 

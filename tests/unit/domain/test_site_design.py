@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,6 +10,7 @@ from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.documents import Collection, Rendering, Revision, StoredDocument, parse_documents, render
 from shipyard_api.domain.findings import Level
+from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.site_design import DesignRules, SiteInputs, read_design
 from shipyard_api.domain.strategy.strategy import ALL_AT_ONCE
 from tests.conftest import ROOT
@@ -21,6 +22,9 @@ from tests.factories import (
     node_document,
     strategy_document,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 SCHEMAS = SchemaFiles(ROOT / "schemas")
 
@@ -150,6 +154,26 @@ def test_a_simulated_site_scales_its_limits_and_an_action_s_own_are_seconds() ->
         limits, faults = inputs.configuration.teardown.with_parameters({"drain-timeout": 7200})
         assert (limits.drain, limits.clear_labels, faults) == (7200, 18, ())
     assert rules.usual_limits.drain == 36
+
+
+def test_windows_know_the_measured_durations_and_only_they_ask_for_them() -> None:
+    asked: list[str] = []
+
+    def measured() -> Mapping[Phase, Sequence[float]]:
+        asked.append("history")
+        return {Phase.PREPARE: [2.0, 3.0]}
+
+    rules = DesignRules(SCHEMAS.check, time_scale=0.01, measured=measured)
+    opened = {"open": [{"zone": "UTC", "start": "00:00", "minutes": 1440}]}
+    seconds = []
+    for policy in ({"windows": opened}, {"waves": [{"name": "canary", "nodes": 1}]}):
+        inputs, _ = rules.read(Revision(3), rendered(configuration(physical_provisioner={"policy": policy}), NODE))
+        assert inputs is not None
+        assert inputs.policy is not None
+        seconds.append(inputs.policy.seconds["prepare"])
+
+    assert seconds == pytest.approx([3.0, inputs.configuration.prepare_nodes.timeout])
+    assert asked == ["history"]
 
 
 def test_a_design_with_unusable_etcd_clusters_has_inputs_and_an_error() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
+from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -20,6 +21,8 @@ from shipyard_api.domain.strategy.strategy import parse_selector
 
 PATH = "/physical_provisioner/policy"
 RACK = "rack"
+CERTAINTY = 95
+"""The percent of the measured durations that must fit into a window, unless the policy says another."""
 
 # How many nodes without a label a finding names.
 _NAMED = 5
@@ -40,8 +43,18 @@ class PolicyInputs:
     scale: float = 1.0
 
     @classmethod
-    def of(cls, data: Mapping[str, Any], inventory: Inventory, seconds: Mapping[Phase, float]) -> "PolicyInputs":
-        """Resolve the selectors and labels of a policy. ``seconds``: of phases that the policy gives no length."""
+    def of(
+        cls,
+        data: Mapping[str, Any],
+        inventory: Inventory,
+        limits: Mapping[Phase, float],
+        measured: Mapping[Phase, Sequence[float]] = MappingProxyType({}),
+    ) -> "PolicyInputs":
+        """Resolve the selectors, labels and durations of a policy.
+
+        A phase that the policy gives no length lasts as long as the policy's ``certainty`` of those ``measured``,
+        which are seconds in ascending order; without any, as its time limit in seconds.
+        """
         chosen = {
             wave["name"]: sorted(select([parse_selector(one) for one in wave["selectors"]], inventory))
             for wave in data.get("waves", ())
@@ -49,8 +62,10 @@ class PolicyInputs:
         }
         labels = dict.fromkeys(budget["by"] for budget in data.get("budgets", ()) if budget.get("by"))
         values = {node.name: _values(node, labels) for node in inventory.nodes.values()} if labels else {}
-        given = (data.get("windows") or {}).get("durations") or {}
-        lengths = {phase.value: float(given.get(phase.value) or seconds[phase]) for phase in Phase}
+        windows = data.get("windows") or {}
+        given, percent = windows.get("durations") or {}, int(windows.get("certainty", CERTAINTY))
+        usual = {phase: _percentile(measured.get(phase, ()), percent) or limits[phase] for phase in Phase}
+        lengths = {phase.value: float(given.get(phase.value) or usual[phase]) for phase in Phase}
         return cls(data, chosen, {node: found for node, found in values.items() if found}, lengths)
 
     @property
@@ -147,6 +162,11 @@ def _check_window(entry: Mapping[str, Any], place: int) -> Iterator[Finding]:
                 yield error("PolicyDateInvalid", message, path=f"{path}/{key}/{position}")
 
 
+def _percentile(values: Sequence[float], percent: int) -> float | None:
+    """Return the value that so many percent of the ascending values do not exceed, None without any."""
+    return values[-(-percent * len(values) // 100) - 1] if values else None
+
+
 def _values(node: Node, labels: Iterable[str]) -> dict[str, str]:
     of_node = dict(node.labels)
     found = {label: node.rack if label == RACK and node.rack else of_node.get(label, "") for label in labels}
@@ -198,7 +218,7 @@ def _amount(written: int | float | str | None) -> Amount | None:
 def _windows(entry: Mapping[str, Any] | None) -> Windows | None:
     if not entry:
         return None
-    certainty = float(entry.get("certainty", 95)) / 100
+    certainty = float(entry.get("certainty", CERTAINTY)) / 100
     return Windows(tuple(_window(one) for one in entry["open"]), Unit(entry.get("fits", Unit.GROUP.value)), certainty)
 
 

@@ -1,6 +1,7 @@
 """A rollout policy as a design writes it: what is refused, what is reported, and what an action freezes."""
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -82,6 +83,26 @@ def test_findings(policy: dict[str, Any], findings: list[str]) -> None:
 
     prefix = "/physical_provisioner/policy/"
     assert [f"{finding.name} {finding.path.removeprefix(prefix)}" for finding in found] == findings
+
+
+@pytest.mark.parametrize(
+    ("windows", "measured", "seconds"),
+    [
+        pytest.param({}, (), 1800, id="nothing measured: the time limit"),
+        pytest.param({}, (70,), 70, id="one"),
+        pytest.param({}, range(1, 101), 95, id="many: the usual certainty"),
+        pytest.param({"certainty": 50}, range(1, 101), 50, id="another certainty"),
+        pytest.param({"certainty": 100}, (1, 2, 3), 3, id="the longest"),
+        pytest.param({"certainty": 1}, (1, 2, 3), 1, id="the shortest"),
+        pytest.param({"durations": {"prepare": 600}}, (70,), 600, id="the configured duration wins"),
+    ],
+)
+def test_how_long_a_phase_may_take(windows: dict[str, Any], measured: Sequence[float], seconds: float) -> None:
+    written = {"windows": {"open": [NIGHT], **windows}}
+
+    frozen = PolicyInputs.of(written, SITE, LIMITS, {Phase.PREPARE: measured})
+
+    assert frozen.policy.seconds == {Phase.PREPARE: seconds, Phase.DEPLOY: 3600}
 
 
 @pytest.mark.parametrize(
