@@ -4,14 +4,18 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import falcon
+import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
 from shipyard_api.domain.facts.nodes import NodesChanged
-from shipyard_api.domain.groups import GroupStatus, Phase
+from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
+from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.storage import tables
 from tests.factories import group, layering_policy, node_document, strategy
+from tests.integration.api.test_plans import ended
 from tests.integration.api.wire import JSON, Site, configuration, everything_said
 
 DEPLOY = '{"name": "deploy_site"}'
@@ -69,10 +73,10 @@ def test_a_running_action_is_foreseen_from_the_stored_state_of_its_policy(site: 
         NodesChanged(DEFAULT, Phase.DEPLOY, NodeStatus.SUCCESS, NODES[:1]),
     )
     now = datetime.now(UTC)
-    ended = {"ended": [["default", 0, now.isoformat()]]}
-    refused = {**ended, "answers": [["default", 0, 0, False, now.isoformat(), "ann", "noisy"]]}
+    waited = {"ended": [["default", 0, now.isoformat()]]}
+    refused = {**waited, "answers": [["default", 0, 0, False, now.isoformat(), "ann", "noisy"]]}
     found = []
-    for policy, news in ((ended, facts), (refused, ())):
+    for policy, news in ((waited, facts), (refused, ())):
         with site.store.begin() as tx:
             claim = tx.turns.claim(action, now=now + timedelta(seconds=1), worker="w")
             assert claim is not None
@@ -81,3 +85,20 @@ def test_a_running_action_is_foreseen_from_the_stored_state_of_its_policy(site: 
 
     assert [one["success"]["probability"] > 0.5 for one in found] == [True, False]
     assert found[1]["nodes_lost"] == {"mean": 2.0}
+
+
+def test_an_action_freezes_how_long_phases_took_on_this_site(site: Site, engine: sa.Engine) -> None:
+    opened = {"zone": "UTC", "start": "00:00", "minutes": 1440}
+    site.commit(*design(windows={"open": [opened]}))
+    (default,) = strategy(group("default", critical=True)).groups
+    known = MembersKnown(1, 3, ((default, frozenset(NODES)),))
+    over = PhaseEnded(DEFAULT, Phase.DEPLOY, PhaseStatus.SUCCESS)
+    ended(site, site.create_action(), known, PhaseStarted(DEFAULT, Phase.DEPLOY, NODES, "j"), over)
+    with engine.begin() as connection:
+        own = tables.group_phases
+        connection.execute(own.update().values(submitted_at=own.c.ended_at - timedelta(seconds=90)))
+
+    action = ActionId(site.create_action())
+
+    frozen = site.store.read(lambda tx: tx.actions.inputs(action))["policy"]["seconds"]
+    assert (frozen["prepare"] > 90, frozen["deploy"]) == (True, 90.0)
