@@ -1,5 +1,6 @@
 """Nodes of the site, and their roles and tags (seed 002, REST API; contract: fuel-task-graph, 5.4 and 12)."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import falcon
@@ -16,6 +17,7 @@ from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.policy import SOFTWARE_PREFIX
 from shipyard_api.domain.task_graph.layers import SITE, OwnerKind
 from shipyard_api.ports.state.software import StoredNode
+from shipyard_api.usecases.software.designed_nodes import DesignedNode
 from shipyard_api.usecases.software.nodes import SoftwareNodes
 from shipyard_api.usecases.software.run_states import NodeRun
 
@@ -42,9 +44,7 @@ class Nodes:
         if (single(req, "cluster_id") or str(SITE)) != str(SITE):
             resp.media = []
             return
-        found = self._nodes.all()
-        runs = self._nodes.runs(found)
-        resp.media = [_node(one, runs.get(one.name)) for one in found]
+        resp.media = _shown(self._nodes, self._nodes.all())
 
 
 class OneNode:
@@ -58,8 +58,7 @@ class OneNode:
     @threaded_design
     def on_get(self, req: falcon.Request, resp: falcon.Response, node: str) -> None:
         """Answer with the node, its roles and its tags."""
-        found = self._nodes.one(node)
-        resp.media = _node(found, self._nodes.runs([found]).get(found.name))
+        (resp.media,) = _shown(self._nodes, [self._nodes.one(node)])
 
 
 class NodeTags:
@@ -79,7 +78,7 @@ class NodeTags:
 
         def assign() -> None:
             found = self._nodes.assign_tags(node, reading.names(reading.value(req, sent), "Tags"))
-            resp.media = _node(found, self._nodes.runs([found]).get(found.name))
+            (resp.media,) = _shown(self._nodes, [found])
 
         await answer_in_thread(resp, assign)
 
@@ -151,8 +150,16 @@ def _assignment(found: Any, *, with_roles: bool) -> dict[str, list[str]]:
     return wanted
 
 
-def _node(node: StoredNode, run: NodeRun | None) -> dict[str, Any]:
-    """Return a node; a deployment that failed counts before the tasks that ran since."""
+def _shown(nodes: SoftwareNodes, found: Sequence[StoredNode]) -> list[dict[str, Any]]:
+    runs, designed = nodes.runs(found), nodes.designed()
+    return [_node(one, runs.get(one.name), designed.get(one.name)) for one in found]
+
+
+def _node(node: StoredNode, run: NodeRun | None, designed: DesignedNode | None) -> dict[str, Any]:
+    """Return a node; a deployment that failed counts before the tasks that ran since.
+
+    ``design`` is ours: Fuel has no such field. It is null for a node that a commit has just removed.
+    """
     status, progress, message = _STATUSES[node.status or NodeStatus.NOT_STARTED], 0, ""
     if run is not None and node.status is not NodeStatus.FAILURE:
         status, progress, message = run.status.value, run.progress, run.message
@@ -180,4 +187,12 @@ def _node(node: StoredNode, run: NodeRun | None) -> dict[str, Any]:
         "group_id": None,
         "labels": {},
         "meta": {},
+        "design": None
+        if designed is None
+        else {
+            "rack": designed.rack,
+            "tags": list(designed.tags),
+            "labels": dict(designed.labels),
+            "addresses": dict(designed.addresses),
+        },
     }

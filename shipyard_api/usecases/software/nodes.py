@@ -17,6 +17,7 @@ from shipyard_api.ports.state.software import StoredNode
 from shipyard_api.ports.state.store import Store
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import committed_revision
+from shipyard_api.usecases.software.designed_nodes import DesignedNode, designed_nodes
 from shipyard_api.usecases.software.owners import cluster_of
 from shipyard_api.usecases.software.run_states import NodeRun, newest_runs
 
@@ -58,6 +59,14 @@ class SoftwareNodes:
         if unknown := [one for one in identities if one not in by_identity]:
             raise NodesNotInSite(unknown)
         return [by_identity[one] for one in identities]
+
+    def designed(self) -> Mapping[NodeName, DesignedNode]:
+        """Return the nodes as the committed design describes them; none before the first commit."""
+        revision = committed_revision(self.designs.heads())
+        try:
+            return {} if revision is None else designed_nodes(self.rendered.of(revision))
+        except RenderingFailed as failed:
+            raise InvalidDesign(failed.findings) from failed
 
     def runs(self, nodes: Sequence[StoredNode]) -> Mapping[NodeName, NodeRun]:
         """Return how the newest tasks on these nodes went, of those that had any since they were deployed."""

@@ -20,6 +20,7 @@ from shipyard_api.domain.task_graph.roles import facts_of
 from shipyard_api.domain.task_graph.tasks import TaskId, parse_tasks
 from shipyard_api.storage import tables
 from shipyard_api.storage.unit_of_work import SqlStore
+from tests.factories import document, node_document
 from tests.integration.api.conftest import new_site
 from tests.integration.api.in_process import Client
 from tests.integration.api.recorded import record
@@ -158,6 +159,32 @@ def test_an_installation_begins_with_a_release_and_its_site(callers: Callers) ->
         (first, name, 1) for first, name in enumerate(("n1", "n2", "n3"), viewer.get("nodes/n1")["id"])
     ]
     assert (viewer.get("nodes/?cluster_id=2"), viewer.get("clusters/1/deployment_tasks/")) == ([], [])
+
+
+def test_a_node_has_the_values_of_its_design_and_of_its_profiles_but_no_secret(site: Site) -> None:
+    secret = {"src": {"schema": "deckhand/Passphrase/v1", "name": "p", "path": "."}}
+    labels = {"zone": "a", "key": "x"}
+    node = node_document("n1", rack="r1", tags=["gpu"], labels=labels, host_profile="compute")
+    node["metadata"]["substitutions"] = [secret | {"dest": {"path": ".metadata.owner_data.key"}}]
+    node["data"]["addressing"] = [{"network": "oam", "address": "10.0.0.1"}, {"network": "pxe", "address": "dhcp"}]
+    site.commit(
+        *small_design(["n2"]),
+        node,
+        document("drydock/HostProfile/v1", "compute", {"metadata": {"tags": ["compute"]}}),
+        document("deckhand/Passphrase/v1", "p", "correct-horse", storagePolicy="encrypted"),
+    )
+
+    found = Fuel(site.viewer.client).get("nodes")
+
+    assert {one["name"]: one["design"] for one in found} == {
+        "n1": {
+            "rack": "r1",
+            "tags": ["compute", "gpu"],
+            "labels": {"key": "***", "zone": "a"},
+            "addresses": {"oam": "10.0.0.1"},
+        },
+        "n2": {"rack": "", "tags": [], "labels": {}, "addresses": {}},
+    }
 
 
 def test_ids_roles_and_tags_survive_a_revision_without_the_node(admin: Fuel, site: Site) -> None:
