@@ -321,6 +321,7 @@ def software(session: Session) -> None:
     session.show("role-assign", "role assign ntp01 db")
     session.show("tag-assign", "tag assign ntp01 mysql:2")
     session.show("cluster-nodes", "cluster nodes")
+    session.show("inventory", "inventory")
     session.show("software-plan", "software plan --nodes=ntp01")
     session.show("software-watch", "software watch", session.at_rest)
     session.show("software-logs-of-nothing", "software logs ntp01 prepare")
