@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,11 +15,12 @@ import pytest
 import yaml
 from click.testing import Result
 
-from tests.acceptance.programs import invoke
+from tests.acceptance.programs import SHIPYARD, invoke
 from tests.conftest import ROOT
 from tests.stand import Stand
 
 SITE = ROOT / "shipyard_simulators" / "sites" / "five-groups.yaml"
+PIPELINES = ROOT / "docs" / "examples" / "pipelines"
 # A parent and its child: rendered, the child has the parent's data as well.
 DEFAULTS = """\
 schema: example/Defaults/v1
@@ -50,17 +54,23 @@ Shipyard = Callable[..., Result]
 
 
 @pytest.fixture
-def shipyard(tmp_path: Path, database_url: str) -> Iterator[Shipyard]:
-    """Run a command of shipyard against a stack without workers; it must end with the given code."""
+def stand(tmp_path: Path, database_url: str) -> Iterator[Stand]:
+    """A stack without workers."""
     with Stand(tmp_path, database_url) as stand:
-        environment = {"SHIPYARD_URL": stand.url, "SHIPYARD_TOKEN": stand.token}
+        yield stand
 
-        def command(line: str, code: int = 0) -> Result:
-            ended = invoke(line.split(), environment)
-            assert (ended.exit_code, ended.stderr) == (code, ""), ended.output + stand.log("api")
-            return ended
 
-        yield command
+@pytest.fixture
+def shipyard(stand: Stand) -> Shipyard:
+    """Run a command of shipyard against the stack; it must end with the given code."""
+    environment = {"SHIPYARD_URL": stand.url, "SHIPYARD_TOKEN": stand.token}
+
+    def command(line: str, code: int = 0) -> Result:
+        ended = invoke(line.split(), environment)
+        assert (ended.exit_code, ended.stderr) == (code, ""), ended.output + stand.log("api")
+        return ended
+
+    return command
 
 
 def rows(text: str) -> list[list[str]]:
@@ -156,3 +166,50 @@ def test_a_design_is_loaded_looked_at_committed_changed_and_compared(shipyard: S
         missing = shipyard(f"get configdocs --base-version={version}", code=1).stdout
         word = version.replace("-", "_")
         assert missing.startswith(f"Error: Version does not exist\nReason: {word} version does not exist\n")
+
+
+def test_a_pipeline_reviews_the_documents_of_a_merge_request(stand: Stand, shipyard: Shipyard, tmp_path: Path) -> None:
+    folder, program, review = tmp_path / "site", tmp_path / "bin" / "shipyard", tmp_path / "review.md"
+    folder.mkdir()
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{SHIPYARD[-1]}" "$@"\n')
+    program.chmod(0o755)
+    design = SITE.read_text("utf-8")
+    environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+
+    def reviewed(text: str, code: int) -> tuple[list[str], str]:
+        """Return the sections of the review of a design, and all of its text."""
+        (folder / "design.yaml").write_text(text)
+        done = subprocess.run(
+            [str(PIPELINES / "review-design.sh"), "design", str(folder), str(review)],
+            env=environment | {"SHIPYARD_URL": stand.url, "SHIPYARD_TOKEN": stand.token},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (code, ""), done.stdout + done.stderr + stand.log("api")
+        written = review.read_text("utf-8")
+        return re.findall("^### (.*)$", written, re.MULTILINE), written
+
+    shipyard(f"create configdocs design --filename={SITE}")
+    shipyard("commit configdocs")
+
+    assert reviewed(design, 0) == ([], "## Review of the design\n\nThe documents are those that are committed.\n")
+
+    sections, text = reviewed(design.replace("full-site", "other-site"), 0)
+    assert sections == ["Documents", "Differences", "Dry run", "Plan and forecast"]
+    assert [line for line in text.splitlines() if line.startswith(("    -  ", "    +  "))] == [
+        "    -    manifest: full-site",
+        "    +    manifest: other-site",
+    ]
+    assert "not committed. Currently in dryrun mode." in text
+    assert re.search(r"^ {4}\d\. ntp-node", text, re.MULTILINE)
+    assert "Simulated: " in text
+    assert shipyard("get configdocs").stdout.startswith(TITLE.format("committed", 1, "buffer", 2))
+
+    # The next review replaces the buffer; what the dry run finds fails it.
+    sections, text = reviewed(design.replace("depends_on: [ntp-node]", "depends_on: [nothing]"), 1)
+    assert sections == ["Documents", "Differences", "Dry run"]
+    assert "depends on 'nothing', which is not a group" in text
+
+    assert reviewed("schema: only\n", 1)[0] == ["Documents"]
