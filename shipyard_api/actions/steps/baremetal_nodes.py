@@ -212,6 +212,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 return Awaited(self.provisioner.name, "the nodes of the groups")
             case SubmitMove(move):
                 return rollout_state.awaited(state, self.provisioner.name, self._operations, move)
+            case PollJobs(policy=Awaited() as awaited):
+                return awaited
         return rollout_state.awaited(state, self.provisioner.name, self._operations)
 
     def leave(self, state: RolloutState, why: str) -> tuple[Fact, ...]:
@@ -253,9 +255,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             elif watch.joining and joining.first_poll(watch.joining, state.inputs.configuration) <= now:
                 nodes.extend(sorted(watch.joining.nodes))
         late = any(one <= now for one in rollout_state.job_deadlines(state))
-        return PollJobs(
-            jobs, tuple(nodes), tuple(node_waits.looks(state)), late, pacing.gates(rollout, now), state.action
-        )
+        gates, policy = pacing.gates(rollout, now), pacing.waits(rollout, now, state.action)
+        return PollJobs(jobs, tuple(nodes), tuple(node_waits.looks(state)), late, gates, state.action, policy)
 
     def _fold_no_members(self, state: RolloutState, trouble: Trouble, now: datetime) -> Folded[RolloutState]:
         since = state.since or now

@@ -1,6 +1,7 @@
 """The rollout policy in the baremetal nodes step: its gates as questions, its state as JSON, and what it waits for."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -138,6 +139,17 @@ def awaited(reason: Blocked, action: str) -> Awaited:
     if reason.gate is not None and reason.gate[1].gate.kind is GateKind.APPROVAL:
         return Awaited("operator", f"approval after {reason.rule}: shipyard approve {action}")
     return Awaited(POLICY, f"{reason.rule}: {reason.why}")
+
+
+def waits(rollout: Rollout, now: datetime, action: str) -> Awaited | None:
+    """Return what an action waits for of which nothing runs, with the open approvals; None if no rule is why.
+
+    A look must wait for the same as the time between two looks: each change is a line of the journal, and an approval
+    is taken only for a gate that is shown.
+    """
+    if rollout.running or (reason := blocked(rollout, now)) is None:
+        return None
+    return replace(awaited(reason, action), gates=approvals(rollout, now))
 
 
 def stopped(rollout: Rollout) -> str:

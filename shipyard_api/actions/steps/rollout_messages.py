@@ -23,6 +23,7 @@ from shipyard_api.domain.rollout.policy.gates import Answer
 from shipyard_api.domain.rollout.policy.pacing import OpenGate, WavePlace
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import JobId, JobReport, Operation, Reports, Wipe, Work
 from shipyard_api.workflow.step import Json, Trouble
@@ -72,7 +73,8 @@ class PollJobs:
     """Ask for the state of these jobs, each about its unsettled nodes, and which nodes have joined the cluster.
 
     ``accepting``: acceptance tasks that run. ``machines``: ask for the state of every machine too, because the time of
-    a job is up. ``gates``: those of the rollout policy of the action that must be passed now.
+    a job is up. ``gates``: those of the rollout policy of the action that must be passed now. ``policy``: what
+    the action waits for if only its policy keeps it from going on.
     """
 
     jobs: Mapping[JobId, Work]
@@ -81,6 +83,7 @@ class PollJobs:
     machines: bool = False
     gates: tuple[OpenGate, ...] = ()
     action: str = ""
+    policy: Awaited | None = None
 
 
 @dataclass(frozen=True, slots=True)
