@@ -134,8 +134,11 @@ class PacedRollout(Rollout):
             return
         for rank in sorted(self._ready):
             name = self._by_rank[rank]
-            waiting = self._opened(name, {}).to_prepare
-            if not waiting:
+            opening = self._opened(name, {})
+            waiting = opening.to_prepare
+            ready = sorted(opening.to_deploy)
+            # A group begins with what was prepared before the action, too, if its other nodes must wait for that.
+            if not waiting or (ready and self.pacing.deployable(situation, self.waves, name, ready, now).nodes):
                 yield Move(name, Phase.PREPARE, ()), Admission()
             elif room != 0:
                 admission = self.pacing.admit(situation, self.waves, name, tuple(waiting), now)
