@@ -98,6 +98,7 @@ def create(store: SqlStore, name: ActionName, count: int) -> ActionId:
                 None,
                 {"v": 1, "items": count, "wait": 0.0},
                 [items.STEP],
+                exclusive=False,
             )
         )
     return action

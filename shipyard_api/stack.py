@@ -27,7 +27,7 @@ from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.adapters.gunicorn import first_check
 from shipyard_api.child_processes import Stack, wait_until_it_answers
 from shipyard_api.settings import load, share_directory
-from shipyard_api.stack_settings import given_settings, simulates_hosts
+from shipyard_api.stack_settings import given_settings, simulates_hosts, worker_intervals
 from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_simulators.addresses import network, read_addresses
@@ -41,14 +41,6 @@ _KEYS = frozenset({"SHIPYARD_SECRETS_KEYS", "SHIPYARD_SECRETS_KEYS_FILE"})
 # Stands for an address that is not known before the stack runs.
 _NOWHERE = "http://127.0.0.1:9"
 _DESIGN = "/api/v1.0/revisions/{revision}/rendered-documents"
-# A site that is played faster than this has a worker that does everything that takes real time more often.
-_MOST_AS_INSTALLED = 30.0
-_HURRIED_WORKER = {
-    "SHIPYARD_WORKER_HEARTBEAT_SECONDS": "1",
-    "SHIPYARD_WORKER_STALLED_SECONDS": "4",
-    "SHIPYARD_WORKER_SWEEP_SECONDS": "2",
-    "SHIPYARD_WORKER_OVERDUE_SECONDS": "4",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,7 +398,7 @@ def _environment(
         "SHIPYARD_WORKER_CONCURRENCY": "4",
         "SHIPYARD_WORKER_POLL_SECONDS": f"{min(0.5, max(0.05, 5 * scale)):g}",
         "SHIPYARD_WORKER_GRACEFUL_SECONDS": "2",
-        **(_HURRIED_WORKER if options.speed > _MOST_AS_INSTALLED else {}),
+        **worker_intervals(options.speed),
         "SHIPYARD_DRYDOCK_NODEFILTER_PAUSE_SECONDS": "0.5",
         **given,
         "SHIPYARD_CONFIG": os.devnull,

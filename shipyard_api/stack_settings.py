@@ -18,6 +18,15 @@ _OWN = {
     "SHIPYARD_DRYDOCK_DESIGN_URL": "Drydock fetches designs from this stack",
 }
 
+# A site that is played faster than this has a worker that does everything that takes real time more often.
+_MOST_AS_INSTALLED = 30.0
+_HURRIED_WORKER = {
+    "SHIPYARD_WORKER_HEARTBEAT_SECONDS": "1",
+    "SHIPYARD_WORKER_STALLED_SECONDS": "4",
+    "SHIPYARD_WORKER_SWEEP_SECONDS": "2",
+    "SHIPYARD_WORKER_OVERDUE_SECONDS": "4",
+}
+
 
 def given_settings(environ: Mapping[str, str], provisioner: str, *, kubernetes: bool = False) -> dict[str, str]:
     """Return the caller's settings as variables: those of the environment, and of the file in SHIPYARD_CONFIG.
@@ -54,3 +63,8 @@ def given_settings(environ: Mapping[str, str], provisioner: str, *, kubernetes: 
 def simulates_hosts(given: Mapping[str, str]) -> bool:
     """Return whether the stack simulates hosts: not if the caller's settings reach real ones."""
     return "SHIPYARD_SSH_KEY_FILE" not in given and sys.platform == "linux"
+
+
+def worker_intervals(speed: float) -> Mapping[str, str]:
+    """Return the settings of a worker whose site is played so many times faster: none where the usual ones do."""
+    return _HURRIED_WORKER if speed > _MOST_AS_INSTALLED else {}

@@ -73,7 +73,8 @@ def test_an_action_goes_on_beside_a_peer_that_hangs(database_url: str, hung: int
     def create(action: ActionId, name: ActionName, targets: int) -> None:
         inputs: dict[str, Any] = {"v": 1, "waves": [[f"t{number}" for number in range(targets)]]}
         with store.begin() as tx:
-            tx.actions.create(NewAction(action, name, {}, "ann", str(uuid.uuid4()), None, None, inputs, [STEP]))
+            marker = str(uuid.uuid4())
+            tx.actions.create(NewAction(action, name, {}, "ann", marker, None, None, inputs, [STEP], exclusive=False))
 
     seen: list[tuple[RunState, int]] = []
 

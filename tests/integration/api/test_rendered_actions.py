@@ -28,6 +28,7 @@ from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, Rollout
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesGivenUp, NodesKept, TargetsKnown
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
+from shipyard_api.domain.facts.policy import PolicyStopped, WaveEnded
 from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
 from shipyard_api.domain.facts.steps import AttemptFailed
 from shipyard_api.domain.facts.teardown import (
@@ -188,6 +189,9 @@ CHANGES: dict[str, Change] = {
     "somebody says whose jobs are": Change(
         SqlActions.answer_doubts, lambda tx, w: tx.actions.answer_doubts(w.action, JobAnswers(), "eve", "text")
     ),
+    "somebody approves what follows a wave": Change(
+        SqlActions.approve, lambda tx, w: tx.actions.approve(w.action, (), "eve", "text")
+    ),
     "somebody acknowledges its failures": Change(
         SqlActions.acknowledge, lambda tx, w: tx.actions.acknowledge(w.action, "eve", "text"), first=(end,)
     ),
@@ -208,6 +212,8 @@ FACTS: dict[type[Fact], tuple[Fact, tuple[Fact, ...], bool]] = {
     AcceptanceAwaited: (AcceptanceAwaited(A, TaskId("t"), (N1,)), (MEMBERS, SENT), False),
     GroupChanged: (GroupChanged(A, GroupStatus.PREPARING), (MEMBERS,), False),
     NodesChanged: (NodesChanged(A, Phase.PREPARE, NodeStatus.PREPARED, (N1,)), (MEMBERS, SENT), False),
+    WaveEnded: (WaveEnded(A, "canary", 1, 1, 0), (MEMBERS,), True),
+    PolicyStopped: (PolicyStopped("budget site", "text", 1), (MEMBERS,), True),
     RolloutEnded: (RolloutEnded(Verdict.FAILED, {GroupStatus.FAILED: (A,)}, {}), (MEMBERS,), True),
     JobStarted: (JobStarted("verify_site", "j"), (), False),
     WorkLeftBehind: (LEFT, (), True),
@@ -263,6 +269,7 @@ READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
     SqlActions.nodes: lambda tx, action: tx.actions.nodes(action, status=(), group=(), after="", limit=9),
     SqlActions.successor: lambda tx, action: [tx.actions.successor(one) for one in tx.actions.by_ids([action])],
     SqlActions.further: lambda tx, action: tx.actions.further([action]),
+    SqlActions.approvals: lambda tx, action: tx.actions.approvals(action),
     SqlActions.doubts: lambda tx, action: tx.actions.doubts(action),
     SqlActions.limits: lambda tx, action: tx.actions.limits(action),
     SqlActions.inputs: lambda tx, action: tx.actions.inputs(action),

@@ -68,7 +68,10 @@ SAID = {
     "nodes that the policy stopped": (
         "policy_stopped",
         {"rule": "wave canary of group a", "why": "too many", "nodes": 3},
-        [(1, "deploy_site", "Stopped By Policy", "wave canary of group a: too many. 3 nodes are not deployed")],
+        [
+            (1, "drydock_build.prepare_and_deploy_nodes", "Stopped By Policy",
+             "wave canary of group a: too many. 3 nodes are not deployed"),
+        ],
     ),
     "operation of a teardown that failed": (
         "teardown_changed",
