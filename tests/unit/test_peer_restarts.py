@@ -56,7 +56,7 @@ PEERS: dict[str, tuple[Callable[[str], Any], Callable[[Any], object], str, Answe
         Answer(200, {"kind": "NodeList", "items": []}),
     ),
     "etcd": (Etcd, Etcd.remove_one, "POST /v3/cluster/member/remove", Answer(200, {})),
-    "Ironic": (IronicClient, lambda peer: peer.nodes(["name"]), "GET /v1/nodes", Answer(200, {"nodes": []})),
+    "Ironic": (IronicClient, lambda peer: list(peer.nodes(["name"])), "GET /v1/nodes", Answer(200, {"nodes": []})),
     "MAAS": (partial(MaasClient, api_key="a:b:c"), MaasClient.tags, "GET /tags/", Answer(200, [])),
     "Drydock": (partial(DrydockClient, token=lambda: "any"), DrydockClient.nodes, "GET /nodes", Answer(200, [])),
     "Deckhand": (

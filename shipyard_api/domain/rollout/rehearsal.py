@@ -72,9 +72,10 @@ class _Policy:
 
     def enforce(self, moment: datetime) -> Iterable[Fact]:
         yield from self.rollout.enforce(moment)
-        for gate in self.rollout.open_gates(moment):
-            passed = Answer(True, moment, "rehearsal")
-            self.rollout.waves.answers.setdefault(gate.place, {})[gate.state.index] = passed
+        passed = Answer(True, moment, "rehearsal")
+        while gates := self.rollout.open_gates(moment):  # a wave may have several, one after another
+            for gate in gates:
+                self.rollout.waves.answers.setdefault(gate.place, {})[gate.state.index] = passed
 
     def opening(self, moment: datetime) -> float | None:
         """Return when a rule lets go on what it stops now, in seconds from the begin; None if it is not known."""

@@ -212,7 +212,7 @@ FACTS: dict[type[Fact], tuple[Fact, tuple[Fact, ...], bool]] = {
     AcceptanceAwaited: (AcceptanceAwaited(A, TaskId("t"), (N1,)), (MEMBERS, SENT), False),
     GroupChanged: (GroupChanged(A, GroupStatus.PREPARING), (MEMBERS,), False),
     NodesChanged: (NodesChanged(A, Phase.PREPARE, NodeStatus.PREPARED, (N1,)), (MEMBERS, SENT), False),
-    WaveEnded: (WaveEnded(A, "canary", 1, 1, 0), (MEMBERS,), True),
+    WaveEnded: (WaveEnded(A, "canary", 1, 1, 0), (MEMBERS,), False),
     PolicyStopped: (PolicyStopped("budget site", "text", 1), (MEMBERS,), True),
     RolloutEnded: (RolloutEnded(Verdict.FAILED, {GroupStatus.FAILED: (A,)}, {}), (MEMBERS,), True),
     JobStarted: (JobStarted("verify_site", "j"), (), False),

@@ -43,9 +43,9 @@ def foretold(policy: Policy, failing: float = 0.0, runs: int = 200) -> Forecast:
         pytest.param(Policy(), 1800, id="nothing"),
         pytest.param(Policy(CANARY), 2 * 1800, id="a canary doubles it"),
         pytest.param(
-            Policy(Waves((Wave("c", Amount(1), gates=(Gate(GateKind.SOAK, 900), Gate(GateKind.APPROVAL))),))),
+            Policy(Waves((Wave("c", Amount(1), gates=(Gate(GateKind.SOAK, 900), *[Gate(GateKind.APPROVAL)] * 2)),))),
             2 * 1800 + 900,
-            id="a soak counts, an approval does not",
+            id="a soak counts, approvals do not",
         ),
         pytest.param(Policy(budgets=(Budget("site", max_unavailable=Amount(4)),)), 3 * 1800, id="four at a time"),
         pytest.param(
