@@ -71,10 +71,13 @@ class Answered:
     def give(self, resp: falcon.Response) -> None:
         """Let a response be this one."""
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in self.headers}
-        resp.status, resp.data = self.status, self.body
-        resp.content_type = headers["content-type"]
-        if "retry-after" in headers:
-            resp.set_header("Retry-After", headers["retry-after"])
+        # As the resources of this process write it: what follows compares the text.
+        resp.status, resp.data = falcon.code_to_http_status(self.status), self.body
+        if "content-type" in headers:  # a 304 has none
+            resp.content_type = headers["content-type"]
+        for name in ("ETag", "Retry-After"):
+            if name.lower() in headers:
+                resp.set_header(name, headers[name.lower()])
 
 
 class SecondProcess:

@@ -82,3 +82,32 @@ def test_a_request_is_passed_on_under_its_whole_address(mounted: str) -> None:
     request.scope.update({MOUNTED: mounted} if mounted else {})
 
     assert Asked.of(request, b"{}", "marker").path == f"{mounted}/api/v1.0/plans"
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "shown"),
+    [
+        pytest.param(
+            200,
+            [(b"content-type", b"application/json"), (b"etag", b'W/"1"')],
+            (falcon.HTTP_200, "application/json", 'W/"1"', None),
+            id="an answer keeps its tag",
+        ),
+        pytest.param(304, [(b"etag", b'W/"1"')], (falcon.HTTP_304, None, 'W/"1"', None), id="nothing new has no type"),
+        pytest.param(
+            503,
+            [(b"content-type", b"application/json"), (b"retry-after", b"5")],
+            (falcon.HTTP_503, "application/json", None, "5"),
+            id="a refusal says when to ask again",
+        ),
+    ],
+)
+def test_an_answer_is_given_as_this_process_would(
+    status: int, headers: list[tuple[bytes, bytes]], shown: tuple[str | None, ...]
+) -> None:
+    response = falcon.Response()
+
+    Answered(status, headers, b"{}", 0.1).give(response)
+
+    names = ("ETag", "Retry-After")
+    assert (response.status, response.content_type, *map(response.get_header, names)) == shown
