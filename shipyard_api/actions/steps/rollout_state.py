@@ -25,7 +25,8 @@ from shipyard_api.ports.provisioner import Operation
 from shipyard_api.workflow.step import Json
 
 VERSION = 5
-"""The version of the state that this release writes.
+WITHOUT_POLICY = 4
+"""The version of the state that this release writes; without a policy it is 4, so that an older worker goes on with it.
 
 Version 1 listed the names of the nodes of each status, and had no group with the reason ``refused``. Version 2 had no
 nodes in a queue, and jobs without ``silent_since`` and ``behind``. Version 3 had no acceptance tasks. Version 4
@@ -111,7 +112,7 @@ class RolloutState:
         if self.rollout is not None:
             self.fixed = fixed
         stored: dict[str, Any] = {
-            "v": VERSION,
+            "v": WITHOUT_POLICY,
             "fixed": fixed,
             "since": self.since.isoformat() if self.since else None,
             "failed": self.failed,
@@ -123,7 +124,7 @@ class RolloutState:
             running = [_dump_watch(move, self.watches[move]) for move in self.rollout.running]
             stored |= {"rollout": {**_dump(self.rollout), "running": running}}
             if (paced := pacing.dump(self.rollout)) is not None:
-                stored["policy"] = paced
+                stored |= {"v": VERSION, "policy": paced}
         return stored
 
     @classmethod

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from shipyard_api.actions.steps.rollout_state import VERSION, RolloutState
+from shipyard_api.actions.steps.rollout_state import VERSION, WITHOUT_POLICY, RolloutState
 from shipyard_api.domain.deployment_configuration import PhaseLimits
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.rollout.modes import Mode, OnTimeout
@@ -70,7 +70,7 @@ def test_a_state_that_was_stored_goes_on_as_the_one_in_memory(make: Callable[[],
     state = make()
     stored = json.loads(json.dumps(state.to_json()))
     loaded = RolloutState.from_json(stored)
-    assert stored["v"] == VERSION == STEP.version
+    assert (stored["v"], VERSION) == (WITHOUT_POLICY, STEP.version)
     assert STEP.decide(loaded, at(300)) == STEP.decide(state, at(300))
     assert STEP.watch(loaded, at(300)) == STEP.watch(state, at(300))
     assert STEP.leave(loaded, "stopped") == STEP.leave(state, "stopped")
