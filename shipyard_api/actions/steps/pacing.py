@@ -27,7 +27,7 @@ _UNUSED = datetime.fromtimestamp(0, UTC)
 
 
 class GateAnswers(Protocol):
-    """Where the answers to gates come from: people, Prometheus, or tasks on nodes."""
+    """Where the answers to gates come from."""
 
     def __call__(self, action: str, gate: OpenGate) -> Answer | None:
         """Return the answer of a gate of the action, None while there is none. Raises ports.errors."""
