@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     forked.end()
     if run := config.stash.get(_run, None):
         run.end()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Name a test that failed at once, for a run that does not come to its summary."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        print(f"\nfailed: {report.nodeid} ({report.when})", file=sys.__stderr__, flush=True)
 
 
 @pytest.hookimpl(wrapper=True)
