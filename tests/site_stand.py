@@ -78,9 +78,14 @@ class Installation:
         self._spawn("pool", "shipyard_api.worker", ["--sites", str(self.sites)])
 
     def reload(self) -> None:
-        """Let both read the directory again."""
+        """Let both read the directory again, and wait until nothing is served as it was before."""
+        before = self._api_processes()
         for process in self.processes.values():
             os.kill(process.pid, 1)
+        deadline = time.monotonic() + 90
+        while before & self._api_processes():
+            assert time.monotonic() < deadline, self.log("api")
+            time.sleep(0.05)
 
     def wait_for(self, path: str) -> requests.Response:
         """Wait until an address answers with success."""
@@ -96,6 +101,11 @@ class Installation:
     def log(self, name: str) -> str:
         """What a process and its children wrote."""
         return (self.directory / f"{name}.log").read_text(errors="replace")
+
+    def _api_processes(self) -> set[str]:
+        """Return the processes that answer requests (Linux)."""
+        pid = self.processes["api"].pid
+        return set(Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
 
     def _spawn(self, name: str, module: str, arguments: list[str], listener: socket.socket | None = None) -> None:
         environment = {
