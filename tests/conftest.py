@@ -5,6 +5,7 @@ Each test that asks for ``database_url`` gets a database of its own.
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import sys
@@ -29,9 +30,31 @@ _ELSEWHERE = "SHIPYARD_TEST_RUN"  # the directory of a run of several pytests, a
 _run: pytest.StashKey[Run] = pytest.StashKey()
 
 
+class Reports:
+    """Names a failed test at once, and ends a run that reports no more: neither would come to its summary."""
+
+    def __init__(self, longest: float) -> None:
+        """``longest``: seconds that a test may take; 0 for no limit."""
+        self._longest = longest
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """See what became of a test."""
+        if report.failed:
+            print(f"\nfailed: {report.nodeid} ({report.when})", file=sys.__stderr__, flush=True)
+        if self._longest:
+            faulthandler.dump_traceback_later(1.5 * self._longest, exit=True, file=sys.__stderr__)
+
+    def pytest_unconfigure(self) -> None:
+        """Come to the end."""
+        faulthandler.cancel_dump_traceback_later()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Begin a run in the process that controls it, or take part in one that was begun elsewhere."""
-    if not hasattr(config, "workerinput") and _ELSEWHERE not in os.environ:
+    if hasattr(config, "workerinput"):
+        return
+    config.pluginmanager.register(Reports(float(config.getini("faulthandler_timeout"))))
+    if _ELSEWHERE not in os.environ:
         config.stash[_run] = Run.begin()
 
 
@@ -58,13 +81,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     forked.end()
     if run := config.stash.get(_run, None):
         run.end()
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Name a test that failed at once, for a run that does not come to its summary."""
-    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
-        print(f"\nfailed: {report.nodeid} ({report.when})", file=sys.__stderr__, flush=True)
 
 
 @pytest.hookimpl(wrapper=True)
