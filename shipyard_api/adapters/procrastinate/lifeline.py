@@ -10,7 +10,7 @@ import math
 import os
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NoReturn
@@ -33,23 +33,26 @@ _REGISTRATION_SECONDS = 10.0
 _REGISTER = """
 SELECT worker_id, pg_advisory_lock(%(locks)s, worker_id::int) FROM procrastinate_register_worker_v1()
 """
-_HEARTBEAT = "UPDATE procrastinate_workers SET last_heartbeat = now() WHERE id = %(worker)s"
-_OTHERS = """
-SELECT id, last_heartbeat::text, EXISTS (
-    SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted
-    AND classid = %(locks)s AND objid = worker.id
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-) FROM procrastinate_workers AS worker WHERE id <> %(worker)s
+_DUE = """
+SELECT extract(epoch FROM min(coalesce(scheduled_at, now())) - now())::float8
+FROM procrastinate_jobs WHERE status = 'todo'
 """
+# In one statement, because most of what an idle worker takes is its heartbeats. Jobs without a worker are those of dead
+# workers: the foreign key is SET NULL.
+_BEAT = f"""
+WITH me AS (UPDATE procrastinate_workers SET last_heartbeat = now() WHERE id = %(worker)s RETURNING id)
+SELECT EXISTS (SELECT FROM me), ARRAY(
+    SELECT json_build_array(id, last_heartbeat::text, EXISTS (
+        SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted
+        AND classid = %(locks)s AND objid = worker.id
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    )) FROM procrastinate_workers AS worker WHERE id <> %(worker)s
+), EXISTS (SELECT FROM procrastinate_jobs WHERE status = 'doing' AND worker_id IS NULL), ({_DUE})
+"""  # noqa: S608  # of constants
 _BURY = "DELETE FROM procrastinate_workers WHERE id = ANY(%(dead)s)"
-# Jobs without a worker are those of dead workers: the foreign key is SET NULL.
 _TAKE_OVER = """
 UPDATE procrastinate_jobs SET status = 'todo', attempts = attempts + 1, scheduled_at = NULL
 WHERE status = 'doing' AND worker_id IS NULL RETURNING id, lock
-"""
-_NEXT = """
-SELECT extract(epoch FROM min(coalesce(scheduled_at, now())) - now())::float8
-FROM procrastinate_jobs WHERE status = 'todo'
 """
 
 
@@ -173,18 +176,18 @@ class Lifeline(JobManager):
             connection = self._connection
             if connection is None:
                 return []
-            async with connection.transaction():
-                values = {"worker": self._worker, "locks": _LOCKS}
-                if (await connection.execute(_HEARTBEAT, values)).rowcount == 0:
-                    raise BuriedError(f"no heartbeat for {self._stalled:g} s: other workers have taken over")
-                others = await (await connection.execute(_OTHERS, values)).fetchall()
-                if dead := self._dead(others):
+            values = {"worker": self._worker, "locks": _LOCKS}
+            alive, others, orphaned, due = await _row(connection, _BEAT, values)
+            if not alive:
+                raise BuriedError(f"no heartbeat for {self._stalled:g} s: other workers have taken over")
+            taken = []
+            if (dead := self._dead(others)) or orphaned:
+                async with connection.transaction():
                     await connection.execute(_BURY, {"dead": dead})
-                taken = await (await connection.execute(_TAKE_OVER)).fetchall()
-                following = await (await connection.execute(_NEXT)).fetchone()
+                    taken = await (await connection.execute(_TAKE_OVER)).fetchall()
+                    (due,) = await _row(connection, _DUE)
         self.beat_at = time.monotonic()
-        seconds = following[0] if following else None
-        self._due = math.inf if seconds is None else time.monotonic() + seconds
+        self._due = math.inf if due is None else time.monotonic() + due
         return [(int(job), lock) for job, lock in taken]
 
     def _dead(self, others: Iterable[tuple[int, str, bool]]) -> list[int]:
@@ -197,3 +200,11 @@ class Lifeline(JobManager):
             if not has_lock or now - self._heartbeats[worker][1] > self._stalled:
                 dead.append(worker)
         return dead
+
+
+async def _row(
+    connection: "psycopg.AsyncConnection[Any]", query: str, values: Mapping[str, object] | None = None
+) -> tuple[Any, ...]:
+    found: tuple[Any, ...] | None = await (await connection.execute(query.encode(), values)).fetchone()
+    assert found is not None  # noqa: S101  # a SELECT without FROM returns one row
+    return found
