@@ -22,6 +22,7 @@ import psycopg_pool
 from procrastinate import JobContext
 from procrastinate.jobs import Job
 
+from shipyard_api.adapters.procrastinate.connection import ListeningConnection
 from shipyard_api.adapters.procrastinate.lifeline import BuriedError, Lifeline, ended_without_answer
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.procrastinate.slots import Slots
@@ -212,7 +213,7 @@ class _AfterOutage(procrastinate.BaseRetryStrategy):
 
 def _pool(**options: Any) -> "psycopg_pool.AsyncConnectionPool[Any]":
     """Return a pool that does not test its connections before use: a dead one ends the process anyway."""
-    return psycopg_pool.AsyncConnectionPool(**{**options, "check": None})
+    return psycopg_pool.AsyncConnectionPool(**{**options, "check": None, "connection_class": ListeningConnection})
 
 
 def _stop_on_signal(loop: asyncio.AbstractEventLoop, worker: "asyncio.Task[None]", slots: Slots) -> asyncio.Event:
