@@ -10,6 +10,7 @@ import json
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import sqlalchemy as sa
@@ -23,6 +24,8 @@ from shipyard_api.storage.outages import outages
 
 _FINGERPRINTS = "fingerprints"
 _EXAMPLES = 20
+# Rows of one statement: between two, the server waits for us, and ends a transaction that keeps it waiting too long.
+_BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +65,9 @@ class DesignContents:
 
     def insert(self, connection: sa.Connection, documents: Iterable[Document], hashes: Mapping[Identity, str]) -> None:
         """Store the contents that are not stored yet."""
-        rows = [self._row(document, hashes[document.identity]) for document in documents]
-        if rows:
-            connection.execute(insert(t.document_contents).on_conflict_do_nothing(), rows)
+        rows = (self._row(document, hashes[document.identity]) for document in documents)
+        while batch := list(islice(rows, _BATCH)):
+            connection.execute(insert(t.document_contents).on_conflict_do_nothing(), batch)
 
     def decrypted(self, ciphertext: bytes, of: str, *, label: str) -> Any:
         """Return the content encrypted for this hash; raises SecretsLocked, with the label in its text."""

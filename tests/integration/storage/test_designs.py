@@ -146,6 +146,18 @@ def test_data_may_be_any_value(designs: SqlDesigns, kind: Callable[..., Document
     assert read.document.is_encrypted is (kind is secret)
 
 
+def test_many_contents_are_sent_in_parts(
+    designs: SqlDesigns, engine: sa.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server ends a transaction that keeps it waiting, as the preparation of all contents at once would."""
+    monkeypatch.setattr("shipyard_api.storage.design_contents._BATCH", 2)
+    with statements(engine) as sent:
+        put(designs, 0, A, *(doc(f"n{number}", {"x": number}) for number in range(4)))
+
+    assert [len(values) for text, values in sent if "INTO document_contents" in text] == [2, 2]
+    assert len(names(designs, 1)) == 4
+
+
 def test_documents_share_nothing(designs: SqlDesigns) -> None:
     put(designs, 0, A, doc("one", {"x": []}), doc("two", {"x": []}))
 
