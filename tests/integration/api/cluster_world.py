@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlencode
@@ -19,6 +18,7 @@ from falcon.testing import ASGIConductor, Result
 
 from shipyard_api import bootstrap
 from shipyard_api.api.http import waiting
+from shipyard_api.api.http.waiting import EndedActions
 from shipyard_api.api.mount import Mount
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState
 from shipyard_api.settings import Settings
@@ -45,6 +45,7 @@ class Programs:
     """One API and one worker, on the same peers; both outlive the tests."""
 
     app: Mount
+    ends: EndedActions
     worker: Engine
     cluster: FakeClusterNodes
     etcd: FakeEtcd
@@ -65,10 +66,16 @@ def programs(settings: Settings) -> Iterator[Programs]:
     # Actions are due at the database's time; this clock is ahead of it, so everything is.
     clock = FakeClock(datetime.now(UTC) + timedelta(days=1))
     cluster, etcd = FakeClusterNodes(clock.now), FakeEtcd()
+    ends: list[EndedActions] = []
+
+    def end(*arguments: Any) -> EndedActions:
+        ends.append(EndedActions(*arguments, most=MOST, seconds=0.02))
+        return ends[-1]
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bootstrap.clusters, "cluster", lambda _settings: SimpleNamespace(nodes=cluster))
         patch.setattr(bootstrap, "EtcdGateway", lambda: etcd)
-        patch.setattr(waiting, "EndedActions", partial(waiting.EndedActions, most=MOST, seconds=0.02))
+        patch.setattr(waiting, "EndedActions", end)
         app = bootstrap.api(settings)
         made = bootstrap.parts(settings)
         worker = Engine(
@@ -78,7 +85,7 @@ def programs(settings: Settings) -> Iterator[Programs]:
             settle=1.0,
             worker="worker-1",
         )
-    yield Programs(app, worker, cluster, etcd, clock)
+    yield Programs(app, ends[-1], worker, cluster, etcd, clock)
 
 
 @dataclass
@@ -142,14 +149,26 @@ class ClusterWorld:
             "POST", f"{V1}/nodes/{node}/{operation}", params=names, json=body, headers={}
         )
 
-    async def begun(self, request: asyncio.Task[Result] | None = None) -> str:
-        """Return the newest running action once there is one; empty if the request ended before."""
+    async def begun(self, request: asyncio.Task[Result] | None = None, *, known: Collection[str] = ()) -> str:
+        """Return the newest running action once there is another than the ``known``; empty if the request ended before.
+
+        A request that is left earlier may begin its action as late as in another test.
+        """
         while True:
             found = [one.id for one in await asyncio.to_thread(self.actions) if one.state not in ("success", "failed")]
-            if found:
+            if found := [one for one in found if one not in known]:
                 return str(found[-1])
             if request is not None and request.done():
                 return ""
+            await asyncio.sleep(0.01)
+
+    async def attached(self, callers: int) -> None:
+        """Return as soon as so many callers of this event loop wait for the end of their action.
+
+        A caller who comes when it has ended begins another one, which no worker would end.
+        """
+        waiting = self.programs.ends._waiting
+        while sum(map(len, waiting.get(asyncio.get_running_loop(), {}).values())) < callers:
             await asyncio.sleep(0.01)
 
     def state(self, action: str) -> RunState:

@@ -8,6 +8,9 @@ from falcon.testing import ASGIConductor, Result
 
 from shipyard_api.api.http.limits import Application
 
+# Seconds; on a busy machine, no answer takes as long.
+_LONGEST = 240.0
+
 
 class Client:
     """falcon's own ``TestClient`` shares one event loop, in which only one thread can ask at a time."""
@@ -19,9 +22,15 @@ class Client:
 
     def simulate_request(self, method: str, path: str, **options: Any) -> Result:
         """Return the answer to a request; of an event stream, which has no end, only its head."""
-        if (method, path) == ("GET", "/events"):
-            return asyncio.run(self._head(path, options))
-        return asyncio.run(self._conductor.simulate_request(method, path, **options))
+        return asyncio.run(self._asked(method, path, options))
+
+    async def _asked(self, method: str, path: str, options: Mapping[str, Any]) -> Result:
+        # Work that should have been refused has no worker here, and would never end.
+        async with asyncio.timeout(_LONGEST):
+            if (method, path) == ("GET", "/events"):
+                return await self._head(path, options)
+            found: Result = await self._conductor.simulate_request(method, path, **options)
+            return found
 
     async def _head(self, path: str, options: Mapping[str, Any]) -> Result:
         # It is not closed: that would wait for the next heartbeat. It ends with its event loop.

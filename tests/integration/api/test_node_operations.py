@@ -285,6 +285,7 @@ def test_a_lost_connection_neither_stops_nor_repeats_the_work_and_the_same_call_
         with pytest.raises(asyncio.CancelledError):
             await first
         again = asyncio.create_task(world.ask("n1", "drain"))
+        await world.attached(1)
         await asyncio.to_thread(world.run, action)
         return action, await again
 
@@ -302,6 +303,7 @@ def test_two_equal_calls_at_once_are_one_action(world: ClusterWorld) -> None:
 
     async def play() -> list[Result]:
         calls = [asyncio.create_task(world.ask("n1", "remove-etcd", reference(revision))) for _ in range(4)]
+        await asyncio.wait_for(world.attached(4), 60)  # those of a second action would come after its end
         await asyncio.to_thread(world.run, await world.begun())
         return await asyncio.wait_for(asyncio.gather(*calls), 60)  # a second action would never end
 
@@ -317,6 +319,7 @@ def test_waiting_callers_hold_no_thread_and_are_bounded(world: ClusterWorld) -> 
         # Only a refusal is answered before the operation has ended.
         (first,), waiting = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
         action = await world.begun()
+        await world.attached(MOST)
         other = await asyncio.to_thread(world.site.viewer.get, "/nodes/n1/drain-plan")
         await asyncio.to_thread(world.run, action)
         return await first, other, await asyncio.gather(*waiting)
@@ -336,8 +339,9 @@ def running(world: ClusterWorld, operation: str = "drain", node: str = "n1", **q
 
     async def play() -> str:
         body = reference(1) if operation in ("decommission", "remove-etcd") else None
+        known = [one.id for one in world.actions()]
         call = asyncio.create_task(world.ask(node, operation, body, **query))
-        action = await world.begun()
+        action = await world.begun(known=known)
         call.cancel()
         return action
 
