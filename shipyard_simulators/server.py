@@ -1,13 +1,15 @@
 """A small threaded HTTP server on 127.0.0.1: one thread per connection, no log output."""
 
 import io
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from socketserver import TCPServer, ThreadingMixIn
 from types import TracebackType
 from typing import IO, Any, Self, TypeVar, cast
+from wsgiref.headers import Headers
 from wsgiref.simple_server import ServerHandler, WSGIRequestHandler, WSGIServer
 
 from shipyard_simulators.events import EventLog
@@ -28,6 +30,7 @@ class Server(ThreadingMixIn, WSGIServer):
     request_queue_size = 128
 
     def __init__(self, application: Application, port: int, *, untyped: str = "text/plain") -> None:
+        self._open: set[socket.socket] = set()
         super().__init__((HOST, port), _RequestHandler)
         self.untyped = untyped
         self.set_app(application)
@@ -42,6 +45,23 @@ class Server(ThreadingMixIn, WSGIServer):
         TCPServer.server_bind(self)
         self.server_name, self.server_port = HOST, self.server_address[1]
         self.setup_environ()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer the requests of a connection, in a thread."""
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection whose requests are answered."""
+        self._open.discard(request)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        """Stop listening, and hang up on clients that keep their connections, as the end of a process would."""
+        super().server_close()
+        for connection in list(self._open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore disconnected clients; print everything else, because it is our bug."""
@@ -111,12 +131,39 @@ def in_thread(simulator: Served) -> Iterator[Served]:
             thread.join()
 
 
+class _Answer(ServerHandler):
+    """One answer. The connection stays open for the next request if the client can tell where this one ends."""
+
+    http_version = "1.1"
+    headers: Headers
+    request_handler: "_RequestHandler"
+    _has_length = False
+    is_whole = False
+
+    def cleanup_headers(self) -> None:
+        super().cleanup_headers()
+        self._has_length = "Content-Length" in self.headers
+        if self.request_handler.close_connection or not self._has_length:
+            self.headers["Connection"] = "close"
+
+    def finish_response(self) -> None:
+        super().finish_response()
+        self.is_whole = self._has_length
+
+
 class _RequestHandler(WSGIRequestHandler):
     server: Server
+    protocol_version = "HTTP/1.1"
     timeout = 60  # seconds; a connection that never sends its request must not hold a thread for ever
 
     def handle(self) -> None:
+        self.close_connection = False
+        while not self.close_connection:
+            self._handle_one()
+
+    def _handle_one(self) -> None:
         self.raw_requestline = self.rfile.readline(65_537)
+        self.close_connection = True
         if len(self.raw_requestline) > 65_536:
             self.requestline, self.request_version, self.command = "", "", ""
             self.send_error(414)
@@ -126,11 +173,12 @@ class _RequestHandler(WSGIRequestHandler):
         # Read the whole body first: an answer sent earlier would be lost when the connection is reset.
         length = self.headers.get("Content-Length", "0")
         body = self.rfile.read(int(length)) if length.isdecimal() else b""
-        handler = ServerHandler(
+        answer = _Answer(
             io.BytesIO(body), cast("IO[bytes]", self.wfile), self.get_stderr(), self.get_environ(), multithread=True
         )
-        handler.request_handler = self  # type: ignore[attr-defined]  # the way wsgiref itself hands it over
-        handler.run(self.server.get_app())  # type: ignore[arg-type]  # it was set at the start
+        answer.request_handler = self
+        answer.run(self.server.get_app())  # type: ignore[arg-type]  # it was set at the start
+        self.close_connection |= not answer.is_whole
 
     def get_environ(self) -> dict[str, Any]:
         """Return the environment of the request."""
