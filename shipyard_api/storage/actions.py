@@ -20,13 +20,11 @@ from shipyard_api.domain.actions import (
     StepState,
 )
 from shipyard_api.domain.approvals import Approval, WaveGate
-from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.facts.actions import ACKNOWLEDGED, Noted
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.reconciliation import Doubt, JobAnswers
 from shipyard_api.domain.teardown.limits import TeardownLimits
-from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.actions import (
     FURTHER,
     LIMITS,
@@ -45,20 +43,14 @@ from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.storage import description, journal
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.action_filters import filtered
+from shipyard_api.storage.action_rows import SHOWN, action_record
 from shipyard_api.storage.groups import groups_of_action
 from shipyard_api.storage.nodes import Wanted, nodes_of_action
 from shipyard_api.storage.projections.line import Line
 from shipyard_api.storage.running_site_actions import MOVING, on_nodes, on_site
+from shipyard_api.storage.successors import newest_successor
 from shipyard_api.storage.turns import SqlTurns
-from shipyard_api.storage.worked_nodes import TORN_DOWN
 from shipyard_api.telemetry import traceparent
-
-Row = sa.Row[Any]
-
-# The columns for readers. Inputs can be large, and only the engine reads them.
-SHOWN = tuple(column for column in t.actions.c if column.name not in ("inputs", "limits"))
-"""The columns of an ActionRecord."""
-
 
 # Any number that no other advisory lock in this database uses.
 _CREATION_LOCK = 0x5317_ACC7
@@ -381,30 +373,7 @@ class SqlActions:
 
     def successor(self, action: ActionRecord) -> Successor | None:
         """Return the newest site action that overtook this one."""
-        actions, nodes, own = t.actions.c, t.action_nodes.alias("worked").c, t.action_nodes.alias("own").c
-        # A node that was only kept, or whose submission was refused, has not been worked on.
-        sent = sa.and_(nodes.group_name.is_not(None), nodes.status != NodeStatus.NOT_STARTED.value)
-        worked = sa.and_(nodes.action_id == actions.id, sa.or_(sent, nodes.reason == TORN_DOWN))
-        known = sa.exists().where(own.action_id == action.id)
-        shared = sa.exists().where(own.action_id == action.id, own.name == nodes.name)
-        held = sa.and_(worked, sa.or_(~known, shared))
-        deployed = sa.and_(
-            actions.revision.is_distinct_from(action.revision),
-            sa.or_(actions.state == RunState.SUCCESS.value, sa.exists().where(worked)),
-        )
-        row = self._connection.execute(
-            sa.select(actions.id, actions.name, actions.revision)
-            .where(actions.exclusive, actions.created_at > action.created_at, sa.or_(sa.exists().where(held), deployed))
-            .order_by(actions.created_at.desc())
-            .limit(1)
-        ).one_or_none()
-        if row is None:
-            return None
-        names = self._connection.execute(
-            sa.select(nodes.name).select_from(t.actions).where(actions.id == row.id, held).order_by(nodes.name)
-        ).scalars()
-        revision = None if row.revision is None else Revision(row.revision)
-        return Successor(ActionId(row.id), ActionName(row.name), revision, [NodeName(name) for name in names])
+        return newest_successor(self._connection, action)
 
     def _note(self, action: ActionId, user: str, command: str, note: Noted, **values: Any) -> None:
         """Write the row of an action, with a line in its audit and a note."""
@@ -417,22 +386,3 @@ class SqlActions:
         self._connection.execute(
             t.command_audit.insert().values(id=str(ULID()), action_id=action, command=command, user_name=user)
         )
-
-
-def action_record(row: Row) -> ActionRecord:
-    """Return a row of ``actions``."""
-    return ActionRecord(
-        ActionId(row.id),
-        ActionName(row.name),
-        row.parameters,
-        row.user_name,
-        row.context_marker,
-        None if row.revision is None else Revision(row.revision),
-        row.allow_intermediate_commits,
-        RunState(row.state),
-        row.created_at,
-        row.started_at,
-        row.ended_at,
-        row.epoch,
-        WaitingFor.from_json(row.waiting_for) if row.waiting_for else None,
-    )

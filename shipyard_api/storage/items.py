@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -22,7 +21,8 @@ from shipyard_api.ports.state.turns import Claim, Intent
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.histories import CURRENT_TABLE, check_table, lost_history
+from shipyard_api.storage.due_items import MOST_RUNS, claim_due, count_due
+from shipyard_api.storage.histories import check_table, lost_history
 from shipyard_api.storage.hold_rows import guard
 from shipyard_api.storage.intents import intent_from, intent_json
 from shipyard_api.storage.projections.line import Line
@@ -30,7 +30,6 @@ from shipyard_api.storage.wakeups import queue
 
 # Items that end within this time of each other are gathered by one turn of their action.
 _GATHER_PAUSE = timedelta(seconds=0.25)
-_RUNS = 32  # of one action, queued or at work
 _MOST_WAITS = 100  # items whose waits are shown as one
 
 _items = t.work_items
@@ -148,13 +147,13 @@ class SqlItems:
             .values(holder=None, wake_at=now)
         )
         values = {"of_action": action, "now": now}
-        count = self._connection.execute(_count_due(tuple(versions.items())), values).scalar_one()
+        count = self._connection.execute(count_due(tuple(versions.items())), values).scalar_one()
         if count > 1:
             self._queue_runs(action, count - 1, None)
 
     def continue_run(self, action: ActionId) -> None:
         """Queue a run in place of one that ends; its own job still counts."""
-        queue(self._connection, self._wakeup.runs(action, 1, _RUNS + 1, None))
+        queue(self._connection, self._wakeup.runs(action, 1, MOST_RUNS + 1, None))
 
     def end_run(self, action: ActionId, *, now: datetime, left_until: datetime) -> None:
         """Queue a run for the item that is due next."""
@@ -167,7 +166,7 @@ class SqlItems:
     ) -> ItemClaim | None:
         """Begin a turn of a due item that no run holds. Runs pass over each other's rows without waiting."""
         values = {"of_action": action, "now": now, "of_holder": holder}
-        row = self._connection.execute(_claim(tuple(versions.items())), values).one_or_none()
+        row = self._connection.execute(claim_due(tuple(versions.items())), values).one_or_none()
         if row is None:
             return None
         check_table(self._connection, row.of_table)
@@ -362,74 +361,4 @@ class SqlItems:
         return Line(claim.action, claim.epoch, claim.step, at, claim.worker)
 
     def _queue_runs(self, action: ActionId, count: int, at: datetime | None) -> None:
-        queue(self._connection, self._wakeup.runs(action, min(count, _RUNS), _RUNS, at))
-
-
-Versions = tuple[tuple[StepId, int], ...]
-
-
-# A worker knows the same versions of steps all its life.
-@lru_cache(maxsize=16)
-def _count_due(versions: Versions) -> sa.Select[int]:
-    """Return the statement that counts the due items, up to the number of runs."""
-    due = sa.select(sa.literal(1)).where(*_due(versions)).limit(_RUNS).subquery()
-    return sa.select(sa.func.count()).select_from(due)
-
-
-@lru_cache(maxsize=16)
-def _claim(versions: Versions) -> sa.Executable:
-    """Return the statement that claims a due item."""
-    due = (
-        sa.select(_items.c.step_id, _items.c.id)
-        .where(*_due(versions))
-        .order_by(_items.c.wake_at, _items.c.position)
-        .limit(1)
-        .with_for_update(skip_locked=True)
-        .cte("due")
-    )
-    return (
-        _items.update()
-        .where(
-            _items.c.action_id == sa.bindparam("of_action"),
-            _items.c.step_id == due.c.step_id,
-            _items.c.id == due.c.id,
-            t.actions.c.id == _items.c.action_id,
-        )
-        .values(
-            epoch=_items.c.epoch + 1,
-            state=ItemState.RUNNING.value,
-            holder=sa.bindparam("of_holder"),
-            wake_at=None,
-            started_at=sa.func.coalesce(_items.c.started_at, sa.bindparam("now")),
-        )
-        .returning(
-            _items.c.step_id,
-            _items.c.id,
-            _items.c.epoch,
-            _items.c.task,
-            _items.c.memory,
-            _items.c.intent,
-            _items.c.stop,
-            _items.c.waiting_for,
-            t.actions.c.state.label("action_state"),
-            t.actions.c.user_name,
-            t.actions.c.context_marker,
-            t.actions.c.traceparent,
-            t.actions.c.lost_after,
-            t.actions.c.loss_noticed_at,
-            t.actions.c.job_answers,
-            CURRENT_TABLE,
-        )
-    )
-
-
-def _due(versions: Versions) -> tuple[sa.ColumnElement[bool], ...]:
-    """Match the due items of these steps whose state has at most the version of their step."""
-    version = sa.func.coalesce(_items.c.memory["v"].as_integer(), 1)
-    known = [sa.and_(_items.c.step_id == step, version <= newest) for step, newest in versions]
-    return (
-        _items.c.action_id == sa.bindparam("of_action"),
-        _OPEN,
-        _items.c.wake_at <= sa.bindparam("now"),
-        sa.or_(sa.false(), *known),
-    )
+        queue(self._connection, self._wakeup.runs(action, min(count, MOST_RUNS), MOST_RUNS, at))

@@ -15,7 +15,7 @@ from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.ports.state.sightings import Unsighted
 from shipyard_api.storage import sighting_tables as s
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.actions import SHOWN, action_record
+from shipyard_api.storage.action_rows import SHOWN, action_record
 from shipyard_api.storage.worked_nodes import TORN_DOWN, removed, worked_on
 
 _ENDED = tuple(state.value for state in ENDED)

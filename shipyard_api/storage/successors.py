@@ -1,0 +1,38 @@
+"""The site actions that overtook an action."""
+
+import sqlalchemy as sa
+
+from shipyard_api.domain.actions import ActionId, ActionName, RunState
+from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.ports.state.actions import ActionRecord, Successor
+from shipyard_api.storage import tables as t
+from shipyard_api.storage.worked_nodes import TORN_DOWN
+
+
+def newest_successor(connection: sa.Connection, action: ActionRecord) -> Successor | None:
+    """Return the newest site action that overtook this one, as ``Actions.successor`` defines it."""
+    actions, nodes, own = t.actions.c, t.action_nodes.alias("worked").c, t.action_nodes.alias("own").c
+    # A node that was only kept, or whose submission was refused, has not been worked on.
+    sent = sa.and_(nodes.group_name.is_not(None), nodes.status != NodeStatus.NOT_STARTED.value)
+    worked = sa.and_(nodes.action_id == actions.id, sa.or_(sent, nodes.reason == TORN_DOWN))
+    known = sa.exists().where(own.action_id == action.id)
+    shared = sa.exists().where(own.action_id == action.id, own.name == nodes.name)
+    held = sa.and_(worked, sa.or_(~known, shared))
+    deployed = sa.and_(
+        actions.revision.is_distinct_from(action.revision),
+        sa.or_(actions.state == RunState.SUCCESS.value, sa.exists().where(worked)),
+    )
+    row = connection.execute(
+        sa.select(actions.id, actions.name, actions.revision)
+        .where(actions.exclusive, actions.created_at > action.created_at, sa.or_(sa.exists().where(held), deployed))
+        .order_by(actions.created_at.desc())
+        .limit(1)
+    ).one_or_none()
+    if row is None:
+        return None
+    names = connection.execute(
+        sa.select(nodes.name).select_from(t.actions).where(actions.id == row.id, held).order_by(nodes.name)
+    ).scalars()
+    revision = None if row.revision is None else Revision(row.revision)
+    return Successor(ActionId(row.id), ActionName(row.name), revision, [NodeName(name) for name in names])
