@@ -35,7 +35,7 @@ from served import ROOT, cpu_seconds, gunicorn, megabytes
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.storage import migrations
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_simulators.embedded_postgres import server
 
@@ -146,7 +146,7 @@ def main(arguments: Sequence[str]) -> int:
                 ),
                 {"action": ACTION},
             )
-        _, token = ApiTokens(SqlStore(engine, ProcrastinateWakeup())).create("benchmark", "admin")
+        _, token = ApiTokens(Store(engine, ProcrastinateWakeup())).create("benchmark", "admin")
         with gunicorn("shipyard_api.asgi:app", running.url, chdir=ROOT, workers=1) as (port, master):
             code = measure(engine, port, master, token, number)
         engine.dispose()

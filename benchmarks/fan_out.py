@@ -55,7 +55,7 @@ from shipyard_api.ports.remote_tasks import ENDED_REMOTE, Host, RemoteResult, Re
 from shipyard_api.ports.state.actions import NewAction, StepRecord
 from shipyard_api.storage import migrations
 from shipyard_api.storage.clock import DatabaseClock
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.workflow.definition import Definition, fixed
 from shipyard_api.workflow.turn import Engine
 from shipyard_simulators.embedded_postgres import server
@@ -313,7 +313,7 @@ def work(url: str, directory: Path | None) -> int:
     else:
         step = SoftwareStage(SOFTWARE, partial(command_on, directory), TaskItem(remote_tasks(directory), splits=True))
     engine = Engine(
-        SqlStore(database, ProcrastinateWakeup()),
+        Store(database, ProcrastinateWakeup()),
         {ActionName("update_software"): Definition(ActionName("update_software"), fixed(step))},
         DatabaseClock(database, ProcrastinateWakeup()),
         settle=20.0,
@@ -341,7 +341,7 @@ def workers(url: str, number: int, *arguments: str) -> Iterator[None]:
 def finished(url: str, software: Mapping[str, Any]) -> StepRecord:
     """Run an action until it has ended; return its step. ``software``: what the run is limited to."""
     database = connect(url, pool_size=2)
-    store = SqlStore(database, ProcrastinateWakeup())
+    store = Store(database, ProcrastinateWakeup())
     action = ActionId(uuid4().hex[:26].upper())
     inputs = {"v": 1, "revision": 1, "action": action, "software": dict(software)}
     try:

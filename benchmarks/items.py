@@ -36,7 +36,7 @@ from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.storage import migrations
 from shipyard_api.storage.clock import DatabaseClock
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.workflow.definition import Definition, fixed
 from shipyard_api.workflow.step import Act, Done, Folded, Gather, ItemKind, Json, Step, Trouble
 from shipyard_api.workflow.turn import Engine
@@ -153,7 +153,7 @@ DEFINITIONS = {ActionName("test_site"): Definition(ActionName("test_site"), fixe
 def work(url: str) -> int:
     """Be a worker, until a signal asks to stop."""
     database = connect(url, pool_size=10)
-    store = SqlStore(database, ProcrastinateWakeup())
+    store = Store(database, ProcrastinateWakeup())
     engine = Engine(
         store,
         DEFINITIONS,
@@ -189,7 +189,7 @@ class Result:
 def measure(url: str, workers: int, items: int, wait: float) -> Result:
     """Run one action with so many items on so many workers."""
     database = connect(url, pool_size=2)
-    store = SqlStore(database, ProcrastinateWakeup())
+    store = Store(database, ProcrastinateWakeup())
     processes = [subprocess.Popen([sys.executable, __file__, "--worker", url]) for _ in range(workers)]
     try:
         time.sleep(4)  # the workers import and connect meanwhile: only the step is measured

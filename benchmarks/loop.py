@@ -65,7 +65,7 @@ from shipyard_api.ports.provisioner import (
 from shipyard_api.storage import migrations, tables
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.designs import SqlDesigns
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
@@ -250,7 +250,7 @@ class Run:
 
     @classmethod
     def of(cls, database: sa.Engine, site: Site, mode: Mapping[str, Any], clock: Clock, *, instant: bool) -> Run:
-        store = SqlStore(database, ProcrastinateWakeup())
+        store = Store(database, ProcrastinateWakeup())
         designs, lock = SqlDesigns(database, None, DataSchemas()), SqlWriterLock(database)
         schemas = SchemaFiles(ROOT / "schemas")
         rules = DesignRules(schemas.check)
@@ -286,7 +286,7 @@ class Run:
 
     def turns(self) -> Iterator[float]:
         """Run turns when they are due, advancing the virtual clock; yield the CPU seconds of each."""
-        store = SqlStore(self.database, ProcrastinateWakeup())
+        store = Store(self.database, ProcrastinateWakeup())
         if isinstance(self.clock, VirtualClock):
             self._wake_at(self.clock.now())
         while True:
@@ -304,7 +304,7 @@ class Run:
 
     def rollout_seconds(self) -> float:
         """Return the duration of the rollout step, by the database's clock."""
-        with SqlStore(self.database, ProcrastinateWakeup()).begin() as tx:
+        with Store(self.database, ProcrastinateWakeup()).begin() as tx:
             steps = tx.actions.steps([self.action])[self.action]
         (step,) = [step for step in steps if step.id == PREPARE_AND_DEPLOY_NODES]
         assert step.ended_at is not None

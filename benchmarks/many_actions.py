@@ -7,7 +7,7 @@ from served import ROOT
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.storage import migrations
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.tokens.manage import ApiTokens
 
 ACTIONS, STEPS = 10_000, 11
@@ -44,6 +44,6 @@ def prepared(url: str) -> str:
             connection.execute(sa.text(statement))
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(sa.text("VACUUM ANALYZE"))
-    _, token = ApiTokens(SqlStore(engine, ProcrastinateWakeup())).create("benchmark", "admin")
+    _, token = ApiTokens(Store(engine, ProcrastinateWakeup())).create("benchmark", "admin")
     engine.dispose()
     return token

@@ -17,7 +17,7 @@ from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.setting_types import Address, Secret
 from shipyard_api.settings import DatabaseOptions, Settings
 from shipyard_api.storage import migrations
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_simulators.embedded_postgres import server
 
@@ -94,7 +94,7 @@ def _client(url: str) -> TestClient:
             connection.execute(sa.text(statement))
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(sa.text("VACUUM ANALYZE"))
-    _, token = ApiTokens(SqlStore(engine, ProcrastinateWakeup())).create("benchmark", "viewer")
+    _, token = ApiTokens(Store(engine, ProcrastinateWakeup())).create("benchmark", "viewer")
     nowhere = DrydockOptions(url=Address("http://127.0.0.1:9/api/v1.0"), design_url="http://127.0.0.1:9/{revision}")
     app = bootstrap.api(Settings(database=DatabaseOptions(url=Secret(url)), drydock=nowhere))
     return TestClient(app, headers={"X-Auth-Token": token})

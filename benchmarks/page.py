@@ -37,7 +37,7 @@ from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.storage import migrations
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_simulators.embedded_postgres import server
 
@@ -157,7 +157,7 @@ def fill(url: str, nodes: int) -> str:
             connection.execute(sa.text(statement), {name: values[name] for name in values if f":{name}" in statement})
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(sa.text("VACUUM ANALYZE"))
-    _, token = ApiTokens(SqlStore(engine, ProcrastinateWakeup())).create("benchmark", "admin")
+    _, token = ApiTokens(Store(engine, ProcrastinateWakeup())).create("benchmark", "admin")
     return token
 
 

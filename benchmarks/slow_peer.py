@@ -35,7 +35,7 @@ from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.storage import migrations
 from shipyard_api.storage.clock import DatabaseClock
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.workflow.definition import Definition, fixed
 from shipyard_api.workflow.turn import Engine
 from shipyard_simulators.embedded_postgres import server
@@ -58,7 +58,7 @@ class HangingItem(items.Item):
 def work(url: str, silent: str) -> int:
     """Be a worker, until a signal asks to stop."""
     database = connect(url, pool_size=8)
-    store = SqlStore(database, ProcrastinateWakeup())
+    store = Store(database, ProcrastinateWakeup())
     client = HttpClient(silent, system="Silent", read_timeout=TIMEOUT, total_timeout=TIMEOUT)
     definitions = {
         ActionName("test_site"): Definition(ActionName("test_site"), fixed(items.FanOut())),
@@ -84,7 +84,7 @@ def silence() -> Iterator[str]:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
-def create(store: SqlStore, name: ActionName, count: int) -> ActionId:
+def create(store: Store, name: ActionName, count: int) -> ActionId:
     action = ActionId(uuid4().hex[:26].upper())
     with store.begin() as tx:
         tx.actions.create(
@@ -104,7 +104,7 @@ def create(store: SqlStore, name: ActionName, count: int) -> ActionId:
     return action
 
 
-def pace(store: SqlStore, count: int) -> float:
+def pace(store: Store, count: int) -> float:
     """Run an action with so many items that do nothing; return the milliseconds an item, from its creation on."""
     began = time.monotonic()
     action = create(store, ActionName("test_site"), count)
@@ -131,7 +131,7 @@ def worker(url: str, silent: str) -> Iterator[int]:
 def round_of(url: str, silent: str, hanging: int, count: int) -> tuple[float, float, int]:
     """Return the pace alone and beside the requests, and how many of these hung at the end."""
     database = connect(url, pool_size=2)
-    store = SqlStore(database, ProcrastinateWakeup())
+    store = Store(database, ProcrastinateWakeup())
     with worker(url, silent) as pid:
         pace(store, 50)
         alone = pace(store, count)

@@ -39,7 +39,7 @@ from shipyard_api.ports.remote_tasks import Host, Output, RemoteResult, RemoteSt
 from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.storage import migrations
 from shipyard_api.storage.clock import DatabaseClock
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.workflow.definition import Definition, fixed
 from shipyard_api.workflow.turn import Engine
 from shipyard_simulators.embedded_postgres import server
@@ -79,7 +79,7 @@ def planned(entries: list[dict[str, Any]], number: int) -> StageSoftware:
 def run(url: str, software: StageSoftware) -> int:
     """Run the action in this process until it has ended; return the number of its work items."""
     database = connect(url, pool_size=3)
-    store = SqlStore(database, ProcrastinateWakeup())
+    store = Store(database, ProcrastinateWakeup())
 
     def plan_it(_: PlanSoftware) -> StageSoftware:
         return software

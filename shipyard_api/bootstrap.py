@@ -45,7 +45,7 @@ from shipyard_api.storage.connection_bound import ConnectionBound
 from shipyard_api.storage.rivals import avoid_old_primary, check_old_primary
 from shipyard_api.storage.silence import SilenceWatch
 from shipyard_api.storage.suitability import check_database
-from shipyard_api.storage.unit_of_work import SqlStore, connect, connect_readers
+from shipyard_api.storage.unit_of_work import Store, connect, connect_readers
 from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.usecases.actions.approve import ApproveAction
 from shipyard_api.usecases.actions.check import CheckAction
@@ -111,7 +111,7 @@ class Parts:
     """The parts that the API and the worker share."""
 
     settings: Settings
-    store: SqlStore
+    store: Store
     designs: DesignStore
     rendered: RenderedDesigns
     lock: SqlWriterLock
@@ -169,7 +169,7 @@ def parts(settings: Settings, bound: ConnectionBound | None = None) -> Parts:
     clock = DatabaseClock(engine, wakeup)
     machines = partial(design_stores.machines, rendered)
     provisioner = provisioners.provisioner(settings, machines, clock.now)
-    store = SqlStore(engine, wakeup, readers)
+    store = Store(engine, wakeup, readers)
     return Parts(
         settings=settings,
         store=store,
@@ -397,7 +397,7 @@ def worker(settings: Settings) -> "TurnWorker":
     )
 
 
-def _plan_software(store: SqlStore, rendered: RenderedDesigns, access: RemoteAccess | None) -> PlanSoftware:
+def _plan_software(store: Store, rendered: RenderedDesigns, access: RemoteAccess | None) -> PlanSoftware:
     if access is None:
         return PlanSoftware(store, rendered, None)
     return PlanSoftware(store, rendered, access.hosts, access.sources)

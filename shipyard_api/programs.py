@@ -10,7 +10,7 @@ from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 from shipyard_api.settings import Settings, SettingsError
 from shipyard_api.site_files import VARIABLE
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.tokens.manage import ApiTokens, TokenFault
 
 SITES = click.option(
@@ -45,8 +45,8 @@ def tokens(settings: Settings) -> ApiTokens:
     return ApiTokens(store(settings))
 
 
-def store(settings: Settings) -> SqlStore:
+def store(settings: Settings) -> Store:
     """Return the store, on one connection."""
     if not settings.database.url:
         raise SettingsError(["DATABASE_URL is not set"])
-    return SqlStore(connect(settings.database.url, pool_size=1), ProcrastinateWakeup())
+    return Store(connect(settings.database.url, pool_size=1), ProcrastinateWakeup())

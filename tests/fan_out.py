@@ -24,7 +24,7 @@ from shipyard_api.ports.errors import PeerError, Unavailable
 from shipyard_api.ports.provisioner import Marker, Operation
 from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.storage import tables
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.workflow.definition import Definition, fixed
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Gather, ItemKind, Json, Look, Step, Trouble
 from shipyard_api.workflow.turn import Engine
@@ -257,8 +257,8 @@ class ItemWorld:
             due = tables.actions.update().where(tables.actions.c.id == action).values(wake_at=self.clock.now())
             tx.turns._connection.execute(due)
 
-    def store(self) -> SqlStore:
-        return SqlStore(self.engine, ProcrastinateWakeup())
+    def store(self) -> Store:
+        return Store(self.engine, ProcrastinateWakeup())
 
     def worker(self, points: Checkpoints | None = None, version: int = 1) -> Engine:
         points = points or Checkpoints()

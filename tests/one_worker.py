@@ -7,15 +7,15 @@ from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.procrastinate.worker import TurnWorker
 from shipyard_api.storage.clock import DatabaseClock
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.turn import Engine
 
 
-def work(url: str, definition: Callable[[SqlStore], Definition]) -> int:
+def work(url: str, definition: Callable[[Store], Definition]) -> int:
     """Run the worker until it is stopped; return its exit code."""
     database = connect(url, pool_size=10)
-    store = SqlStore(database, ProcrastinateWakeup())
+    store = Store(database, ProcrastinateWakeup())
     made = definition(store)
     engine = Engine(
         store,

@@ -23,7 +23,7 @@ from shipyard_api.ports.remote_tasks import Host, RemoteTasks
 from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.ports.state.task_results import TaskRecord
 from shipyard_api.storage import tables
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.turn import Engine
 from tests.factories import document
@@ -99,8 +99,8 @@ class SoftwareWorld:
             due = tables.actions.update().where(tables.actions.c.id == action).values(wake_at=self.clock.now())
             tx.turns._connection.execute(due)
 
-    def store(self) -> SqlStore:
-        return SqlStore(self.engine, ProcrastinateWakeup())
+    def store(self) -> Store:
+        return Store(self.engine, ProcrastinateWakeup())
 
     def _definition(self, points: Checkpoints, store: Any) -> Definition:
         hosts = self.hosts or {NodeName(name): Host(NodeName(name), "10.0.0.1") for name in self.roles}

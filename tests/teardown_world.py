@@ -27,7 +27,7 @@ from shipyard_api.domain.teardown.pods import Controller, Pod, PodUid
 from shipyard_api.ports.provisioner import Operation
 from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.storage import tables
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.turn import Engine
 from tests.databases import Rows, restore, saved
@@ -96,8 +96,8 @@ class TeardownWorld:
             due = tables.actions.update().where(tables.actions.c.id == action).values(wake_at=self.clock.now())
             tx.turns._connection.execute(due)
 
-    def store(self) -> SqlStore:
-        return SqlStore(self.engine, ProcrastinateWakeup())
+    def store(self) -> Store:
+        return Store(self.engine, ProcrastinateWakeup())
 
     def _definition(self, points: Checkpoints, store: Any) -> Definition:
         documents = (

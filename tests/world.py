@@ -36,10 +36,9 @@ from shipyard_api.domain.task_graph.layers import Layer, ReleaseId
 from shipyard_api.ports.provisioner import JobId
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.ports.state.deploy_templates import TemplateId
-from shipyard_api.ports.state.store import Transaction
 from shipyard_api.storage import tables
 from shipyard_api.storage.designs import SqlDesigns
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, Transaction, connect
 from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
@@ -105,7 +104,7 @@ class Checkpoints:
 class WatchedStore:
     """The real store, with a checkpoint before and after each commit."""
 
-    inner: SqlStore
+    inner: Store
     points: Checkpoints
 
     @contextmanager
@@ -248,8 +247,8 @@ class World:
     def designs(self) -> SqlDesigns:
         return SqlDesigns(self.engine(), None, DataSchemas())
 
-    def store(self) -> SqlStore:
-        return SqlStore(self.engine(), ProcrastinateWakeup())
+    def store(self) -> Store:
+        return Store(self.engine(), ProcrastinateWakeup())
 
     def definitions(self, points: Checkpoints, store: Any = None) -> Any:
         designs = Watched(self.designs(), points)

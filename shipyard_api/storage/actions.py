@@ -49,7 +49,7 @@ from shipyard_api.storage.nodes import Wanted, nodes_of_action
 from shipyard_api.storage.projections.line import Line
 from shipyard_api.storage.running_site_actions import MOVING, on_nodes, on_site
 from shipyard_api.storage.successors import newest_successor
-from shipyard_api.storage.turns import SqlTurns
+from shipyard_api.storage.turns import Turns
 from shipyard_api.telemetry import traceparent
 
 # Any number that no other advisory lock in this database uses.
@@ -62,10 +62,10 @@ _ONE = sa.select(*SHOWN).where(t.actions.c.id == sa.bindparam("of_action"))
 _VERSION: sa.ColumnElement[str] = sa.literal_column(f"actions.{description.VERSION}").label("version")
 
 
-class SqlActions:
+class Actions:
     """Fills ``ports.state.actions.Actions``."""
 
-    def __init__(self, connection: sa.Connection, turns: SqlTurns) -> None:
+    def __init__(self, connection: sa.Connection, turns: Turns) -> None:
         self._connection = connection
         self._turns = turns
 

@@ -46,7 +46,7 @@ _WHOLE = sa.select(
 )
 
 
-class SqlDeployTemplates:
+class DeployTemplates:
     """Fills ``ports.state.deploy_templates.DeployTemplates``."""
 
     def __init__(self, connection: sa.Connection) -> None:

@@ -27,7 +27,7 @@ _UNDER_WAY = sa.text("""
 """)
 
 
-class SqlHolds:
+class Holds:
     """Fills ``ports.state.holds.Holds``."""
 
     def __init__(self, connection: sa.Connection) -> None:

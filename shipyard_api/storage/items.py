@@ -71,7 +71,7 @@ _ANY_OPEN_LOCKED = (
 )
 
 
-class SqlItems:
+class Items:
     """Fills ``ports.state.items.Items``."""
 
     def __init__(self, connection: sa.Connection, wakeup: Wakeup) -> None:

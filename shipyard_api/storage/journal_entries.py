@@ -38,7 +38,7 @@ _ENDS = sa.text("""
 """)
 
 
-class SqlJournal:
+class Journal:
     """Fills ``ports.state.journal.Journal``."""
 
     def __init__(self, connection: sa.Connection) -> None:

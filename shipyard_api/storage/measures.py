@@ -15,7 +15,7 @@ _OPEN = tuple(state.value for state in RunState if state not in ENDED)
 _NONE = sa.literal("")
 
 
-class SqlMeasures:
+class Measures:
     """Fills ``ports.state.measures.Measures``."""
 
     def __init__(self, connection: sa.Connection, wakeup: Wakeup) -> None:

@@ -44,7 +44,7 @@ class Wanted:
     limit: int
 
 
-class SqlNodes:
+class Nodes:
     """Fills ``ports.state.nodes.Nodes``."""
 
     def __init__(self, connection: sa.Connection) -> None:

@@ -11,7 +11,7 @@ from shipyard_api.domain.documents import Revision, RevisionTag
 from shipyard_api.storage import design_rows
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.sighting_tables import node_sightings
-from shipyard_api.storage.sightings import SqlSightings
+from shipyard_api.storage.sightings import Sightings
 from shipyard_api.storage.table_metadata import metadata
 from shipyard_api.storage.worked_nodes import worked_on
 
@@ -21,7 +21,7 @@ _ENDED = [state.value for state in ENDED]
 _PARTS = [table for table in reversed(metadata.sorted_tables) if "action_id" in table.c]
 
 
-class SqlRetention:
+class Retention:
     """Fills ``ports.state.retention.Retention``."""
 
     def __init__(self, connection: sa.Connection) -> None:
@@ -37,7 +37,7 @@ class SqlRetention:
         ended = sa.select(own.id).where(own.state.in_(_ENDED)).order_by(own.id.desc())
         oldest_kept = ended.offset(max(newest, 1) - 1).limit(1).scalar_subquery()
         query = sa.select(own.id).where(own.ended_at < before, own.id < oldest_kept, ~_needed(own.id))
-        last = SqlSightings(self._connection).last_of(site, succeeded=True)
+        last = Sightings(self._connection).last_of(site, succeeded=True)
         if last is not None:
             query = query.where(own.id < last.id)
         return [ActionId(row) for row in self._connection.execute(query.order_by(own.id).limit(limit)).scalars()]

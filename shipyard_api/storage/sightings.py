@@ -21,7 +21,7 @@ from shipyard_api.storage.worked_nodes import TORN_DOWN, removed, worked_on
 _ENDED = tuple(state.value for state in ENDED)
 
 
-class SqlSightings:
+class Sightings:
     """Fills ``ports.state.sightings.Sightings``."""
 
     def __init__(self, connection: sa.Connection) -> None:

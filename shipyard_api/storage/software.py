@@ -36,7 +36,7 @@ _STATUS = (
 )
 
 
-class SqlSoftware:
+class Software:
     """Fills ``ports.state.software.Software``."""
 
     def __init__(self, connection: sa.Connection) -> None:

@@ -16,7 +16,7 @@ from shipyard_api.storage import tables as t
 from shipyard_api.storage.projections.line import Line
 
 
-class SqlStragglers:
+class Stragglers:
     """Fills ``ports.state.stragglers.Stragglers``."""
 
     def __init__(self, connection: sa.Connection) -> None:

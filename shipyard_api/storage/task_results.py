@@ -15,7 +15,7 @@ from shipyard_api.storage import tables
 from shipyard_api.storage.software_tables import task_results
 
 
-class SqlTaskResults:
+class TaskResults:
     """The ``TaskResults`` of one transaction."""
 
     def __init__(self, connection: sa.Connection) -> None:

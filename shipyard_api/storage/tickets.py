@@ -13,7 +13,7 @@ _BY_DIGEST = sa.select(_tickets.identity).where(
 )
 
 
-class SqlTickets:
+class Tickets:
     """Fills ``ports.state.tickets.Tickets``; by the clock of the database."""
 
     def __init__(self, connection: sa.Connection) -> None:

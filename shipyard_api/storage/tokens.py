@@ -17,7 +17,7 @@ _BY_DIGEST = sa.select(t.api_tokens).where(
 )
 
 
-class SqlTokens:
+class Tokens:
     """Fills ``ports.state.tokens.Tokens``."""
 
     def __init__(self, connection: sa.Connection) -> None:

@@ -29,7 +29,7 @@ from shipyard_api.storage.gathered import Gathered
 from shipyard_api.storage.histories import CURRENT_TABLE, check_table, lost_history
 from shipyard_api.storage.hold_rows import guard
 from shipyard_api.storage.intents import intent_from, intent_json
-from shipyard_api.storage.items import SqlItems
+from shipyard_api.storage.items import Items
 from shipyard_api.storage.projections.line import Line
 from shipyard_api.storage.wakeups import gather
 
@@ -96,10 +96,10 @@ _FENCED = (
 _STEP = t.steps.update().where(_steps.action_id == sa.bindparam("of_action"), _steps.id == sa.bindparam("of_step"))
 
 
-class SqlTurns:
+class Turns:
     """Fills ``ports.state.turns.Turns``."""
 
-    def __init__(self, connection: sa.Connection, wakeup: Wakeup, items: SqlItems) -> None:
+    def __init__(self, connection: sa.Connection, wakeup: Wakeup, items: Items) -> None:
         self._connection = connection
         self._wakeup = wakeup
         self._items = items

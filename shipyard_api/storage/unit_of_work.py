@@ -16,25 +16,25 @@ from psycopg2.extensions import connection as Connection  # noqa: N812  # the dr
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import histories, schema
-from shipyard_api.storage.actions import SERVER, SqlActions
+from shipyard_api.storage.actions import SERVER, Actions
 from shipyard_api.storage.addresses import SERVER_KEEPALIVES, check_address, open_connection
-from shipyard_api.storage.deploy_templates import SqlDeployTemplates
-from shipyard_api.storage.holds import SqlHolds
-from shipyard_api.storage.items import SqlItems
-from shipyard_api.storage.journal_entries import SqlJournal
-from shipyard_api.storage.measures import SqlMeasures
-from shipyard_api.storage.nodes import SqlNodes
+from shipyard_api.storage.deploy_templates import DeployTemplates
+from shipyard_api.storage.holds import Holds
+from shipyard_api.storage.items import Items
+from shipyard_api.storage.journal_entries import Journal
+from shipyard_api.storage.measures import Measures
+from shipyard_api.storage.nodes import Nodes
 from shipyard_api.storage.outages import outages
-from shipyard_api.storage.retention import SqlRetention
-from shipyard_api.storage.sightings import SqlSightings
-from shipyard_api.storage.software import SqlSoftware
-from shipyard_api.storage.stragglers import SqlStragglers
-from shipyard_api.storage.task_results import SqlTaskResults
-from shipyard_api.storage.tickets import SqlTickets
-from shipyard_api.storage.tokens import SqlTokens
-from shipyard_api.storage.turns import SqlTurns
-from shipyard_api.storage.webhooks import SqlWebhooks
-from shipyard_api.storage.write_limits import SqlWriteLimits
+from shipyard_api.storage.retention import Retention
+from shipyard_api.storage.sightings import Sightings
+from shipyard_api.storage.software import Software
+from shipyard_api.storage.stragglers import Stragglers
+from shipyard_api.storage.task_results import TaskResults
+from shipyard_api.storage.tickets import Tickets
+from shipyard_api.storage.tokens import Tokens
+from shipyard_api.storage.turns import Turns
+from shipyard_api.storage.webhooks import Webhooks
+from shipyard_api.storage.write_limits import WriteLimits
 
 T = TypeVar("T")
 Opener = Callable[[str], Connection]
@@ -47,29 +47,29 @@ _LOOKED = "looked"
 
 
 @dataclass(frozen=True, slots=True)
-class SqlTransaction:
+class Transaction:
     """One open transaction."""
 
-    turns: SqlTurns
-    items: SqlItems
-    actions: SqlActions
-    journal: SqlJournal
-    stragglers: SqlStragglers
-    tokens: SqlTokens
-    tickets: SqlTickets
-    webhooks: SqlWebhooks
-    nodes: SqlNodes
-    holds: SqlHolds
-    sightings: SqlSightings
-    write_limits: SqlWriteLimits
-    deploy_templates: SqlDeployTemplates
-    software: SqlSoftware
-    task_results: SqlTaskResults
-    measures: SqlMeasures
-    retention: SqlRetention
+    turns: Turns
+    items: Items
+    actions: Actions
+    journal: Journal
+    stragglers: Stragglers
+    tokens: Tokens
+    tickets: Tickets
+    webhooks: Webhooks
+    nodes: Nodes
+    holds: Holds
+    sightings: Sightings
+    write_limits: WriteLimits
+    deploy_templates: DeployTemplates
+    software: Software
+    task_results: TaskResults
+    measures: Measures
+    retention: Retention
 
 
-class SqlStore:
+class Store:
     """The store on a Postgres. Connections are made when first needed, so a fork before that is harmless."""
 
     def __init__(self, engine: sa.Engine, wakeup: Wakeup, readers: sa.Engine | None = None) -> None:
@@ -79,7 +79,7 @@ class SqlStore:
         self._readers = readers or engine.execution_options(isolation_level="AUTOCOMMIT")
 
     @contextmanager
-    def begin(self) -> Iterator[SqlTransaction]:
+    def begin(self) -> Iterator[Transaction]:
         """Open a transaction; raises StoreUnavailable when the database is out of reach."""
         with outages(), self._engine.connect() as connection:
             if histories.CONNECTION not in connection.info:
@@ -91,7 +91,7 @@ class SqlStore:
                 yield transaction
                 transaction.turns.flush()
 
-    def read(self, query: Callable[[SqlTransaction], T]) -> T:
+    def read(self, query: Callable[[Transaction], T]) -> T:
         """Return the result of a query. On a dead connection it runs once more, on another."""
         try:
             return self._run(query)
@@ -114,7 +114,7 @@ class SqlStore:
         self._engine.dispose()
         self._readers.dispose()
 
-    def _run(self, query: Callable[[SqlTransaction], T]) -> T:
+    def _run(self, query: Callable[[Transaction], T]) -> T:
         with outages(), self._readers.connect() as connection:
             if _LOOKED not in connection.info:
                 with self.begin():
@@ -122,34 +122,34 @@ class SqlStore:
                 connection.info[_LOOKED] = True
             return query(self._transaction(connection))
 
-    def _transaction(self, connection: sa.Connection) -> SqlTransaction:
-        items = SqlItems(connection, self._wakeup)
-        turns = SqlTurns(connection, self._wakeup, items)
-        return SqlTransaction(
+    def _transaction(self, connection: sa.Connection) -> Transaction:
+        items = Items(connection, self._wakeup)
+        turns = Turns(connection, self._wakeup, items)
+        return Transaction(
             turns,
             items,
-            SqlActions(connection, turns),
-            SqlJournal(connection),
-            SqlStragglers(connection),
-            SqlTokens(connection),
-            SqlTickets(connection),
-            SqlWebhooks(connection),
-            SqlNodes(connection),
-            SqlHolds(connection),
-            SqlSightings(connection),
-            SqlWriteLimits(connection),
-            SqlDeployTemplates(connection),
-            SqlSoftware(connection),
-            SqlTaskResults(connection),
-            SqlMeasures(connection, self._wakeup),
-            SqlRetention(connection),
+            Actions(connection, turns),
+            Journal(connection),
+            Stragglers(connection),
+            Tokens(connection),
+            Tickets(connection),
+            Webhooks(connection),
+            Nodes(connection),
+            Holds(connection),
+            Sightings(connection),
+            WriteLimits(connection),
+            DeployTemplates(connection),
+            Software(connection),
+            TaskResults(connection),
+            Measures(connection, self._wakeup),
+            Retention(connection),
         )
 
 
 def connect_readers(url: str, *, pool_size: int = 5, open_with: Opener = open_connection) -> sa.Engine:
     """Return an engine for reads: autocommit, and one round trip per statement.
 
-    Connections are not tested before use; ``SqlStore.read`` retries on a dead one.
+    Connections are not tested before use; ``Store.read`` retries on a dead one.
     """
     readers = connect(url, pool_size=pool_size, isolation_level="AUTOCOMMIT", tested=False, open_with=open_with)
     sa.event.listen(readers, "connect", _learn_server)

@@ -9,7 +9,7 @@ from shipyard_api.ports.state.webhooks import WebhookClaim
 from shipyard_api.storage import event_tables as t
 
 
-class SqlWebhooks:
+class Webhooks:
     """Fills ``ports.state.webhooks.Webhooks``."""
 
     def __init__(self, connection: sa.Connection) -> None:

@@ -30,7 +30,7 @@ _SWEEP = sa.text("""
 """)
 
 
-class SqlWriteLimits:
+class WriteLimits:
     """Fills ``ports.state.write_limits.WriteLimits``."""
 
     def __init__(self, connection: sa.Connection) -> None:

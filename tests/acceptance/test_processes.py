@@ -25,7 +25,7 @@ from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.child_processes import die_with_parent
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.settings import load
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from tests.acceptance.programs import left_running, marked, processes, up
 from tests.conftest import ROOT
 from tests.databases import empty
@@ -73,7 +73,7 @@ def test_two_deploy_site_at_once_are_one_action_that_two_workers_share(tmp_path:
     ready = {name: sum(f'"{message}"' in line for line in logs[name]) for name, message in READY.items()}
     assert ready == dict.fromkeys(READY, 1)
     engine = connect(database_url, pool_size=1)
-    with SqlStore(engine, ProcrastinateWakeup()).begin() as tx:
+    with Store(engine, ProcrastinateWakeup()).begin() as tx:
         journal = tx.journal.entries(ActionId(action))
     engine.dispose()
     ids = [entry.id for entry in journal]

@@ -30,7 +30,7 @@ from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
 from shipyard_api.setting_types import Count, HeaderSecret, Secret
 from shipyard_api.settings import ApiOptions, DatabaseOptions, DesignStoreKind, DesignStoreOptions, Settings, load
 from shipyard_api.storage.silence import SilenceWatch
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.journal.follow import FollowJournal, as_fields
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
 from shipyard_api.workflow.turn import Engine
@@ -235,7 +235,7 @@ class Site:
         provisioner = self.peer.provisioner(lambda revision: made.rendered.inventory(Revision(revision)))
         rules = replace(made.rules, limits=provisioner.capabilities.limits)
         self.made = replace(made, provisioner=provisioner, rules=rules, access=RemoteAccess(self.hosts, addresses))
-        self.store: SqlStore = made.store
+        self.store: Store = made.store
         self.database = made.store._engine
         self.cleanup.callback(self.database.dispose)
         tokens = programs.tokens(load({"DATABASE_URL": url}))

@@ -18,7 +18,7 @@ from shipyard_api.child_processes import die_with_parent
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState
 from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.storage import tables
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from tests.fan_out import STEP
 from tests.item_worker import PEER
 
@@ -74,7 +74,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 def test_killed_and_frozen_workers_lose_and_repeat_nothing(workers: Workers) -> None:
     engine = connect(workers.url, pool_size=2)
-    store = SqlStore(engine, ProcrastinateWakeup())
+    store = Store(engine, ProcrastinateWakeup())
     action = ActionId("0" * 26)
 
     def ended() -> int:

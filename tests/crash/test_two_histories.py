@@ -24,7 +24,7 @@ from shipyard_api.ports.state.deploy_templates import TemplateId
 from shipyard_api.ports.state.errors import UnsuitableDatabase
 from shipyard_api.storage import migrations
 from shipyard_api.storage.rivals import check_old_primary
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from tests.conftest import ROOT
 from tests.factories import group_entry
 from tests.redeploy_world import NODES, RedeployWorld
@@ -55,7 +55,7 @@ def test_a_promoted_standby_tells_another_history() -> None:
 
         def state() -> tuple[int, str, str]:
             engine = connect(url, pool_size=1)
-            with SqlStore(engine, ProcrastinateWakeup()).begin() as tx:
+            with Store(engine, ProcrastinateWakeup()).begin() as tx:
                 history, replication = tx.measures.history(), tx.measures.replication()
             engine.dispose()
             return history.number, history.difference, replication.finding

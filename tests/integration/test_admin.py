@@ -22,7 +22,7 @@ from shipyard_api.ports.state.errors import UnsuitableDatabase
 from shipyard_api.programs import run_program
 from shipyard_api.settings import load
 from shipyard_api.storage import migrations, schema
-from shipyard_api.storage.measures import SqlMeasures
+from shipyard_api.storage.measures import Measures
 from tests.conftest import ROOT
 from tests.forked import ToItsEnd
 
@@ -416,7 +416,7 @@ def test_the_check_warns_of_asynchronous_replication(
     admin: Admin, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     standby = Replication(standbys=1, synchronous=0, names="", commit="on")
-    monkeypatch.setattr(SqlMeasures, "replication", lambda _self: standby)
+    monkeypatch.setattr(Measures, "replication", lambda _self: standby)
     monkeypatch.setattr(monitoring, "clock_ahead", lambda *_, **__: 0.0)
 
     ended = admin("config", "check", **{**MAAS, "DATABASE_URL": database_url})

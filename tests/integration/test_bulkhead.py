@@ -17,7 +17,7 @@ from shipyard_api.adapters.procrastinate.worker import TurnWorker
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState
 from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.storage.clock import DatabaseClock
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.workflow.bulkhead import Bulkhead
 from shipyard_api.workflow.definition import Definition, fixed
 from shipyard_api.workflow.turn import Engine
@@ -57,7 +57,7 @@ class SickItem(SampleItem):
 @pytest.mark.parametrize("hung", [8, 40], ids=["eight calls hang", "more calls would hang than may wait"])
 def test_an_action_goes_on_beside_a_peer_that_hangs(database_url: str, hung: int) -> None:
     database = connect(database_url, pool_size=10)
-    store = SqlStore(database, ProcrastinateWakeup())
+    store = Store(database, ProcrastinateWakeup())
     sick, healthy = HangingPeer(), Peer(polls=0)
     definitions = {
         name: Definition(name, fixed(FanOut(kind)))

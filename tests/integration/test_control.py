@@ -22,7 +22,7 @@ from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import Capabilities, Operation
 from shipyard_api.ports.state.stragglers import Straggler
 from shipyard_api.storage import tables
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
@@ -231,7 +231,7 @@ def test_a_stop_is_neither_taken_back_by_a_pause_nor_accepted_twice(worlds: Worl
 def test_of_stops_and_pauses_at_the_same_time_one_stop_is_accepted_and_no_pause_after_it(worlds: Worlds) -> None:
     world = worlds()
     engine = connect(world.url, pool_size=8)
-    act = ControlAction(SqlStore(engine, ProcrastinateWakeup()), {}, lambda: "")
+    act = ControlAction(Store(engine, ProcrastinateWakeup()), {}, lambda: "")
     for _ in range(15):
         with engine.begin() as connection:
             connection.execute(tables.command_audit.delete())

@@ -27,7 +27,7 @@ from shipyard_api.setting_types import Count, Secret
 from shipyard_api.settings import ApiOptions, DatabaseOptions, Settings
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.designs import SqlDesigns
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from tests.integration.api.wire import Caller, Site
 from tests.integration.storage.rows import empty
 from tests.peer import Answer, Peer, running
@@ -85,12 +85,12 @@ def engine(shared_url: str) -> Iterator[sa.Engine]:
 
 
 @pytest.fixture(scope="session")
-def store(engine: sa.Engine) -> SqlStore:
-    return SqlStore(engine, ProcrastinateWakeup())
+def store(engine: sa.Engine) -> Store:
+    return Store(engine, ProcrastinateWakeup())
 
 
 @pytest.fixture
-def site(app: Mount, store: SqlStore, engine: sa.Engine, drydock: Peer) -> Site:
+def site(app: Mount, store: Store, engine: sa.Engine, drydock: Peer) -> Site:
     """An API that knows four callers and nothing else."""
     empty(engine)
     return new_site(app, store, engine, drydock)
@@ -107,7 +107,7 @@ def known_tokens() -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def new_site(app: Mount, store: SqlStore, engine: sa.Engine, drydock: Peer) -> Site:
+def new_site(app: Mount, store: Store, engine: sa.Engine, drydock: Peer) -> Site:
     drydock.answers.clear()
     drydock.requests.clear()
     drydock.on("POST /validatedesign", NO_FAULT)

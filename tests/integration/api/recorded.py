@@ -10,11 +10,11 @@ import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.facts.fact import Fact
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from tests.integration.api.wire import Caller
 
 
-def record(store: SqlStore, action: str, facts: Iterable[Fact]) -> None:
+def record(store: Store, action: str, facts: Iterable[Fact]) -> None:
     """Let the engine record facts about an action."""
     now = datetime.now(UTC)
     with store.begin() as tx:

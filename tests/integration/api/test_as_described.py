@@ -15,7 +15,7 @@ from schemathesis.checks import negative_data_rejection, not_a_server_error, pos
 from schemathesis.specs.openapi.checks import response_schema_conformance
 
 from shipyard_api.api.mount import Mount
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api import description
 from tests.integration.api.conftest import new_site
@@ -55,7 +55,7 @@ def _stream(_context: Any, value: Any) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def token(app: Mount, store: SqlStore, engine: sa.Engine, drydock: Peer) -> str:
+def token(app: Mount, store: Store, engine: sa.Engine, drydock: Peer) -> str:
     """A token that may change a site with a committed design."""
     empty(engine)
     site = new_site(app, store, engine, drydock)

@@ -14,7 +14,7 @@ from shipyard_api import bootstrap, logs
 from shipyard_api.setting_types import Count
 from shipyard_api.settings import ApiOptions
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api import canaries, description
@@ -147,7 +147,7 @@ def test_what_never_had_a_chance_is_written_too(site: Site, audit: Lines, method
 
 
 def test_a_refused_body_and_a_refused_hurry(
-    shared_url: str, store: SqlStore, engine: sa.Engine, drydock: Peer, audit: Lines
+    shared_url: str, store: Store, engine: sa.Engine, drydock: Peer, audit: Lines
 ) -> None:
     empty(engine)
     api = ApiOptions(json_bytes=10, writes_per_minute=Count(1), writes_burst=1)

@@ -11,7 +11,7 @@ import pytest
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.api.mount import Mount
 from shipyard_api.domain.errors import Unauthenticated
-from shipyard_api.storage.unit_of_work import SqlStore, connect, connect_readers
+from shipyard_api.storage.unit_of_work import Store, connect, connect_readers
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api import description
 from tests.integration.api.wire import Caller, Site, small_design
@@ -108,7 +108,7 @@ def test_a_revoked_token_is_worthless_at_once(site: Site, app: Mount) -> None:
 def test_tokens_are_looked_up_without_the_connections_of_those_who_write(shared_url: str, site: Site) -> None:
     _, secret = ApiTokens(site.store).create("bob", "viewer")
     engine, readers = connect(shared_url, pool_size=1), connect_readers(shared_url, pool_size=1)
-    tokens = ApiTokens(SqlStore(engine, ProcrastinateWakeup(), readers))
+    tokens = ApiTokens(Store(engine, ProcrastinateWakeup(), readers))
     try:
         tokens.authenticate(secret)  # its use is written down now, and not again for a minute
         with engine.connect(), engine.connect():

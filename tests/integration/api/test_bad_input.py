@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.api.mount import Mount
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.yaml_stream import write_documents
 from tests.designs import data_schema
 from tests.factories import document, group_entry, strategy_document
@@ -505,7 +505,7 @@ ROWS = [*YAML_ROWS, *SHAPE_ROWS, *STRATEGY_ROWS, *CONFIG_ROWS, *ACTION_ROWS, *PA
 
 
 @pytest.fixture(scope="module")
-def busy_site(app: Mount, store: SqlStore, engine: sa.Engine, drydock: Peer) -> Site:
+def busy_site(app: Mount, store: Store, engine: sa.Engine, drydock: Peer) -> Site:
     """A site with a committed design and nothing in the buffer. What a row loads takes the place of what one before
     it did, so the rows do not depend on each other."""
     empty(engine)

@@ -12,7 +12,7 @@ from falcon.testing import Result
 from shipyard_api import bootstrap
 from shipyard_api.adapters.promenade.options import PromenadeOptions
 from shipyard_api.domain.actions import ActionName, StepId
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
 from tests.integration.api.conftest import NO_FAULT, new_site, settings
 from tests.integration.api.wire import (
@@ -396,7 +396,7 @@ def test_what_is_loaded_while_drydock_looks_is_taken_and_the_commit_is_refused(s
 
 
 def test_promenade_is_asked_at_the_commit_and_by_the_actions_where_it_is_set(
-    shared_url: str, store: SqlStore, engine: sa.Engine, drydock: Peer
+    shared_url: str, store: Store, engine: sa.Engine, drydock: Peer
 ) -> None:
     refusal = {"details": {"messageList": [{"message": "no etcd in it", "error": True, "name": "P1"}]}}
     with running() as promenade:

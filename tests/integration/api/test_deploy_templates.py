@@ -13,7 +13,7 @@ from falcon.testing import Result
 from shipyard_api.api.ironic import templates
 from shipyard_api.api.ironic.templates import RULES
 from shipyard_api.api.mount import Mount
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api.in_process import Client
 from tests.integration.storage.rows import counts, empty
@@ -75,7 +75,7 @@ class Callers(NamedTuple):
 
 
 @pytest.fixture
-def callers(app: Mount, store: SqlStore, engine: sa.Engine) -> Callers:
+def callers(app: Mount, store: Store, engine: sa.Engine) -> Callers:
     empty(engine)
     tokens = ApiTokens(store)
     admin, viewer = (tokens.create(name, role)[1] for name, role in (("ann", "admin"), ("vic", "viewer")))
@@ -136,7 +136,7 @@ def test_a_chosen_id_is_kept_in_lower_case_and_extra_may_be_null(admin: Ironic) 
     assert admin.make("CUSTOM_B", uuid=None)["uuid"] != chosen
 
 
-def test_secrets_among_arguments_are_hidden_and_stay_stored(admin: Ironic, store: SqlStore) -> None:
+def test_secrets_among_arguments_are_hidden_and_stay_stored(admin: Ironic, store: Store) -> None:
     args = {"Password": "x", "deep": [{"my_token": "y", "n": 1}], "api_key": "shown"}
     hidden = {"Password": "******", "deep": [{"my_token": "******", "n": 1}], "api_key": "shown"}
     made = admin.make("CUSTOM_A", {**STEP, "args": args})
@@ -562,7 +562,7 @@ BAD = {
 
 
 @pytest.fixture(scope="module")
-def stocked(app: Mount, store: SqlStore, engine: sa.Engine) -> tuple[Ironic, str, dict[str, int], list[Any]]:
+def stocked(app: Mount, store: Store, engine: sa.Engine) -> tuple[Ironic, str, dict[str, int], list[Any]]:
     """Two templates that no bad request changes, so one site serves the whole table."""
     empty(engine)
     caller = Ironic(app, ApiTokens(store).create("ann", "admin")[1])

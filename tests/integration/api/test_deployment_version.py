@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from shipyard_api import bootstrap
 from shipyard_api.settings import DocumentInfoOptions, Severity, ValidationOptions
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from tests.factories import document
 from tests.integration.api.conftest import new_site, settings
 from tests.integration.api.wire import Site, messages, small_design
@@ -26,7 +26,7 @@ Sites = Callable[..., Site]
 
 
 @pytest.fixture
-def site_with(shared_url: str, store: SqlStore, engine: sa.Engine, drydock: Peer) -> Sites:
+def site_with(shared_url: str, store: Store, engine: sa.Engine, drydock: Peer) -> Sites:
     def make(**sections: Any) -> Site:
         empty(engine)
         return new_site(bootstrap.api(settings(shared_url, drydock.url, **sections)), store, engine, drydock)

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.label_requirements import Operator, Requirement
 from shipyard_api.domain.teardown.pods import Budget
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from tests.integration.api.cluster_world import ClusterWorld, Programs, programs
 from tests.integration.api.conftest import new_site, settings
 from tests.integration.api.wire import JSON, Site
@@ -31,7 +31,7 @@ def served(shared_url: str, drydock: Peer) -> Iterator[Programs]:
 
 
 @pytest.fixture
-def world(served: Programs, store: SqlStore, engine: sa.Engine, drydock: Peer) -> ClusterWorld:
+def world(served: Programs, store: Store, engine: sa.Engine, drydock: Peer) -> ClusterWorld:
     empty(engine)
     served.reset()
     made = ClusterWorld(new_site(served.app, store, engine, drydock), served, engine)

@@ -22,7 +22,7 @@ from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.storage import journal
 from shipyard_api.storage.addresses import conninfo
 from shipyard_api.storage.projections.line import Line
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.journal.follow import FollowJournal
 from tests.integration.api.wire import Site
 from tests.integration.storage.conftest import new_action
@@ -52,7 +52,7 @@ def actions(site: Site, engine: sa.Engine) -> tuple[ActionId, ActionId]:
 
 
 @pytest.fixture
-def hub(shared_url: str, store: SqlStore) -> Callable[..., Hub]:
+def hub(shared_url: str, store: Store) -> Callable[..., Hub]:
     return partial(Hub, FollowJournal(store), PostgresNotices(partial(conninfo, shared_url)))
 
 
@@ -192,7 +192,7 @@ def test_streams_end_when_the_process_stops(hub: Callable[..., Hub], actions: tu
 def test_what_cannot_be_served_is_refused_before_the_stream_begins(
     hub: Callable[..., Hub], actions: tuple[ActionId, ActionId]
 ) -> None:
-    away = SqlStore(connect("postgresql://nobody@127.0.0.1:9/none"), None)  # type: ignore[arg-type]  # never wakes
+    away = Store(connect("postgresql://nobody@127.0.0.1:9/none"), None)  # type: ignore[arg-type]  # never wakes
 
     async def test() -> None:
         own = hub(most=1)

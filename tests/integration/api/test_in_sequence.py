@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from shipyard_api.api.mount import Mount
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.factories import document
 from tests.integration.api import description, test_as_described
@@ -44,7 +44,7 @@ LEFT_OUT = [
 
 
 def test_what_follows_from_an_answer_is_answered_as_described(
-    app: Mount, store: SqlStore, engine: sa.Engine, drydock: Peer
+    app: Mount, store: Store, engine: sa.Engine, drydock: Peer
 ) -> None:
     schema = schemathesis.openapi.from_asgi("/openapi.json", app)
     schema.config.generation.allow_x00 = False

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from shipyard_api import bootstrap
 from shipyard_api.adapters.promenade.options import PromenadeOptions
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from tests.integration.api.cluster_world import HREF, ClusterWorld, programs, reference
 from tests.integration.api.conftest import new_site, settings
 from tests.integration.api.wire import V1, everything_said
@@ -22,7 +22,7 @@ from tests.teardown_world import ETCD
 
 
 @pytest.fixture(scope="module")
-def world(shared_url: str, drydock: Peer, store: SqlStore, engine: sa.Engine) -> Iterator[ClusterWorld]:
+def world(shared_url: str, drydock: Peer, store: Store, engine: sa.Engine) -> Iterator[ClusterWorld]:
     """One site for all cases: none of them changes it."""
     empty(engine)
     with programs(settings(shared_url, drydock.url)) as served:

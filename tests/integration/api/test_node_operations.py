@@ -21,7 +21,7 @@ from shipyard_api.domain.teardown.label_requirements import Operator, Requiremen
 from shipyard_api.domain.teardown.labels import CORDONED_KEY
 from shipyard_api.domain.teardown.pods import Budget
 from shipyard_api.logs import AUDIT
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api.cluster_world import MOST, ClusterWorld, Programs, programs, reference
 from tests.integration.api.conftest import new_site, settings
@@ -41,7 +41,7 @@ def served(shared_url: str, drydock: Peer) -> Iterator[Programs]:
 
 
 @pytest.fixture
-def world(served: Programs, store: SqlStore, engine: sa.Engine, drydock: Peer) -> ClusterWorld:
+def world(served: Programs, store: Store, engine: sa.Engine, drydock: Peer) -> ClusterWorld:
     empty(engine)
     served.reset()
     return ClusterWorld(new_site(served.app, store, engine, drydock), served, engine)

@@ -13,7 +13,7 @@ from shipyard_api.adapters.deckhand.options import DeckhandOptions
 from shipyard_api.adapters.promenade.options import PromenadeOptions
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.settings import DesignStoreKind, DesignStoreOptions
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from tests.integration.api.conftest import NO_FAULT, new_site, settings
 from tests.integration.api.test_secrets import Everything
 from tests.integration.api.wire import JSON, V1, YAML, Caller, Site, small_design
@@ -99,7 +99,7 @@ def test_drydock_is_told_who_asks_for_the_machines(site: Site) -> None:
 
 
 def test_all_who_judge_a_design_are_told_whose_commit_it_is(
-    shared_url: str, store: SqlStore, engine: sa.Engine, drydock: Peer, peer: Peer
+    shared_url: str, store: Store, engine: sa.Engine, drydock: Peer, peer: Peer
 ) -> None:
     empty(engine)
     peer.on("POST /validatedesign", NO_FAULT)
@@ -114,7 +114,7 @@ def test_all_who_judge_a_design_are_told_whose_commit_it_is(
 
 
 def test_deckhand_is_told_who_reads_and_who_loads(
-    shared_url: str, store: SqlStore, engine: sa.Engine, drydock: Peer, peer: Peer
+    shared_url: str, store: Store, engine: sa.Engine, drydock: Peer, peer: Peer
 ) -> None:
     empty(engine)
     peer.on("GET /revisions", Answer(200, "count: 0\nresults: []\n"))

@@ -14,7 +14,7 @@ from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.setting_types import Secret
 from shipyard_api.settings import Settings
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from tests.integration.api import canaries
 from tests.integration.api.conftest import new_site, settings
 from tests.integration.api.test_secrets import Everything, stored
@@ -60,7 +60,7 @@ class Quoting:
 
 
 @pytest.fixture
-def quoting(shared_url: str, store: SqlStore, engine: sa.Engine, drydock: Peer) -> Iterator[Quoting]:
+def quoting(shared_url: str, store: Store, engine: sa.Engine, drydock: Peer) -> Iterator[Quoting]:
     empty(engine)
     own = DrydockOptions(url=drydock.url, token=Secret(TOKEN), design_url=DESIGN_URL, connect_timeout_seconds=1)
     chosen = replace(settings(shared_url), drydock=own)

@@ -16,7 +16,7 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api import logs
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_api.yaml_stream import write_documents
 from tests.factories import document
@@ -28,7 +28,7 @@ BODY = write_documents([document("a/B/v1", "one", {})])
 
 
 @pytest.fixture(scope="module")
-def server(shared_url: str, store: SqlStore, engine: sa.Engine) -> Iterator[Server]:
+def server(shared_url: str, store: Store, engine: sa.Engine) -> Iterator[Server]:
     empty(engine)
     _, token = ApiTokens(store).create("raw", "admin")
     with gunicorn(shared_url, token, SHIPYARD_API_DESIGN_BYTES=str(LIMIT)) as running:

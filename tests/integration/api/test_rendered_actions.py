@@ -50,11 +50,11 @@ from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Work
 from shipyard_api.ports.state.stragglers import Straggler
 from shipyard_api.ports.state.turns import Claim, Intent
-from shipyard_api.storage.actions import SERVER, SqlActions
-from shipyard_api.storage.journal_entries import SqlJournal
-from shipyard_api.storage.stragglers import SqlStragglers
-from shipyard_api.storage.turns import SqlTurns
-from shipyard_api.storage.unit_of_work import SqlStore, SqlTransaction, connect_readers
+from shipyard_api.storage.actions import SERVER, Actions
+from shipyard_api.storage.journal_entries import Journal
+from shipyard_api.storage.stragglers import Stragglers
+from shipyard_api.storage.turns import Turns
+from shipyard_api.storage.unit_of_work import Store, Transaction, connect_readers
 from tests.factories import group, strategy
 from tests.integration.api.conftest import settings
 from tests.integration.api.wire import V1, Caller, Site, small_design
@@ -69,7 +69,7 @@ VERBOSITIES = (0, 1, 5)
 class Watched:
     """An action, somebody who has seen it before, and a way to somebody who has not."""
 
-    store: SqlStore
+    store: Store
     action: ActionId
     before: Caller
     new: Callable[[], Caller]
@@ -83,7 +83,7 @@ class Watched:
         with self.store.begin() as tx:
             return list(tx.actions.versions())
 
-    def do(self, act: Callable[[SqlTransaction, "Watched"], object]) -> None:
+    def do(self, act: Callable[[Transaction, "Watched"], object]) -> None:
         with self.store.begin() as tx:
             act(tx, self)
 
@@ -108,7 +108,7 @@ def watched(site: Site, shared_url: str, drydock: Peer) -> Watched:
     return Watched(site.store, action, site.admin, new)
 
 
-Tx = SqlTransaction
+Tx = Transaction
 FINDING = FindingReported(Finding("Bad", Level.ERROR, "it is bad"))
 A, N1 = GroupName("a"), NodeName("n1")
 MEMBERS = MembersKnown.of(strategy(group("a", critical=True)), {A: frozenset([N1])})
@@ -152,51 +152,49 @@ def end(tx: Tx, watched: Watched) -> None:
 # Whatever changes what is shown of an action, or writes the action's row.
 CHANGES: dict[str, Change] = {
     "another action": Change(
-        SqlActions.create,
+        Actions.create,
         lambda tx, _: tx.actions.create(replace(new_action("a"), name=ActionName("test_site"), exclusive=False)),
     ),
     "a turn begins": Change(
-        SqlTurns.claim, lambda tx, w: tx.turns.claim(w.action, now=NOW + timedelta(hours=1), worker="w"), claimed=False
+        Turns.claim, lambda tx, w: tx.turns.claim(w.action, now=NOW + timedelta(hours=1), worker="w"), claimed=False
     ),
-    "a step begins": Change(SqlTurns.start_step, lambda tx, w: tx.turns.start_step(w.turn(), {"v": 1}, now=NOW)),
+    "a step begins": Change(Turns.start_step, lambda tx, w: tx.turns.start_step(w.turn(), {"v": 1}, now=NOW)),
     "something is intended": Change(
-        SqlTurns.intend,
+        Turns.intend,
         lambda tx, w: tx.turns.intend(w.turn(), Intent(Marker("m"), {"v": 1}, NOW, NOW, NOW, 1)),
         shown=False,
     ),
-    "something came of it": Change(SqlTurns.record, record(FINDING)),
-    "something is told while it waits": Change(SqlTurns.tell, tell),
-    "it waits": Change(SqlTurns.sleep, lambda tx, w: tx.turns.sleep(w.turn(), until=NOW), shown=False),
-    "it waits for somebody": Change(SqlTurns.rest, lambda tx, w: tx.turns.rest(w.turn()), shown=False),
-    "a turn ended in a bug": Change(
-        SqlTurns.broke, lambda tx, w: tx.turns.broke(w.turn(), "bug", now=NOW), shown=False
-    ),
+    "something came of it": Change(Turns.record, record(FINDING)),
+    "something is told while it waits": Change(Turns.tell, tell),
+    "it waits": Change(Turns.sleep, lambda tx, w: tx.turns.sleep(w.turn(), until=NOW), shown=False),
+    "it waits for somebody": Change(Turns.rest, lambda tx, w: tx.turns.rest(w.turn()), shown=False),
+    "a turn ended in a bug": Change(Turns.broke, lambda tx, w: tx.turns.broke(w.turn(), "bug", now=NOW), shown=False),
     "a step ends, and one after it": Change(
-        SqlTurns.end_step,
+        Turns.end_step,
         lambda tx, w: tx.turns.end_step(w.turn(), StepState.FAILED, "because", w.turn().remaining[:1], now=NOW),
     ),
-    "a step is skipped": Change(SqlTurns.skip, lambda tx, w: tx.turns.skip(w.turn(), w.turn().remaining[-1:], now=NOW)),
+    "a step is skipped": Change(Turns.skip, lambda tx, w: tx.turns.skip(w.turn(), w.turn().remaining[-1:], now=NOW)),
     "it waits for something else": Change(
-        SqlTurns.wait, lambda tx, w: tx.turns.wait(w.turn(), WaitingFor("Peer", "work", NOW))
+        Turns.wait, lambda tx, w: tx.turns.wait(w.turn(), WaitingFor("Peer", "work", NOW))
     ),
-    "the action ends": Change(SqlTurns.end_action, end),
-    "somebody pauses": Change(SqlActions.control, control(Control.PAUSE)),
-    "somebody lets it go on": Change(SqlActions.control, control(Control.UNPAUSE), first=(control(Control.PAUSE),)),
-    "somebody stops": Change(SqlActions.control, control(Control.STOP)),
+    "the action ends": Change(Turns.end_action, end),
+    "somebody pauses": Change(Actions.control, control(Control.PAUSE)),
+    "somebody lets it go on": Change(Actions.control, control(Control.UNPAUSE), first=(control(Control.PAUSE),)),
+    "somebody stops": Change(Actions.control, control(Control.STOP)),
     "somebody changes limits": Change(
-        SqlActions.set_limits, lambda tx, w: tx.actions.set_limits(w.action, TeardownLimits(drain=5), "eve", "text")
+        Actions.set_limits, lambda tx, w: tx.actions.set_limits(w.action, TeardownLimits(drain=5), "eve", "text")
     ),
     "somebody says whose jobs are": Change(
-        SqlActions.answer_doubts, lambda tx, w: tx.actions.answer_doubts(w.action, JobAnswers(), "eve", "text")
+        Actions.answer_doubts, lambda tx, w: tx.actions.answer_doubts(w.action, JobAnswers(), "eve", "text")
     ),
     "somebody approves what follows a wave": Change(
-        SqlActions.approve, lambda tx, w: tx.actions.approve(w.action, (), "eve", "text")
+        Actions.approve, lambda tx, w: tx.actions.approve(w.action, (), "eve", "text")
     ),
     "somebody acknowledges its failures": Change(
-        SqlActions.acknowledge, lambda tx, w: tx.actions.acknowledge(w.action, "eve", "text"), first=(end,)
+        Actions.acknowledge, lambda tx, w: tx.actions.acknowledge(w.action, "eve", "text"), first=(end,)
     ),
     "late work ends, long after the action": Change(
-        SqlStragglers.end,
+        Stragglers.end,
         lambda tx, w: tx.stragglers.end(replace(STRAGGLER, action=w.action), REPORT, now=NOW, worker="w"),
         first=(record(LEFT), end),
     ),
@@ -232,63 +230,61 @@ FACTS: dict[type[Fact], tuple[Fact, tuple[Fact, ...], bool]] = {
     EtcdMemberRemoved: (EtcdMemberRemoved(N1, "etcd", "17"), (), True),
 }
 CHANGES |= {
-    f"told: {kind.__name__}": Change(SqlTurns.record, record(fact), (record(*first),) if first else (), shown)
+    f"told: {kind.__name__}": Change(Turns.record, record(fact), (record(*first),) if first else (), shown)
     for kind, (fact, first, shown) in FACTS.items()
 }
 
 # What changes a row, and none of what is shown of an action.
 UNSEEN: dict[Callable[..., Any], str] = {
-    SqlTurns.remind: "a job of the queue",
-    SqlTurns.wake: "a job of the queue",
-    SqlTurns.interrupt: "a job of the queue",
-    SqlTurns.flush: "what other methods gathered",
-    SqlTurns.pass_on: "a job of the queue",
-    SqlTurns.held: "a lock",
-    SqlActions.lock: "a lock",
-    SqlStragglers.due: "when to look at late work again, which is shown nowhere",
+    Turns.remind: "a job of the queue",
+    Turns.wake: "a job of the queue",
+    Turns.interrupt: "a job of the queue",
+    Turns.flush: "what other methods gathered",
+    Turns.pass_on: "a job of the queue",
+    Turns.held: "a lock",
+    Actions.lock: "a lock",
+    Stragglers.due: "when to look at late work again, which is shown nowhere",
 }
 
 READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
-    SqlTurns.overdue: lambda tx, _: tx.turns.overdue(grace=0),
-    SqlTurns.unfinished: lambda tx, _: tx.turns.unfinished(),
-    SqlTurns.name: lambda tx, action: tx.turns.name(action),
-    SqlActions.with_key: lambda tx, _: tx.actions.with_key("c", "k"),
-    SqlActions.running_site_action: lambda tx, _: tx.actions.running_site_action(),
-    SqlActions.node_operations: lambda tx, _: tx.actions.node_operations(),
-    SqlActions.ended: lambda tx, action: tx.actions.ended([action]),
-    SqlActions.lock_creation: lambda tx, _: tx.actions.lock_creation(),
-    SqlActions.get: lambda tx, action: tx.actions.get(action),
-    SqlActions.matching: lambda tx, _: tx.actions.matching(),
-    SqlActions.by_ids: lambda tx, action: tx.actions.by_ids([action]),
-    SqlActions.version: lambda tx, action: tx.actions.version(action),
-    SqlActions.versions: lambda tx, _: tx.actions.versions(),
-    SqlActions.created_at: lambda tx, _: tx.actions.created_at(ActionName("deploy_site"), NOW),
-    SqlActions.steps: lambda tx, action: tx.actions.steps([action]),
-    SqlActions.described: lambda tx, action: tx.actions.described(action, ("noted",)),
-    SqlActions.groups: lambda tx, action: tx.actions.groups(action, status=(), group=(), after=-1, limit=9),
-    SqlActions.nodes: lambda tx, action: tx.actions.nodes(action, status=(), group=(), after="", limit=9),
-    SqlActions.successor: lambda tx, action: [tx.actions.successor(one) for one in tx.actions.by_ids([action])],
-    SqlActions.further: lambda tx, action: tx.actions.further([action]),
-    SqlActions.approvals: lambda tx, action: tx.actions.approvals(action),
-    SqlActions.doubts: lambda tx, action: tx.actions.doubts(action),
-    SqlActions.limits: lambda tx, action: tx.actions.limits(action),
-    SqlActions.inputs: lambda tx, action: tx.actions.inputs(action),
-    SqlActions.deployed: lambda tx, action: tx.actions.deployed(action),
-    SqlJournal.owner: lambda tx, _: tx.journal.owner(JobId("j")),
-    SqlJournal.jobs_since: lambda tx, _: tx.journal.jobs_since(NOW),
-    SqlJournal.entries: lambda tx, action: tx.journal.entries(action),
-    SqlJournal.step_runs: lambda tx, action: tx.journal.step_runs(action),
-    SqlJournal.extent: lambda tx, action: tx.journal.extent(action, [StepId("a")]),
-    SqlJournal.step_entries: lambda tx, action: tx.journal.step_entries(
-        action, StepId("a"), after=0, until=None, limit=9
-    ),
-    SqlJournal.ends: lambda tx, _: tx.journal.ends(),
-    SqlJournal.following: lambda tx, action: tx.journal.following(0, 9, action=action, limit=9),
-    SqlJournal.entry: lambda tx, _: tx.journal.entry(1),
-    SqlJournal.action_notes: lambda tx, action: tx.journal.action_notes([action]),
-    SqlStragglers.open: lambda tx, _: tx.stragglers.open(),
+    Turns.overdue: lambda tx, _: tx.turns.overdue(grace=0),
+    Turns.unfinished: lambda tx, _: tx.turns.unfinished(),
+    Turns.name: lambda tx, action: tx.turns.name(action),
+    Actions.with_key: lambda tx, _: tx.actions.with_key("c", "k"),
+    Actions.running_site_action: lambda tx, _: tx.actions.running_site_action(),
+    Actions.node_operations: lambda tx, _: tx.actions.node_operations(),
+    Actions.ended: lambda tx, action: tx.actions.ended([action]),
+    Actions.lock_creation: lambda tx, _: tx.actions.lock_creation(),
+    Actions.get: lambda tx, action: tx.actions.get(action),
+    Actions.matching: lambda tx, _: tx.actions.matching(),
+    Actions.by_ids: lambda tx, action: tx.actions.by_ids([action]),
+    Actions.version: lambda tx, action: tx.actions.version(action),
+    Actions.versions: lambda tx, _: tx.actions.versions(),
+    Actions.created_at: lambda tx, _: tx.actions.created_at(ActionName("deploy_site"), NOW),
+    Actions.steps: lambda tx, action: tx.actions.steps([action]),
+    Actions.described: lambda tx, action: tx.actions.described(action, ("noted",)),
+    Actions.groups: lambda tx, action: tx.actions.groups(action, status=(), group=(), after=-1, limit=9),
+    Actions.nodes: lambda tx, action: tx.actions.nodes(action, status=(), group=(), after="", limit=9),
+    Actions.successor: lambda tx, action: [tx.actions.successor(one) for one in tx.actions.by_ids([action])],
+    Actions.further: lambda tx, action: tx.actions.further([action]),
+    Actions.approvals: lambda tx, action: tx.actions.approvals(action),
+    Actions.doubts: lambda tx, action: tx.actions.doubts(action),
+    Actions.limits: lambda tx, action: tx.actions.limits(action),
+    Actions.inputs: lambda tx, action: tx.actions.inputs(action),
+    Actions.deployed: lambda tx, action: tx.actions.deployed(action),
+    Journal.owner: lambda tx, _: tx.journal.owner(JobId("j")),
+    Journal.jobs_since: lambda tx, _: tx.journal.jobs_since(NOW),
+    Journal.entries: lambda tx, action: tx.journal.entries(action),
+    Journal.step_runs: lambda tx, action: tx.journal.step_runs(action),
+    Journal.extent: lambda tx, action: tx.journal.extent(action, [StepId("a")]),
+    Journal.step_entries: lambda tx, action: tx.journal.step_entries(action, StepId("a"), after=0, until=None, limit=9),
+    Journal.ends: lambda tx, _: tx.journal.ends(),
+    Journal.following: lambda tx, action: tx.journal.following(0, 9, action=action, limit=9),
+    Journal.entry: lambda tx, _: tx.journal.entry(1),
+    Journal.action_notes: lambda tx, action: tx.journal.action_notes([action]),
+    Stragglers.open: lambda tx, _: tx.stragglers.open(),
 }
-NOUNS = (SqlTurns, SqlActions, SqlJournal, SqlStragglers)
+NOUNS = (Turns, Actions, Journal, Stragglers)
 # What these write is shown of no action.
 OTHER_NOUNS = {
     *("items", "software", "task_results", "deploy_templates", "tokens", "tickets"),
@@ -309,7 +305,7 @@ def test_whatever_can_be_asked_of_the_store_is_in_one_of_the_tables() -> None:
     assert {method.__qualname__ for method in methods ^ {*changing, *UNSEEN, *READS}} == set()
     assert changing.isdisjoint(UNSEEN)
     assert changing.isdisjoint(READS)
-    assert {field.name for field in fields(SqlTransaction)} == {
+    assert {field.name for field in fields(Transaction)} == {
         "turns",
         "actions",
         "journal",
@@ -402,7 +398,7 @@ def test_a_new_action_is_listed_at_once(watched: Watched, site: Site) -> None:
 def test_a_server_that_was_set_back_is_another_one(watched: Watched, shared_url: str) -> None:
     """Of two runs of a server the same transaction may have written different things."""
     readers = connect_readers(shared_url, pool_size=1)
-    store = SqlStore(readers, ProcrastinateWakeup(), readers)
+    store = Store(readers, ProcrastinateWakeup(), readers)
 
     def version() -> str | None:
         return store.read(lambda tx: tx.actions.version(watched.action))
@@ -420,7 +416,7 @@ def test_a_server_that_was_set_back_is_another_one(watched: Watched, shared_url:
 
 def test_a_question_on_a_connection_that_has_died_is_asked_again(watched: Watched, shared_url: str) -> None:
     readers = connect_readers(shared_url, pool_size=1)
-    store = SqlStore(readers, ProcrastinateWakeup(), readers)
+    store = Store(readers, ProcrastinateWakeup(), readers)
     assert store.read(lambda tx: tx.actions.version(watched.action))
     with watched.store.begin() as tx, readers.connect() as connection:
         dead = connection.execute(sa.text("SELECT pg_backend_pid()")).scalar_one()

@@ -14,7 +14,7 @@ from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.adapters.encryption.options import EncryptionOptions
 from shipyard_api.logs import JsonLines
 from shipyard_api.setting_types import Secret
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from tests.factories import document
 from tests.integration.api import canaries
 from tests.integration.api.conftest import NO_FAULT, new_site, settings
@@ -135,7 +135,7 @@ def test_a_body_that_is_refused_is_not_quoted(site: Site, engine: sa.Engine, log
 
 
 @pytest.fixture
-def keyless(shared_url: str, store: SqlStore, engine: sa.Engine, drydock: Peer) -> Site:
+def keyless(shared_url: str, store: Store, engine: sa.Engine, drydock: Peer) -> Site:
     empty(engine)
     app = bootstrap.api(settings(shared_url, drydock.url, secrets=EncryptionOptions()))
     return new_site(app, store, engine, drydock)
@@ -159,7 +159,7 @@ def test_without_a_key_an_encrypted_document_is_refused_and_nothing_stored(keyle
 
 
 def test_without_the_right_key_secrets_stay_closed_and_the_rest_is_served(
-    site: Site, shared_url: str, store: SqlStore, engine: sa.Engine, drydock: Peer
+    site: Site, shared_url: str, store: Store, engine: sa.Engine, drydock: Peer
 ) -> None:
     site.admin.load("design", *canaries.design())
     app = bootstrap.api(settings(shared_url, drydock.url, secrets=EncryptionOptions(keys=Secret(new_key()))))

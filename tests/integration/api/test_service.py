@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from shipyard_api import bootstrap
 from shipyard_api.storage import schema, tables
-from shipyard_api.storage.actions import SqlActions
+from shipyard_api.storage.actions import Actions
 from tests.integration.api import description
 from tests.integration.api.conftest import settings
 from tests.integration.api.wire import JSON, V1, Caller, Site, small_design
@@ -231,11 +231,11 @@ def test_without_its_database_the_service_says_so_and_invites_to_ask_again(tmp_p
 
 
 def test_a_bug_is_a_500_that_gives_nothing_away(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_self: SqlActions, *_arguments: Any) -> None:
+    def broken(_self: Actions, *_arguments: Any) -> None:
         raise RuntimeError("the password is swordfish")
 
     for question in ("version", "described"):
-        monkeypatch.setattr(SqlActions, question, broken)
+        monkeypatch.setattr(Actions, question, broken)
     answer = site.viewer.client.simulate_get(f"{V1}/actions/x")
 
     assert answer.status == falcon.HTTP_500

@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_api.yaml_stream import write_documents
 from tests.factories import document
@@ -35,7 +35,7 @@ def limits(seconds: float) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def token(store: SqlStore, engine: sa.Engine) -> str:
+def token(store: Store, engine: sa.Engine) -> str:
     empty(engine)
     _, token = ApiTokens(store).create("slow", "admin")
     return token
@@ -44,7 +44,7 @@ def token(store: SqlStore, engine: sa.Engine) -> str:
 @pytest.fixture(scope="module")
 def long_journal(engine: sa.Engine, token: str) -> None:
     """More events than the buffers of the system take."""
-    with SqlStore(engine, ProcrastinateWakeup()).begin() as tx:
+    with Store(engine, ProcrastinateWakeup()).begin() as tx:
         action = tx.actions.create(new_action("a_step")).id
     add = sa.text(
         "INSERT INTO journal (action_id, epoch, kind, at, worker, facts) "

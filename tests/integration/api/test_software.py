@@ -19,7 +19,7 @@ from shipyard_api.domain.task_graph.plan import plan
 from shipyard_api.domain.task_graph.roles import facts_of
 from shipyard_api.domain.task_graph.tasks import TaskId, parse_tasks
 from shipyard_api.storage import tables
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from tests.factories import document, node_document
 from tests.integration.api.conftest import new_site
 from tests.integration.api.in_process import Client
@@ -123,7 +123,7 @@ def admin(callers: Callers) -> Fuel:
     return prepared(callers.admin)
 
 
-def ran(store: SqlStore, nodes: Sequence[str] = ("n1", "n2", "n3")) -> Mapping[str, list[str]]:
+def ran(store: Store, nodes: Sequence[str] = ("n1", "n2", "n3")) -> Mapping[str, list[str]]:
     """What a run would do now, by node."""
     with store.begin() as tx:
         found = tx.software.site(SITE, [NodeName(name) for name in nodes])
@@ -429,7 +429,7 @@ ALL = ["globals", "haproxy", "mysql", "rabbitmq"]
         pytest.param(["rabbitmq", "controller-common"], ["globals", "mysql"], id="haproxy not on a mysql node"),
     ],
 )
-def test_tags_decide_what_runs_on_a_controller(admin: Fuel, store: SqlStore, taken: list[str], runs: list[str]) -> None:
+def test_tags_decide_what_runs_on_a_controller(admin: Fuel, store: Store, taken: list[str], runs: list[str]) -> None:
     admin.put("releases/1/deployment_tasks/", GRAPH)
     admin.post("clusters/1/assignment/", [{"id": "n1", "roles": ["controller"]}])
 
@@ -438,7 +438,7 @@ def test_tags_decide_what_runs_on_a_controller(admin: Fuel, store: SqlStore, tak
     assert ran(store) == {"n1": runs, "n2": [], "n3": []}
 
 
-def test_an_extension_assigns_instances_of_tags(admin: Fuel, store: SqlStore) -> None:
+def test_an_extension_assigns_instances_of_tags(admin: Fuel, store: Store) -> None:
     own = task("second", tags=["mysql:2"])
     admin.put("releases/1/deployment_tasks/", [*GRAPH, own])
     admin.post("releases/1/tags/", {"name": "cluster", "meta": {"has_primary": False}})
@@ -452,7 +452,7 @@ def test_an_extension_assigns_instances_of_tags(admin: Fuel, store: SqlStore) ->
     assert admin.ask("DELETE", "releases/1/tags/cluster").status == falcon.HTTP_409
 
 
-def test_a_component_moves_to_another_node_after_the_deployment(admin: Fuel, store: SqlStore) -> None:
+def test_a_component_moves_to_another_node_after_the_deployment(admin: Fuel, store: Store) -> None:
     admin.put("releases/1/deployment_tasks/", GRAPH)
     admin.post("clusters/1/assignment/", [{"id": "n1", "roles": ["controller"]}])
 
@@ -478,7 +478,7 @@ def test_the_tag_check_names_predefined_tags_without_a_node(admin: Fuel) -> None
 # --- Running tasks ----------------------------------------------------------------------------------------------------
 
 
-def test_tasks_run_on_chosen_nodes_as_an_action(admin: Fuel, store: SqlStore) -> None:
+def test_tasks_run_on_chosen_nodes_as_an_action(admin: Fuel, store: Store) -> None:
     admin.put("releases/1/deployment_tasks", CHAIN)
     admin.post("clusters/1/assignment", [{"id": name, "roles": ["controller"]} for name in ("n1", "n2")])
     node = admin.get("nodes/n2")["id"]
@@ -509,7 +509,7 @@ def test_tasks_run_on_chosen_nodes_as_an_action(admin: Fuel, store: SqlStore) ->
 
 
 def test_runs_on_different_nodes_go_side_by_side_and_are_retried_side_by_side(
-    site: Site, admin: Fuel, engine: sa.Engine, store: SqlStore
+    site: Site, admin: Fuel, engine: sa.Engine, store: Store
 ) -> None:
     admin.put("releases/1/deployment_tasks", CHAIN)
     admin.post("clusters/1/assignment", [{"id": name, "roles": ["controller"]} for name in ("n1", "n2", "n3")])
@@ -692,14 +692,14 @@ def kept() -> dict[str, Stocked]:
 
 
 @pytest.fixture
-def stocked(kept: dict[str, Stocked], app: Mount, store: SqlStore, engine: sa.Engine, drydock: Peer) -> Stocked:
+def stocked(kept: dict[str, Stocked], app: Mount, store: Store, engine: sa.Engine, drydock: Peer) -> Stocked:
     """A site that no refused request changes: one serves rows that run after each other, whatever ran between them."""
     if "site" not in kept or counts(engine) != kept["site"].counts:
         kept["site"] = _stock(app, store, engine, drydock)
     return kept["site"]
 
 
-def _stock(app: Mount, store: SqlStore, engine: sa.Engine, drydock: Peer) -> Stocked:
+def _stock(app: Mount, store: Store, engine: sa.Engine, drydock: Peer) -> Stocked:
     empty(engine)
     admin = prepared(fuel_of(new_site(app, store, engine, drydock), ["n1", "n2"]).admin)
     admin.put("releases/1/deployment_tasks", CHAIN)

@@ -20,13 +20,13 @@ from shipyard_api.domain.facts.jobs import JobStarted
 from shipyard_api.domain.facts.steps import AttemptFailed
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.journal_entries import SqlJournal
+from shipyard_api.storage.journal_entries import Journal
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api.recorded import statements
 from tests.integration.api.wire import V1, Site, messages, small_design
 
 if TYPE_CHECKING:
-    from shipyard_api.storage.unit_of_work import SqlStore
+    from shipyard_api.storage.unit_of_work import Store
 
 ALONE = StepId("dag_concurrency_check")
 PREFLIGHT = StepId("preflight.ucp_preflight_check")
@@ -35,7 +35,7 @@ WORKER = "worker-0:4711"
 BEGUN = datetime(2026, 11, 21, 1, 24, 40, 102_000, tzinfo=UTC)
 
 
-def run(store: "SqlStore", action: str, facts: dict[StepId, tuple[Fact, ...]]) -> None:
+def run(store: "Store", action: str, facts: dict[StepId, tuple[Fact, ...]]) -> None:
     """Let the engine run the steps up to the last of these, each with its facts, a second apart."""
     moment = datetime.now(UTC) + timedelta(seconds=1)
     left = dict(facts)
@@ -342,6 +342,6 @@ def test_a_database_that_goes_away_between_two_pages_breaks_the_answer_off(
     def gone(*_: Any, **__: Any) -> None:
         raise sa.exc.OperationalError("", {}, Exception("server closed the connection"))
 
-    monkeypatch.setattr(SqlJournal, "step_entries", gone)
+    monkeypatch.setattr(Journal, "step_entries", gone)
     with pytest.raises(Exception, match="server closed"):
         next(body)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from shipyard_api import bootstrap
 from shipyard_api.setting_types import Share
 from shipyard_api.settings import ActionOptions
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from tests.integration.api.conftest import new_site, settings
 from tests.integration.api.wire import JSON, messages, small_design
 from tests.integration.storage.rows import empty
@@ -16,7 +16,7 @@ from tests.peer import Peer
 
 
 def test_a_share_that_is_too_large_is_found_refused_and_forced(
-    shared_url: str, store: SqlStore, engine: sa.Engine, drydock: Peer
+    shared_url: str, store: Store, engine: sa.Engine, drydock: Peer
 ) -> None:
     empty(engine)
     guarded = settings(shared_url, drydock.url, actions=ActionOptions(max_share_touched=Share(0.5)))

@@ -15,7 +15,7 @@ from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.api.mount import Mount
 from shipyard_api.domain.node_operations import NodeOperation
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests import simulated_keystone
 from tests.integration.api import description
@@ -146,7 +146,7 @@ def account(keystone: simulated_keystone.Keystone, **more: Any) -> KeystoneOptio
 
 @pytest.fixture(scope="module")
 def places(url: str, engine: sa.Engine, keystone: simulated_keystone.Keystone) -> dict[str, Place]:
-    tokens = ApiTokens(SqlStore(engine, ProcrastinateWakeup()))
+    tokens = ApiTokens(Store(engine, ProcrastinateWakeup()))
 
     def own(role: str, **more: Any) -> str:
         return tokens.create(f"who is {role}", role, **more)[1]
@@ -317,14 +317,14 @@ SLOW = IdentityOptions(token_cache_seconds=Seconds(3600))
 def test_a_known_token_costs_no_query_and_none_is_taken_from_memory_when_memory_is_off(
     url: str, engine: sa.Engine
 ) -> None:
-    made, secret = ApiTokens(SqlStore(engine, ProcrastinateWakeup())).create("eve", "admin")
+    made, secret = ApiTokens(Store(engine, ProcrastinateWakeup())).create("eve", "admin")
     remembers, forgets = (
         Caller(bootstrap.api(settings(url, identity=SLOW)), secret),
         Caller(bootstrap.api(settings(url)), secret),
     )
     assert [one.get("/actions").status_code for one in (remembers, forgets)] == [200, 200]
 
-    ApiTokens(SqlStore(engine, ProcrastinateWakeup())).revoke(made.id)
+    ApiTokens(Store(engine, ProcrastinateWakeup())).revoke(made.id)
 
     assert [one.get("/actions").status_code for one in (remembers, forgets)] == [200, 401]
     fresh = Caller(bootstrap.api(settings(url, identity=SLOW)), secret)

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from shipyard_api import bootstrap
 from shipyard_api.setting_types import Count
 from shipyard_api.settings import ApiOptions, SettingsError, load
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api import description
 from tests.integration.api.conftest import new_site, settings
@@ -28,16 +28,14 @@ WRITES = [
 
 
 @contextmanager
-def limited(
-    url: str, store: SqlStore, engine: sa.Engine, drydock: Peer, *, per_minute: int, burst: int
-) -> Iterator[Site]:
+def limited(url: str, store: Store, engine: sa.Engine, drydock: Peer, *, per_minute: int, burst: int) -> Iterator[Site]:
     empty(engine)
     api = ApiOptions(writes_per_minute=Count(per_minute), writes_burst=burst)
     yield new_site(bootstrap.api(settings(url, drydock.url, api=api)), store, engine, drydock)
 
 
 @pytest.fixture
-def site(shared_url: str, store: SqlStore, engine: sa.Engine, drydock: Peer) -> Iterator[Site]:
+def site(shared_url: str, store: Store, engine: sa.Engine, drydock: Peer) -> Iterator[Site]:
     """An API that takes two writes at once and one more in an hour."""
     with limited(shared_url, store, engine, drydock, per_minute=1, burst=2) as found:
         yield found
@@ -130,7 +128,7 @@ def test_whoever_comes_back_when_told_is_let_in(site: Site, engine: sa.Engine) -
     assert site.admin.load("design", *small_design()).status == falcon.HTTP_201
 
 
-def test_zero_is_no_limit(shared_url: str, store: SqlStore, engine: sa.Engine, drydock: Peer) -> None:
+def test_zero_is_no_limit(shared_url: str, store: Store, engine: sa.Engine, drydock: Peer) -> None:
     with limited(shared_url, store, engine, drydock, per_minute=0, burst=1) as site:
         codes = {site.admin.post("/commitconfigdocs").status_code for _ in range(10)}
 

@@ -10,7 +10,7 @@ from falcon.testing import Result
 from shipyard_api.api.mount import Mount
 from shipyard_api.domain.strategy.strategy import DEFAULT_STRATEGY_NAME
 from shipyard_api.storage.designs import SqlDesigns
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.yaml_stream import write_documents
 from tests.factories import (
     document,
@@ -84,7 +84,7 @@ class Site:
     viewer: Caller
     peer: Caller
     nobody: Caller
-    store: SqlStore
+    store: Store
     designs: SqlDesigns
     drydock: Peer
 

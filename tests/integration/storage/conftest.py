@@ -12,7 +12,7 @@ from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.actions import ActionId, ActionName, StepId, nodes_of_run
 from shipyard_api.domain.documents import Revision
 from shipyard_api.ports.state.actions import NewAction
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from tests.integration.storage.rows import empty
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def engine(shared_engine: sa.Engine) -> sa.Engine:
 
 
 @pytest.fixture
-def store(engine: sa.Engine) -> SqlStore:
-    return SqlStore(engine, ProcrastinateWakeup())
+def store(engine: sa.Engine) -> Store:
+    return Store(engine, ProcrastinateWakeup())
 
 
 def new_run(*nodes: str) -> NewAction:
@@ -65,7 +65,7 @@ def new_action(*steps: str) -> NewAction:
 
 
 @pytest.fixture
-def create(store: SqlStore) -> Callable[..., ActionId]:
+def create(store: Store) -> Callable[..., ActionId]:
     """Create an action with these steps, and return its id."""
 
     def created(*steps: str) -> ActionId:

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 import sqlalchemy as sa
 
 from shipyard_api.storage.tables import metadata
-from shipyard_api.storage.unit_of_work import SqlStore, SqlTransaction
+from shipyard_api.storage.unit_of_work import Store, Transaction
 
 JOBS = sa.table(
     "procrastinate_jobs", *map(sa.column, ("id", "queue_name", "task_name", "lock", "args", "status", "scheduled_at"))
@@ -35,7 +35,7 @@ class BrokenOffError(Exception):
 
 
 @contextmanager
-def broken_off(store: SqlStore) -> Iterator[SqlTransaction]:
+def broken_off(store: Store) -> Iterator[Transaction]:
     """A transaction that breaks off at the end of its block, as when its process dies."""
     with suppress(BrokenOffError), store.begin() as tx:
         yield tx

@@ -13,8 +13,8 @@ from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.ports.state.actions import ActionFilters, NewAction, RunningSiteAction
 from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.actions import SqlActions
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.actions import Actions
+from shipyard_api.storage.unit_of_work import Store
 from tests.integration.storage.conftest import new_action, new_run
 from tests.integration.storage.rows import broken_off, counts
 
@@ -26,14 +26,14 @@ def end(engine: sa.Engine, state: str = "success") -> None:
         connection.execute(t.actions.update().values(state=state, ended_at=sa.func.now()))
 
 
-def test_creating_is_all_or_nothing(store: SqlStore, engine: sa.Engine) -> None:
+def test_creating_is_all_or_nothing(store: Store, engine: sa.Engine) -> None:
     with broken_off(store) as tx:
         tx.actions.create(new_action("a", "b"))
 
     assert set(counts(engine).values()) == {0}
 
 
-def test_what_was_created_reads_back(store: SqlStore) -> None:
+def test_what_was_created_reads_back(store: Store) -> None:
     new = new_action("a", "b")
     with store.begin() as tx:
         made = tx.actions.create(new)
@@ -55,7 +55,7 @@ def test_what_was_created_reads_back(store: SqlStore) -> None:
 
 
 def test_a_second_site_action_is_refused_by_the_index_and_names_the_first(
-    store: SqlStore, engine: sa.Engine, create: Create
+    store: Store, engine: sa.Engine, create: Create
 ) -> None:
     first = create("a")
     before = counts(engine)
@@ -71,17 +71,17 @@ def test_a_second_site_action_is_refused_by_the_index_and_names_the_first(
 
 
 def test_a_first_that_ends_in_this_very_moment_is_not_in_the_way(
-    store: SqlStore, engine: sa.Engine, create: Create, monkeypatch: pytest.MonkeyPatch
+    store: Store, engine: sa.Engine, create: Create, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It kept the second out, and has ended when that is looked at."""
     create("a")
-    looked = SqlActions.running_site_action
+    looked = Actions.running_site_action
 
-    def ended_by_now(actions: SqlActions) -> RunningSiteAction | None:
+    def ended_by_now(actions: Actions) -> RunningSiteAction | None:
         end(engine, "success")
         return looked(actions)
 
-    monkeypatch.setattr(SqlActions, "running_site_action", ended_by_now)
+    monkeypatch.setattr(Actions, "running_site_action", ended_by_now)
 
     with store.begin() as tx:
         second = tx.actions.create(new_action("a"))
@@ -91,7 +91,7 @@ def test_a_first_that_ends_in_this_very_moment_is_not_in_the_way(
 
 
 @pytest.mark.parametrize("state", ["success", "failed"])
-def test_what_has_ended_leaves_the_site_free(store: SqlStore, engine: sa.Engine, create: Create, state: str) -> None:
+def test_what_has_ended_leaves_the_site_free(store: Store, engine: sa.Engine, create: Create, state: str) -> None:
     first = create("a")
     end(engine, state)
 
@@ -102,7 +102,7 @@ def test_what_has_ended_leaves_the_site_free(store: SqlStore, engine: sa.Engine,
         assert [one.id for one in tx.actions.matching()] == sorted([first, second])
 
 
-def test_the_second_waits_until_it_is_clear_whether_there_is_a_first(store: SqlStore, engine: sa.Engine) -> None:
+def test_the_second_waits_until_it_is_clear_whether_there_is_a_first(store: Store, engine: sa.Engine) -> None:
     """One that was only begun does not count, if it is undone."""
     with ThreadPoolExecutor(1) as threads:
         with broken_off(store) as tx:
@@ -113,7 +113,7 @@ def test_the_second_waits_until_it_is_clear_whether_there_is_a_first(store: SqlS
         assert second.result(timeout=10) is not None
 
 
-def test_of_many_at_once_one_is_taken(store: SqlStore) -> None:
+def test_of_many_at_once_one_is_taken(store: Store) -> None:
     start = threading.Barrier(8)
 
     def one(_number: int) -> ActionId | None:
@@ -138,7 +138,7 @@ SIDE_BY_SIDE: dict[str, tuple[NewAction, NewAction, str | None]] = {
 
 @pytest.mark.parametrize(("first", "second", "shared"), SIDE_BY_SIDE.values(), ids=SIDE_BY_SIDE)
 def test_runs_exclude_only_actions_on_their_nodes(
-    store: SqlStore, engine: sa.Engine, first: NewAction, second: NewAction, shared: str | None
+    store: Store, engine: sa.Engine, first: NewAction, second: NewAction, shared: str | None
 ) -> None:
     with store.begin() as tx:
         tx.actions.create(first)
@@ -155,7 +155,7 @@ def test_runs_exclude_only_actions_on_their_nodes(
         assert tx.actions.create(second).id == second.id
 
 
-def test_of_many_runs_at_once_those_that_share_a_node_exclude_each_other(store: SqlStore) -> None:
+def test_of_many_runs_at_once_those_that_share_a_node_exclude_each_other(store: Store) -> None:
     start = threading.Barrier(8)
 
     def one(number: int) -> str | None:
@@ -173,7 +173,7 @@ def test_of_many_runs_at_once_those_that_share_a_node_exclude_each_other(store: 
     assert sorted(made) == ["n0", "n1", "n2", "n3"]
 
 
-def test_any_other_broken_rule_is_a_bug(store: SqlStore, engine: sa.Engine) -> None:
+def test_any_other_broken_rule_is_a_bug(store: Store, engine: sa.Engine) -> None:
     new = new_action("a")
     with store.begin() as tx:
         tx.actions.create(new)
@@ -183,14 +183,14 @@ def test_any_other_broken_rule_is_a_bug(store: SqlStore, engine: sa.Engine) -> N
         tx.actions.create(new)
 
 
-def test_the_database_knows_the_states(store: SqlStore, engine: sa.Engine, create: Create) -> None:
+def test_the_database_knows_the_states(store: Store, engine: sa.Engine, create: Create) -> None:
     create("a")
     for values in ({"state": "napping"}, {"state": "success"}, {"ended_at": sa.func.now()}):
         with pytest.raises(sa.exc.IntegrityError, match=r"actions_(state_known|ended_has_end)"), engine.begin() as on:
             on.execute(t.actions.update().values(**values))
 
 
-def test_steps_of_several_actions_come_apart(store: SqlStore, engine: sa.Engine, create: Create) -> None:
+def test_steps_of_several_actions_come_apart(store: Store, engine: sa.Engine, create: Create) -> None:
     first = create("a")
     end(engine)
     second = create("b", "c")
@@ -257,7 +257,7 @@ def _read(plan: Mapping[str, Any]) -> int:
 
 
 def test_the_one_of_a_moment_is_found_without_looking_at_the_others(
-    store: SqlStore, engine: sa.Engine, many: datetime
+    store: Store, engine: sa.Engine, many: datetime
 ) -> None:
     found = []
 
@@ -273,7 +273,7 @@ def test_the_one_of_a_moment_is_found_without_looking_at_the_others(
 @pytest.mark.parametrize("limit", [None, 100], ids=["all of them", "a page"])
 @pytest.mark.parametrize("names", [(), (ActionName("test_site"),)], ids=["of every name", "of one name"])
 def test_those_since_a_moment_are_found_without_looking_at_those_before(
-    store: SqlStore, engine: sa.Engine, many: datetime, names: tuple[ActionName, ...], limit: int | None
+    store: Store, engine: sa.Engine, many: datetime, names: tuple[ActionName, ...], limit: int | None
 ) -> None:
     wanted = ActionFilters(names=names, since=many - timedelta(hours=24))
     found: list[Any] = []
@@ -286,7 +286,7 @@ def test_those_since_a_moment_are_found_without_looking_at_those_before(
     assert len(found) == (16 if names else 49)
 
 
-def _create(store: SqlStore) -> ActionId | None:
+def _create(store: Store) -> ActionId | None:
     try:
         with store.begin() as tx:
             return tx.actions.create(new_action("a")).id

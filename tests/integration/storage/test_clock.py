@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.storage.clock import Anchor, DatabaseClock, step_of
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from tests.integration.storage.conftest import new_action
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
@@ -73,7 +73,7 @@ def test_pauses_are_kept_while_the_databases_clock_is_set(
     settable: tuple[sa.Engine, Set], ahead: str, restarted: bool
 ) -> None:
     engine, be_ahead = settable
-    store, clock = SqlStore(engine, ProcrastinateWakeup()), DatabaseClock(engine, ProcrastinateWakeup())
+    store, clock = Store(engine, ProcrastinateWakeup()), DatabaseClock(engine, ProcrastinateWakeup())
     began = clock.measure().at
     with store.begin() as tx:
         action = new_action("a")

@@ -12,7 +12,7 @@ from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplat
 from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.ports.state.deploy_templates import Page, SortKey, StoredTemplate, TemplateId
 from shipyard_api.storage import template_tables as t
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.deploy_templates.manage import ManageTemplates, WrittenTemplate
 
 ARGS = {"z": [1, {"a": None}], "a": True, "n": 1.5}
@@ -27,7 +27,7 @@ def written(name: str, *steps: dict[str, object], **extra: object) -> WrittenTem
 
 
 @pytest.fixture
-def templates(store: SqlStore) -> ManageTemplates:
+def templates(store: Store) -> ManageTemplates:
     return ManageTemplates(store)
 
 
@@ -101,7 +101,7 @@ def test_pages_follow_one_another_in_every_order(templates: ManageTemplates, sor
         ]
 
 
-def test_the_templates_of_traits_are_found(store: SqlStore, templates: ManageTemplates) -> None:
+def test_the_templates_of_traits_are_found(store: Store, templates: ManageTemplates) -> None:
     for name in ("B", "A", "C"):
         templates.create(written(name), None)
 

@@ -11,7 +11,7 @@ from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.ports.state.journal import Ends
 from shipyard_api.storage import journal
 from shipyard_api.storage.projections.line import Line
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.journal.follow import FollowJournal
 
 AT = datetime(2026, 11, 22, 7, 0, tzinfo=UTC)
@@ -29,7 +29,7 @@ def read(follow: FollowJournal, after: int, action: ActionId | None = None) -> t
 
 @pytest.mark.parametrize("is_kept", [True, False], ids=["committed late", "rolled back"])
 def test_entries_wait_for_transactions_that_began_to_write_earlier(
-    store: SqlStore, engine: sa.Engine, create: Callable[..., ActionId], is_kept: bool
+    store: Store, engine: sa.Engine, create: Callable[..., ActionId], is_kept: bool
 ) -> None:
     follow, one = FollowJournal(store), create("a_step")
     with engine.begin() as connection:
@@ -57,7 +57,7 @@ def test_entries_wait_for_transactions_that_began_to_write_earlier(
 
 
 def test_entries_wait_for_no_other_transaction(
-    store: SqlStore, engine: sa.Engine, create: Callable[..., ActionId]
+    store: Store, engine: sa.Engine, create: Callable[..., ActionId]
 ) -> None:
     follow, action = FollowJournal(store), create("a_step")
     with engine.connect() as busy, engine.begin() as writer:

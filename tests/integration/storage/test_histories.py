@@ -11,20 +11,20 @@ from shipyard_api.domain.actions import ActionId, RunState
 from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
 from shipyard_api.storage.histories import CONNECTION, TOPIC
 from shipyard_api.storage.history_tables import histories
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 
 Create = Callable[..., ActionId]
 NOW = datetime.now(UTC) + timedelta(days=1)
 
 
 @pytest.fixture
-def restart(storage_url: str) -> Iterator[Callable[[], SqlStore]]:
+def restart(storage_url: str) -> Iterator[Callable[[], Store]]:
     """Return stores that have just been connected."""
     engines: list[sa.Engine] = []
 
-    def connected() -> SqlStore:
+    def connected() -> Store:
         engines.append(connect(storage_url, pool_size=1))
-        return SqlStore(engines[-1], ProcrastinateWakeup())
+        return Store(engines[-1], ProcrastinateWakeup())
 
     yield connected
     for engine in engines:
@@ -37,7 +37,7 @@ def numbers(engine: sa.Engine) -> list[int]:
 
 
 def test_another_history_is_noticed_once_and_fences_every_earlier_turn(
-    store: SqlStore, engine: sa.Engine, create: Create, restart: Callable[[], SqlStore]
+    store: Store, engine: sa.Engine, create: Create, restart: Callable[[], Store]
 ) -> None:
     with restart().begin() as tx:
         assert tx.measures.history().number == 1
@@ -85,7 +85,7 @@ def test_another_history_is_noticed_once_and_fences_every_earlier_turn(
 
 
 def test_a_second_loss_keeps_the_earlier_moment(
-    store: SqlStore, engine: sa.Engine, create: Create, restart: Callable[[], SqlStore]
+    store: Store, engine: sa.Engine, create: Create, restart: Callable[[], Store]
 ) -> None:
     action = create("a")
     with restart().begin():
@@ -105,13 +105,13 @@ def test_a_second_loss_keeps_the_earlier_moment(
 
 
 def test_tables_made_anew_under_a_connection_are_seen_by_the_next_claim(
-    store: SqlStore, engine: sa.Engine, create: Create
+    store: Store, engine: sa.Engine, create: Create
 ) -> None:
     action = create("a")
     with engine.connect() as connection:
         connection.info[CONNECTION] -= 1
         connection.rollback()
-        lent = SqlStore(engine, ProcrastinateWakeup())._transaction(connection)
+        lent = Store(engine, ProcrastinateWakeup())._transaction(connection)
         with pytest.raises(StoreUnavailable, match="created again"):
             lent.turns.claim(action, now=NOW, worker="w")
 
@@ -120,7 +120,7 @@ def test_tables_made_anew_under_a_connection_are_seen_by_the_next_claim(
 
 
 def test_a_dump_restored_into_tables_that_were_emptied_is_noticed(
-    store: SqlStore, engine: sa.Engine, create: Create, restart: Callable[[], SqlStore]
+    store: Store, engine: sa.Engine, create: Create, restart: Callable[[], Store]
 ) -> None:
     """As by ``pg_restore --data-only``: every table is the one that it was, and empty before."""
     action = create("a")
@@ -139,6 +139,6 @@ def test_a_dump_restored_into_tables_that_were_emptied_is_noticed(
     assert claim.lost is not None
 
 
-def test_a_single_server_loses_nothing(store: SqlStore) -> None:
+def test_a_single_server_loses_nothing(store: Store) -> None:
     with store.begin() as tx:
         assert tx.measures.replication().finding == ""

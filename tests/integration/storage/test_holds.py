@@ -21,7 +21,7 @@ from shipyard_api.ports.state.turns import Claim, Intent
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.projections.line import Line
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from tests.factories import group, strategy
 
 Create = Callable[..., ActionId]
@@ -32,24 +32,24 @@ PAST = datetime.now(UTC) - timedelta(days=1)
 INTENT = Intent(Marker("m-1"), {"v": 1}, NOW, NOW, NOW, 1, touches=(N1,))
 
 
-def place(store: SqlStore, node: NodeName = N1, reason: str = "disk", until: datetime | None = None) -> PlacedHold:
+def place(store: Store, node: NodeName = N1, reason: str = "disk", until: datetime | None = None) -> PlacedHold:
     with store.begin() as tx:
         return tx.holds.place(NewHold(node, HoldKind.OPERATOR, reason, "ann", until))
 
 
-def active(store: SqlStore, nodes: list[NodeName] | None = None) -> list[Hold]:
+def active(store: Store, nodes: list[NodeName] | None = None) -> list[Hold]:
     with store.begin() as tx:
         return list(tx.holds.active(nodes))
 
 
-def claimed(store: SqlStore, action: ActionId) -> Claim:
+def claimed(store: Store, action: ActionId) -> Claim:
     with store.begin() as tx:
         claim = tx.turns.claim(action, now=NOW, worker="w1")
         assert claim is not None
         return tx.turns.start_step(claim, {"v": 1}, now=NOW)
 
 
-def test_several_holds_on_a_node_end_one_by_one(store: SqlStore) -> None:
+def test_several_holds_on_a_node_end_one_by_one(store: Store) -> None:
     first, second, other = (place(store).hold, place(store, reason="fan").hold, place(store, N2).hold)
     expired = place(store, until=PAST).hold
 
@@ -67,14 +67,14 @@ def test_several_holds_on_a_node_end_one_by_one(store: SqlStore) -> None:
     assert active(store) == [second, other]
 
 
-def test_the_same_hold_is_placed_once(store: SqlStore) -> None:
+def test_the_same_hold_is_placed_once(store: Store) -> None:
     first, again = place(store, until=NOW), place(store, until=NOW)
 
     assert again == first
     assert place(store, until=NOW + timedelta(hours=1)).hold != first.hold
 
 
-def test_an_action_is_held_unless_it_overrides_the_hold(store: SqlStore, engine: sa.Engine, create: Create) -> None:
+def test_an_action_is_held_unless_it_overrides_the_hold(store: Store, engine: sa.Engine, create: Create) -> None:
     hold, action = place(store).hold, create("a")
     claim = claimed(store, action)
 
@@ -92,7 +92,7 @@ def test_an_action_is_held_unless_it_overrides_the_hold(store: SqlStore, engine:
 
 @pytest.mark.parametrize("touched", [N1, N2])
 def test_an_action_is_told_of_a_hold_on_a_node_that_it_works_on(
-    store: SqlStore, create: Create, touched: NodeName
+    store: Store, create: Create, touched: NodeName
 ) -> None:
     action = create("a")
     claim = claimed(store, action)
@@ -126,7 +126,7 @@ OUTCOMES = {
 
 @pytest.mark.parametrize(("outcomes", "hold_after", "holds"), OUTCOMES.values(), ids=list(OUTCOMES))
 def test_a_node_that_fails_in_a_row_is_held(
-    store: SqlStore, engine: sa.Engine, create: Create, outcomes: str, hold_after: int, holds: int
+    store: Store, engine: sa.Engine, create: Create, outcomes: str, hold_after: int, holds: int
 ) -> None:
     for outcome in outcomes:
         if outcome == "-":
@@ -152,14 +152,14 @@ def test_a_node_that_fails_in_a_row_is_held(
         assert found[0].reason.startswith(f"{hold_after} deployments in a row failed, the last one in action ")
 
 
-def _release_all(store: SqlStore) -> None:
+def _release_all(store: Store) -> None:
     with store.begin() as tx:
         for hold in tx.holds.active():
             tx.holds.release(hold.id, "ann")
 
 
 @pytest.mark.parametrize("rows", ["turns", "items"])
-def test_a_hold_waits_for_an_intent_and_finds_it(store: SqlStore, create: Create, rows: str) -> None:
+def test_a_hold_waits_for_an_intent_and_finds_it(store: Store, create: Create, rows: str) -> None:
     action = create("a")
     claim = claimed(store, action)
     with ThreadPoolExecutor(1) as beside:
@@ -174,7 +174,7 @@ def test_a_hold_waits_for_an_intent_and_finds_it(store: SqlStore, create: Create
 
 
 @pytest.mark.parametrize("rows", ["turns", "items"])
-def test_an_intent_waits_for_a_hold_and_sees_it(store: SqlStore, create: Create, rows: str) -> None:
+def test_an_intent_waits_for_a_hold_and_sees_it(store: Store, create: Create, rows: str) -> None:
     action = create("a")
     claim = claimed(store, action)
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.ports.state.measures import Count
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 
 LATER = datetime(2999, 1, 1, tzinfo=UTC)
 
@@ -22,7 +22,7 @@ def _nodes(action: ActionId, *statuses: str) -> list[dict[str, object]]:
 
 
 def test_figures_are_of_the_latest_site_action_and_of_open_work(
-    store: SqlStore, engine: sa.Engine, create: Callable[..., ActionId]
+    store: Store, engine: sa.Engine, create: Callable[..., ActionId]
 ) -> None:
     old = create("a")
     with engine.begin() as connection:

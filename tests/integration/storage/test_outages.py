@@ -13,14 +13,14 @@ from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.storage import unit_of_work
 from shipyard_api.storage.clock import DatabaseClock
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 
 
-def store_at(url: str) -> SqlStore:
-    return SqlStore(connect(url, pool_size=1), ProcrastinateWakeup())
+def store_at(url: str) -> Store:
+    return Store(connect(url, pool_size=1), ProcrastinateWakeup())
 
 
-def ask(store: SqlStore) -> int:
+def ask(store: Store) -> int:
     with store.begin() as tx:
         return len(tx.actions.matching())
 

@@ -15,7 +15,7 @@ from shipyard_api.storage import tables as t
 from shipyard_api.storage.retention import _PARTS
 from shipyard_api.storage.sighting_tables import node_sightings
 from shipyard_api.storage.table_metadata import metadata
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.retention.prune import BATCH, PruneHistory
 from tests.integration.storage.rows import counts
 
@@ -53,11 +53,11 @@ def left(engine: sa.Engine) -> set[int]:
         return {int(one) for one in connection.execute(sa.select(t.actions.c.id)).scalars()}
 
 
-def prune(store: SqlStore, newest: int = 1, days: int = 400) -> PruneHistory:
+def prune(store: Store, newest: int = 1, days: int = 400) -> PruneHistory:
     return PruneHistory(store, lambda: NOW, days, newest, ACTIONS.of_the_site)
 
 
-def test_old_actions_go_with_all_their_rows_in_batches(store: SqlStore, engine: sa.Engine) -> None:
+def test_old_actions_go_with_all_their_rows_in_batches(store: Store, engine: sa.Engine) -> None:
     for which in range(BATCH + 5):
         action(engine, which)
     old = prune(store)
@@ -72,14 +72,14 @@ def test_old_actions_go_with_all_their_rows_in_batches(store: SqlStore, engine: 
     ("days", "newest"),
     [pytest.param(501, 1, id="younger"), pytest.param(400, 3, id="among the newest"), pytest.param(400, 9, id="few")],
 )
-def test_young_and_newest_actions_stay(store: SqlStore, engine: sa.Engine, days: int, newest: int) -> None:
+def test_young_and_newest_actions_stay(store: Store, engine: sa.Engine, days: int, newest: int) -> None:
     for which in range(3):
         action(engine, which)
 
     assert prune(store, newest, days).batch() == (0, 0)
 
 
-def test_what_is_needed_stays(store: SqlStore, engine: sa.Engine) -> None:
+def test_what_is_needed_stays(store: Store, engine: sa.Engine) -> None:
     """Of each node the newest record, teardown and sighting; what runs; and stragglers that have not ended."""
     for which in range(9):
         action(engine, which, state="running" if which == 6 else "failed")
@@ -100,7 +100,7 @@ def test_what_is_needed_stays(store: SqlStore, engine: sa.Engine) -> None:
     assert left(engine) == {1, 3, 4, 5, 6, 8}
 
 
-def test_actions_since_the_last_successful_site_action_stay(store: SqlStore, engine: sa.Engine) -> None:
+def test_actions_since_the_last_successful_site_action_stay(store: Store, engine: sa.Engine) -> None:
     for which, name in enumerate(["deploy_site", "redeploy_server", "update_site", "redeploy_server", "test_site"]):
         action(engine, which, name=name, state="success")
 
@@ -108,7 +108,7 @@ def test_actions_since_the_last_successful_site_action_stay(store: SqlStore, eng
     assert left(engine) == {2, 3, 4}
 
 
-def test_two_processes_do_not_delete_at_once(store: SqlStore, engine: sa.Engine) -> None:
+def test_two_processes_do_not_delete_at_once(store: Store, engine: sa.Engine) -> None:
     for which in range(3):
         action(engine, which)
     with store.begin() as tx:
@@ -117,7 +117,7 @@ def test_two_processes_do_not_delete_at_once(store: SqlStore, engine: sa.Engine)
     assert prune(store).batch() == (2, 0)
 
 
-def test_a_worker_deletes_now_and_then_and_never_with_0_days(store: SqlStore, engine: sa.Engine) -> None:
+def test_a_worker_deletes_now_and_then_and_never_with_0_days(store: Store, engine: sa.Engine) -> None:
     for which in range(BATCH + 3):
         action(engine, which)
     old = prune(store)
@@ -147,7 +147,7 @@ def revisions(engine: sa.Engine) -> set[int]:
         return set(connection.execute(sa.select(t.revisions.c.id)).scalars())
 
 
-def test_old_revisions_go_with_the_documents_that_no_other_has(store: SqlStore, engine: sa.Engine) -> None:
+def test_old_revisions_go_with_the_documents_that_no_other_has(store: Store, engine: sa.Engine) -> None:
     revision(engine, 1, "committed", one="a", two="b")
     revision(engine, 2, "committed", one="c", two="b")
     revision(engine, 3, "committed", one="a", two="d")
@@ -162,7 +162,7 @@ def test_old_revisions_go_with_the_documents_that_no_other_has(store: SqlStore, 
         assert connection.execute(sa.select(t.revision_tags.c.revision)).scalars().all() == [4]
 
 
-def test_revisions_that_are_needed_stay(store: SqlStore, engine: sa.Engine) -> None:
+def test_revisions_that_are_needed_stay(store: Store, engine: sa.Engine) -> None:
     """Those of kept actions, the newest with each tag, all since the last success of a site action, and the newest."""
     for number in range(1, 12):
         tags = {2: ["rollback_commit"], 3: ["committed"], 7: ["site-action-success"], 8: ["committed"]}

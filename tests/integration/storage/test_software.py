@@ -12,7 +12,7 @@ from shipyard_api.domain.task_graph.layers import SITE, ClusterId, Label, Layer,
 from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries
 from shipyard_api.ports.state.errors import ReleaseTaken
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from tests.integration.storage.rows import counts
 
 N1, N2, N3 = NodeName("n1"), NodeName("n2"), NodeName("n3")
@@ -23,7 +23,7 @@ LAYER = Layer(
 )
 
 
-def put(store: SqlStore, layer: Layer = LAYER) -> None:
+def put(store: Store, layer: Layer = LAYER) -> None:
     with store.begin() as tx:
         tx.software.lock()
         release = tx.software.release(ReleaseId(1))
@@ -31,14 +31,14 @@ def put(store: SqlStore, layer: Layer = LAYER) -> None:
         tx.software.save_release(replace(release, layer=layer))
 
 
-def assign(store: SqlStore, node: NodeName, roles: str, tags: str) -> None:
+def assign(store: Store, node: NodeName, roles: str, tags: str) -> None:
     with store.begin() as tx:
         tx.software.add_nodes(SITE, [node])
         (stored,) = [one for one in tx.software.nodes(SITE) if one.name == node]
         tx.software.save_node(replace(stored, roles=tuple(roles.split()), tags=tuple(tags.split()), assigned=("own",)))
 
 
-def test_release_1_and_cluster_1_are_there_before_anybody_writes(store: SqlStore, engine: sa.Engine) -> None:
+def test_release_1_and_cluster_1_are_there_before_anybody_writes(store: Store, engine: sa.Engine) -> None:
     before = counts(engine)
     with store.begin() as tx:
         releases, clusters = tx.software.releases(), tx.software.clusters()
@@ -50,7 +50,7 @@ def test_release_1_and_cluster_1_are_there_before_anybody_writes(store: SqlStore
     assert counts(engine) == before
 
 
-def test_what_is_declared_is_kept_as_it_was_written(store: SqlStore) -> None:
+def test_what_is_declared_is_kept_as_it_was_written(store: Store) -> None:
     put(store)
 
     with store.begin() as tx:
@@ -65,7 +65,7 @@ def test_what_is_declared_is_kept_as_it_was_written(store: SqlStore) -> None:
     assert (list(found.layer.tags), found.settings) == (["mysql", "plain", "own"], {"a": {"value": True}})
 
 
-def test_a_name_and_version_is_of_one_release(store: SqlStore) -> None:
+def test_a_name_and_version_is_of_one_release(store: Store) -> None:
     with store.begin() as tx:
         made = tx.software.add_release("Ubuntu", "9.2", "Ubuntu")
     assert made.id == 2
@@ -76,7 +76,7 @@ def test_a_name_and_version_is_of_one_release(store: SqlStore) -> None:
         tx.software.save_release(replace(made, name="Shipyard", version="1.0"))
 
 
-def test_a_node_keeps_its_id_and_its_tags_while_the_design_lacks_it(store: SqlStore) -> None:
+def test_a_node_keeps_its_id_and_its_tags_while_the_design_lacks_it(store: Store) -> None:
     assign(store, N2, "controller", "mysql")
     assign(store, N1, "", "")
     with store.begin() as tx:
@@ -91,7 +91,7 @@ def test_a_node_keeps_its_id_and_its_tags_while_the_design_lacks_it(store: SqlSt
     assert (after[0].tags, after[0].assigned) == (("mysql",), ("own",))
 
 
-def test_a_site_has_its_primaries_and_keeps_those_of_a_run(store: SqlStore) -> None:
+def test_a_site_has_its_primaries_and_keeps_those_of_a_run(store: Store) -> None:
     put(store)
     assign(store, N2, "controller", "mysql plain")
     assign(store, N1, "controller", "mysql")
@@ -114,7 +114,7 @@ def test_a_site_has_its_primaries_and_keeps_those_of_a_run(store: SqlStore) -> N
     [pytest.param("success", "operational", id="deployed"), pytest.param("failed", "error", id="failed")],
 )
 def test_the_last_deployment_says_the_status_and_who_is_ready(
-    store: SqlStore, engine: sa.Engine, create: Callable[..., ActionId], state: str, status: str
+    store: Store, engine: sa.Engine, create: Callable[..., ActionId], state: str, status: str
 ) -> None:
     action = create("s")
     for node in (N1, N2):

@@ -19,7 +19,7 @@ from shipyard_api.ports.state.errors import UnsuitableDatabase
 from shipyard_api.storage import migrations, schema
 from shipyard_api.storage.suitability import check_database, schema_of
 from shipyard_api.storage.tables import metadata
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from tests.conftest import ROOT
 
 _AFTER = "9999"
@@ -64,7 +64,7 @@ def test_a_newer_schema_says_which_programs_it_serves(database_url: str, usable_
         cursor.execute("COMMENT ON TABLE alembic_version IS %s", [usable_from])
     connection.close()
     engine = connect(database_url, pool_size=1)
-    store = SqlStore(engine, ProcrastinateWakeup())
+    store = Store(engine, ProcrastinateWakeup())
 
     for check in (store.check_schema, lambda: check_database(database_url)):
         with nullcontext() if works else pytest.raises(UnsuitableDatabase, match="knows only"):
@@ -75,7 +75,7 @@ def test_a_newer_schema_says_which_programs_it_serves(database_url: str, usable_
 
 def test_a_running_program_sees_that_its_schema_was_replaced(database_url: str) -> None:
     engine = connect(database_url, pool_size=1)
-    store = SqlStore(engine, ProcrastinateWakeup())
+    store = Store(engine, ProcrastinateWakeup())
     store.check_schema()
     check_database(database_url)
     with engine.begin() as connection:
@@ -145,5 +145,5 @@ def test_a_pooler_in_session_mode_will_do(pooler: Pooler) -> None:
 
     check_database(url)
     engine = connect(url, pool_size=1)
-    SqlStore(engine, ProcrastinateWakeup()).check_schema()
+    Store(engine, ProcrastinateWakeup()).check_schema()
     engine.dispose()

@@ -7,13 +7,13 @@ import sqlalchemy as sa
 
 from shipyard_api.domain.errors import Unauthenticated
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.tokens.manage import ApiTokens, TokenFault
 
 DIGEST, OTHER = bytes(range(32)), bytes(32)
 
 
-def test_a_token_is_found_by_its_digest(store: SqlStore) -> None:
+def test_a_token_is_found_by_its_digest(store: Store) -> None:
     with store.begin() as tx:
         made = tx.tokens.create("ann", ["admin"], DIGEST, None)
 
@@ -24,7 +24,7 @@ def test_a_token_is_found_by_its_digest(store: SqlStore) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "valid"), [(-1, False), (0, False), (60, True)])
-def test_a_token_is_valid_until_it_expires(store: SqlStore, seconds: int, valid: bool) -> None:
+def test_a_token_is_valid_until_it_expires(store: Store, seconds: int, valid: bool) -> None:
     with store.begin() as tx:
         tx.tokens.create("ann", ["admin"], DIGEST, datetime.now(UTC) + timedelta(seconds=seconds))
 
@@ -32,7 +32,7 @@ def test_a_token_is_valid_until_it_expires(store: SqlStore, seconds: int, valid:
         assert (tx.tokens.by_digest(DIGEST) is not None) is valid
 
 
-def test_a_token_is_revoked_once(store: SqlStore) -> None:
+def test_a_token_is_revoked_once(store: Store) -> None:
     with store.begin() as tx:
         made = tx.tokens.create("ann", ["admin"], DIGEST, None)
         assert tx.tokens.revoke(made.id)
@@ -45,7 +45,7 @@ def test_a_token_is_revoked_once(store: SqlStore) -> None:
     assert listed.revoked_at is not None
 
 
-def test_tokens_are_listed_in_order_of_creation(store: SqlStore) -> None:
+def test_tokens_are_listed_in_order_of_creation(store: Store) -> None:
     with store.begin() as tx:
         for number in range(5):
             tx.tokens.create(f"t{number}", ["viewer"], bytes([number]) * 32, None)
@@ -53,21 +53,21 @@ def test_tokens_are_listed_in_order_of_creation(store: SqlStore) -> None:
         assert sorted(one.name for one in tx.tokens.every()) == [f"t{number}" for number in range(5)]
 
 
-def test_two_tokens_never_share_a_secret(store: SqlStore) -> None:
+def test_two_tokens_never_share_a_secret(store: Store) -> None:
     with store.begin() as tx:
         tx.tokens.create("a", ["admin"], DIGEST, None)
     with pytest.raises(sa.exc.IntegrityError, match="api_tokens_digest_unique"), store.begin() as tx:
         tx.tokens.create("b", ["admin"], DIGEST, None)
 
 
-def test_a_token_has_several_roles_each_once_and_in_order(store: SqlStore) -> None:
+def test_a_token_has_several_roles_each_once_and_in_order(store: Store) -> None:
     made, secret = ApiTokens(store).create("ann", "peer", "site-watch", "peer", "viewer")
 
     assert made.roles == ("peer", "site-watch", "viewer")
     assert ApiTokens(store).authenticate(secret).roles == made.roles
 
 
-def test_a_token_remembers_its_last_use_to_the_minute(store: SqlStore, engine: sa.Engine) -> None:
+def test_a_token_remembers_its_last_use_to_the_minute(store: Store, engine: sa.Engine) -> None:
     tokens = ApiTokens(store)
     made, secret = tokens.create("ann", "admin")
     assert tokens.all()[0].last_used_at is None
@@ -86,7 +86,7 @@ def test_a_token_remembers_its_last_use_to_the_minute(store: SqlStore, engine: s
     assert again > later
 
 
-def test_a_use_within_the_minute_is_not_written_whoever_asks(store: SqlStore, engine: sa.Engine) -> None:
+def test_a_use_within_the_minute_is_not_written_whoever_asks(store: Store, engine: sa.Engine) -> None:
     made, secret = ApiTokens(store).create("ann", "admin")
     ApiTokens(store).authenticate(secret)
     before = used_before(engine, seconds=30)
@@ -98,7 +98,7 @@ def test_a_use_within_the_minute_is_not_written_whoever_asks(store: SqlStore, en
 
 
 def test_what_keeps_the_use_from_being_written_down_is_not_the_callers_business(
-    store: SqlStore, engine: sa.Engine, caplog: pytest.LogCaptureFixture
+    store: Store, engine: sa.Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
     made, secret = ApiTokens(store).create("ann", "admin")
     with engine.begin() as connection:
@@ -109,7 +109,7 @@ def test_what_keeps_the_use_from_being_written_down_is_not_the_callers_business(
     assert ApiTokens(store).all()[0].last_used_at is None
 
 
-def test_the_use_of_a_token_waits_for_nobody(store: SqlStore, engine: sa.Engine) -> None:
+def test_the_use_of_a_token_waits_for_nobody(store: Store, engine: sa.Engine) -> None:
     made, secret = ApiTokens(store).create("ann", "admin")
     with engine.begin() as connection:
         connection.execute(sa.text("SELECT 1 FROM api_tokens FOR UPDATE"))
@@ -125,7 +125,7 @@ def used_before(engine: sa.Engine, *, seconds: int) -> datetime:
         return moved
 
 
-def test_the_secret_is_nowhere(store: SqlStore, engine: sa.Engine) -> None:
+def test_the_secret_is_nowhere(store: Store, engine: sa.Engine) -> None:
     made, secret = ApiTokens(store).create("ann", "admin")
 
     with engine.connect() as connection:
@@ -152,7 +152,7 @@ def test_the_secret_is_nowhere(store: SqlStore, engine: sa.Engine) -> None:
         pytest.param("a\0", "admin", "Invalid name", id="NUL"),
     ],
 )
-def test_what_no_token_can_be(store: SqlStore, name: str, role: str, title: str) -> None:
+def test_what_no_token_can_be(store: Store, name: str, role: str, title: str) -> None:
     tokens = ApiTokens(store)
 
     with pytest.raises(TokenFault, match=title):
@@ -162,19 +162,19 @@ def test_what_no_token_can_be(store: SqlStore, name: str, role: str, title: str)
 
 
 @pytest.mark.parametrize("roles", [[], [f"r{number}" for number in range(33)]], ids=["none", "33"])
-def test_how_many_roles_no_token_can_have(store: SqlStore, roles: list[str]) -> None:
+def test_how_many_roles_no_token_can_have(store: Store, roles: list[str]) -> None:
     with pytest.raises(TokenFault, match="1 to 32 roles"):
         ApiTokens(store).create("ann", *roles)
 
 
 @pytest.mark.parametrize("secret", ["", "shipyard_", "\udcff", "\0", "' OR 1=1 --", "a" * 10_000])
-def test_any_other_secret_is_refused(store: SqlStore, secret: str) -> None:
+def test_any_other_secret_is_refused(store: Store, secret: str) -> None:
     ApiTokens(store).create("ann", "admin")
 
     with pytest.raises(Unauthenticated):
         ApiTokens(store).authenticate(secret)
 
 
-def test_revoking_what_is_not_there(store: SqlStore) -> None:
+def test_revoking_what_is_not_there(store: Store) -> None:
     with pytest.raises(TokenFault):
         ApiTokens(store).revoke("nothing")

@@ -20,9 +20,10 @@ from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.errors import Fenced
-from shipyard_api.ports.state.turns import Claim, Intent, Turns
+from shipyard_api.ports.state.turns import Claim, Intent
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.turns import Turns
+from shipyard_api.storage.unit_of_work import Store
 from tests.integration.storage.rows import JOBS, broken_off, counts
 
 Create = Callable[..., ActionId]
@@ -34,7 +35,7 @@ STATE = {"v": 1, "seen": ["é", None]}
 INTENT = Intent(Marker("m-1"), {"v": 1, "nodes": ["n1"]}, LATER, NOW, NOW, 1)
 
 
-def claim(store: SqlStore, action: ActionId, *, now: datetime = NOW, worker: str = "w1") -> Claim:
+def claim(store: Store, action: ActionId, *, now: datetime = NOW, worker: str = "w1") -> Claim:
     with store.begin() as tx:
         claimed = tx.turns.claim(action, now=now, worker=worker)
     assert claimed is not None
@@ -63,7 +64,7 @@ def dump(engine: sa.Engine) -> dict[str, list[Any]]:
 # --- claiming -------------------------------------------------------------------------------------------------------
 
 
-def test_the_first_claim_finds_the_first_step(store: SqlStore, engine: sa.Engine, create: Create) -> None:
+def test_the_first_claim_finds_the_first_step(store: Store, engine: sa.Engine, create: Create) -> None:
     action = create("a", "b", "c")
 
     claimed = claim(store, action)
@@ -74,14 +75,14 @@ def test_the_first_claim_finds_the_first_step(store: SqlStore, engine: sa.Engine
     assert (found.state, found.epoch, found.started_at) == ("running", 1, NOW)
 
 
-def test_every_claim_takes_the_next_epoch(store: SqlStore, engine: sa.Engine, create: Create) -> None:
+def test_every_claim_takes_the_next_epoch(store: Store, engine: sa.Engine, create: Create) -> None:
     action = create("a")
 
     assert [claim(store, action).epoch for _ in range(3)] == [1, 2, 3]
     assert row(engine, action).started_at == NOW
 
 
-def test_claims_at_the_same_time_get_epochs_of_their_own(store: SqlStore, create: Create) -> None:
+def test_claims_at_the_same_time_get_epochs_of_their_own(store: Store, create: Create) -> None:
     action = create("a")
     start = threading.Barrier(8)
 
@@ -93,7 +94,7 @@ def test_claims_at_the_same_time_get_epochs_of_their_own(store: SqlStore, create
         assert sorted(threads.map(one, range(8))) == list(range(1, 9))
 
 
-def test_a_new_action_is_due_whatever_the_clocks_say(store: SqlStore, engine: sa.Engine, create: Create) -> None:
+def test_a_new_action_is_due_whatever_the_clocks_say(store: Store, engine: sa.Engine, create: Create) -> None:
     action = create("a")
     with engine.begin() as connection:
         connection.execute(t.actions.update().values(wake_at=LATER))
@@ -101,7 +102,7 @@ def test_a_new_action_is_due_whatever_the_clocks_say(store: SqlStore, engine: sa
     assert claim(store, action).epoch == 1
 
 
-def test_an_action_that_is_not_due_is_left_alone(store: SqlStore, engine: sa.Engine, create: Create) -> None:
+def test_an_action_that_is_not_due_is_left_alone(store: Store, engine: sa.Engine, create: Create) -> None:
     action = create("a")
     with store.begin() as tx:
         tx.turns.sleep(_claim(tx.turns, action), until=LATER)
@@ -115,7 +116,7 @@ def test_an_action_that_is_not_due_is_left_alone(store: SqlStore, engine: sa.Eng
     assert claim(store, action, now=LATER - timedelta(seconds=1.5)).epoch == 2
 
 
-def test_there_is_no_turn_of_what_has_ended_or_never_was(store: SqlStore, create: Create) -> None:
+def test_there_is_no_turn_of_what_has_ended_or_never_was(store: Store, create: Create) -> None:
     action = create("a")
     with store.begin() as tx:
         tx.turns.end_action(_claim(tx.turns, action), RunState.SUCCESS, now=NOW)
@@ -125,7 +126,7 @@ def test_there_is_no_turn_of_what_has_ended_or_never_was(store: SqlStore, create
         assert tx.turns.claim(ActionId("nothing"), now=LATER, worker="w") is None
 
 
-def test_a_claim_that_is_undone_takes_no_epoch(store: SqlStore, create: Create) -> None:
+def test_a_claim_that_is_undone_takes_no_epoch(store: Store, create: Create) -> None:
     action = create("a")
     with broken_off(store) as tx:
         tx.turns.claim(action, now=NOW, worker="w")
@@ -136,7 +137,7 @@ def test_a_claim_that_is_undone_takes_no_epoch(store: SqlStore, create: Create) 
 # --- writing --------------------------------------------------------------------------------------------------------
 
 
-def test_state_and_intent_survive(store: SqlStore, create: Create) -> None:
+def test_state_and_intent_survive(store: Store, create: Create) -> None:
     action = create("a", "b")
     with store.begin() as tx:
         first = _claim(tx.turns, action)
@@ -148,7 +149,7 @@ def test_state_and_intent_survive(store: SqlStore, create: Create) -> None:
     assert (second.step, second.state, second.intent) == ("a", STATE, INTENT)
 
 
-def test_a_second_turn_of_a_transaction_sees_what_the_first_one_wrote(store: SqlStore, create: Create) -> None:
+def test_a_second_turn_of_a_transaction_sees_what_the_first_one_wrote(store: Store, create: Create) -> None:
     action = create("a")
 
     with store.begin() as tx:
@@ -161,7 +162,7 @@ def test_a_second_turn_of_a_transaction_sees_what_the_first_one_wrote(store: Sql
     assert (second.step, second.state) == ("a", STATE)
 
 
-def test_a_further_attempt_keeps_when_it_was_intended(store: SqlStore, create: Create) -> None:
+def test_a_further_attempt_keeps_when_it_was_intended(store: Store, create: Create) -> None:
     action = create("a")
     again = Intent(INTENT.marker, INTENT.effect, LATER, NOW, NOW + timedelta(seconds=20), 2)
     with store.begin() as tx:
@@ -176,9 +177,7 @@ def test_a_further_attempt_keeps_when_it_was_intended(store: SqlStore, create: C
     assert (found.intended_at, found.attempted_at) == (NOW, again.attempted_at)
 
 
-def test_an_outcome_fulfils_the_intent_and_plans_the_next_turn(
-    store: SqlStore, engine: sa.Engine, create: Create
-) -> None:
+def test_an_outcome_fulfils_the_intent_and_plans_the_next_turn(store: Store, engine: sa.Engine, create: Create) -> None:
     action = create("a")
     with store.begin() as tx:
         first = _claim(tx.turns, action)
@@ -194,7 +193,7 @@ def test_an_outcome_fulfils_the_intent_and_plans_the_next_turn(
 
 
 def test_an_outcome_without_a_pause_is_due_at_once_and_queues_nothing(
-    store: SqlStore, engine: sa.Engine, create: Create
+    store: Store, engine: sa.Engine, create: Create
 ) -> None:
     action = create("a")
     with store.begin() as tx:
@@ -205,7 +204,7 @@ def test_an_outcome_without_a_pause_is_due_at_once_and_queues_nothing(
     assert len(jobs(engine)) == 1
 
 
-def test_steps_end_one_after_another_and_a_failure_skips(store: SqlStore, engine: sa.Engine, create: Create) -> None:
+def test_steps_end_one_after_another_and_a_failure_skips(store: Store, engine: sa.Engine, create: Create) -> None:
     action = create("a", "b", "c", "d")
     with store.begin() as tx:
         tx.turns.end_step(_claim(tx.turns, action), StepState.SUCCESS, "fine", (), now=NOW)
@@ -227,7 +226,7 @@ def test_steps_end_one_after_another_and_a_failure_skips(store: SqlStore, engine
     ]
 
 
-def test_after_the_last_step_the_action_ends(store: SqlStore, engine: sa.Engine, create: Create) -> None:
+def test_after_the_last_step_the_action_ends(store: Store, engine: sa.Engine, create: Create) -> None:
     action = create("a")
     with store.begin() as tx:
         tx.turns.end_step(_claim(tx.turns, action), StepState.SUCCESS, "", (), now=NOW)
@@ -241,7 +240,7 @@ def test_after_the_last_step_the_action_ends(store: SqlStore, engine: sa.Engine,
     assert create("a")  # the site is free
 
 
-def test_the_journal_tells_who_did_what_in_which_turn(store: SqlStore, create: Create) -> None:
+def test_the_journal_tells_who_did_what_in_which_turn(store: Store, create: Create) -> None:
     action = create("a", "b")
     fact = FindingReported(info("Hello", "said").about(DocumentRef("a/B/v1", "one")))
     first = claim(store, action, worker="host:1")
@@ -275,7 +274,7 @@ def test_the_journal_tells_who_did_what_in_which_turn(store: SqlStore, create: C
     assert [line.id for line in lines] == sorted(line.id for line in lines)
 
 
-def test_a_fact_that_cannot_be_recorded_undoes_the_turn(store: SqlStore, engine: sa.Engine, create: Create) -> None:
+def test_a_fact_that_cannot_be_recorded_undoes_the_turn(store: Store, engine: sa.Engine, create: Create) -> None:
     action = create("a")
     first = claim(store, action)
     before = dump(engine)
@@ -309,7 +308,7 @@ WRITES: dict[str, Callable[[Turns, Claim], None]] = {
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 def test_a_turn_that_is_over_writes_nothing(
-    store: SqlStore, engine: sa.Engine, create: Create, write: Callable[[Turns, Claim], None]
+    store: Store, engine: sa.Engine, create: Create, write: Callable[[Turns, Claim], None]
 ) -> None:
     action = create("a", "b")
     late = claim(store, action, worker="w1")
@@ -327,7 +326,7 @@ def test_a_turn_that_is_over_writes_nothing(
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 def test_even_if_it_goes_on_in_the_same_transaction(
-    store: SqlStore, engine: sa.Engine, create: Create, write: Callable[[Turns, Claim], None]
+    store: Store, engine: sa.Engine, create: Create, write: Callable[[Turns, Claim], None]
 ) -> None:
     """The write to the action's row comes first, so nothing stands before the refusal."""
     action = create("a", "b")
@@ -342,7 +341,7 @@ def test_even_if_it_goes_on_in_the_same_transaction(
     assert counts(engine)["procrastinate_jobs"] == jobs_before
 
 
-def test_a_turn_that_begins_while_another_writes_waits_for_it(store: SqlStore, create: Create) -> None:
+def test_a_turn_that_begins_while_another_writes_waits_for_it(store: Store, create: Create) -> None:
     action = create("a")
     first = claim(store, action)
     with ThreadPoolExecutor(1) as threads:
@@ -357,7 +356,7 @@ def test_a_turn_that_begins_while_another_writes_waits_for_it(store: SqlStore, c
 # --- waking ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_wake_up_is_a_job_with_the_action_as_lock(store: SqlStore, engine: sa.Engine, create: Create) -> None:
+def test_a_wake_up_is_a_job_with_the_action_as_lock(store: Store, engine: sa.Engine, create: Create) -> None:
     action = create("a")
     with store.begin() as tx:
         tx.turns.sleep(_claim(tx.turns, action), until=LATER)
@@ -369,7 +368,7 @@ def test_a_wake_up_is_a_job_with_the_action_as_lock(store: SqlStore, engine: sa.
     assert (first.scheduled_at, second.scheduled_at) == (None, LATER)
 
 
-def test_a_wake_up_goes_with_its_transaction(store: SqlStore, engine: sa.Engine, create: Create) -> None:
+def test_a_wake_up_goes_with_its_transaction(store: Store, engine: sa.Engine, create: Create) -> None:
     action = create("a")
     with broken_off(store) as tx:
         tx.turns.sleep(_claim(tx.turns, action), until=LATER)
@@ -380,7 +379,7 @@ def test_a_wake_up_goes_with_its_transaction(store: SqlStore, engine: sa.Engine,
 @pytest.mark.parametrize(
     ("ago", "overdue"), [pytest.param(60, True, id="long ago"), pytest.param(5, False, id="within the grace")]
 )
-def test_what_should_have_been_looked_at_is_overdue(store: SqlStore, create: Create, ago: int, overdue: bool) -> None:
+def test_what_should_have_been_looked_at_is_overdue(store: Store, create: Create, ago: int, overdue: bool) -> None:
     action = create("a")
     with store.begin() as tx:
         tx.turns.sleep(_claim(tx.turns, action), until=datetime.now(UTC) - timedelta(seconds=ago))
@@ -389,7 +388,7 @@ def test_what_should_have_been_looked_at_is_overdue(store: SqlStore, create: Cre
         assert tx.turns.overdue(grace=30) == ([action] if overdue else [])
 
 
-def test_what_has_ended_or_waits_is_not_overdue(store: SqlStore, create: Create) -> None:
+def test_what_has_ended_or_waits_is_not_overdue(store: Store, create: Create) -> None:
     ended = create("a")
     with store.begin() as tx:
         tx.turns.end_action(_claim(tx.turns, ended), RunState.FAILED, now=NOW)
@@ -412,7 +411,7 @@ def test_what_has_ended_or_waits_is_not_overdue(store: SqlStore, create: Create)
     ],
 )
 def test_a_reminder_queues_a_turn_unless_one_is_on_its_way(
-    store: SqlStore, engine: sa.Engine, create: Create, status: str | None, queued: bool
+    store: Store, engine: sa.Engine, create: Create, status: str | None, queued: bool
 ) -> None:
     action = create("a")
     with engine.begin() as connection:
@@ -434,7 +433,7 @@ def test_a_reminder_queues_a_turn_unless_one_is_on_its_way(
     assert len(jobs(engine)) - before == (1 if queued else 0)
 
 
-def test_a_job_of_another_action_is_no_reminder(store: SqlStore, engine: sa.Engine, create: Create) -> None:
+def test_a_job_of_another_action_is_no_reminder(store: Store, engine: sa.Engine, create: Create) -> None:
     first = create("a")
     with store.begin() as tx:
         tx.turns.end_action(_claim(tx.turns, first), RunState.FAILED, now=NOW)

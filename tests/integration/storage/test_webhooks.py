@@ -14,7 +14,7 @@ from shipyard_api.adapters.webhooks.receiver import WebhookReceiver
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.logs import JsonLines
 from shipyard_api.setting_types import Secret
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.webhooks.deliver import DeliverEvents
 from tests.integration.storage.test_following import write
 from tests.peer import Answer, Peer, running, seconds_for
@@ -31,14 +31,14 @@ def peer() -> Iterator[Peer]:
 
 
 @pytest.fixture
-def target(store: SqlStore, engine: sa.Engine, peer: Peer, create: Callable[..., ActionId]) -> "Site":
+def target(store: Store, engine: sa.Engine, peer: Peer, create: Callable[..., ActionId]) -> "Site":
     return Site(store, engine, peer, create("a_step"))
 
 
 class Site:
     """An action, a webhook and its workers."""
 
-    def __init__(self, store: SqlStore, engine: sa.Engine, peer: Peer, action: ActionId) -> None:
+    def __init__(self, store: Store, engine: sa.Engine, peer: Peer, action: ActionId) -> None:
         self.store, self.engine, self.peer, self.action = store, engine, peer, action
         self.worker("first")()  # the webhook begins behind what is there by now
 

@@ -6,14 +6,14 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.domain.errors import TooManyRequests
-from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.callers.limit_writes import LimitWrites
 
 # So long that nothing of it passes while a test runs.
 HOUR = 3600.0
 
 
-def take(store: SqlStore, caller: str = "ann", *, interval: float = HOUR, burst: int = 3) -> float | None:
+def take(store: Store, caller: str = "ann", *, interval: float = HOUR, burst: int = 3) -> float | None:
     with store.begin() as tx:
         return tx.write_limits.take(caller, interval=interval, burst=burst)
 
@@ -29,7 +29,7 @@ def callers(engine: sa.Engine) -> list[str]:
         return list(connection.execute(sa.text("SELECT caller FROM rate_limits ORDER BY 1")).scalars())
 
 
-def test_so_many_at_once_and_no_more(store: SqlStore) -> None:
+def test_so_many_at_once_and_no_more(store: Store) -> None:
     assert [take(store) for _ in range(3)] == [None] * 3
 
     pause = take(store)
@@ -37,7 +37,7 @@ def test_so_many_at_once_and_no_more(store: SqlStore) -> None:
     assert pause == pytest.approx(HOUR, abs=60)
 
 
-def test_what_is_refused_is_not_counted(store: SqlStore) -> None:
+def test_what_is_refused_is_not_counted(store: Store) -> None:
     for _ in range(3):
         take(store)
 
@@ -46,7 +46,7 @@ def test_what_is_refused_is_not_counted(store: SqlStore) -> None:
     assert all(pause == pytest.approx(HOUR, abs=60) for pause in pauses)
 
 
-def test_after_the_pause_one_more_is_let_through_and_only_one(store: SqlStore, engine: sa.Engine) -> None:
+def test_after_the_pause_one_more_is_let_through_and_only_one(store: Store, engine: sa.Engine) -> None:
     for _ in range(3):
         take(store)
     pause = take(store)
@@ -60,7 +60,7 @@ def test_after_the_pause_one_more_is_let_through_and_only_one(store: SqlStore, e
     assert take(store) is not None
 
 
-def test_whoever_pauses_long_may_write_at_once_again_but_saves_up_no_more(store: SqlStore, engine: sa.Engine) -> None:
+def test_whoever_pauses_long_may_write_at_once_again_but_saves_up_no_more(store: Store, engine: sa.Engine) -> None:
     for _ in range(3):
         take(store)
     pass_time(engine, 100 * HOUR)
@@ -68,14 +68,14 @@ def test_whoever_pauses_long_may_write_at_once_again_but_saves_up_no_more(store:
     assert [take(store) is None for _ in range(5)] == [True, True, True, False, False]
 
 
-def test_callers_are_counted_apart(store: SqlStore) -> None:
+def test_callers_are_counted_apart(store: Store) -> None:
     assert [take(store, burst=1) is None for _ in range(2)] == [True, False]
 
     assert take(store, "bob", burst=1) is None
 
 
 @pytest.mark.parametrize("round_", range(3))
-def test_of_many_at_once_exactly_as_many_get_through(store: SqlStore, engine: sa.Engine, round_: int) -> None:
+def test_of_many_at_once_exactly_as_many_get_through(store: Store, engine: sa.Engine, round_: int) -> None:
     """The first of all of them, too, which make the row."""
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: take(store, burst=10), range(40)))
@@ -83,7 +83,7 @@ def test_of_many_at_once_exactly_as_many_get_through(store: SqlStore, engine: sa
     assert found.count(None) == 10
 
 
-def test_who_has_not_written_for_days_is_forgotten_when_somebody_new_writes(store: SqlStore, engine: sa.Engine) -> None:
+def test_who_has_not_written_for_days_is_forgotten_when_somebody_new_writes(store: Store, engine: sa.Engine) -> None:
     take(store, "ann")
     take(store, "bob")
     pass_time(engine, 30 * HOUR)
@@ -95,7 +95,7 @@ def test_who_has_not_written_for_days_is_forgotten_when_somebody_new_writes(stor
     assert callers(engine) == ["bob", "eve"]
 
 
-def test_the_pause_is_told_in_whole_seconds(store: SqlStore) -> None:
+def test_the_pause_is_told_in_whole_seconds(store: Store) -> None:
     limit = LimitWrites(store, per_minute=6, burst=1)
     limit("ann")
 
@@ -105,7 +105,7 @@ def test_the_pause_is_told_in_whole_seconds(store: SqlStore) -> None:
     assert caught.value.seconds == 10
 
 
-def test_without_a_limit_nobody_is_counted(store: SqlStore, engine: sa.Engine) -> None:
+def test_without_a_limit_nobody_is_counted(store: Store, engine: sa.Engine) -> None:
     limit = LimitWrites(store, per_minute=0, burst=1)
     for _ in range(5):
         limit("ann")

@@ -16,7 +16,7 @@ from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.setting_types import Count
 from shipyard_api.settings import DesignStoreKind, DesignStoreOptions, Settings
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from tests.integration.api.conftest import new_site, settings
 from tests.integration.api.contract import action_states
 from tests.integration.api.contract.case import Who
@@ -53,7 +53,7 @@ class Given:
         self.seen: set[str] = set()
         self._url = url
         self._drydock = drydock
-        self._store = SqlStore(engine, ProcrastinateWakeup())
+        self._store = Store(engine, ProcrastinateWakeup())
         self._apps: dict[str, Any] = {}
         self._stack = ExitStack()
         self._state = ""

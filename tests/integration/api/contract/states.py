@@ -18,7 +18,7 @@ from shipyard_api.domain.actions import ActionId, RunState, StepState
 from shipyard_api.domain.documents import Revision
 from shipyard_api.settings import DesignStoreKind, Severity, ValidationOptions
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.actions import SqlActions
+from shipyard_api.storage.actions import Actions
 from shipyard_api.storage.writer_lock import SqlWriterLock
 from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
 from tests.integration.api.wire import Site, configuration, small_design
@@ -412,7 +412,7 @@ def broken(stage: Stage) -> dict[str, Any]:
         raise RuntimeError("the password is swordfish")
 
     patch = stage.stack.enter_context(pytest.MonkeyPatch.context())
-    patch.setattr(SqlActions, "__init__", breaks)
+    patch.setattr(Actions, "__init__", breaks)
     return {}
 
 

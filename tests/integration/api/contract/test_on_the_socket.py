@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_api.yaml_stream import write_documents
 from tests.factories import document
@@ -127,7 +127,7 @@ CASES = {
 @pytest.fixture(scope="module")
 def server(module_database_url: str) -> Iterator[Server]:
     engine = connect(module_database_url, pool_size=1)
-    _, token = ApiTokens(SqlStore(engine, ProcrastinateWakeup())).create("ann", "admin")
+    _, token = ApiTokens(Store(engine, ProcrastinateWakeup())).create("ann", "admin")
     engine.dispose()
     with gunicorn(module_database_url, token) as running:
         yield running
