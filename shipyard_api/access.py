@@ -5,8 +5,8 @@ from shipyard_api.adapters.identity.loopback import LoopbackIdentities
 from shipyard_api.adapters.identity.options import IdentityKind
 from shipyard_api.adapters.identity.tokens import TokenIdentities
 from shipyard_api.ports.identity import Identities, Policy
-from shipyard_api.ports.state.store import Store
 from shipyard_api.settings import Settings, SettingsError
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.tokens.manage import ApiTokens
 
 POLICY_SECONDS = 0.1

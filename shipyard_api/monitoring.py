@@ -10,8 +10,8 @@ from shipyard_api.adapters.opentelemetry.options import TraceOptions
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.http import clock_ahead
 from shipyard_api.ports.metrics import Exposition
-from shipyard_api.ports.state.store import Store
 from shipyard_api.settings import Settings, SettingsError
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.telemetry import observe_with
 from shipyard_api.usecases.clock_skew import ClockSkew, Reading
 

@@ -6,8 +6,8 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId, Control, RunState, StepId
-from shipyard_api.ports.state.store import Store
 from shipyard_api.storage import tables
+from shipyard_api.storage.unit_of_work import Store
 
 
 def state_of(store: Store, action: ActionId) -> RunState:

@@ -24,7 +24,7 @@ from shipyard_api.domain.parameters import Parameter, Parameters, parse_paramete
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.ports.documents import DesignStore, Heads
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.step import AnyStep, Json
 

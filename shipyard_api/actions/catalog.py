@@ -19,7 +19,7 @@ from shipyard_api.actions.update_site import UPDATE_SITE
 from shipyard_api.actions.update_software import UPDATE_SOFTWARE
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.site_design import DesignRules
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.definition import Definition
 
 ACTIONS = Catalog(

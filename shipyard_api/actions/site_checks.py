@@ -15,8 +15,8 @@ from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.etcd import Etcd
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.remote_tasks import Host, RemoteTasks
-from shipyard_api.ports.state.store import Store
 from shipyard_api.ports.teardown_service import TeardownService
+from shipyard_api.storage.unit_of_work import Store
 
 Reader = Callable[[int, Rendering], tuple[SiteInputs | None, Sequence[Finding]]]
 

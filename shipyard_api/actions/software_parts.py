@@ -28,7 +28,7 @@ from shipyard_api.domain.task_graph.tasks import TaskId, parse_tasks
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.ports.state.software import SoftwareSite
-from shipyard_api.ports.state.store import Transaction
+from shipyard_api.storage.unit_of_work import Transaction
 from shipyard_api.workflow.step import AnyStep, Json
 
 SOFTWARE = StepId("software.run_task_graph")

@@ -63,14 +63,18 @@ _VERSION: sa.ColumnElement[str] = sa.literal_column(f"actions.{description.VERSI
 
 
 class Actions:
-    """Fills ``ports.state.actions.Actions``."""
+    """Actions, their steps, groups, nodes and command audit."""
 
     def __init__(self, connection: sa.Connection, turns: Turns) -> None:
         self._connection = connection
         self._turns = turns
 
     def create(self, action: NewAction) -> ActionRecord:
-        """Insert the action. A unique index decides whether another site action is running, a lock whether a run is."""
+        """Insert the action with its steps, its audit line, its first facts and its first wake-up.
+
+        Raises RequestKeyTaken, or SiteBusy if another action excludes it; then nothing was inserted. A unique index
+        decides whether another site action is running, a lock whether a run is.
+        """
         anywhere = action.nodes is None
         if action.exclusive:
             self.lock_creation()
@@ -127,7 +131,7 @@ class Actions:
             return None
 
     def with_key(self, caller: str, key: str) -> tuple[ActionRecord, bytes] | None:
-        """Return the action of this key."""
+        """Return the action that this caller created with this key, and the digest of its request."""
         actions = t.actions.c
         row = self._connection.execute(
             sa.select(*SHOWN).where(actions.caller == caller, actions.idempotency_key == key)
@@ -135,23 +139,26 @@ class Actions:
         return (action_record(row), row.request_digest) if row else None
 
     def lock_creation(self) -> None:
-        """Take the lock of all who create what excludes others."""
+        """Let no other site action and no other node operation be created until the transaction has ended.
+
+        Later reads are complete: each of them takes this lock before it looks for the others.
+        """
         self._connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_CREATION_LOCK)))
 
     def node_operations(self) -> Sequence[ActionRecord]:
-        """Return the node operations that have not ended."""
+        """Return the node operations that have not ended, in order of creation."""
         own = t.actions.c
         query = sa.select(*SHOWN).where(own.name == NODE_OPERATION, own.state.in_(MOVING))
         return [action_record(row) for row in self._connection.execute(query.order_by(own.id))]
 
     def ended(self, actions: Collection[ActionId]) -> Collection[ActionId]:
-        """Return those that have ended."""
+        """Return those of the actions that have ended."""
         own = t.actions.c
         query = sa.select(own.id).where(own.id.in_(actions), own.state.not_in(MOVING))
         return [ActionId(action) for action in self._connection.execute(query).scalars()]
 
     def running_site_action(self, nodes: Collection[NodeName] | None = None) -> RunningSiteAction | None:
-        """Return the first site action that has not ended and may work on one of the nodes."""
+        """Return the first site action that has not ended and may work on one of the nodes (None: of any), if any."""
         return on_site(self._connection) or on_nodes(self._connection, nodes)
 
     def get(self, action: ActionId) -> ActionRecord | None:
@@ -167,12 +174,15 @@ class Actions:
         descending: bool = False,
         limit: int | None = None,
     ) -> Sequence[ActionRecord]:
-        """Return a page of actions."""
+        """Return the actions that pass the filters, in order of creation or ``descending``.
+
+        ``after``: only those that follow this id in that order. ``limit``: how many at most.
+        """
         query = filtered(sa.select(*SHOWN), filters, after, descending=descending, limit=limit)
         return [action_record(row) for row in self._connection.execute(query)]
 
     def by_ids(self, actions: Collection[ActionId]) -> Sequence[ActionRecord]:
-        """Return these actions."""
+        """Return these actions, in order of creation."""
         own = t.actions.c.id
         return [
             action_record(row)
@@ -180,7 +190,10 @@ class Actions:
         ]
 
     def version(self, action: ActionId) -> str | None:
-        """Return the version of an action: its server and the last transaction that wrote its row."""
+        """Return an opaque version that changes whenever the action's representation does; None for no action.
+
+        It names the server and the last transaction that wrote the action's row.
+        """
         found = description.VERSION_OF_ACTION.one(self._connection, action)
         return None if found is None else f"{self._connection.info.get(SERVER, '')} {found.version}"
 
@@ -192,19 +205,22 @@ class Actions:
         descending: bool = False,
         limit: int | None = None,
     ) -> Sequence[tuple[ActionId, str]]:
-        """Return the versions of a page of actions."""
+        """Return the versions of the actions that ``matching`` returns for the same arguments.
+
+        They change with the action and its steps, but not with every entry of work items, as ``version`` does.
+        """
         query = filtered(sa.select(t.actions.c.id, _VERSION), filters, after, descending=descending, limit=limit)
         server = self._connection.info.get(SERVER, "")
         return [(action, f"{server} {version}") for action, version in self._connection.execute(query)]
 
     def created_at(self, name: ActionName, moment: datetime) -> ActionRecord | None:
-        """Return the action of that name and moment."""
+        """Return the action of that name that was created at exactly that moment."""
         query = sa.select(*SHOWN).where(t.actions.c.name == name, t.actions.c.created_at == moment)
         row = self._connection.execute(query.order_by(t.actions.c.id).limit(1)).one_or_none()
         return action_record(row) if row else None
 
     def steps(self, actions: Collection[ActionId]) -> Mapping[ActionId, Sequence[StepRecord]]:
-        """Return the steps of these actions."""
+        """Return the steps of these actions, in order."""
         steps = t.steps.c
         columns = (
             steps.action_id,
@@ -235,7 +251,10 @@ class Actions:
     def described(
         self, action: ActionId, kinds: Collection[str], known: str = ""
     ) -> tuple[str, DescribedAction | None] | None:
-        """Return the action with everything that its representation shows, unless its version is known."""
+        """Return the version of the action and, unless that is the known one, the action; None if it is missing.
+
+        The action comes with its journal entries of these kinds. Both are as of one moment.
+        """
         server = f"{self._connection.info.get(SERVER, '')} "
         of_server = known.removeprefix(server) if known.startswith(server) else ""
         row = description.DESCRIBED_ACTION.one(self._connection, action, list(kinds), of_server)
@@ -246,7 +265,10 @@ class Actions:
     def groups(
         self, action: ActionId, *, status: Collection[str], group: Collection[str], after: int, limit: int
     ) -> Sequence[GroupRecord]:
-        """Return a page of deployment groups with their phases and the count of their nodes by status."""
+        """Return deployment groups after the given index, in order; an empty filter passes all.
+
+        Each has its phases, and the count of its nodes by status.
+        """
         return groups_of_action(self._connection, action, status=status, group=group, after=after, limit=limit)
 
     def nodes(
@@ -259,7 +281,7 @@ class Actions:
         after: str,
         limit: int,
     ) -> Sequence[NodeRecord]:
-        """Return a page of nodes."""
+        """Return nodes after the given name, in order of name; an empty filter passes all."""
         return nodes_of_action(self._connection, action, Wanted(status, group, names, after, limit))
 
     def inputs(self, action: ActionId) -> JsonObject:
@@ -270,13 +292,17 @@ class Actions:
         return found
 
     def further(self, actions: Collection[ActionId]) -> Mapping[ActionId, JsonObject]:
-        """Return what these actions' inputs have under FURTHER."""
+        """Return what these actions' inputs have under FURTHER, without those that have nothing."""
         found = t.actions.c.inputs[FURTHER]
         query = sa.select(t.actions.c.id, found.label("found")).where(t.actions.c.id.in_(actions), found.is_not(None))
         return {ActionId(row.id): row.found for row in self._connection.execute(query)}
 
     def control(self, action: ActionId, control: Control, user: str) -> ActionState | None:
-        """Pause, unpause or stop the action if its state allows it; the row lock serializes controls."""
+        """Pause, unpause or stop the action if its state allows it, with a line in its audit.
+
+        Return its state before, None if there is no such action. A refused control changes nothing. The row lock
+        serializes controls.
+        """
         actions = t.actions
         found = self._connection.execute(
             sa.select(actions.c.state, actions.c.stopped_by).where(actions.c.id == action).with_for_update()
@@ -301,18 +327,21 @@ class Actions:
         return state
 
     def lock(self, action: ActionId) -> None:
-        """Lock the row of an action."""
+        """Lock an action, if it exists, until the transaction has ended; no turn writes meanwhile."""
         self._connection.execute(sa.select(t.actions.c.id).where(t.actions.c.id == action).with_for_update())
 
     def limits(self, action: ActionId) -> TeardownLimits:
-        """Return the limits of an action."""
+        """Return the limits of an action: those that were set, else those of its inputs, else the defaults.
+
+        The action has frozen the JSON of its limits in its inputs under LIMITS.
+        """
         own = t.actions.c
         found = sa.select(sa.func.coalesce(own.limits, own.inputs[LIMITS])).where(own.id == action)
         stored = self._connection.execute(found).scalar_one()
         return TeardownLimits() if stored is None else TeardownLimits.from_json(stored)
 
     def set_limits(self, action: ActionId, limits: TeardownLimits, user: str, text: str) -> None:
-        """Set the limits of an action, and let a running one look at once."""
+        """Set the limits of an action, with a line in its audit and ``text`` as a note, and wake it."""
         own = t.actions.c
         wake_at = sa.case((own.state == RunState.RUNNING.value, sa.func.site_time()), else_=own.wake_at)
         note = Noted("Limits Changed", text)
@@ -320,7 +349,7 @@ class Actions:
         self._turns.wake(action, None)
 
     def doubts(self, action: ActionId) -> tuple[Sequence[Doubt], JobAnswers]:
-        """Return what an operator is asked about jobs, and what was answered so far."""
+        """Return what an operator is asked about jobs whose record may be lost, and what was answered so far."""
         own, items = t.actions.c, t.work_items.c
         row = self._connection.execute(sa.select(own.waiting_for, own.job_answers).where(own.id == action)).one()
         open_items = (items.action_id == action, items.ended_at.is_(None), items.waiting_for.is_not(None))
@@ -330,14 +359,14 @@ class Actions:
         return doubts, JobAnswers.from_json(row.job_answers) if row.job_answers else JobAnswers()
 
     def approvals(self, action: ActionId) -> tuple[Sequence[WaveGate], Sequence[Approval]]:
-        """Return the gates that an action waits for, answered or not, and the answers so far."""
+        """Return the gates that an action waits for, answered or not, and the answers so far, the oldest first."""
         own = t.actions.c
         row = self._connection.execute(sa.select(own.waiting_for, own.approvals).where(own.id == action)).one()
         gates = [WaveGate.from_json(gate) for gate in (row.waiting_for or {}).get("gates", ())]
         return gates, [Approval.from_json(given) for given in row.approvals or ()]
 
     def approve(self, action: ActionId, approvals: Sequence[Approval], user: str, text: str) -> None:
-        """Set the answers to gates, and let a running action look at once."""
+        """Set the answers to gates, with a line in the audit and a note (``text``). A running action looks at once."""
         own = t.actions.c
         wake_at = sa.case((own.state == RunState.RUNNING.value, sa.func.site_time()), else_=own.wake_at)
         stored = [one.to_json() for one in approvals]
@@ -345,7 +374,10 @@ class Actions:
         self._turns.wake(action, None)
 
     def answer_doubts(self, action: ActionId, answers: JobAnswers, user: str, text: str) -> None:
-        """Set what is known of jobs, and let a running action look at once."""
+        """Set what is known of jobs whose record may be lost, with a line in the audit and a note (``text``).
+
+        A running action looks at once.
+        """
         own = t.actions.c
         wake_at = sa.case((own.state == RunState.RUNNING.value, sa.func.site_time()), else_=own.wake_at)
         note = Noted("History Reconciled", text)
@@ -353,7 +385,10 @@ class Actions:
         self._turns.wake(action, None)
 
     def acknowledge(self, action: ActionId, user: str, text: str) -> None:
-        """Acknowledge the failures of an action unless this was done; the row lock serializes callers."""
+        """Acknowledge the failures of an action, in its audit and with ``text`` as a note; only the first counts.
+
+        The row lock serializes callers.
+        """
         self.lock(action)
         audit, command = t.command_audit.c, Control.ACKNOWLEDGE.value
         earlier = sa.select(audit.id).where(audit.action_id == action, audit.command == command).limit(1)
@@ -362,7 +397,7 @@ class Actions:
             self._note(action, user, command, Noted(ACKNOWLEDGED, text), user_name=t.actions.c.user_name)
 
     def deployed(self, action: ActionId) -> Sequence[NodeName]:
-        """Return the action's nodes that were deployed successfully."""
+        """Return the nodes of the action that are deployed, in order of name."""
         nodes = t.action_nodes.c
         rows = self._connection.execute(
             sa.select(nodes.name)
@@ -372,7 +407,10 @@ class Actions:
         return [NodeName(row.name) for row in rows]
 
     def successor(self, action: ActionRecord) -> Successor | None:
-        """Return the newest site action that overtook this one."""
+        """Return the newest site action that overtook this one: it worked on its nodes, or deployed another revision.
+
+        If the nodes of this one are unknown, work on any node counts.
+        """
         return newest_successor(self._connection, action)
 
     def _note(self, action: ActionId, user: str, command: str, note: Noted, **values: Any) -> None:

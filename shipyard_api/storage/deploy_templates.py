@@ -47,13 +47,13 @@ _WHOLE = sa.select(
 
 
 class DeployTemplates:
-    """Fills ``ports.state.deploy_templates.DeployTemplates``."""
+    """Deploy templates. A template and its steps change together."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
     def create(self, template_id: TemplateId, template: DeployTemplate, extra: JsonObject) -> StoredTemplate:
-        """Store a template; the database decides whether its name and its id are free."""
+        """Store a template. Raises TemplateNameTaken and TemplateIdTaken, as the database decides."""
         values = {"uuid": template_id, "name": template.name, "extra": dict(extra), "created_at": sa.func.site_time()}
         with _taken():
             query = t.deploy_templates.insert().values(**values).returning(t.deploy_templates)
@@ -62,16 +62,17 @@ class DeployTemplates:
         return _stored(row, template.steps)
 
     def get(self, identity: TemplateId | TraitName) -> StoredTemplate | None:
-        """Return a template."""
+        """Return a template by its id or its name."""
         return next(iter(self._matching(_WHOLE.where(_is(identity)))), None)
 
     def lock(self, identity: TemplateId | TraitName) -> StoredTemplate | None:
-        """Lock the row of a template and return what it is once the lock is held, in a statement of its own."""
+        """Return a template, locked until the transaction ends."""
+        # What it is once the lock is held takes a statement of its own.
         found = self._connection.execute(sa.select(_OWN.id).where(_is(identity)).with_for_update()).scalar()
         return None if found is None else next(iter(self._matching(_WHOLE.where(_OWN.id == found))), None)
 
     def replace(self, template_id: TemplateId, template: DeployTemplate, extra: JsonObject) -> StoredTemplate:
-        """Store what has become of a template."""
+        """Store what has become of a locked template, with all its steps. Raises TemplateNameTaken."""
         values = {
             "name": template.name,
             "extra": dict(extra),
@@ -86,11 +87,11 @@ class DeployTemplates:
         return _stored(row, template.steps)
 
     def delete(self, template_id: TemplateId) -> None:
-        """Remove a template; its steps go with it."""
+        """Remove a template with its steps."""
         self._connection.execute(t.deploy_templates.delete().where(_OWN.uuid == template_id))
 
     def page(self, page: Page) -> Sequence[StoredTemplate]:
-        """Return a page of all templates."""
+        """Return a page of all templates; none after a template that does not exist."""
         column = _SORTED_BY[page.sort]
         query = _WHOLE.limit(page.limit)
         keys = [column] if page.sort is SortKey.ID else [column, _OWN.id]
@@ -102,7 +103,7 @@ class DeployTemplates:
         return self._matching(query)
 
     def of_traits(self, traits: Collection[TraitName]) -> Sequence[DeployTemplate]:
-        """Return the templates of these traits."""
+        """Return the templates of these traits, in order of name."""
         query = _WHOLE.where(_OWN.name.in_(traits)).order_by(_SORTED_BY[SortKey.NAME])
         return [one.template for one in self._matching(query)]
 

@@ -28,13 +28,18 @@ _UNDER_WAY = sa.text("""
 
 
 class Holds:
-    """Fills ``ports.state.holds.Holds``."""
+    """Holds. The engine checks them in the transaction that writes an intent, see ``Turns.held``."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
     def place(self, hold: NewHold) -> PlacedHold:
-        """Place a hold. The rows of actions are locked first, as by a turn before it takes the lock of holds."""
+        """Place a hold. Once it is committed, no intent on its node is written any more.
+
+        Each action whose work on the node is under way gets a note. If the same user has placed the same hold before,
+        and it is active, that one is returned. The rows of actions are locked first, as by a turn before it takes the
+        lock of holds.
+        """
         own = t.actions.c
         moving = sa.select(own.id).where(own.state.in_(_MOVING)).order_by(own.id).with_for_update(key_share=True)
         actions = list(self._connection.execute(moving).scalars())
@@ -54,7 +59,7 @@ class Holds:
         return PlacedHold(placed, [ActionId(row.id) for row in rows])
 
     def release(self, hold: HoldId, user: str) -> Hold | None:
-        """Release a hold that is active."""
+        """Release a hold and return it; None if there is none. A hold that has ended stays as it is."""
         holds = t.holds
         self._connection.execute(
             holds.update()
@@ -69,12 +74,12 @@ class Holds:
         return hold_from(row) if row else None
 
     def active(self, nodes: Collection[NodeName] | None = None) -> Sequence[Hold]:
-        """Return the active holds."""
+        """Return the active holds on these nodes (None: all), in order of node and time."""
         query = sa.select(t.holds).where(*is_active(), *on_nodes(nodes)).order_by(t.holds.c.node, t.holds.c.id)
         return [hold_from(row) for row in self._connection.execute(query)]
 
     def latest(self, nodes: Collection[NodeName] | None = None, *, limit: int) -> Sequence[Hold]:
-        """Return the newest holds."""
+        """Return holds on these nodes (None: all), ended ones too, the newest first."""
         query = sa.select(t.holds).where(*on_nodes(nodes)).order_by(t.holds.c.id.desc()).limit(limit)
         return [hold_from(row) for row in self._connection.execute(query)]
 

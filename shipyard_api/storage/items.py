@@ -72,7 +72,7 @@ _ANY_OPEN_LOCKED = (
 
 
 class Items:
-    """Fills ``ports.state.items.Items``."""
+    """Work items. Every write of a turn names its epoch and raises Fenced after a later turn of the item has begun."""
 
     def __init__(self, connection: sa.Connection, wakeup: Wakeup) -> None:
         self._connection = connection
@@ -97,7 +97,11 @@ class Items:
         self._queue_runs(claim.action, len(items), None)
 
     def gather(self, claim: Claim, *, limit: int = 500) -> tuple[tuple[EndedItem, ...], bool]:
-        """Return ended items once. The claim has locked the action's row, which the end of an item locks too."""
+        """Return the items of the claim's step that ended since the last call, in order, and whether any is open.
+
+        They are not returned again once the transaction is kept. The claim has locked the action's row, which the end
+        of an item locks too.
+        """
         own = {"of_action": claim.action, "of_step": claim.step}
         rows = self._connection.execute(_GATHER, {**own, "most": limit}).all()
         any_open = self._connection.execute(_ANY_OPEN, own).scalar_one()
@@ -107,7 +111,7 @@ class Items:
         ), any_open
 
     def waiting_for(self, claim: Claim) -> WaitingFor | None:
-        """Return what open items wait for."""
+        """Return what the open items of the claim's step wait for, together; None if none of them says."""
         return self._waiting(claim.action, claim.step)
 
     def wake_resting(self, claim: Claim, *, now: datetime) -> None:
@@ -118,7 +122,7 @@ class Items:
             self._queue_runs(claim.action, woken.rowcount, None)
 
     def stop_open(self, claim: Claim, why: str, *, now: datetime) -> bool:
-        """Tell the open items of the claim's step to end.
+        """Tell the open items of the claim's step to end; return whether there are any.
 
         One that is held, and whose run only reads or repeats, is taken from it: the next run fences that turn. One with
         an intent whose outcome must be known sees the stop when its turn goes on.
@@ -140,7 +144,10 @@ class Items:
         return bool(self._connection.execute(_ANY_OPEN, own).scalar_one())
 
     def start_run(self, action: ActionId, versions: Mapping[StepId, int], *, holder: str, now: datetime) -> None:
-        """Release what an earlier delivery of this run held, and queue more runs if more items are due."""
+        """Release what an earlier delivery of this run held, and queue more runs if more items are due.
+
+        ``versions``: as for ``claim``.
+        """
         self._connection.execute(
             _items.update()
             .where(_items.c.action_id == action, _items.c.holder == holder, _OPEN)
@@ -152,11 +159,17 @@ class Items:
             self._queue_runs(action, count - 1, None)
 
     def continue_run(self, action: ActionId) -> None:
-        """Queue a run in place of one that ends; its own job still counts."""
+        """Queue a run in place of one that makes way for other work although items are due.
+
+        The job of the run that ends still counts.
+        """
         queue(self._connection, self._wakeup.runs(action, 1, MOST_RUNS + 1, None))
 
     def end_run(self, action: ActionId, *, now: datetime, left_until: datetime) -> None:
-        """Queue a run for the item that is due next."""
+        """Queue a run for the next item that will be due, if there is one and no run is queued for it.
+
+        For an item that is due already and that the run left, the next one comes at ``left_until``.
+        """
         following = self._connection.execute(_FOLLOWING, {"of_action": action}).scalar_one()
         if following is not None:
             queue(self._connection, self._wakeup.next_run(action, following if following > now else left_until))
@@ -164,7 +177,10 @@ class Items:
     def claim(
         self, action: ActionId, versions: Mapping[StepId, int], *, holder: str, now: datetime, worker: str
     ) -> ItemClaim | None:
-        """Begin a turn of a due item that no run holds. Runs pass over each other's rows without waiting."""
+        """Begin a turn of a due item that no run holds; ``versions``: the newest state version known, by step.
+
+        Runs pass over each other's rows without waiting.
+        """
         values = {"of_action": action, "now": now, "of_holder": holder}
         row = self._connection.execute(claim_due(tuple(versions.items())), values).one_or_none()
         if row is None:
@@ -189,20 +205,26 @@ class Items:
         )
 
     def start(self, claim: ItemClaim, state: JsonObject, *, now: datetime) -> ItemClaim:
-        """Return the claim with the first state; it is written with the first intent or outcome."""
+        """Record that the item has begun, with its first state; return the claim with that state.
+
+        The state is written with the first intent or outcome.
+        """
         return replace(claim, state=state)
 
     def intend(self, claim: ItemClaim, intent: Intent, *, now: datetime | None = None) -> ItemClaim:
-        """Write an intent, or a further attempt at it."""
+        """Write an intent, or a further attempt at it; return the claim with it.
+
+        ``now``: when a search begins; nothing is sent.
+        """
         self._fenced(claim, {"intent": intent_json(intent), "memory": claim.state})
         return replace(claim, intent=intent)
 
     def wait(self, claim: ItemClaim, waiting: WaitingFor) -> ItemClaim:
-        """Do nothing: the action waits for its items as a whole."""
+        """Do nothing: what an item waits for is shown once its answer is known to be missing."""
         return claim
 
     def held(self, claim: ItemClaim, nodes: Collection[NodeName]) -> Sequence[Hold]:
-        """Return the holds that forbid the action to touch these nodes."""
+        """Return the active holds on these nodes that the action does not override, as ``Turns.held`` does."""
         return guard(self._connection, claim.action, nodes)
 
     def record(
@@ -216,7 +238,11 @@ class Items:
         items: Sequence[NewItem] = (),
         waiting: WaitingFor | None = None,
     ) -> ItemClaim:
-        """Write the outcome of what the turn did. With a wake-up the item is let go, else the turn goes on."""
+        """Write an outcome, as ``Turns.record`` does. An item creates no items.
+
+        ``waiting``: what it waits for, which its action shows from now on; None: nothing worth showing. With a wake-up
+        the item is let go, else the turn goes on.
+        """
         values: dict[str, Any] = {"memory": state, "intent": None, "broken": 0}
         if wake_at is not None:
             values |= {"wake_at": wake_at, "holder": None}
@@ -226,15 +252,15 @@ class Items:
         return replace(claim, state=state, intent=None, paused=paused, stop=row.stop, waiting=waiting)
 
     def tell(self, claim: ItemClaim, facts: Sequence[Fact], *, now: datetime) -> None:
-        """Write facts."""
+        """Write facts beside a ``sleep`` of the same transaction."""
         journal.record(self._connection, self._line(claim, now), facts)
 
     def sleep(self, claim: ItemClaim, *, until: datetime, waiting: WaitingFor | None = None) -> None:
-        """Let the item go until then."""
+        """Write when the next turn is due, and what the item waits for (None: as before), and let it go."""
         self._write(claim, {"wake_at": until, "holder": None}, waiting or claim.waiting)
 
     def rest(self, claim: ItemClaim, *, waiting: WaitingFor | None = None) -> None:
-        """Let the item go until the action is resumed or stopped.
+        """Let the item go, without a next turn, until the action is resumed or stopped.
 
         The turn of a resumed action wakes the items that it finds at rest. So the action's row is read under a lock
         that a control verb takes, too: either it is resumed, and the item stays due, or its turn finds the item.
@@ -247,7 +273,7 @@ class Items:
             self._fenced(claim, {"holder": None}, _FENCED.values(wake_at=sa.func.site_time()))
 
     def broke(self, claim: ItemClaim, *, now: datetime, until: datetime) -> int:
-        """Record that a turn ended in a bug, and let the item go until then."""
+        """Record that a turn ended in a bug, and let the item go until then; return how often in a row."""
         values = {"wake_at": until, "holder": None}
         row = self._fenced(claim, values, _FENCED.values(broken=_items.c.broken + 1))
         in_a_row: int = row.broken
@@ -274,7 +300,7 @@ class Items:
         queue(self._connection, self._wakeup.gather(claim.action, now + _GATHER_PAUSE if more else now))
 
     def succeeded(self, action: ActionId) -> Mapping[StepId, Sequence[ItemId]]:
-        """Return the items of an action that succeeded, in order of creation."""
+        """Return the items of an action that succeeded, by step, in order of creation: what a retry keeps."""
         found: dict[StepId, list[ItemId]] = {}
         rows = self._connection.execute(
             sa.select(_items.c.step_id, _items.c.id)
@@ -286,7 +312,7 @@ class Items:
         return found
 
     def task(self, action: ActionId, item: ItemId) -> JsonObject | None:
-        """Return what an item works from."""
+        """Return what an item of an action works from."""
         own = sa.select(_items.c.task).where(_items.c.action_id == action, _items.c.id == item)
         found: JsonObject | None = self._connection.execute(own).scalars().first()
         return found
@@ -304,7 +330,7 @@ class Items:
         return found
 
     def remind_overdue(self, *, grace: float) -> int:
-        """Free items whose run is gone, and queue runs for actions with items that are overdue."""
+        """Free items whose run is gone, and queue runs for actions with items that are overdue; return how many."""
         clock = sa.func.site_time()
         gone = sa.text(f"NOT {self._wakeup.run_exists('work_items.holder')}")
         self._connection.execute(

@@ -39,13 +39,13 @@ _ENDS = sa.text("""
 
 
 class Journal:
-    """Fills ``ports.state.journal.Journal``."""
+    """What happened to actions. The engine writes it; this is how it is read."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
     def owner(self, job: JobId) -> str:
-        """Return which group and action started a job."""
+        """Return which group and action started a job, as part of a sentence; empty if none did."""
         lines = t.journal.c
         own = (t.STARTED_A_JOB, lines.facts["job"].as_string() == job)
         query = sa.select(lines.action_id, lines.facts["group"].as_string().label("group_name"))
@@ -55,14 +55,14 @@ class Journal:
         return f"group {row.group_name} of action {row.action_id}" if row.group_name else f"action {row.action_id}"
 
     def jobs_since(self, moment: datetime) -> frozenset[JobId]:
-        """Return the jobs recorded since then."""
+        """Return every job of the provisioner that an action has recorded since then."""
         lines = t.journal.c
         rows = self._connection.execute(sa.select(lines.kind, lines.facts).where(t.STARTED_A_JOB, lines.at >= moment))
         facts = [decode(row.kind, row.facts) for row in rows]
         return frozenset(JobId(fact.job) for fact in facts if isinstance(fact, PhaseStarted | JobStarted))
 
     def entries(self, action: ActionId, kinds: Collection[str] = ()) -> Sequence[JournalEntry]:
-        """Return the entries of an action."""
+        """Return the entries of an action, in order; only those of the given kinds, if any are given."""
         lines = t.journal.c
         query = sa.select(t.journal).where(lines.action_id == action)
         if kinds:
@@ -70,7 +70,7 @@ class Journal:
         return [_entry(row) for row in self._connection.execute(query.order_by(lines.id))]
 
     def step_runs(self, action: ActionId) -> Mapping[StepId, StepRun]:
-        """Return how each step ran, from the entries that begin a step and those that end an attempt."""
+        """Return how each step ran that has begun."""
         lines = t.journal.c
         begun: dict[StepId, str] = {}
         failed: defaultdict[StepId, list[int]] = defaultdict(list)
@@ -86,7 +86,7 @@ class Journal:
         return {step: StepRun(worker, failed[step]) for step, worker in begun.items()}
 
     def extent(self, action: ActionId, steps: Collection[StepId]) -> tuple[int, int]:
-        """Return how many entries there are about these steps, and the last id."""
+        """Return how many entries there are about these steps, and the last id: entries are only ever added."""
         own = t.journal.c
         counted = sa.select(sa.func.count().label("number"), sa.func.coalesce(sa.func.max(own.id), 0).label("last"))
         row = self._connection.execute(counted.where(own.action_id == action, own.step_id.in_(steps))).one()
@@ -95,7 +95,10 @@ class Journal:
     def step_entries(
         self, action: ActionId, step: StepId, *, after: int, until: int | None, limit: int
     ) -> Sequence[JournalEntry]:
-        """Return a page of the entries about a step."""
+        """Return the entries about a step with ids above ``after`` and up to ``until``, in order.
+
+        Returns at most ``limit`` entries, and fewer if they are large; none only if there are no more.
+        """
         own = t.journal.c
         found = sa.select(t.journal).where(own.action_id == action, own.step_id == step, own.id > after)
         if until is not None:
@@ -103,12 +106,16 @@ class Journal:
         return [_entry(row) for row in self._connection.execute(_page(found, limit))]
 
     def ends(self) -> Ends:
-        """Return how far the journal is written and settled."""
+        """Return how far the journal is written, and how far it can be read without missing a later commit."""
         row = self._connection.execute(_ENDS).one()
         return Ends(row.last, row.settled)
 
     def following(self, after: int, until: int, *, action: ActionId | None, limit: int) -> Sequence[ActionEntry]:
-        """Return a page of the entries of one action or of all."""
+        """Return entries, of one action or (None) of all, with ids above ``after`` and up to ``until``, in order.
+
+        ``until`` must be settled, by an earlier query. Returns at most ``limit`` entries, and fewer if they are large;
+        none only if there are no more.
+        """
         own = t.journal.c
         found = (
             sa.select(t.journal, t.actions.c.name)
@@ -121,12 +128,15 @@ class Journal:
         return [ActionEntry(ActionId(row.action_id), row.name, _entry(row)) for row in rows]
 
     def entry(self, entry: int) -> tuple[ActionId, JournalEntry] | None:
-        """Return one entry."""
+        """Return one entry by its id, and the action that it belongs to."""
         row = self._connection.execute(sa.select(t.journal).where(t.journal.c.id == entry)).one_or_none()
         return (ActionId(row.action_id), _entry(row)) if row else None
 
     def action_notes(self, actions: Collection[ActionId] | None = None) -> Sequence[tuple[ActionId, JournalEntry]]:
-        """Return the notes on actions; the few entries of these kinds have an index of their own."""
+        """Return the notes on these actions (None: on all) that belong to no step, in order.
+
+        The few entries of these kinds have an index of their own.
+        """
         query = sa.select(t.journal).where(t.ON_AN_ACTION)
         if actions is not None:
             query = query.where(t.journal.c.action_id.in_(actions))

@@ -16,14 +16,17 @@ _NONE = sa.literal("")
 
 
 class Measures:
-    """Fills ``ports.state.measures.Measures``."""
+    """Figures of the site."""
 
     def __init__(self, connection: sa.Connection, wakeup: Wakeup) -> None:
         self._connection = connection
         self._wakeup = wakeup
 
     def counts(self) -> SiteCounts:
-        """Return the figures. Only actions are counted as a whole; the rest belongs to one or to open ones."""
+        """Return the figures. A few queries, whose time does not grow with the nodes of earlier actions.
+
+        Only actions are counted as a whole; the rest belongs to one or to open ones.
+        """
         found: defaultdict[str, list[Count]] = defaultdict(list)
         for row in self._connection.execute(_COUNTS):
             found[row.kind].append(Count(tuple(one for one in (row.first, row.second) if one), row.number))
@@ -45,7 +48,7 @@ class Measures:
         return Replication(row.standbys, row.synchronous, row.names, row.commit)
 
     def history(self) -> HistoryState:
-        """Return the newest history that was noticed, number 0 before the first."""
+        """Return which history the database tells: the newest that was noticed, number 0 before the first."""
         row = self._connection.execute(_HISTORY).one_or_none()
         if row is None:
             return HistoryState(0, "", None, 0)

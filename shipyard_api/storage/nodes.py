@@ -45,7 +45,7 @@ class Wanted:
 
 
 class Nodes:
-    """Fills ``ports.state.nodes.Nodes``."""
+    """Nodes over all actions."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
@@ -53,7 +53,12 @@ class Nodes:
     def latest(
         self, *, status: Collection[str], prefix: str, names: Collection[str] = (), after: str, limit: int
     ) -> Sequence[LastNodeRecord]:
-        """Return a page of nodes, each in the latest action that worked on it.
+        """Return nodes after the given name, in order of name; an empty filter passes all.
+
+        Nodes that were taken down for good are left out.
+
+        ``status`` is the node's in the latest action that worked on it; ``prefix`` is the start of its name, which is
+        one of ``names``.
 
         The recursion walks the index from name to name, with four lookups a name, however many actions there are.
         Postgres takes only the rows of the page from it. The rows come in order: sorting them would read them all.
@@ -75,7 +80,7 @@ class Nodes:
         return [LastNodeRecord(ActionId(row.action_id), node_record(row)) for row in rows]
 
     def last(self, node: str) -> LastNodeRecord | None:
-        """Return the node in the latest action that worked on it."""
+        """Return the node in the latest action that worked on it, None if no action contains it."""
         row = self._connection.execute(_last(sa.literal(node))).one_or_none()
         return None if row is None else LastNodeRecord(ActionId(row.action_id), node_record(row))
 
@@ -89,7 +94,10 @@ class Nodes:
         return [NodeLine(name, statuses[status], groups) for name, status, groups in rows]
 
     def touched_since(self, moment: datetime, nodes: Collection[NodeName]) -> Collection[NodeName]:
-        """Return the nodes."""
+        """Return those of the nodes that an action created after the moment deployed, tried to deploy or took down.
+
+        A node that an action only kept is none of them.
+        """
         held, actions = t.action_nodes.c, t.actions.c
         sent = sa.or_(held.group_name.is_not(None), held.reason == TORN_DOWN)
         query = sa.select(held.name).join_from(t.action_nodes, t.actions, actions.id == held.action_id)
@@ -100,7 +108,10 @@ class Nodes:
     def newest_since(
         self, moment: datetime, nodes: Collection[NodeName]
     ) -> Mapping[NodeName, tuple[ActionName, NodeStatus]]:
-        """Return the newest records."""
+        """Return the newest record of each of the nodes in actions created after the moment; none without a record.
+
+        A record counts if its action submitted, kept or took down the node.
+        """
         held, actions = t.action_nodes.c, t.actions.c
         rows = self._connection.execute(
             sa.select(held.name, held.status, actions.name.label("action_name"))
@@ -115,7 +126,7 @@ class Nodes:
         return {NodeName(row.name): (ActionName(row.action_name), NodeStatus(row.status)) for row in rows}
 
     def removed_since(self, moment: datetime, nodes: Collection[NodeName]) -> Mapping[NodeName, ActionId]:
-        """Return the nodes with the action that took each down."""
+        """Return the nodes that are gone since an action created after the moment took them down for good."""
         held, later = t.action_nodes.c, t.actions.alias()
         rows = self._connection.execute(
             sa.select(held.name, held.action_id, removed(held).label("removed"))
@@ -131,7 +142,7 @@ class Nodes:
         return {node: ActionId(row.action_id) for node, row in newest.items() if row.removed}
 
     def etcd_removal_began(self, node: NodeName) -> bool:
-        """Return whether the node's latest teardown began to take members out and left the node in that state."""
+        """Return whether a teardown may have taken an etcd member of the node out, with no deployment of it since."""
         rows = t.node_teardowns.c
         latest = self._connection.execute(
             sa.select(rows.operation, rows.outcome, rows.etcd_begun, rows.at)
@@ -150,12 +161,12 @@ class Nodes:
         return not self._connection.execute(sa.select(deployed)).scalar_one()
 
     def left_cordons(self, nodes: Collection[NodeName]) -> Mapping[NodeName, LeftCordon]:
-        """Return the nodes with their cordons."""
+        """Return those of the nodes that a drain left cordoned."""
         rows = t.node_teardowns.c
         return self._left_cordons(rows.node == sa.any_(sa.cast(list(nodes), ARRAY(sa.Text))))
 
     def left_cordoned_by(self, action: ActionId, nodes: Collection[NodeName]) -> Mapping[NodeName, LeftCordon]:
-        """Return the nodes with their cordons."""
+        """Return those of the nodes that the action left cordoned, unless one was deployed since."""
         rows = t.node_teardowns.c
         named = rows.node == sa.any_(sa.cast(list(nodes), ARRAY(sa.Text)))
         return self._left_cordons(sa.and_(named, rows.action_id == action))
@@ -167,7 +178,7 @@ class Nodes:
         }
 
     def teardowns(self, node: str, *, limit: int) -> Sequence[TeardownRecord]:
-        """Return what began and ended, newest first."""
+        """Return what began and ended of the node's teardowns, newest first."""
         rows, actions = t.node_teardowns.c, t.actions.c
         query = (
             sa.select(t.node_teardowns, actions.name)
@@ -210,11 +221,18 @@ class Nodes:
     def phase_history(
         self, names: Collection[ActionName], *, actions: int, before: ActionId | None = None
     ) -> Mapping[Phase, PhaseHistory]:
-        """Return the history of both phases."""
+        """Return how nodes fared in both phases, and how long phases took, in the newest deploying actions.
+
+        ``before``: only of those created before this one. Neither late results nor nodes that a hold kept back count,
+        and no phase that was stopped.
+        """
         return phase_history(self._connection, names, actions=actions, before=before)
 
     def history(self, node: str, *, before: str | None, limit: int) -> Sequence[NodeHistory]:
-        """Return the node in each action, newest first."""
+        """Return what each action did with the node, newest first, only actions before the given id.
+
+        The phases lack the names of their nodes.
+        """
         nodes, actions = t.action_nodes, t.actions
         query = (
             sa.select(nodes, actions.c.name.label("action_name"), actions.c.state, actions.c.created_at)

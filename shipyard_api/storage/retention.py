@@ -22,17 +22,21 @@ _PARTS = [table for table in reversed(metadata.sorted_tables) if "action_id" in 
 
 
 class Retention:
-    """Fills ``ports.state.retention.Retention``."""
+    """What may be deleted, and its deletion."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
     def begin(self) -> bool:
-        """Return whether the lock of this transaction is ours."""
+        """Return whether no other transaction deletes now; none does until this one has ended."""
         return bool(self._connection.execute(sa.select(sa.func.pg_try_advisory_xact_lock(_RETENTION))).scalar_one())
 
     def expired(self, *, before: datetime, newest: int, limit: int, site: Collection[ActionName]) -> Sequence[ActionId]:
-        """Return the actions, oldest first."""
+        """Return the oldest actions that ended before a moment and that nothing needs, at most ``limit``.
+
+        Needed are the ``newest`` actions, those since the last successful site action, that one itself, the newest one
+        that worked on any node, the last teardown of any node, and those with stragglers that have not ended.
+        """
         own = t.actions.c
         ended = sa.select(own.id).where(own.state.in_(_ENDED)).order_by(own.id.desc())
         oldest_kept = ended.offset(max(newest, 1) - 1).limit(1).scalar_subquery()
@@ -43,7 +47,7 @@ class Retention:
         return [ActionId(row) for row in self._connection.execute(query.order_by(own.id).limit(limit)).scalars()]
 
     def delete(self, actions: Collection[ActionId]) -> None:
-        """Delete the rows that refer to these actions, and then the actions."""
+        """Delete these actions with their journals, audits, nodes, groups, tasks and items."""
         ids = sa.cast([*actions], ARRAY(sa.Text))
         for table in _PARTS:
             self._connection.execute(table.delete().where(table.c.action_id == sa.any_(ids)))
@@ -52,7 +56,11 @@ class Retention:
     def expired_revisions(
         self, *, before: datetime, newest: int, limit: int, without: Collection[ActionId] = ()
     ) -> Sequence[Revision]:
-        """Return the revisions, oldest first."""
+        """Return the oldest revisions of the embedded store, made before a moment, that nothing needs.
+
+        Needed are the ``newest`` revisions, those since the last one that a site action succeeded with, that one
+        itself, the newest one with each tag, and those of actions, ``without`` these.
+        """
         own, tags, acting = t.revisions.c, t.revision_tags.c, t.actions.c
         ids = sa.select(own.id).order_by(own.id.desc())
         oldest_kept = ids.offset(max(newest, 1) - 1).limit(1).scalar_subquery()
@@ -70,7 +78,10 @@ class Retention:
         return [Revision(row) for row in self._connection.execute(query).scalars()]
 
     def delete_revisions(self, revisions: Collection[Revision]) -> None:
-        """Delete them. No revision is made meanwhile, which could have one of the documents."""
+        """Delete these revisions with their tags, and the documents that no other revision has.
+
+        No revision is made meanwhile, which could have one of the documents.
+        """
         design_rows.lock_numbers(self._connection)
         ids, held = sa.cast([*revisions], ARRAY(sa.Integer)), t.revision_documents.c
         gone = t.revision_documents.delete().where(held.revision == sa.any_(ids)).returning(held.hash)

@@ -22,13 +22,13 @@ _ENDED = tuple(state.value for state in ENDED)
 
 
 class Sightings:
-    """Fills ``ports.state.sightings.Sightings``."""
+    """Nodes that actions left deployed, with their sightings."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
     def last_of(self, names: Collection[ActionName], *, succeeded: bool) -> ActionRecord | None:
-        """Return the newest ended action with one of these names."""
+        """Return the newest ended action with one of these names; ``succeeded``: only one that succeeded."""
         own = t.actions.c
         states = (RunState.SUCCESS.value,) if succeeded else _ENDED
         query = (
@@ -38,7 +38,10 @@ class Sightings:
         return action_record(row) if row else None
 
     def left(self, since: ActionId) -> Sequence[LeftNode]:
-        """Return the nodes whose newest record is a success."""
+        """Return the nodes that this action or a later one left deployed, as the newest one that worked on each did.
+
+        An empty id: of all actions.
+        """
         seen, torn, newest = s.node_sightings.c, t.node_teardowns.c, _newest(since)
         teardown = sa.exists().where(torn.node == newest.c.name, torn.at > newest.c.updated_at)
         query = (
@@ -62,7 +65,7 @@ class Sightings:
         ]
 
     def taken_down(self, since: ActionId) -> Sequence[TakenDownNode]:
-        """Return the nodes whose newest record is a teardown that ended without them."""
+        """Return the nodes whose newest action, this one or a later one, took them down and ended without them."""
         by, newest = t.actions.alias("by"), _newest(since)
         query = (
             sa.select(newest, by.c.name.label("action_name"))
@@ -76,12 +79,12 @@ class Sightings:
         ]
 
     def at_work(self) -> Sequence[ActionRecord]:
-        """Return the actions that have not ended."""
+        """Return the actions that have not ended, in order of creation."""
         query = sa.select(*SHOWN).where(t.actions.c.state.not_in(_ENDED)).order_by(t.actions.c.id)
         return [action_record(row) for row in self._connection.execute(query)]
 
     def nodes_at_work(self, actions: Collection[ActionId]) -> Mapping[NodeName, ActionId]:
-        """Return the nodes of actions and stragglers."""
+        """Return the nodes that these actions hold, with those that stragglers work on."""
         held, late = t.action_nodes.c, t.stragglers.c
         nodes = sa.select(held.name, held.action_id).where(
             held.action_id == sa.any_(sa.cast([*actions], ARRAY(sa.Text)))
@@ -91,7 +94,7 @@ class Sightings:
         return {NodeName(name): ActionId(action) for name, action in rows}
 
     def due(self, *, now: datetime, pause: float) -> Sequence[Unsighted]:
-        """Return ended actions to sight; no other worker gets them at the same time."""
+        """Return ended actions to sight, and postpone them by ``pause`` seconds; none while a site action goes on."""
         own, rows = t.actions.c, s.sighted_actions
         other = t.actions.alias("other").c
         moving = sa.exists().where(other.exclusive, other.state.not_in(_ENDED))
@@ -125,7 +128,7 @@ class Sightings:
     def record(
         self, sightings: Mapping[NodeName, tuple[ActionId, Sighting]], done: Collection[ActionId], *, now: datetime
     ) -> None:
-        """Store sightings, and count actions as sighted."""
+        """Store sightings in place of the nodes' earlier ones, and count these actions as sighted."""
         rows = [
             {
                 "name": name,

@@ -37,13 +37,13 @@ _STATUS = (
 
 
 class Software:
-    """Fills ``ports.state.software.Software``."""
+    """Releases, clusters, and assignments of roles and tags. Release 1 and cluster 1 always exist."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
     def releases(self) -> Sequence[Release]:
-        """Return all releases."""
+        """Return all releases in the order of their ids."""
         rows = self._connection.execute(sa.select(t.releases).order_by(t.releases.c.id))
         found = {row.id: _release(row) for row in rows}
         return list(({FIRST.id: FIRST} | found).values())
@@ -54,7 +54,7 @@ class Software:
         return _release(row) if row else FIRST if release == FIRST.id else None
 
     def add_release(self, name: str, version: str, operating_system: str) -> Release:
-        """Store a new release."""
+        """Store a new release that declares nothing. Raises ReleaseTaken."""
         self._make_first()
         values = {"name": name, "version": version, "operating_system": operating_system, **_layer_values(Layer())}
         query = t.releases.insert().values(**values).returning(t.releases)
@@ -64,7 +64,7 @@ class Software:
             raise _taken(error) from error
 
     def save_release(self, release: Release) -> None:
-        """Store a release."""
+        """Store what has become of a release, after ``lock``. Raises ReleaseTaken."""
         self._make_first()
         values = {
             "name": release.name,
@@ -78,7 +78,7 @@ class Software:
             raise _taken(error) from error
 
     def clusters(self) -> Sequence[Cluster]:
-        """Return all clusters."""
+        """Return all clusters in the order of their ids."""
         releases = {release.id: release for release in self.releases()}
         rows = self._connection.execute(sa.select(t.clusters).order_by(t.clusters.c.id))
         found = {row.id: _cluster(row, releases[row.release_id]) for row in rows}
@@ -89,7 +89,7 @@ class Software:
         return next((one for one in self.clusters() if one.id == cluster), None)
 
     def save_cluster(self, cluster: Cluster) -> None:
-        """Store a cluster."""
+        """Store what has become of a cluster, after ``lock``; its release must exist."""
         self._make_first()
         values = {
             "release_id": cluster.release.id,
@@ -100,11 +100,14 @@ class Software:
         self._connection.execute(t.clusters.update().where(t.clusters.c.id == cluster.id).values(**values))
 
     def lock(self) -> None:
-        """Take the advisory lock of all writers: they are few, and release 1 may have no row to lock."""
+        """Keep every other writer of releases, clusters and assignments waiting until the transaction ends.
+
+        The lock is an advisory one: writers are few, and release 1 may have no row to lock.
+        """
         self._connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
 
     def nodes(self, cluster: ClusterId) -> Sequence[StoredNode]:
-        """Return every node that the cluster ever had."""
+        """Return every node that the cluster ever had, in the order of their ids."""
         own = t.cluster_nodes
         query = sa.select(own, _STATUS.label("status")).where(own.c.cluster_id == cluster).order_by(own.c.id)
         return [
@@ -120,14 +123,14 @@ class Software:
         ]
 
     def add_nodes(self, cluster: ClusterId, names: Iterable[NodeName]) -> None:
-        """Give ids to nodes that have none."""
+        """Give ids to nodes that have none, in order."""
         self._make_first()
         rows = [{"cluster_id": cluster, "name": name, "roles": [], "tags": [], "assigned": []} for name in names]
         if rows:
             self._connection.execute(insert(t.cluster_nodes).on_conflict_do_nothing(), rows)
 
     def save_node(self, node: StoredNode) -> None:
-        """Store the roles and tags of a node, and clear its marks as the primary of others."""
+        """Store the roles and tags of a node. It is no longer the primary of what it does not have."""
         own, marks = t.cluster_nodes, t.cluster_primaries.c
         values = {"roles": list(node.roles), "tags": list(node.tags), "assigned": list(node.assigned)}
         self._connection.execute(own.update().where(own.c.id == node.id).values(**values))
@@ -152,7 +155,7 @@ class Software:
         return Primaries(found[Domain.ROLES.value], found[Domain.TAGS.value])
 
     def keep_primaries(self, cluster: ClusterId, primaries: Primaries) -> None:
-        """Store the primaries of a run instead of the earlier ones."""
+        """Store the primaries of a run that starts, instead of the earlier ones."""
         ids = {node.name: node.id for node in self.nodes(cluster)}
         self._connection.execute(t.cluster_primaries.delete().where(t.cluster_primaries.c.cluster_id == cluster))
         rows = [
@@ -164,7 +167,10 @@ class Software:
             self._connection.execute(t.cluster_primaries.insert(), rows)
 
     def status(self) -> str:
-        """Return how the newest ended action that deploys the site ended."""
+        """Return the status of the site between its actions: ``new``, ``operational`` or ``error``.
+
+        The newest ended action that deploys the site decides.
+        """
         own = actions.c
         state = self._connection.execute(
             sa.select(own.state)
@@ -179,7 +185,10 @@ class Software:
         return "new" if state is None else "operational" if state == RunState.SUCCESS.value else "error"
 
     def site(self, cluster: ClusterId, design: Iterable[NodeName]) -> SoftwareSite:
-        """Return what a run depends on."""
+        """Return what a run depends on. ``design``: the nodes of the revision that the run is for.
+
+        Nodes of the design without an id come last, in the order given, without roles and tags. The cluster exists.
+        """
         found = self.cluster(cluster)
         if found is None:
             raise LookupError(f"there is no cluster {cluster}")

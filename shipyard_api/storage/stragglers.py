@@ -17,13 +17,13 @@ from shipyard_api.storage.projections.line import Line
 
 
 class Stragglers:
-    """Fills ``ports.state.stragglers.Stragglers``."""
+    """Stragglers, until their provisioner reports their end."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
     def open(self) -> Sequence[Straggler]:
-        """Return stragglers that have not ended, oldest first."""
+        """Return all stragglers that have not ended, oldest first."""
         rows = t.stragglers
         found = self._connection.execute(
             sa.select(rows).where(rows.c.ended_at.is_(None)).order_by(rows.c.since, rows.c.job)
@@ -31,7 +31,7 @@ class Stragglers:
         return [_straggler(row) for row in found]
 
     def due(self, *, now: datetime, pause: float) -> Sequence[Straggler]:
-        """Return stragglers that are due for a poll; no other worker gets them at the same time."""
+        """Return the stragglers that are due, and postpone them by ``pause`` seconds, so that one worker polls each."""
         rows = t.stragglers
         mine = (
             sa.select(rows.c.action_id, rows.c.job)
@@ -47,7 +47,7 @@ class Stragglers:
         return [_straggler(row) for row in found]
 
     def end(self, straggler: Straggler, report: JobReport, *, now: datetime, worker: str) -> None:
-        """Record the outcome as a late event of its action."""
+        """Record its outcome as a late event of its action; a second call changes nothing."""
         rows = t.stragglers
         ended = self._connection.execute(
             rows.update()

@@ -16,7 +16,7 @@ from shipyard_api.storage.software_tables import task_results
 
 
 class TaskResults:
-    """The ``TaskResults`` of one transaction."""
+    """The results of tasks."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
@@ -31,7 +31,7 @@ class TaskResults:
         after: tuple[str, str] = ("", ""),
         limit: int = 1000,
     ) -> Sequence[TaskRecord]:
-        """Return a page of results."""
+        """Return results of an action by node and task, from after this node and task on. Empty filters match all."""
         rows = task_results.c
         query = sa.select(task_results).where(
             rows.action_id == action, sa.tuple_(rows.node, rows.task) > sa.tuple_(*after)
@@ -45,7 +45,7 @@ class TaskResults:
         return self._records(query.order_by(rows.node, rows.task).limit(limit))
 
     def on_node(self, node: str, *, before: ActionId | None, limit: int) -> Sequence[TaskRecord]:
-        """Return the history of a node, whole actions at a time."""
+        """Return all results of a node in its ``limit`` latest actions, newest first; ``before``: only older ones."""
         rows = task_results.c
         actions = sa.select(rows.action_id).where(rows.node == node).distinct()
         if before is not None:
@@ -55,7 +55,7 @@ class TaskResults:
         return self._records(query.order_by(rows.action_id.desc(), rows.began_at, rows.task))
 
     def counts(self, action: ActionId) -> Mapping[TaskId, Mapping[TaskStatus, int]]:
-        """Return the counts by task and status."""
+        """Return how many nodes each task of an action has in each status."""
         rows = task_results.c
         query = sa.select(rows.task, rows.status, sa.func.count()).where(rows.action_id == action)
         found: dict[TaskId, dict[TaskStatus, int]] = {}
@@ -64,7 +64,10 @@ class TaskResults:
         return found
 
     def matrix(self, action: ActionId) -> TaskMatrix:
-        """Return a letter for each task on each node; the database joins them, so that a row is a node."""
+        """Return how each task of an action went on each node, without anything else.
+
+        The database joins the letters, so that a row is a node.
+        """
         rows = task_results.c
         own = rows.action_id == action
         place = sa.func.row_number().over(order_by=(sa.func.min(rows.began_at), rows.task)).label("place")
@@ -84,19 +87,19 @@ class TaskResults:
         return TaskMatrix(tasks, found)
 
     def succeeded(self, action: ActionId) -> Collection[tuple[NodeName, TaskId]]:
-        """Return each task that succeeded on a node."""
+        """Return each task that succeeded on a node, without its output."""
         rows = task_results.c
         query = sa.select(rows.node, rows.task).where(rows.action_id == action, rows.status == TaskStatus.SUCCESS.value)
         return frozenset((NodeName(node), TaskId(task)) for node, task in self._connection.execute(query))
 
     def step_states(self, action: ActionId) -> Sequence[tuple[JsonObject, str]]:
-        """Return the states of the action's steps that have a fixed text."""
+        """Return the states of the action's steps that have a fixed text: the rest of the state, and this text."""
         steps = tables.steps.c
         query = sa.select(steps.memory, steps.fixed).where(steps.action_id == action, steps.fixed.is_not(None))
         return [(row.memory, row.fixed) for row in self._connection.execute(query)]
 
     def step_texts(self, action: ActionId) -> Sequence[str]:
-        """Return the fixed texts of the action's steps."""
+        """Return the texts that the states of the action's steps keep unchanged (``workflow.step.Json``)."""
         steps = tables.steps.c
         query = sa.select(steps.fixed).where(steps.action_id == action, steps.fixed.is_not(None))
         return list(self._connection.execute(query).scalars())

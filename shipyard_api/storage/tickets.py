@@ -14,13 +14,13 @@ _BY_DIGEST = sa.select(_tickets.identity).where(
 
 
 class Tickets:
-    """Fills ``ports.state.tickets.Tickets``; by the clock of the database."""
+    """Tickets, by the hash of their secret; valid by the clock of the database."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
     def create(self, digest: bytes, identity: Identity, *, seconds: float) -> None:
-        """Store a ticket, and delete those that have expired."""
+        """Store a ticket that is valid for so many seconds; expired ones are deleted."""
         # Another transaction is deleting a locked row.
         expired = sa.select(_tickets.digest).where(_tickets.expires_at < sa.func.now())
         locked = expired.with_for_update(skip_locked=True)
@@ -34,6 +34,6 @@ class Tickets:
         )
 
     def by_digest(self, digest: bytes) -> Identity | None:
-        """Return the owner of a valid ticket."""
+        """Return the caller to whom the valid ticket with this digest was issued."""
         stored = self._connection.execute(_BY_DIGEST, {"secret": digest}).scalar_one_or_none()
         return Identity(**{**stored, "roles": frozenset(stored["roles"])}) if stored else None

@@ -18,7 +18,7 @@ _BY_DIGEST = sa.select(t.api_tokens).where(
 
 
 class Tokens:
-    """Fills ``ports.state.tokens.Tokens``."""
+    """API tokens, by the hash of their secret."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
@@ -33,16 +33,16 @@ class Tokens:
         return _token(row)
 
     def by_digest(self, digest: bytes) -> TokenRecord | None:
-        """Return the valid token with this digest."""
+        """Return the token with this digest that is neither expired nor revoked."""
         row = self._connection.execute(_BY_DIGEST, {"secret": digest}).one_or_none()
         return _token(row) if row else None
 
     def every(self) -> Sequence[TokenRecord]:
-        """Return every token."""
+        """Return every token, in order of creation."""
         return [_token(row) for row in self._connection.execute(sa.select(t.api_tokens).order_by(t.api_tokens.c.id))]
 
     def revoke(self, token: str) -> bool:
-        """Revoke a token."""
+        """Revoke a token by its id; return whether it existed and was valid."""
         done = self._connection.execute(
             t.api_tokens.update()
             .where(t.api_tokens.c.id == token, t.api_tokens.c.revoked_at.is_(None))
@@ -51,7 +51,7 @@ class Tokens:
         return done.rowcount == 1
 
     def used(self, token: str) -> None:
-        """Record the use of a token."""
+        """Record that a token was used now, unless it was in the last minute. Never waits for a lock."""
         long_ago = sa.func.now() - sa.text("interval '1 minute'")
         due = (
             sa.select(_tokens.id)

@@ -97,7 +97,7 @@ _STEP = t.steps.update().where(_steps.action_id == sa.bindparam("of_action"), _s
 
 
 class Turns:
-    """Fills ``ports.state.turns.Turns``."""
+    """The engine's own rows. Every write names the epoch of its turn and raises Fenced after a later turn has begun."""
 
     def __init__(self, connection: sa.Connection, wakeup: Wakeup, items: Items) -> None:
         self._connection = connection
@@ -119,7 +119,10 @@ class Turns:
         self._writes.send()
 
     def claim(self, action: ActionId, *, now: datetime, worker: str) -> Claim | None:
-        """Begin a turn. The row lock makes concurrent claims wait for each other; each gets an epoch of its own."""
+        """Begin a turn: take the next epoch. None if the action has ended, does not exist, or is not due yet.
+
+        The row lock makes concurrent claims wait for each other; each gets an epoch of its own.
+        """
         self.flush()
         values = {"of_action": action, "due": now + _EARLY, "now": now}
         row = self._connection.execute(_CLAIM, values).one_or_none()
@@ -151,11 +154,11 @@ class Turns:
         )
 
     def pass_on(self, action: ActionId, *, at: datetime) -> None:
-        """Queue a turn for another worker."""
+        """Queue a turn for another worker, since this one's release lacks a part of the action. Writes nothing else."""
         self.wake(action, at)
 
     def name(self, action: ActionId) -> ActionName:
-        """Return the action's name as stored."""
+        """Return the action's name as stored; empty for no action."""
         found = self._connection.execute(sa.select(t.actions.c.name).where(t.actions.c.id == action)).scalar()
         return ActionName(found or "")
 
@@ -176,14 +179,17 @@ class Turns:
         return found
 
     def start_step(self, claim: Claim, state: JsonObject, *, now: datetime) -> Claim:
-        """Record that the claim's step has begun."""
+        """Record that the claim's step has begun, with its first state; return the claim with that state."""
         self._plan(claim, now)
         self._update_step(claim, state=StepState.RUNNING.value, started_at=now, **_memory(state, {}))
         self._journal(claim, now, StepStarted())
         return replace(claim, state=state)
 
     def intend(self, claim: Claim, intent: Intent, *, now: datetime | None = None) -> Claim:
-        """Write an intent, or a further attempt at it."""
+        """Write an intent, or a further attempt at it; return the claim with it.
+
+        ``now``: when a search begins; nothing is sent.
+        """
         now = now or intent.attempted_at
         self._plan(claim, now)
         self._update_step(claim, intent=intent_json(intent))
@@ -191,7 +197,10 @@ class Turns:
         return replace(claim, intent=intent)
 
     def held(self, claim: Claim, nodes: Collection[NodeName]) -> Sequence[Hold]:
-        """Return the holds that forbid the action to touch these nodes. The action's row is locked first."""
+        """Return the active holds on these nodes that the action does not override.
+
+        No further hold is placed until the transaction has ended. The action's row is locked first.
+        """
         if self._planned != (claim.action, claim.epoch):
             self._fenced(claim, epoch=claim.epoch)
         return guard(self._connection, claim.action, nodes)
@@ -207,7 +216,12 @@ class Turns:
         items: Sequence[NewItem] = (),
         waiting: WaitingFor | None = None,
     ) -> Claim:
-        """Write the outcome of what the turn did."""
+        """Write an outcome: state, facts, new items and the next wake-up; the intent is fulfilled.
+
+        ``waiting``: what the action waits for from now on; None: as before.
+
+        Return the claim with that state, and with the pause or stop that was asked for meanwhile.
+        """
         row = self._fenced(claim, wake_at=wake_at or now, **_waiting_for(waiting))
         self._planned = (claim.action, claim.epoch)
         if state != claim.state:
@@ -230,7 +244,7 @@ class Turns:
         )
 
     def wait(self, claim: Claim, waiting: WaitingFor) -> Claim:
-        """Write what the action waits for while a request is on its way."""
+        """Write what the action waits for while a request is on its way; return the claim with it."""
         if self._planned == (claim.action, claim.epoch):
             self._writes.add(_FENCED, {**_row_of(claim), **_waiting_for(waiting)})
         else:
@@ -239,11 +253,11 @@ class Turns:
         return replace(claim, waiting=waiting)
 
     def tell(self, claim: Claim, facts: Sequence[Fact], *, now: datetime) -> None:
-        """Write facts."""
+        """Write facts beside a ``sleep`` of the same transaction."""
         self._journal(claim, now, *facts)
 
     def sleep(self, claim: Claim, *, until: datetime, waiting: WaitingFor | None = None) -> None:
-        """Write when the action wants to be looked at again."""
+        """Write when the next turn is due, and nothing else but what the action waits for (None: as before)."""
         self._fenced(claim, wake_at=until, **_waiting_for(waiting))
         self._journal_wait(claim, waiting)
         self.wake(claim.action, until)
@@ -254,7 +268,7 @@ class Turns:
         self._journal_wait(claim, waiting)
 
     def broke(self, claim: Claim, detail: str, *, now: datetime) -> int:
-        """Write down that a turn ended in a bug."""
+        """Record that a turn of the claim's step ended in a bug; return how often in a row that has happened."""
         self._fenced(claim, epoch=claim.epoch)
         self.flush()
         lines = t.journal.c
@@ -280,7 +294,10 @@ class Turns:
         *,
         now: datetime,
     ) -> None:
-        """End the claim's step."""
+        """End the claim's step; ``skipped`` are later steps that will not run because of it.
+
+        ``given_up``: facts about what will not be done therefore.
+        """
         self._plan(claim, now)
         self._update_step(claim, state=state.value, detail=detail, ended_at=now)
         if skipped:
@@ -292,7 +309,7 @@ class Turns:
         self._journal(claim, now, StepEnded(state, detail, tuple(skipped)), *given_up)
 
     def skip(self, claim: Claim, steps: Sequence[StepId], *, now: datetime) -> None:
-        """Let later steps not run."""
+        """Skip later steps, although nothing before them failed."""
         if not steps:
             return
         self._plan(claim, now)
@@ -301,12 +318,12 @@ class Turns:
         self._journal(claim, now, StepsSkipped(tuple(steps)))
 
     def end_action(self, claim: Claim, state: RunState, *, now: datetime) -> None:
-        """End the action."""
+        """End the action; the site is free for the next one."""
         self._fenced(claim, state=state.value, ended_at=now, wake_at=None)
         self._journal(claim, now, ActionEnded(state))
 
     def overdue(self, *, grace: float) -> Sequence[ActionId]:
-        """Return actions that should have been looked at, by the clock of the database."""
+        """Return actions whose turn was due more than ``grace`` seconds ago (the database's clock)."""
         limit = sa.func.site_time() - timedelta(seconds=grace)
         found = self._connection.execute(
             sa.select(t.actions.c.id)
@@ -316,7 +333,7 @@ class Turns:
         return [ActionId(row.id) for row in found]
 
     def remind(self, action: ActionId) -> None:
-        """Queue a turn unless one is queued or runs."""
+        """Queue a turn of the action unless one is queued or runs."""
         gather(self._writes, self._wakeup.reminder(action))
 
     def wake(self, action: ActionId, at: datetime | None) -> None:

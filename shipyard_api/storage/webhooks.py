@@ -10,13 +10,16 @@ from shipyard_api.storage import event_tables as t
 
 
 class Webhooks:
-    """Fills ``ports.state.webhooks.Webhooks``."""
+    """Webhooks, by name. A claim is held by one worker at a time, and for so many seconds after its last sign."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
     def claim(self, name: str, holder: str, *, start: int, seconds: float) -> WebhookClaim | None:
-        """Claim a target. The row lock makes concurrent claims wait for each other; one of them gets it."""
+        """Claim a target; None if it is not due or another worker holds it. A new target begins behind ``start``.
+
+        The row lock makes concurrent claims wait for each other; one of them gets it.
+        """
         self._connection.execute(insert(t.webhooks).values(name=name, cursor=start).on_conflict_do_nothing())
         own, now = t.webhooks.c, sa.func.clock_timestamp()
         row = self._connection.execute(
@@ -28,7 +31,7 @@ class Webhooks:
         return WebhookClaim(row.cursor, row.failures) if row else None
 
     def advance(self, name: str, holder: str, cursor: int, *, seconds: float) -> bool:
-        """Record what the target took."""
+        """Record what the target took; False if the claim is lost."""
         return self._update(name, holder, cursor=cursor, failures=0, held_until=_later(seconds))
 
     def release(self, name: str, holder: str) -> None:
@@ -36,7 +39,7 @@ class Webhooks:
         self._update(name, holder, holder=None, held_until=None)
 
     def failed(self, name: str, holder: str, *, pause: float) -> None:
-        """Record a failed attempt."""
+        """Record a failed attempt and give up the claim; the target is due again after so many seconds."""
         failures = t.webhooks.c.failures + 1
         self._update(name, holder, failures=failures, due_at=_later(pause), holder=None, held_until=None)
 

@@ -31,13 +31,17 @@ _SWEEP = sa.text("""
 
 
 class WriteLimits:
-    """Fills ``ports.state.write_limits.WriteLimits``."""
+    """Counts writes by caller."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
     def take(self, caller: str, *, interval: float, burst: float) -> float | None:
-        """Count one write, by the clock of the database."""
+        """Count one write and return None, or return the seconds until one is allowed, without counting.
+
+        One write is allowed every ``interval`` seconds, by the clock of the database; unused ones accumulate, up to
+        ``burst``.
+        """
         values = {"caller": caller, "interval": interval, "ahead": interval * (burst - 1)}
         row = self._connection.execute(_TAKE, values).one_or_none()
         if row is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 from shipyard_api.ports.state.measures import HistoryState, QueueHealth
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.clock_skew import Answered, ClockSkew
 
 _LATE = 60.0  # seconds that a due job may wait

@@ -4,7 +4,7 @@ import logging
 import time
 from dataclasses import dataclass, field
 
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 
 LOG = logging.getLogger(__name__)
 

@@ -34,8 +34,8 @@ from shipyard_api.domain.waiting import Awaited, of_doubt
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable, Undecided
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.ports.state.turns import Intent
+from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.telemetry import SUCCESS, Kind, observed
 from shipyard_api.workflow.bulkhead import Bulkhead, peer_of
 from shipyard_api.workflow.claims import C, Rows, UnitClaim

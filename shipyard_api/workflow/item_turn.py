@@ -18,8 +18,8 @@ from shipyard_api.domain.items import ItemState
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
 from shipyard_api.ports.state.items import ItemClaim
-from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.request_context import RequestContext
+from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.telemetry import Kind
 from shipyard_api.workflow.attempts import BROKEN_TURNS, Again, Attempt, Attempts
 from shipyard_api.workflow.observation import observed_turn

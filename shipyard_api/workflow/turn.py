@@ -19,9 +19,9 @@ from shipyard_api.domain.waiting import ITEMS, WaitingFor, of_items
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
 from shipyard_api.ports.state.items import ItemClaim
-from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.ports.state.turns import Claim
 from shipyard_api.request_context import RequestContext
+from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.telemetry import Kind
 from shipyard_api.workflow.attempts import ATTEMPTS, BROKEN_TURNS, PAUSED, Again, Attempt, Attempts, log_facts
 from shipyard_api.workflow.bulkhead import Bulkhead

@@ -45,7 +45,7 @@ from shipyard_api.domain.targets import TARGET_GROUP
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Provisioner, Work
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Look, Step, Trouble
 
 CRITICAL_FAILED = "One or more deployment groups marked as critical have failed"

@@ -23,7 +23,7 @@ from shipyard_api.ports.provisioner import (
     Reports,
     Work,
 )
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Json, Trouble
 
 # A peer's clock may be this far behind ours: jobs that were recorded longer before an intent cannot be mistaken for it.

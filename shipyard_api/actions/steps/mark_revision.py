@@ -9,7 +9,7 @@ from shipyard_api.domain.documents import Revision, RevisionTag
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Look, Step, Trouble
 
 

@@ -16,7 +16,7 @@ from shipyard_api.domain.rollout.policy.pacing import WavePlace
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.errors import PeerError, Refused
 from shipyard_api.ports.provisioner import Provisioner, Reports
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Trouble
 
 LOG = logging.getLogger(__name__)

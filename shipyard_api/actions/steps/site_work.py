@@ -15,7 +15,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.provisioner import JobId, JobReport, Marker, Operation, Provisioner, Work
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Look, Step, Trouble
 
 

@@ -18,7 +18,7 @@ from shipyard_api.domain.task_graph.tasks import Domain
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.identity import Identities
 from shipyard_api.ports.schemas import Schemas
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.software.graphs import ManageGraphs

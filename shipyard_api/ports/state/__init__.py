@@ -1,1 +1,1 @@
-"""The state Shipyard keeps in its own database: one module a noun, and the transaction that holds them."""
+"""The records and errors of the state in our own database, one module a noun; ``storage`` reads and writes them."""

@@ -3,9 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
-
-from shipyard_api.domain.replication import Replication
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +64,3 @@ class HistoryState:
     difference: str
     noticed_at: datetime | None
     reconciling: int
-
-
-class Measures(Protocol):
-    """Figures of the site."""
-
-    def replication(self) -> Replication:
-        """Return how the database replicates."""
-
-    def history(self) -> HistoryState:
-        """Return which history the database tells."""
-
-    def queue(self) -> QueueHealth:
-        """Return how the queue and its workers are."""
-
-    def counts(self) -> SiteCounts:
-        """Return the figures. A few queries, whose time does not grow with the nodes of earlier actions."""

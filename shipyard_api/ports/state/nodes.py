@@ -1,15 +1,13 @@
 """Nodes of actions, as the store keeps them for readers."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
-from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.holds import Hold
-from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout.history import PhaseHistory
+from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.teardown.left_cordons import LeftCordon
 from shipyard_api.domain.teardown.order import Operation, Outcome
 from shipyard_api.ports.state.groups import PhaseRecord
@@ -91,74 +89,3 @@ class TeardownRecord:
     outcome: Outcome
     message: str
     at: datetime
-
-
-class Nodes(Protocol):
-    """Nodes over all actions."""
-
-    def teardowns(self, node: str, *, limit: int) -> Sequence[TeardownRecord]:
-        """Return what began and ended of the node's teardowns, newest first."""
-
-    def latest(
-        self, *, status: Collection[str], prefix: str, names: Collection[str] = (), after: str, limit: int
-    ) -> Sequence[LastNodeRecord]:
-        """Return nodes after the given name, in order of name; an empty filter passes all.
-
-        Nodes that were taken down for good are left out.
-
-        ``status`` is the node's in the latest action that worked on it; ``prefix`` is the start of its name, which is
-        one of ``names``.
-        """
-
-    def last(self, node: str) -> LastNodeRecord | None:
-        """Return the node in the latest action that worked on it, None if no action contains it."""
-
-    def lines(self, action: ActionId) -> Sequence[NodeLine]:
-        """Return the least about all nodes of the action, in order of name."""
-
-    def touched_since(self, moment: datetime, nodes: Collection[NodeName]) -> Collection[NodeName]:
-        """Return those of the nodes that an action created after the moment deployed, tried to deploy or took down.
-
-        A node that an action only kept is none of them.
-        """
-
-    def newest_since(
-        self, moment: datetime, nodes: Collection[NodeName]
-    ) -> Mapping[NodeName, tuple[ActionName, NodeStatus]]:
-        """Return the newest record of each of the nodes in actions created after the moment; none without a record.
-
-        A record counts if its action submitted, kept or took down the node.
-        """
-
-    def removed_since(self, moment: datetime, nodes: Collection[NodeName]) -> Mapping[NodeName, ActionId]:
-        """Return the nodes that are gone since an action created after the moment took them down for good."""
-
-    def etcd_removal_began(self, node: NodeName) -> bool:
-        """Return whether a teardown may have taken an etcd member of the node out, with no deployment of it since."""
-
-    def left_cordons(self, nodes: Collection[NodeName]) -> Mapping[NodeName, LeftCordon]:
-        """Return those of the nodes that a drain left cordoned."""
-
-    def left_cordoned_by(self, action: ActionId, nodes: Collection[NodeName]) -> Mapping[NodeName, LeftCordon]:
-        """Return those of the nodes that the action left cordoned, unless one was deployed since."""
-
-    def deployed(self, nodes: Collection[NodeName]) -> Collection[NodeName]:
-        """Return those of the nodes that the newest action which worked on them deployed."""
-
-    def failed(self) -> frozenset[NodeName]:
-        """Return the nodes that the newest action which worked on them failed to deploy."""
-
-    def phase_history(
-        self, names: Collection[ActionName], *, actions: int, before: ActionId | None = None
-    ) -> Mapping[Phase, PhaseHistory]:
-        """Return how nodes fared in both phases, and how long phases took, in the newest deploying actions.
-
-        ``before``: only of those created before this one. Neither late results nor nodes that a hold kept back count,
-        and no phase that was stopped.
-        """
-
-    def history(self, node: str, *, before: str | None, limit: int) -> Sequence[NodeHistory]:
-        """Return what each action did with the node, newest first, only actions before the given id.
-
-        The phases lack the names of their nodes.
-        """

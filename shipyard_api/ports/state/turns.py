@@ -1,15 +1,11 @@
-"""The rows of the engine: claims, intents, outcomes and wake-ups."""
+"""What the engine reads of its rows: claims, intents, and the steps that have not ended."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
-from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId, StepState
-from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.actions import ActionId, ActionName, StepId
 from shipyard_api.domain.histories import LostHistory
-from shipyard_api.domain.holds import Hold
-from shipyard_api.domain.items import NewItem
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.waiting import WaitingFor
@@ -92,94 +88,3 @@ class Unfinished:
     name: ActionName
     open_steps: Sequence[StepId]
     version: int
-
-
-class Turns(Protocol):
-    """The engine's own rows. Every write names the epoch of its turn and raises Fenced after a later turn has begun."""
-
-    def claim(self, action: ActionId, *, now: datetime, worker: str) -> Claim | None:
-        """Begin a turn: take the next epoch. None if the action has ended, does not exist, or is not due yet."""
-
-    def pass_on(self, action: ActionId, *, at: datetime) -> None:
-        """Queue a turn for another worker, since this one's release lacks a part of the action. Writes nothing else."""
-
-    def name(self, action: ActionId) -> ActionName:
-        """Return the action's name as stored; empty for no action."""
-
-    def unfinished(self) -> Sequence[Unfinished]:
-        """Return the remaining steps of every action that has not ended."""
-
-    def start_step(self, claim: Claim, state: JsonObject, *, now: datetime) -> Claim:
-        """Record that the claim's step has begun, with its first state; return the claim with that state."""
-
-    def intend(self, claim: Claim, intent: Intent, *, now: datetime | None = None) -> Claim:
-        """Write an intent, or a further attempt at it; return the claim with it.
-
-        ``now``: when a search begins; nothing is sent.
-        """
-
-    def held(self, claim: Claim, nodes: Collection[NodeName]) -> Sequence[Hold]:
-        """Return the active holds on these nodes that the action does not override.
-
-        No further hold is placed until the transaction has ended.
-        """
-
-    def record(
-        self,
-        claim: Claim,
-        state: JsonObject,
-        facts: Sequence[Fact],
-        *,
-        now: datetime,
-        wake_at: datetime | None,
-        items: Sequence[NewItem] = (),
-        waiting: WaitingFor | None = None,
-    ) -> Claim:
-        """Write an outcome: state, facts, new items and the next wake-up; the intent is fulfilled.
-
-        ``waiting``: what the action waits for from now on; None: as before.
-
-        Return the claim with that state, and with the pause or stop that was asked for meanwhile.
-        """
-
-    def wait(self, claim: Claim, waiting: WaitingFor) -> Claim:
-        """Write what the action waits for while a request is on its way; return the claim with it."""
-
-    def tell(self, claim: Claim, facts: Sequence[Fact], *, now: datetime) -> None:
-        """Write facts beside a ``sleep`` of the same transaction."""
-
-    def sleep(self, claim: Claim, *, until: datetime, waiting: WaitingFor | None = None) -> None:
-        """Write when the next turn is due, and nothing else but what the action waits for (None: as before)."""
-
-    def rest(self, claim: Claim, *, waiting: WaitingFor | None = None) -> None:
-        """Schedule no further turn until a control verb or the end of an item wakes the action."""
-
-    def broke(self, claim: Claim, detail: str, *, now: datetime) -> int:
-        """Record that a turn of the claim's step ended in a bug; return how often in a row that has happened."""
-
-    def end_step(
-        self,
-        claim: Claim,
-        state: StepState,
-        detail: str,
-        skipped: Sequence[StepId] = (),
-        given_up: Sequence[Fact] = (),
-        *,
-        now: datetime,
-    ) -> None:
-        """End the claim's step; ``skipped`` are later steps that will not run because of it.
-
-        ``given_up``: facts about what will not be done therefore.
-        """
-
-    def skip(self, claim: Claim, steps: Sequence[StepId], *, now: datetime) -> None:
-        """Skip later steps, although nothing before them failed."""
-
-    def end_action(self, claim: Claim, state: RunState, *, now: datetime) -> None:
-        """End the action; the site is free for the next one."""
-
-    def overdue(self, *, grace: float) -> Sequence[ActionId]:
-        """Return actions whose turn was due more than ``grace`` seconds ago (the database's clock)."""
-
-    def remind(self, action: ActionId) -> None:
-        """Queue a turn of the action unless one is queued or runs."""

@@ -8,7 +8,7 @@ from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.approvals import Approval, WaveGate, choose
 from shipyard_api.domain.errors import ActionNotFound, ActionOver, InvalidParameters
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.callers.caller import Caller
 
 

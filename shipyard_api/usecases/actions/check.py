@@ -22,7 +22,7 @@ from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.schemas import Schemas
-from shipyard_api.ports.state.store import Store, Transaction
+from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
 from shipyard_api.usecases.actions.check_software import CheckSoftware
 from shipyard_api.usecases.actions.preconditions import refuse_held, refuse_operations, refuse_stragglers

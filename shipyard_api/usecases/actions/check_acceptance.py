@@ -12,7 +12,7 @@ from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.task_graph.acceptance import check_acceptance
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.ports.documents import RenderingFailed
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.plan_software import Hosts
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 

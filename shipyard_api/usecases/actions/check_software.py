@@ -16,7 +16,7 @@ from shipyard_api.domain.task_graph.selection import check_selection
 from shipyard_api.domain.task_graph.site_plan import SiteRun, plan_site, selection_of
 from shipyard_api.domain.task_graph.tasks import parse_tasks
 from shipyard_api.ports.documents import RenderingFailed
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 
 

@@ -23,7 +23,7 @@ from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.state.actions import FURTHER, LIMITS, ActionRecord, NewAction
 from shipyard_api.ports.state.errors import SiteBusy
-from shipyard_api.ports.state.store import Store, Transaction
+from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases.actions.create import first_notes
 from shipyard_api.usecases.actions.preconditions import (
     override,

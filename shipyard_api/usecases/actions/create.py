@@ -27,7 +27,7 @@ from shipyard_api.domain.task_graph.tag_check import check_tags
 from shipyard_api.ports.documents import RenderingFailed
 from shipyard_api.ports.state.actions import FURTHER, ActionRecord, NewAction
 from shipyard_api.ports.state.errors import RequestKeyTaken
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.check import CheckAction, Checked
 from shipyard_api.usecases.actions.preconditions import override, site_is_busy
 from shipyard_api.usecases.actions.request import ActionRequest

@@ -17,7 +17,7 @@ from shipyard_api.ports.state.actions import ActionRecord, DescribedAction, Step
 from shipyard_api.ports.state.groups import GroupRecord
 from shipyard_api.ports.state.journal import StepRun
 from shipyard_api.ports.state.nodes import NodeRecord
-from shipyard_api.ports.state.store import Store, Transaction
+from shipyard_api.storage.unit_of_work import Store, Transaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.documents.machines import BAREMETAL_NODE
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 
 

@@ -30,7 +30,7 @@ from shipyard_api.ports.documents import DesignStore, RenderingFailed
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.ports.state.groups import GroupRecord
 from shipyard_api.ports.state.nodes import NodeRecord
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.design_groups import design_at, members_of, strategy_of

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shipyard_api.domain.actions import ActionId, ActionName
-from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.ports.state.turns import Unfinished
+from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.workflow.definition import Definition, Steps, unknown_part
 
 _KEPT_ACTIONS = 64  # actions whose steps are kept in memory

@@ -9,7 +9,7 @@ from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.state.actions import ActionFilters, ActionRecord
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.describe import ActionWithSteps
 
 _FIRST = datetime.min.replace(tzinfo=UTC)

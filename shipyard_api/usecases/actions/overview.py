@@ -15,7 +15,7 @@ from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.ports.state.groups import GroupRecord
 from shipyard_api.ports.state.nodes import NodeLine
-from shipyard_api.ports.state.store import Store, Transaction
+from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases.actions.describe import ListedGroup
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 

@@ -8,7 +8,7 @@ from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.rollout.assumptions import Assumptions
 from shipyard_api.domain.rollout.history import PhaseHistory, assume
 from shipyard_api.domain.site_design import SiteInputs
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 
 # How many actions the history is taken from: the site of last year was another one.
 _ACTIONS = 50

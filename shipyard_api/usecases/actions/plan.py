@@ -26,7 +26,7 @@ from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed, UnknownRevision
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.state.errors import SiteBusy
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.check import CheckAction, Checked
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.design_changes import DesignChanges, design_changes

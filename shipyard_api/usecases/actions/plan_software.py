@@ -20,7 +20,7 @@ from shipyard_api.domain.task_graph.tag_check import check_tags
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
 from shipyard_api.ports.remote_tasks import Host
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 
 Hosts = Callable[[Rendering, Sequence[NodeName]], tuple[Mapping[NodeName, Host], Sequence[Finding]]]

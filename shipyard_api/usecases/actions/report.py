@@ -16,7 +16,7 @@ from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
 from shipyard_api.ports.state.nodes import NodeRecord
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.overview import left_cordoned
 
 _ALL = 2**31 - 1

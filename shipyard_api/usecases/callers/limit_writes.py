@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from shipyard_api.domain.errors import TooManyRequests
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from shipyard_api.domain.findings import error
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.state.deploy_templates import Page, StoredTemplate, TemplateId
 from shipyard_api.ports.state.errors import TemplateIdTaken, TemplateNameTaken
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 
 
 @dataclass(frozen=True, slots=True)

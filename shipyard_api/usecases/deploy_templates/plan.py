@@ -25,7 +25,7 @@ from shipyard_api.domain.findings import Finding, error, errors
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.documents import RenderingFailed
 from shipyard_api.ports.provisioner import Provisioner
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 
 

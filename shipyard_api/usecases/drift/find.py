@@ -17,7 +17,7 @@ from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.state.actions import ActionRecord
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.state.sightings import Unsighted
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 
 LOG = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.facts.fact import JournalFact
 from shipyard_api.domain.log_lines import sentence
 from shipyard_api.ports.state.journal import ActionEntry, Ends
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 
 LONGEST_TEXT = 4000
 """Characters of a sentence: one that names every node of a large site would fill the buffers of each listener."""

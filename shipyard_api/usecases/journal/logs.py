@@ -8,7 +8,7 @@ from shipyard_api.domain.errors import ActionNotFound, AttemptNotFound, StepsNot
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.ports.state.actions import StepRecord
 from shipyard_api.ports.state.journal import StepRun
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 
 _PAGE = 200
 

@@ -10,7 +10,7 @@ from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.notes import MOST, SUMMARY, Link, Linked, Note, creation, entry_of, kinds, notes
 from shipyard_api.ports.links import Links
 from shipyard_api.ports.state.actions import ActionRecord
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.report import Places
 
 

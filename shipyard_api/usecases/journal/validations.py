@@ -12,7 +12,7 @@ from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.notes import entry_of, note_id
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 
 # Clients show every validation as a problem, so a finding for information is none.
 _LEVELS = frozenset({Level.ERROR, Level.WARNING})

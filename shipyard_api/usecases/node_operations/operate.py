@@ -33,7 +33,7 @@ from shipyard_api.domain.teardown.limits import ON_BLOCKED, TeardownLimits
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
 from shipyard_api.ports.state.actions import LIMITS, ActionRecord, NewAction
-from shipyard_api.ports.state.store import Store, Transaction
+from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases.actions.preconditions import refuse_stragglers
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns

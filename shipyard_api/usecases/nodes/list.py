@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from shipyard_api.domain.errors import NodeNotFound
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.ports.state.nodes import LastNodeRecord, NodeHistory, NodeRecord, TeardownRecord
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 
 MOST_TEARDOWNS = 100
 """How many of the latest lines of a node's teardowns are shown."""

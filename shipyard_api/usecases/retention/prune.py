@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from shipyard_api.domain.actions import ActionName
-from shipyard_api.ports.state.store import Store, Transaction
+from shipyard_api.storage.unit_of_work import Store, Transaction
 
 LOG = logging.getLogger(__name__)
 

@@ -22,8 +22,8 @@ from shipyard_api.domain.task_graph.site_plan import graph_warnings
 from shipyard_api.domain.task_graph.tasks import SCHEMA, Domain, parse_tasks
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.state.errors import ReleaseTaken
-from shipyard_api.ports.state.software import Software
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.software import Software
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.software.labels import check_label, check_role_tags
 from shipyard_api.usecases.software.owners import affected, check_in_use, cluster_of, own_layer, release_of, save_layer
 

@@ -8,7 +8,7 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.task_graph.errors import InvalidDeclaration, LabelExists, LabelNotFound, LabelReadOnly
 from shipyard_api.domain.task_graph.layers import Label, Layer, Owner
 from shipyard_api.domain.task_graph.tasks import Domain
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.software.owners import below, own_layer, save_layer
 
 _NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")

@@ -10,7 +10,7 @@ from shipyard_api.domain.task_graph.errors import InvalidTaskQuery
 from shipyard_api.domain.task_graph.plan import PRIORITY_STEP
 from shipyard_api.domain.task_graph.site_plan import SitePlan, SiteRun, plan_site
 from shipyard_api.domain.task_graph.tasks import TaskId
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.software.nodes import SoftwareNodes
 from shipyard_api.usecases.software.owners import cluster_of
 

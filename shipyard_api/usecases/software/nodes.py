@@ -14,7 +14,7 @@ from shipyard_api.domain.task_graph.tag_check import check_tags
 from shipyard_api.domain.task_graph.tasks import Domain
 from shipyard_api.ports.documents import DesignStore, RenderingFailed
 from shipyard_api.ports.state.software import StoredNode
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import committed_revision
 from shipyard_api.usecases.software.designed_nodes import DesignedNode, designed_nodes

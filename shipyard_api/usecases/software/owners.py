@@ -6,7 +6,7 @@ from dataclasses import replace
 from shipyard_api.domain.task_graph.errors import LabelInUse, OwnerNotFound
 from shipyard_api.domain.task_graph.layers import Cluster, ClusterId, Layer, Owner, OwnerKind, Release, ReleaseId
 from shipyard_api.domain.task_graph.tasks import Domain
-from shipyard_api.ports.state.software import Software
+from shipyard_api.storage.software import Software
 
 
 def release_of(software: Software, release: int) -> Release:

@@ -12,8 +12,8 @@ from shipyard_api.domain.task_graph.result_errors import NodesOutOfReach, Output
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import Output, RemoteTasks
-from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.ports.state.task_results import TaskMatrix, TaskRecord
+from shipyard_api.storage.unit_of_work import Store, Transaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from shipyard_api.actions.steps.software.state import StageState
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.actions import ActionFilters, ActionRecord
-from shipyard_api.ports.state.store import Transaction
+from shipyard_api.storage.unit_of_work import Transaction
 
 _MOST = 20
 """Runs in which the newest tasks of a node are looked for."""

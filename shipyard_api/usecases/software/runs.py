@@ -15,8 +15,8 @@ from shipyard_api.domain.task_graph.graph import TaskGraph, stage_name
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.tasks import TaskId, parse_tasks
 from shipyard_api.ports.state.actions import ActionFilters, ActionRecord, StepRecord
-from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.ports.state.task_results import TaskRecord
+from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller

@@ -11,8 +11,8 @@ from datetime import datetime
 from shipyard_api.domain.deploy_steps.planning import only, requested_from_json, work_steps
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import JobReport, JobState, Operation, Provisioner, Work
-from shipyard_api.ports.state.store import Store
 from shipyard_api.ports.state.stragglers import Straggler
+from shipyard_api.storage.unit_of_work import Store
 
 LOG = logging.getLogger(__name__)
 

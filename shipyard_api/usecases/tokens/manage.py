@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 from shipyard_api.domain.errors import Unauthenticated
 from shipyard_api.ports.identity import digest
-from shipyard_api.ports.state.store import Store
 from shipyard_api.ports.state.tokens import TokenRecord
+from shipyard_api.storage.unit_of_work import Store
 
 LOG = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from shipyard_api.domain.errors import Unauthenticated
 from shipyard_api.ports.identity import Identity, digest
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 
 SECONDS = 60
 """How long a ticket is valid."""

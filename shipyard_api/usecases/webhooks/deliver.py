@@ -9,8 +9,8 @@ from typing import NoReturn
 from shipyard_api.ports.errors import Busy, PeerError
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.state.journal import ActionEntry
-from shipyard_api.ports.state.store import Store
 from shipyard_api.ports.webhooks import Receiver
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.journal.follow import FollowJournal, as_fields
 
 LOG = logging.getLogger(__name__)

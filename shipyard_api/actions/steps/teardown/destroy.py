@@ -20,7 +20,7 @@ from shipyard_api.domain.teardown.removal_checks import pods_in_the_way
 from shipyard_api.ports import provisioner as port
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.provisioner import JobId, JobReport, Marker, Provisioner, Wipe, Work
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Folded, Look, Trouble
 
 _DESTROY = port.Operation.DESTROY_NODES

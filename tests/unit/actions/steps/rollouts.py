@@ -19,7 +19,7 @@ from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Folded, Look, Trouble
 from tests.factories import group_entry
 from tests.fakes.provisioner import FakeProvisioner

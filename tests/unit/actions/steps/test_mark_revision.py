@@ -13,7 +13,7 @@ from shipyard_api.domain.actions import ActionId, StepId, StepState
 from shipyard_api.domain.documents import RevisionTag
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Look, Trouble
 from tests.unit.actions.steps.instants import T0, at
 

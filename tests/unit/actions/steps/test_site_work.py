@@ -17,7 +17,7 @@ from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Work
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Look, Trouble
 from tests.fakes.provisioner import FakeProvisioner
 from tests.unit.actions.steps.instants import MOMENT, T0, at

@@ -37,7 +37,7 @@ from shipyard_api.domain.teardown.pods import Budget, Controller, Pod, PodUid
 from shipyard_api.ports import provisioner
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.ports.state.store import Store
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Done, Failed, Look, Trouble
 from tests.factories import node
 from tests.fakes.clock import FakeClock
