@@ -133,7 +133,7 @@ def visits(urls: Sequence[str], postmaster: int) -> None:
 
 def applications(urls: Sequence[str]) -> None:
     """Show what the API's applications of many sites cost in one process."""
-    from shipyard_api import bootstrap
+    from shipyard_api.wiring import bootstrap
 
     held = [bootstrap.api(settings(urls[0]))]
     gc.collect()
@@ -154,7 +154,8 @@ def applications(urls: Sequence[str]) -> None:
 
 def workers(urls: Sequence[str], postmaster: int) -> None:
     """Show what a worker for each site costs, forked from a process that has imported all of it."""
-    from shipyard_api import bootstrap, logs
+    from shipyard_api import logs
+    from shipyard_api.wiring import bootstrap
 
     logs.configure("ERROR")
     gc.freeze()

@@ -11,7 +11,6 @@ from time import perf_counter
 import sqlalchemy as sa
 from falcon.testing import TestClient
 
-from shipyard_api import bootstrap
 from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.setting_types import Address, Secret
@@ -19,6 +18,7 @@ from shipyard_api.settings import DatabaseOptions, Settings
 from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.wiring import bootstrap
 from shipyard_simulators.embedded_postgres import server
 
 ROUNDS = 7

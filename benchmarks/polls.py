@@ -21,7 +21,7 @@ from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
 from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.ports.provisioner import JobId, Operation, Work
-from shipyard_api.provisioners import SHARED_SECONDS
+from shipyard_api.wiring.provisioners import SHARED_SECONDS
 from shipyard_simulators.ironic.simulator import IronicSimulator, running
 from shipyard_simulators.ironic.site import SiteNode
 

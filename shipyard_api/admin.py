@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-from shipyard_api import design_stores, programs
+from shipyard_api import programs
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.domain.policy import ANYONE, SUGGESTED_ROLES
 from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
@@ -22,6 +22,7 @@ from shipyard_api.storage.suitability import check_database, schema_of
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.usecases.retention.prune import PruneHistory
 from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.wiring import design_stores
 
 _MOST_SKEW = 300.0  # seconds (product, section 10, Clocks)
 
@@ -187,7 +188,7 @@ def check(sites: str | None) -> None:
 
 
 def _check(settings: Settings) -> str:
-    from shipyard_api import bootstrap, monitoring  # no other command needs them
+    from shipyard_api.wiring import bootstrap, monitoring  # no other command needs them
 
     made = bootstrap.check(settings)
     check_database(settings.database.url)

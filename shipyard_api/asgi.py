@@ -3,7 +3,7 @@
 import os
 import sys
 
-from shipyard_api import bootstrap, logs, site_serving
+from shipyard_api import logs
 from shipyard_api.api.airship.costly_work import CostlyWork
 from shipyard_api.api.http import second_process
 from shipyard_api.api.http.limits import CallerLimits
@@ -11,6 +11,7 @@ from shipyard_api.api.http.observation import Observation
 from shipyard_api.api.http.threads import use_threads
 from shipyard_api.settings import SettingsError, load
 from shipyard_api.site_files import VARIABLE, load_process
+from shipyard_api.wiring import bootstrap, site_serving
 
 try:
     _sites = os.environ.get(VARIABLE)

@@ -4,11 +4,12 @@ import logging
 import os
 import sys
 
-from shipyard_api import bootstrap, logs, site_serving
+from shipyard_api import logs
 from shipyard_api.api.airship.costly_work import UNBOUNDED, CostlyWork
 from shipyard_api.api.http import second_process
 from shipyard_api.settings import load
 from shipyard_api.site_files import VARIABLE
+from shipyard_api.wiring import bootstrap, site_serving
 
 if __name__ == "__main__":
     second_process.lower_priority()

@@ -174,7 +174,7 @@ def refuse_unusable(options: StackOptions, given: Mapping[str, str]) -> None:
     environment = _environment(options, _NOWHERE, "postgresql://127.0.0.1:9/none", settings, given)
 
     def check() -> None:
-        from shipyard_api import bootstrap  # in a child: this program stays small
+        from shipyard_api.wiring import bootstrap  # in a child: this program stays small
 
         if programs.run_program(lambda: bool(bootstrap.check(load(environment))) and None):
             sys.exit(2)

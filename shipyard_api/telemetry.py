@@ -1,6 +1,6 @@
 """Observation points: the code that does a piece of work names it once, and metrics and traces observe it.
 
-``monitoring`` installs the observers. Without any, an activity costs some microseconds.
+``wiring.monitoring`` installs the observers. Without any, an activity costs some microseconds.
 """
 
 from collections.abc import Callable, Iterator, Mapping

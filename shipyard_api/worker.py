@@ -7,11 +7,12 @@ from http import HTTPStatus
 
 import click
 
-from shipyard_api import bootstrap, logs, monitoring, programs
+from shipyard_api import logs, programs
 from shipyard_api.adapters.gunicorn.metrics_directory import memory_directory, own_directory
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.settings import SettingsError, load
 from shipyard_api.site_files import load_process
+from shipyard_api.wiring import bootstrap, monitoring
 
 _PROBE = 3.0  # seconds
 

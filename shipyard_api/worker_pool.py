@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from shipyard_api import bootstrap, monitoring, programs, request_context, webhooks
+from shipyard_api import programs, request_context
 from shipyard_api.adapters.procrastinate import visits
 from shipyard_api.adapters.procrastinate.visits import Answer, Question
 from shipyard_api.child_processes import die_with_parent
@@ -29,6 +29,7 @@ from shipyard_api.settings import Settings, SettingsError
 from shipyard_api.site_files import load_sites
 from shipyard_api.storage.addresses import conninfo
 from shipyard_api.storage.attention import ATTENTION
+from shipyard_api.wiring import bootstrap, monitoring, webhooks
 
 LOG = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from shipyard_api.adapters.maas.provisioner import MaasProvisioner
 from shipyard_api.adapters.maas.translate import MachineOptions
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.provisioner import Provisioner
-from shipyard_api.provisioners import SHARED_SECONDS
+from shipyard_api.wiring.provisioners import SHARED_SECONDS
 from shipyard_simulators.drydock.simulator import DrydockSimulator
 from shipyard_simulators.ironic.simulator import IronicSimulator
 from shipyard_simulators.ironic.site import SiteNode

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 import shipyard_api.api.airship.app
-import shipyard_api.bootstrap  # noqa: F401  # together they import every module that can define an error
+import shipyard_api.wiring.bootstrap  # noqa: F401  # together they import every module that can define an error
 from shipyard_api.api.airship.error_answers import line_of
 from shipyard_api.api.airship.texts import ROWS as AIRSHIP
 from shipyard_api.api.fuel.error_answers import ROWS as FUEL

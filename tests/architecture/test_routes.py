@@ -8,7 +8,6 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from shipyard_api import bootstrap
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.api.airship import app as app_module
@@ -25,6 +24,7 @@ from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.policy import GUARDS, default_roles
 from shipyard_api.setting_types import Secret
 from shipyard_api.settings import DatabaseOptions, Settings, share_directory
+from shipyard_api.wiring import bootstrap
 from tests.conftest import ROOT
 from tests.integration.api import description
 from tests.integration.api.in_process import Client

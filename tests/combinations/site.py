@@ -14,7 +14,7 @@ from urllib.request import Request, urlopen
 import yaml
 from falcon.testing import Result
 
-from shipyard_api import bootstrap, programs
+from shipyard_api import programs
 from shipyard_api.actions.site_checks import RemoteAccess
 from shipyard_api.adapters.deckhand.options import DeckhandOptions
 from shipyard_api.adapters.drydock.options import DrydockOptions
@@ -33,6 +33,7 @@ from shipyard_api.storage.silence import SilenceWatch
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.journal.follow import FollowJournal, as_fields
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
+from shipyard_api.wiring import bootstrap
 from shipyard_api.workflow.turn import Engine
 from shipyard_api.yaml_stream import write_documents
 from shipyard_simulators.deckhand.simulator import DeckhandSimulator

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from shipyard_api import bootstrap, peer_tokens, promenades, provisioners
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.provisioner import Marker, Operation, Work
 from shipyard_api.settings import Settings, SettingsError, load
+from shipyard_api.wiring import bootstrap, peer_tokens, promenades, provisioners
 from tests.peer import Answer, Peer, running
 
 ISSUE = "POST /v3/auth/tokens"

@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg2
 import pytest
 
-from shipyard_api import bootstrap, monitoring, programs
+from shipyard_api import programs
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.admin import main
 from shipyard_api.domain.replication import Replication
@@ -23,6 +23,7 @@ from shipyard_api.programs import run_program
 from shipyard_api.settings import load
 from shipyard_api.storage import migrations, schema
 from shipyard_api.storage.measures import Measures
+from shipyard_api.wiring import bootstrap, monitoring
 from tests.conftest import ROOT
 from tests.forked import ToItsEnd
 

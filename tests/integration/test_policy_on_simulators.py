@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from shipyard_api import bootstrap
 from shipyard_api.domain.actions import Control, RunState
+from shipyard_api.wiring import bootstrap
 from shipyard_api.workflow.turn import Engine
 from tests.combinations.model import OPTIONS, Row
 from tests.combinations.site import NODES, Site, reason_of

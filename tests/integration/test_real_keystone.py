@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import requests
 
-from shipyard_api import provisioners
 from shipyard_api.adapters.ironic.client import IronicClient
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
 from shipyard_api.adapters.keystone.client import KeystoneClient
@@ -23,6 +22,7 @@ from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import JobReport, JobState, Marker, Operation, Work
 from shipyard_api.settings import load
+from shipyard_api.wiring import provisioners
 from tests import real_ironic
 from tests.real_ironic import KEYSTONE_URL, call, remove
 

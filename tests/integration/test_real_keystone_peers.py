@@ -11,10 +11,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 import requests
 
-from shipyard_api import provisioners
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.provisioner import JobId, JobState, Operation, Provisioner, Work
 from shipyard_api.settings import load
+from shipyard_api.wiring import provisioners
 from tests import real_ironic
 from tests.real_ironic import ADMIN, ADMIN_PASSWORD, KEYSTONE_URL
 

@@ -6,10 +6,10 @@ from typing import get_type_hints
 
 import pytest
 
-from shipyard_api import bootstrap
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.setting_types import Address, Count, HeaderSecret, NodePage, Port, Seconds, Share
 from shipyard_api.settings import EngineOptions, LogLevel, Settings, SettingsError, load, unknown_variables
+from shipyard_api.wiring import bootstrap
 
 RESTART = 1.0  # docs/howto/install.md, RestartSec
 START = 4.0  # of a worker on a loaded machine; a second on a quiet one

@@ -16,13 +16,13 @@ import pytest
 import sqlalchemy as sa
 from falcon.testing import ASGIConductor, Result
 
-from shipyard_api import bootstrap
 from shipyard_api.api.http import waiting
 from shipyard_api.api.http.waiting import EndedActions
 from shipyard_api.api.mount import Mount
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState
 from shipyard_api.settings import Settings
 from shipyard_api.storage import tables as t
+from shipyard_api.wiring import bootstrap
 from shipyard_api.workflow.turn import Engine
 from tests.factories import document
 from tests.fakes.clock import FakeClock

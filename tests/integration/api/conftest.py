@@ -14,7 +14,6 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 from ulid import ULID
 
-from shipyard_api import bootstrap
 from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.adapters.encryption.fernet import FernetEncryption, new_key
 from shipyard_api.adapters.encryption.options import EncryptionOptions
@@ -28,6 +27,7 @@ from shipyard_api.settings import ApiOptions, DatabaseOptions, Settings
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import Store, connect
+from shipyard_api.wiring import bootstrap
 from tests.integration.api.wire import Caller, Site
 from tests.integration.storage.rows import empty
 from tests.peer import Answer, Peer, running

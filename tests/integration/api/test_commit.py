@@ -9,10 +9,10 @@ import pytest
 import sqlalchemy as sa
 from falcon.testing import Result
 
-from shipyard_api import bootstrap
 from shipyard_api.adapters.promenade.options import PromenadeOptions
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.wiring import bootstrap
 from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
 from tests.integration.api.conftest import NO_FAULT, new_site, settings
 from tests.integration.api.wire import (

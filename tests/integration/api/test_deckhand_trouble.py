@@ -6,12 +6,12 @@ import falcon
 import pytest
 from falcon.testing import Result
 
-from shipyard_api import bootstrap
 from shipyard_api.adapters.deckhand.options import DeckhandOptions
 from shipyard_api.setting_types import Secret
 from shipyard_api.settings import DesignStoreKind, DesignStoreOptions
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.wiring import bootstrap
 from tests.factories import document
 from tests.integration.api.conftest import settings
 from tests.integration.api.wire import Caller

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from shipyard_api import programs, site_serving
+from shipyard_api import programs
 from shipyard_api.api.airship.costly_work import CostlyWork
 from shipyard_api.settings import Settings, load
+from shipyard_api.wiring import site_serving
 from tests.integration.api.in_process import Client
 
 if TYPE_CHECKING:

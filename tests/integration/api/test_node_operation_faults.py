@@ -10,9 +10,9 @@ import falcon
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api import bootstrap
 from shipyard_api.adapters.promenade.options import PromenadeOptions
 from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.wiring import bootstrap
 from tests.integration.api.cluster_world import HREF, ClusterWorld, programs, reference
 from tests.integration.api.conftest import new_site, settings
 from tests.integration.api.wire import V1, everything_said

@@ -10,7 +10,6 @@ import pytest
 import requests
 import sqlalchemy as sa
 
-from shipyard_api import bootstrap
 from shipyard_api.adapters.maas.options import MaasOptions
 from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.domain.actions import ActionId, StepId, StepState
@@ -29,6 +28,7 @@ from shipyard_api.ports.provisioner import JobReport, JobState
 from shipyard_api.setting_types import Secret
 from shipyard_api.settings import ProvisionerKind, ProvisionerOptions
 from shipyard_api.storage import tables as t
+from shipyard_api.wiring import bootstrap
 from shipyard_simulators.drydock.simulator import DrydockSimulator
 from shipyard_simulators.scenario import parse_scenario
 from shipyard_simulators.server import in_thread

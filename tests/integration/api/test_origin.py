@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api import bootstrap
 from shipyard_api.adapters.deckhand.options import DeckhandOptions
 from shipyard_api.adapters.promenade.options import PromenadeOptions
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.settings import DesignStoreKind, DesignStoreOptions
 from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.wiring import bootstrap
 from tests.integration.api.conftest import NO_FAULT, new_site, settings
 from tests.integration.api.test_secrets import Everything
 from tests.integration.api.wire import JSON, V1, YAML, Caller, Site, small_design

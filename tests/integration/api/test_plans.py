@@ -14,7 +14,6 @@ import pytest
 import sqlalchemy as sa
 from falcon.testing import Result
 
-from shipyard_api import bootstrap
 from shipyard_api.api.airship.costly_work import CostlyWork
 from shipyard_api.api.http.second_process import SecondProcess, command
 from shipyard_api.api.http.threads import USUAL_THREADS, use_threads
@@ -28,6 +27,7 @@ from shipyard_api.domain.groups import Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.storage import tables
+from shipyard_api.wiring import bootstrap
 from tests.factories import group, group_entry, layering_policy, node_document, strategy, strategy_document
 from tests.integration.api.conftest import KEY, settings
 from tests.integration.api.recorded import record

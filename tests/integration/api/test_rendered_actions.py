@@ -15,7 +15,6 @@ import pytest
 import sqlalchemy as sa
 from falcon.testing import Result
 
-from shipyard_api import bootstrap
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.api.airship.rendered_actions import BATCH, RenderedActions, listed
 from shipyard_api.domain.actions import ActionId, ActionName, Control, RunState, StepId, StepState
@@ -55,6 +54,7 @@ from shipyard_api.storage.journal_entries import Journal
 from shipyard_api.storage.stragglers import Stragglers
 from shipyard_api.storage.turns import Turns
 from shipyard_api.storage.unit_of_work import Store, Transaction, connect_readers
+from shipyard_api.wiring import bootstrap
 from tests.factories import group, strategy
 from tests.integration.api.conftest import settings
 from tests.integration.api.wire import V1, Caller, Site, small_design

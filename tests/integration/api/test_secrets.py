@@ -9,12 +9,12 @@ import pytest
 import sqlalchemy as sa
 from falcon.testing import Result
 
-from shipyard_api import bootstrap
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.adapters.encryption.options import EncryptionOptions
 from shipyard_api.logs import JsonLines
 from shipyard_api.setting_types import Secret
 from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.wiring import bootstrap
 from tests.factories import document
 from tests.integration.api import canaries
 from tests.integration.api.conftest import NO_FAULT, new_site, settings

@@ -10,9 +10,9 @@ import falcon
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api import bootstrap
 from shipyard_api.storage import schema, tables
 from shipyard_api.storage.actions import Actions
+from shipyard_api.wiring import bootstrap
 from tests.integration.api import description
 from tests.integration.api.conftest import settings
 from tests.integration.api.wire import JSON, V1, Caller, Site, small_design

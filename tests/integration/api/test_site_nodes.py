@@ -8,7 +8,6 @@ import falcon
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api import bootstrap
 from shipyard_api.adapters.deckhand.options import DeckhandOptions
 from shipyard_api.domain.actions import ActionId, RunState
 from shipyard_api.domain.facts.fact import Fact
@@ -24,6 +23,7 @@ from shipyard_api.settings import DesignStoreKind, DesignStoreOptions
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.projections.line import Line
+from shipyard_api.wiring import bootstrap
 from shipyard_simulators.deckhand.simulator import running as deckhand
 from tests.factories import group, strategy
 from tests.integration.api.conftest import settings

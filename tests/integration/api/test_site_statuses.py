@@ -6,7 +6,7 @@ from typing import Any
 import falcon
 import pytest
 
-from shipyard_api import bootstrap
+from shipyard_api.wiring import bootstrap
 from tests.integration.api.conftest import MACHINES, settings
 from tests.integration.api.wire import V1, Caller, Site
 from tests.peer import Answer

@@ -8,10 +8,10 @@ import pytest
 import sqlalchemy as sa
 from falcon.testing import Result
 
-from shipyard_api import bootstrap
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.documents import Revision, RevisionTag
 from shipyard_api.storage import tables as t
+from shipyard_api.wiring import bootstrap
 from tests.factories import document, group_entry, layering_policy, strategy_document
 from tests.integration.api.conftest import settings
 from tests.integration.api.test_create_action import acted_on, commit_again, rows

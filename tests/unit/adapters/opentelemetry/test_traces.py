@@ -8,11 +8,11 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from shipyard_api import monitoring
 from shipyard_api.adapters.opentelemetry.options import TraceOptions
 from shipyard_api.adapters.opentelemetry.traces import Traces
 from shipyard_api.request_context import propagated
 from shipyard_api.telemetry import NO_ANSWER, Kind, observe_with, observed, traceparent
+from shipyard_api.wiring import monitoring
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 CALLER = f"00-{TRACE}-b7ad6b7169203331-01"

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import yaml
 
-from shipyard_api import access
 from shipyard_api.adapters.oslo_policy import options
 from shipyard_api.adapters.oslo_policy import policy as adapter
 from shipyard_api.adapters.oslo_policy.options import PolicyOptions
@@ -20,6 +19,7 @@ from shipyard_api.adapters.oslo_policy.policy import OsloPolicy, sample
 from shipyard_api.domain.policy import GUARDS, RULES, default_roles
 from shipyard_api.ports.identity import Identity, PolicyBroken
 from shipyard_api.settings import Settings, SettingsError
+from shipyard_api.wiring import access
 
 LIST, CREATE = "workflow_orchestrator:list_actions", "workflow_orchestrator:create_action"
 ROLES = ("admin", "admin_ucp", "admin_ucp_viewer", "viewer", "peer", "operator", "anyone")

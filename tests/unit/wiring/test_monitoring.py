@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from shipyard_api import worker
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
-from shipyard_api.monitoring import status_port
 from shipyard_api.setting_types import Count
 from shipyard_api.settings import SettingsError
+from shipyard_api.wiring.monitoring import status_port
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import sqlalchemy as sa
 
-from shipyard_api import peer_tokens
 from shipyard_api.adapters.deckhand.client import DeckhandClient
 from shipyard_api.adapters.deckhand.design_store import DeckhandDesigns
 from shipyard_api.adapters.encryption.fernet import FernetEncryption
@@ -14,6 +13,7 @@ from shipyard_api.settings import DesignStoreKind, Settings, SettingsError
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.wiring import peer_tokens
 
 
 def embedded_designs(settings: Settings) -> SqlDesigns:

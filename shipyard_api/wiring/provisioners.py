@@ -26,12 +26,12 @@ from shipyard_api.adapters.maas.provisioner import MaasProvisioner
 from shipyard_api.adapters.maas.translate import MachineOptions
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.http import segment
-from shipyard_api.peer_tokens import keystone_tokens, peer_tokens
 from shipyard_api.ports.links import Links
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.setting_types import PeerAuth
 from shipyard_api.settings import DesignStoreKind, ProvisionerKind, Settings, SettingsError
 from shipyard_api.usecases.actions.report import Places
+from shipyard_api.wiring.peer_tokens import keystone_tokens, peer_tokens
 
 # What a token of Keystone may take, at least, before a task is posted to Drydock.
 TOKEN_SECONDS = 1.0

@@ -12,17 +12,7 @@ from typing import TYPE_CHECKING
 
 from ulid import ULID
 
-from shipyard_api import (
-    access,
-    clusters,
-    design_stores,
-    logs,
-    peer_tokens,
-    promenades,
-    provisioners,
-    remote_nodes,
-    webhooks,
-)
+from shipyard_api import logs
 from shipyard_api.actions.catalog import ACTIONS, catalog
 from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, Systems
 from shipyard_api.actions.site_parts import RetryPolicy
@@ -90,6 +80,16 @@ from shipyard_api.usecases.retention.prune import PruneHistory
 from shipyard_api.usecases.software.results import ReadTaskResults
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
 from shipyard_api.usecases.tokens.tickets import EventTickets
+from shipyard_api.wiring import (
+    access,
+    clusters,
+    design_stores,
+    peer_tokens,
+    promenades,
+    provisioners,
+    remote_nodes,
+    webhooks,
+)
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.turn import Engine
 
@@ -201,7 +201,7 @@ def check(settings: Settings) -> Parts:
 
     Opens no connection and starts no thread.
     """
-    from shipyard_api import monitoring
+    from shipyard_api.wiring import monitoring
 
     made = parts(settings)
     access.identities(settings, made.store)
@@ -229,7 +229,6 @@ def api(
 
     ``site``: its name in a process that serves many. ``bound``: as of ``parts``.
     """
-    from shipyard_api import monitoring
     from shipyard_api.adapters.identity.tickets import TicketIdentities
     from shipyard_api.adapters.postgres_listen.notices import PostgresNotices
     from shipyard_api.api.airship.app import Collaborators, dialect
@@ -242,6 +241,7 @@ def api(
     from shipyard_api.api.http.waiting import EndedActions
     from shipyard_api.api.ironic import app as ironic
     from shipyard_api.api.mount import Mount
+    from shipyard_api.wiring import monitoring
 
     monitoring.trace("api", settings.traces)
     made = parts(settings, bound)
@@ -353,8 +353,8 @@ def api(
 
 def worker(settings: Settings) -> "TurnWorker":
     """Return the worker. Raises UnsuitableDatabase or StoreUnavailable."""
-    from shipyard_api import monitoring
     from shipyard_api.adapters.procrastinate.worker import TurnWorker
+    from shipyard_api.wiring import monitoring
 
     monitoring.trace("worker", settings.traces)
     avoid_old_primary(settings.database.url)

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from shipyard_api import peer_tokens, provisioners
 from shipyard_api.adapters.promenade.design_validation import PromenadeValidation
 from shipyard_api.adapters.promenade.teardown import PromenadeTeardown
 from shipyard_api.domain.findings import Finding
 from shipyard_api.settings import Settings
+from shipyard_api.wiring import peer_tokens, provisioners
 
 
 def design_of(settings: Settings) -> Callable[[int], str]:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from shipyard_api import remote_nodes
 from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks
 from shipyard_api.domain.documents import BAREMETAL_NODE, Document
 from shipyard_api.domain.findings import Level
@@ -13,6 +12,7 @@ from shipyard_api.domain.task_graph.roles import MASTER, ClusterNode, Primaries
 from shipyard_api.domain.task_graph.site_plan import SiteRun, plan_site
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.settings import SettingsError, load
+from shipyard_api.wiring import remote_nodes
 from tests.task_graphs import task
 
 
