@@ -37,49 +37,12 @@ from shipyard_api.storage.silence import SilenceWatch
 from shipyard_api.storage.suitability import check_database
 from shipyard_api.storage.unit_of_work import Store, connect, connect_readers
 from shipyard_api.storage.writer_lock import SqlWriterLock
-from shipyard_api.usecases.actions.approve import ApproveAction
-from shipyard_api.usecases.actions.check import CheckAction
-from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
-from shipyard_api.usecases.actions.check_software import CheckSoftware
-from shipyard_api.usecases.actions.control import ControlAction
-from shipyard_api.usecases.actions.create import CreateAction
-from shipyard_api.usecases.actions.describe import DescribeAction
-from shipyard_api.usecases.actions.forecast import ForecastAction
-from shipyard_api.usecases.actions.left_alone import FindLeftAlone
-from shipyard_api.usecases.actions.limits import ActionLimits
-from shipyard_api.usecases.actions.list import ListActions
-from shipyard_api.usecases.actions.overview import OverviewAction
 from shipyard_api.usecases.actions.phase_history import measured
-from shipyard_api.usecases.actions.plan import PlanAction
-from shipyard_api.usecases.actions.plan_software import PlanSoftware
-from shipyard_api.usecases.actions.reconcile import ReconcileAction
-from shipyard_api.usecases.actions.report import ReportAction
-from shipyard_api.usecases.callers.limit_writes import LimitWrites
-from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, Validator
-from shipyard_api.usecases.configdocs.load import LoadConfigdocs
-from shipyard_api.usecases.configdocs.read import ReadConfigdocs
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
-from shipyard_api.usecases.deploy_templates.manage import ManageTemplates
-from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
-from shipyard_api.usecases.drift.find import FindDrift
 from shipyard_api.usecases.drift.sight import SightNodes
-from shipyard_api.usecases.health import CheckHealth
-from shipyard_api.usecases.holds.manage import NodeHolds
-from shipyard_api.usecases.journal.follow import FollowJournal
-from shipyard_api.usecases.journal.logs import ReadLogs
-from shipyard_api.usecases.journal.notes import ReadNotes
-from shipyard_api.usecases.journal.validations import ReadValidations
-from shipyard_api.usecases.node_operations.etcd_health import EtcdHealth
-from shipyard_api.usecases.node_operations.operate import OperateNodes
-from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
-from shipyard_api.usecases.nodes.drain_plan import PlanDrain
-from shipyard_api.usecases.nodes.list import ListNodes
-from shipyard_api.usecases.nodes.statuses import SiteStatuses
 from shipyard_api.usecases.replication import WatchReplication
 from shipyard_api.usecases.retention.prune import PruneHistory
-from shipyard_api.usecases.software.results import ReadTaskResults
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
-from shipyard_api.usecases.tokens.tickets import EventTickets
 from shipyard_api.wiring import (
     access,
     clusters,
@@ -98,6 +61,9 @@ if TYPE_CHECKING:
     from shipyard_api.adapters.procrastinate.worker import TurnWorker
     from shipyard_api.api.airship.costly_work import CostlyWork
     from shipyard_api.api.mount import Mount
+    from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
+    from shipyard_api.usecases.configdocs.commit import Validator
+    from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
 
 # How often stragglers are polled, in seconds of the site.
 STRAGGLER_SECONDS = 30.0
@@ -241,41 +207,84 @@ def api(
     from shipyard_api.api.http.waiting import EndedActions
     from shipyard_api.api.ironic import app as ironic
     from shipyard_api.api.mount import Mount
+    from shipyard_api.usecases.actions import build as actions
+    from shipyard_api.usecases.callers.limit_writes import LimitWrites
+    from shipyard_api.usecases.configdocs import build as configdocs
+    from shipyard_api.usecases.deploy_templates.manage import ManageTemplates
+    from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
+    from shipyard_api.usecases.drift.find import FindDrift
+    from shipyard_api.usecases.health import CheckHealth
+    from shipyard_api.usecases.holds.manage import NodeHolds
+    from shipyard_api.usecases.journal import build as journal
+    from shipyard_api.usecases.node_operations import build as node_operations
+    from shipyard_api.usecases.nodes import build as nodes
+    from shipyard_api.usecases.software import build as software
+    from shipyard_api.usecases.tokens.tickets import EventTickets
     from shipyard_api.wiring import monitoring
 
     monitoring.trace("api", settings.traces)
     made = parts(settings, bound)
     store, schemas, designs, rendered = made.store, made.schemas, made.designs, made.rendered
     definitions = _definitions(made)
-    on_load = version_rule(settings, settings.validations.deployment_version_create)
+    places, cluster, etcd = provisioners.places(settings), _cluster_nodes(made), EtcdGateway()
+    design_template = provisioners.design_url(settings)
     plan_steps = PlanDeploySteps(store, rendered, made.provisioner, schemas.check)
-    check_acceptance = CheckAcceptance(store, rendered, made.rules, made.access.hosts if made.access else None)
-    check_software = CheckSoftware(store, rendered)
-    nodes, etcd, design_template = _cluster_nodes(made), EtcdGateway(), provisioners.design_url(settings)
-    check_etcd = CheckEtcd(rendered, made.rules, nodes, etcd)
-    check = CheckAction(
-        designs, rendered, schemas, made.rules, plan_steps, check_acceptance, check_software, check_etcd
-    )
-    create = CreateAction(
-        store=store,
-        check=check,
-        definitions=definitions,
-        new_id=lambda: str(ULID()),
-    )
-    control = ControlAction(store, definitions, lambda: str(ULID()))
-    operate = OperateNodes(
+    of_nodes = nodes.build(
         store=store,
         designs=designs,
         rendered=rendered,
         rules=made.rules,
-        nodes=nodes,
-        check_etcd=check_etcd,
+        provisioner=made.provisioner,
+        cluster=cluster,
+        etcd=etcd,
+        job_address=places.job,
+        page_of=provisioners.node_page(settings),
+    )
+    of_actions = actions.build(
+        store=store,
+        designs=designs,
+        rendered=rendered,
+        schemas=schemas,
+        rules=made.rules,
+        definitions=definitions,
+        clock=made.clock,
+        new_id=_new_id,
+        access=made.access,
+        places=places,
+        nodes=of_nodes,
+        plan_steps=plan_steps,
+    )
+    operations = node_operations.build(
+        store=store,
+        designs=designs,
+        rendered=rendered,
+        rules=made.rules,
+        cluster=cluster,
+        etcd=etcd,
+        check_etcd=of_nodes.check_etcd,
         definition=definitions[NODE_OPERATION],
-        new_id=lambda: str(ULID()),
+        new_id=_new_id,
         design_template=design_template,
         direct=not settings.promenade.teardown,
     )
-    plan_drain = PlanDrain(designs, rendered, made.rules, nodes, etcd)
+    of_journal = journal.build(store, places, provisioners.links(settings))
+    of_configdocs = configdocs.build(
+        designs=designs,
+        rendered=rendered,
+        lock=made.lock,
+        rules=made.rules,
+        compile_schema=made.compile_schema,
+        on_load=version_rule(settings, settings.validations.deployment_version_create),
+        validators=_validators(made, plan_steps, of_actions.check_acceptance),
+    )
+    of_software = software.build(
+        store=store,
+        schemas=schemas,
+        designs=designs,
+        rendered=rendered,
+        create=of_actions.create,
+        remote=made.access.tasks if made.access else None,
+    )
     guards = Guards(
         access.identities(settings, store),
         access.policy(settings),
@@ -283,55 +292,23 @@ def api(
     )
     skew = monitoring.clock_skew(settings, made.provisioner.name, made.clock.ahead_of_host)
     tickets = EventTickets(store)
-    hub = Hub(FollowJournal(store), PostgresNotices(partial(conninfo, settings.database.url), SERVER_KEEPALIVES))
+    hub = Hub(of_journal.follow, PostgresNotices(partial(conninfo, settings.database.url), SERVER_KEEPALIVES))
     airship = dialect(
         Collaborators(
             check_schema=store.check_schema,
             clock_skew=skew,
             check_health=CheckHealth(store, store.check_schema, skew, pooled=bool(site)),
             metrics=monitoring.api_metrics(store, skew.latest, site),
-            load_configdocs=LoadConfigdocs(designs, made.lock, made.compile_schema, on_load),
-            commit_configdocs=CommitConfigdocs(
-                designs, rendered, made.lock, made.rules, _validators(made, plan_steps, check_acceptance)
-            ),
-            read_configdocs=ReadConfigdocs(designs, rendered),
-            create_action=create,
-            control_action=control,
-            action_limits=ActionLimits(store),
-            reconcile_action=ReconcileAction(store),
-            approve_action=ApproveAction(store, made.clock.now),
-            plan_action=PlanAction(
-                store=store,
-                check=check,
-                control=control,
-                designs=designs,
-                rendered=rendered,
-                definitions=definitions,
-                plan_drain=plan_drain,
-                plan_software=_plan_software(store, rendered, made.access),
-                clock=made.clock,
-            ),
-            forecast_action=ForecastAction(store, check, control, designs, rendered, made.clock),
-            describe_action=DescribeAction(store),
-            overview_action=OverviewAction(store, rendered),
-            find_left_alone=FindLeftAlone(store, definitions),
-            list_actions=ListActions(store, made.clock),
-            report_action=ReportAction(store, made.clock, provisioners.places(settings)),
-            read_notes=ReadNotes(store, provisioners.places(settings), provisioners.links(settings)),
-            read_logs=ReadLogs(store),
-            read_validations=ReadValidations(store),
-            list_nodes=ListNodes(
-                store, provisioners.places(settings).job, provisioners.node_page(settings), rendered.committed_nodes
-            ),
-            operate_nodes=operate,
-            ended_actions=EndedActions(operate.ended),
-            etcd_health=EtcdHealth(rendered, made.rules, etcd, design_template),
-            plan_drain=plan_drain,
-            plan_steps=plan_steps,
+            actions=of_actions,
+            configdocs=of_configdocs,
+            journal=of_journal,
+            nodes=of_nodes,
+            node_operations=operations,
             node_holds=NodeHolds(store, designs, rendered, made.clock),
-            site_statuses=SiteStatuses(made.provisioner),
+            ended_actions=EndedActions(operations.operate.ended),
+            plan_steps=plan_steps,
             find_drift=FindDrift(store, made.provisioner, made.cluster, partial(design_stores.machines, rendered)),
-            task_results=ReadTaskResults(store, made.access.tasks if made.access else None),
+            task_results=of_software.results,
             events=events.routes(hub, tickets),
             schemas=schemas,
             openapi=share_directory() / "schemas" / "openapi.yaml",
@@ -341,11 +318,10 @@ def api(
         )
     )
     templates = create_app(ironic.dialect(ManageTemplates(store), settings.api.json_bytes), guards)
-    own = fuel.Collaborators(store=store, schemas=schemas, designs=designs, rendered=rendered, create=create)
     tokens = None if settings.identity.kind is IdentityKind.NONE else guards.identities
     sizes = fuel.Sizes(settings.api.design_bytes, settings.api.json_bytes)
-    software = create_app(fuel.dialect(own, tokens, sizes), guards)
-    prefixes = dict.fromkeys(ironic.PREFIXES, templates) | dict.fromkeys(fuel.PREFIXES, software)
+    graphs = create_app(fuel.dialect(of_software, tokens, sizes), guards)
+    prefixes = dict.fromkeys(ironic.PREFIXES, templates) | dict.fromkeys(fuel.PREFIXES, graphs)
     with_tickets = TicketIdentities(guards.identities, tickets.authenticate, events.PATH)
     page = Dashboard(otherwise=templates)
     return Mount(create_app(airship, replace(guards, identities=with_tickets)), {**prefixes, "/": page, PREFIX: page})
@@ -397,10 +373,8 @@ def worker(settings: Settings) -> "TurnWorker":
     )
 
 
-def _plan_software(store: Store, rendered: RenderedDesigns, access: RemoteAccess | None) -> PlanSoftware:
-    if access is None:
-        return PlanSoftware(store, rendered, None)
-    return PlanSoftware(store, rendered, access.hosts, access.sources)
+def _new_id() -> str:
+    return str(ULID())
 
 
 def _definitions(made: Parts) -> Mapping[ActionName, Definition]:
@@ -429,8 +403,10 @@ def _cluster_nodes(made: Parts) -> ClusterNodes | None:
     return made.cluster.nodes if made.cluster else None
 
 
-def _validators(made: Parts, plan_steps: PlanDeploySteps, acceptance: CheckAcceptance) -> list[Validator]:
+def _validators(made: Parts, plan_steps: "PlanDeploySteps", acceptance: "CheckAcceptance") -> "list[Validator]":
     """Return the peers that validate a design before commit. Armada is retired and not among them."""
+    from shipyard_api.usecases.configdocs.commit import Validator
+
     provisioner = made.provisioner
 
     def validate(revision: int) -> Sequence[Finding]:

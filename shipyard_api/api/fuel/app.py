@@ -15,31 +15,11 @@ from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.api.http.dialect import Dialect
 from shipyard_api.domain.task_graph.layers import OwnerKind
 from shipyard_api.domain.task_graph.tasks import Domain
-from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.identity import Identities
-from shipyard_api.ports.schemas import Schemas
-from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.actions.create import CreateAction
-from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
-from shipyard_api.usecases.software.graphs import ManageGraphs
-from shipyard_api.usecases.software.labels import ManageLabels
-from shipyard_api.usecases.software.node_facts import ShowNodeFacts
-from shipyard_api.usecases.software.nodes import SoftwareNodes
-from shipyard_api.usecases.software.runs import RunTasks
+from shipyard_api.usecases.software.build import SoftwareUseCases
 
 PREFIXES = ("/api/v1", "/keystone/v2.0")
 """Where the dialect is mounted. A path below ``/api/v1.0`` begins with neither."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Collaborators:
-    """What the use cases work with."""
-
-    store: Store
-    schemas: Schemas
-    designs: DesignStore
-    rendered: RenderedDesigns
-    create: CreateAction
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +30,9 @@ class Sizes:
     other: int
 
 
-def routes(own: Collaborators, tokens: Identities | None, sizes: Sizes) -> dict[str, Guarded]:
+def routes(own: SoftwareUseCases, tokens: Identities | None, sizes: Sizes) -> dict[str, Guarded]:
     """Return every address with its resource. ``tokens``: None if requests need no token."""
-    graphs, labels = ManageGraphs(own.store, own.schemas), ManageLabels(own.store)
-    nodes = SoftwareNodes(own.store, own.designs, own.rendered)
-    runs = RunTasks(own.store, nodes, own.create)
+    graphs, labels, nodes, runs = own.graphs, own.labels, own.nodes, own.runs
     releases, clusters = "/api/v1/releases", "/api/v1/clusters"
     cluster = f"{clusters}/{{owner_id}}"
     found: dict[str, Guarded] = {
@@ -79,7 +57,7 @@ def routes(own: Collaborators, tokens: Identities | None, sizes: Sizes) -> dict[
         "/api/v1/transactions": Transactions(runs),
         "/api/v1/transactions/{number}": Transaction(runs),
         "/api/v1/transactions/{number}/deployment_history": History(runs),
-        f"{cluster}/orchestrator/deployment/defaults": DeploymentDefaults(ShowNodeFacts(own.store, nodes)),
+        f"{cluster}/orchestrator/deployment/defaults": DeploymentDefaults(own.node_facts),
         f"{cluster}/deploy_tasks/graph.gv": GraphInDot(graphs),
         f"{cluster}/attributes": Attributes(graphs, sizes.other),
         f"{cluster}/assignment": Assignment(nodes, sizes.other, assigns=True),
@@ -93,6 +71,6 @@ def routes(own: Collaborators, tokens: Identities | None, sizes: Sizes) -> dict[
     }
 
 
-def dialect(own: Collaborators, tokens: Identities | None, sizes: Sizes) -> Dialect:
+def dialect(own: SoftwareUseCases, tokens: Identities | None, sizes: Sizes) -> Dialect:
     """Return the dialect: its routes and its form of errors. Arguments as of ``routes``."""
     return Dialect(routes(own, tokens, sizes), error_answers.install, ignores_trailing_slash=True)

@@ -1,0 +1,103 @@
+"""The use cases on actions, built together: those that start an action share its checks."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from shipyard_api.actions.site_checks import RemoteAccess
+from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.site_design import DesignRules
+from shipyard_api.ports.clock import Clock
+from shipyard_api.ports.documents import DesignStore
+from shipyard_api.ports.schemas import Schemas
+from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.usecases.actions.approve import ApproveAction
+from shipyard_api.usecases.actions.check import CheckAction
+from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
+from shipyard_api.usecases.actions.check_software import CheckSoftware
+from shipyard_api.usecases.actions.control import ControlAction
+from shipyard_api.usecases.actions.create import CreateAction
+from shipyard_api.usecases.actions.describe import DescribeAction
+from shipyard_api.usecases.actions.forecast import ForecastAction
+from shipyard_api.usecases.actions.left_alone import FindLeftAlone
+from shipyard_api.usecases.actions.limits import ActionLimits
+from shipyard_api.usecases.actions.list import ListActions
+from shipyard_api.usecases.actions.overview import OverviewAction
+from shipyard_api.usecases.actions.plan import PlanAction
+from shipyard_api.usecases.actions.plan_software import PlanSoftware
+from shipyard_api.usecases.actions.reconcile import ReconcileAction
+from shipyard_api.usecases.actions.report import Places, ReportAction
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
+from shipyard_api.usecases.nodes.build import NodeUseCases
+from shipyard_api.workflow.definition import Definition
+
+
+@dataclass(frozen=True, slots=True)
+class ActionUseCases:
+    """What callers do with actions and ask about them. ``check_acceptance``: also a check of a design at its commit."""
+
+    check_acceptance: CheckAcceptance
+    create: CreateAction
+    control: ControlAction
+    limits: ActionLimits
+    reconcile: ReconcileAction
+    approve: ApproveAction
+    plan: PlanAction
+    forecast: ForecastAction
+    describe: DescribeAction
+    overview: OverviewAction
+    find_left_alone: FindLeftAlone
+    list: ListActions
+    report: ReportAction
+
+
+def build(
+    *,
+    store: Store,
+    designs: DesignStore,
+    rendered: RenderedDesigns,
+    schemas: Schemas,
+    rules: DesignRules,
+    definitions: Mapping[ActionName, Definition],
+    clock: Clock,
+    new_id: Callable[[], str],
+    access: RemoteAccess | None,
+    places: Places,
+    nodes: NodeUseCases,
+    plan_steps: PlanDeploySteps,
+) -> ActionUseCases:
+    """Return the use cases. ``access``: None where no SSH is configured. ``places``: pages of the provisioner."""
+    check_acceptance = CheckAcceptance(store, rendered, rules, access.hosts if access else None)
+    check_software = CheckSoftware(store, rendered)
+    check = CheckAction(
+        designs, rendered, schemas, rules, plan_steps, check_acceptance, check_software, nodes.check_etcd
+    )
+    control = ControlAction(store, definitions, new_id)
+    plan_software = (
+        PlanSoftware(store, rendered, access.hosts, access.sources) if access else PlanSoftware(store, rendered, None)
+    )
+    return ActionUseCases(
+        check_acceptance=check_acceptance,
+        create=CreateAction(store, check, definitions, new_id),
+        control=control,
+        limits=ActionLimits(store),
+        reconcile=ReconcileAction(store),
+        approve=ApproveAction(store, clock.now),
+        plan=PlanAction(
+            store=store,
+            check=check,
+            control=control,
+            designs=designs,
+            rendered=rendered,
+            definitions=definitions,
+            plan_drain=nodes.plan_drain,
+            plan_software=plan_software,
+            clock=clock,
+        ),
+        forecast=ForecastAction(store, check, control, designs, rendered, clock),
+        describe=DescribeAction(store),
+        overview=OverviewAction(store, rendered),
+        find_left_alone=FindLeftAlone(store, definitions),
+        list=ListActions(store, clock),
+        report=ReportAction(store, clock, places),
+    )

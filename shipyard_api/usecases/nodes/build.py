@@ -1,0 +1,47 @@
+"""The use cases on nodes, built together."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from shipyard_api.domain.site_design import DesignRules
+from shipyard_api.ports.cluster_nodes import ClusterNodes
+from shipyard_api.ports.documents import DesignStore
+from shipyard_api.ports.etcd import Etcd
+from shipyard_api.ports.provisioner import Provisioner
+from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
+from shipyard_api.usecases.nodes.drain_plan import PlanDrain
+from shipyard_api.usecases.nodes.list import ListNodes
+from shipyard_api.usecases.nodes.statuses import SiteStatuses
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUseCases:
+    """What callers ask about nodes. ``check_etcd``: what actions and node operations check before they begin."""
+
+    check_etcd: CheckEtcd
+    plan_drain: PlanDrain
+    list: ListNodes
+    statuses: SiteStatuses
+
+
+def build(
+    *,
+    store: Store,
+    designs: DesignStore,
+    rendered: RenderedDesigns,
+    rules: DesignRules,
+    provisioner: Provisioner,
+    cluster: ClusterNodes | None,
+    etcd: Etcd,
+    job_address: Callable[[str], str | None],
+    page_of: Callable[[str], str | None],
+) -> NodeUseCases:
+    """Return the use cases. ``cluster``: None where no Kubernetes is configured; the addresses as of ``ListNodes``."""
+    return NodeUseCases(
+        check_etcd=CheckEtcd(rendered, rules, cluster, etcd),
+        plan_drain=PlanDrain(designs, rendered, rules, cluster, etcd),
+        list=ListNodes(store, job_address, page_of, rendered.committed_nodes),
+        statuses=SiteStatuses(provisioner),
+    )
