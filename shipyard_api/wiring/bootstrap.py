@@ -1,63 +1,42 @@
-"""Wire the programs: only this module chooses the adapter of each port.
+"""Wire the programs from their parts and use cases.
 
 What only one program needs is imported by its function: a worker starts sooner, and each process is smaller.
 """
 
 import os
 import socket
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ulid import ULID
 
 from shipyard_api import logs
-from shipyard_api.actions.catalog import ACTIONS, catalog
-from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, Systems
-from shipyard_api.actions.site_parts import RetryPolicy
-from shipyard_api.adapters.etcd.gateway import EtcdGateway
+from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.adapters.identity.options import IdentityKind
-from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
-from shipyard_api.adapters.schema_files.schemas import SchemaFiles
-from shipyard_api.domain.actions import NODE_OPERATION, ActionName
-from shipyard_api.domain.findings import Finding, Level
-from shipyard_api.domain.site_design import DesignRules, VersionRule
-from shipyard_api.ports.cluster_nodes import ClusterNodes
-from shipyard_api.ports.documents import DesignStore
-from shipyard_api.ports.provisioner import Provisioner
-from shipyard_api.ports.state.errors import StoreUnavailable
-from shipyard_api.settings import DesignStoreKind, Settings, SettingsError, Severity, share_directory
-from shipyard_api.storage.addresses import SERVER_KEEPALIVES, check_address, conninfo, open_connection
-from shipyard_api.storage.clock import DatabaseClock
+from shipyard_api.domain.actions import NODE_OPERATION
+from shipyard_api.domain.findings import Finding
+from shipyard_api.settings import Settings, SettingsError, share_directory
+from shipyard_api.storage.addresses import SERVER_KEEPALIVES, conninfo
 from shipyard_api.storage.connection_bound import ConnectionBound
 from shipyard_api.storage.rivals import avoid_old_primary, check_old_primary
-from shipyard_api.storage.silence import SilenceWatch
 from shipyard_api.storage.suitability import check_database
-from shipyard_api.storage.unit_of_work import Store, connect, connect_readers
-from shipyard_api.storage.writer_lock import SqlWriterLock
-from shipyard_api.usecases.actions.phase_history import measured
-from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.drift.sight import SightNodes
 from shipyard_api.usecases.replication import WatchReplication
 from shipyard_api.usecases.retention.prune import PruneHistory
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
 from shipyard_api.wiring import (
     access,
-    clusters,
     design_stores,
-    peer_tokens,
+    parts,
     promenades,
     provisioners,
-    remote_nodes,
     webhooks,
 )
-from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.turn import Engine
 
 if TYPE_CHECKING:
-    from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
     from shipyard_api.adapters.procrastinate.worker import TurnWorker
     from shipyard_api.api.airship.costly_work import CostlyWork
     from shipyard_api.api.mount import Mount
@@ -68,124 +47,24 @@ if TYPE_CHECKING:
 # How often stragglers are polled, in seconds of the site.
 STRAGGLER_SECONDS = 30.0
 
-# How old the committed design may be that lists of nodes are compared with, if Deckhand keeps it.
-_DESIGN_SECONDS = 10.0
 
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """The parts that the API and the worker share."""
-
-    settings: Settings
-    store: Store
-    designs: DesignStore
-    rendered: RenderedDesigns
-    lock: SqlWriterLock
-    clock: DatabaseClock
-    schemas: SchemaFiles
-    compile_schema: DataSchemas
-    rules: DesignRules
-    provisioner: Provisioner
-    cluster: "KubernetesCluster | None"
-    access: RemoteAccess | None
-
-
-def parts(settings: Settings, bound: ConnectionBound | None = None) -> Parts:
-    """Return the parts, without connecting yet. Raises SettingsError if a required setting is missing.
-
-    ``bound``: of the connections of all sites of the process; None for one site, which has its pools.
-    """
-    needed = {
-        "DATABASE_URL": settings.database.url,
-        **provisioners.needed(settings),
-        **peer_tokens.needed(settings),
-    }
-    if settings.promenade.url:
-        needed["[drydock] design_url"] = provisioners.design_url(settings)
-    if settings.promenade.teardown:
-        needed["[promenade] url"] = settings.promenade.url
-    if settings.designs.store is DesignStoreKind.DECKHAND:
-        needed["[deckhand] url"] = settings.deckhand.url
-    faults = [f"{name} is not set" for name, value in needed.items() if not value]
-    if settings.database.url:
-        try:
-            check_address(settings.database.url)
-        except StoreUnavailable as error:
-            faults.append(str(error))
-    if settings.designs.store is DesignStoreKind.DECKHAND and not design_stores.keys(settings):
-        faults.append(
-            "[secrets] keys is not set: with [designs] store = deckhand it keeps the fingerprints that readers see "
-            "instead of secrets from being guessed; `shipyard db new-key` makes one"
-        )
-    faults += peer_tokens.faults(settings)
-    faults += settings.worker.faults()
-    if faults:
-        raise SettingsError(faults)
-    url, size, open_with = settings.database.url, settings.database.pool_size, bound.open if bound else open_connection
-    engine = connect(url, pool_size=size, open_with=open_with)
-    readers = connect_readers(url, pool_size=size, open_with=open_with)
-    (bound or SilenceWatch()).watch(engine, readers)
-    compile_schema, schemas = DataSchemas(), SchemaFiles(share_directory() / "schemas")
-    designs = design_stores.design_store(settings, engine, compile_schema)
-    is_peer = settings.designs.store is DesignStoreKind.DECKHAND
-    rendered = RenderedDesigns(designs, remember=_DESIGN_SECONDS if is_peer else 0.0)
-    cluster = clusters.cluster(settings)
-    version = version_rule(settings, settings.validations.deployment_version_commit)
-    wakeup = ProcrastinateWakeup()
-    clock = DatabaseClock(engine, wakeup)
-    machines = partial(design_stores.machines, rendered)
-    provisioner = provisioners.provisioner(settings, machines, clock.now)
-    store = Store(engine, wakeup, readers)
-    return Parts(
-        settings=settings,
-        store=store,
-        designs=designs,
-        rendered=rendered,
-        lock=SqlWriterLock(engine),
-        clock=clock,
-        schemas=schemas,
-        compile_schema=compile_schema,
-        rules=DesignRules(
-            schemas.check,
-            version,
-            cluster is not None,
-            provisioner.capabilities.limits,
-            drains=cluster is not None or settings.promenade.teardown,
-            max_share=settings.actions.max_share_touched,
-            time_scale=settings.engine.time_scale,
-            now=clock.now,
-            measured=partial(measured, store),
-        ),
-        provisioner=provisioner,
-        cluster=cluster,
-        access=remote_nodes.access(settings),
-    )
-
-
-def check(settings: Settings) -> Parts:
+def check(settings: Settings) -> parts.Parts:
     """Return the parts after building all that API and worker need; raises SettingsError as they would.
 
     Opens no connection and starts no thread.
     """
     from shipyard_api.wiring import monitoring
 
-    made = parts(settings)
+    made = parts.build(settings)
     access.identities(settings, made.store)
     access.policy(settings)
     webhooks.targets(settings)
     provisioners.links(settings)
-    _definitions(made)
+    parts.definitions(made)
     monitoring.check_traces(settings.traces)
     if fault := logs.audit_fault(settings.log.audit_file):
         raise SettingsError([f"[log] audit_file: {fault}"])
     return made
-
-
-def version_rule(settings: Settings, demand: Severity) -> VersionRule:
-    """Return the rule for designs without a deployment version."""
-    levels = {Severity.INFO: Level.INFO, Severity.WARNING: Level.WARNING, Severity.ERROR: Level.ERROR}
-    info = settings.document_info
-    return VersionRule(levels.get(demand), info.deployment_version_schema, info.deployment_version_name)
 
 
 def api(
@@ -193,7 +72,7 @@ def api(
 ) -> "Mount":
     """Return the ASGI application. ``costly``: runs its plans and forecasts; None: this process does.
 
-    ``site``: its name in a process that serves many. ``bound``: as of ``parts``.
+    ``site``: its name in a process that serves many. ``bound``: as of ``parts.build``.
     """
     from shipyard_api.adapters.identity.tickets import TicketIdentities
     from shipyard_api.adapters.postgres_listen.notices import PostgresNotices
@@ -223,10 +102,10 @@ def api(
     from shipyard_api.wiring import monitoring
 
     monitoring.trace("api", settings.traces)
-    made = parts(settings, bound)
+    made = parts.build(settings, bound)
     store, schemas, designs, rendered = made.store, made.schemas, made.designs, made.rendered
-    definitions = _definitions(made)
-    places, cluster, etcd = provisioners.places(settings), _cluster_nodes(made), EtcdGateway()
+    definitions = parts.definitions(made)
+    places, cluster, etcd = provisioners.places(settings), made.cluster_nodes, made.etcd
     design_template = provisioners.design_url(settings)
     plan_steps = PlanDeploySteps(store, rendered, made.provisioner, schemas.check)
     of_nodes = nodes.build(
@@ -274,7 +153,7 @@ def api(
         lock=made.lock,
         rules=made.rules,
         compile_schema=made.compile_schema,
-        on_load=version_rule(settings, settings.validations.deployment_version_create),
+        on_load=parts.version_rule(settings, settings.validations.deployment_version_create),
         validators=_validators(made, plan_steps, of_actions.check_acceptance),
     )
     of_software = software.build(
@@ -334,12 +213,12 @@ def worker(settings: Settings) -> "TurnWorker":
 
     monitoring.trace("worker", settings.traces)
     avoid_old_primary(settings.database.url)
-    made = parts(settings)
+    made = parts.build(settings)
     check_database(settings.database.url)
     name = f"{socket.gethostname()}:{os.getpid()}"
     engine = Engine(
         made.store,
-        _definitions(made),
+        parts.definitions(made),
         made.clock,
         settle=settings.engine.settle_seconds,
         worker=name,
@@ -377,33 +256,7 @@ def _new_id() -> str:
     return str(ULID())
 
 
-def _definitions(made: Parts) -> Mapping[ActionName, Definition]:
-    engine = made.settings.engine
-    retry = RetryPolicy(engine.question_seconds, engine.question_pause_seconds)
-    designs = ActionDesigns(made.designs, made.rendered.of)
-    nodes = _cluster_nodes(made)
-    etcd = EtcdGateway() if made.cluster else None
-    promenade, service = promenades.validation(made.settings), promenades.teardown(made.settings)
-    systems = Systems(
-        made.provisioner,
-        made.cluster,
-        promenade,
-        nodes,
-        etcd,
-        service,
-        promenades.design_of(made.settings),
-        made.access,
-    )
-    # An action's checks show the seconds that the design writes.
-    rules = replace(made.rules, time_scale=1.0)
-    return catalog(made.store, designs, systems, rules, retry, engine.time_scale)
-
-
-def _cluster_nodes(made: Parts) -> ClusterNodes | None:
-    return made.cluster.nodes if made.cluster else None
-
-
-def _validators(made: Parts, plan_steps: "PlanDeploySteps", acceptance: "CheckAcceptance") -> "list[Validator]":
+def _validators(made: parts.Parts, plan_steps: "PlanDeploySteps", acceptance: "CheckAcceptance") -> "list[Validator]":
     """Return the peers that validate a design before commit. Armada is retired and not among them."""
     from shipyard_api.usecases.configdocs.commit import Validator
 

@@ -33,7 +33,7 @@ from shipyard_api.storage.silence import SilenceWatch
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.journal.follow import FollowJournal, as_fields
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
-from shipyard_api.wiring import bootstrap
+from shipyard_api.wiring import bootstrap, parts
 from shipyard_api.workflow.turn import Engine
 from shipyard_api.yaml_stream import write_documents
 from shipyard_simulators.deckhand.simulator import DeckhandSimulator
@@ -232,7 +232,7 @@ class Site:
             api=ApiOptions(writes_per_minute=Count(0)),
         )
         with patch.object(SilenceWatch, "watch"):
-            made = bootstrap.parts(settings)
+            made = parts.build(settings)
         provisioner = self.peer.provisioner(lambda revision: made.rendered.inventory(Revision(revision)))
         rules = replace(made.rules, limits=provisioner.capabilities.limits)
         self.made = replace(made, provisioner=provisioner, rules=rules, access=RemoteAccess(self.hosts, addresses))
@@ -241,12 +241,12 @@ class Site:
         self.cleanup.callback(self.database.dispose)
         tokens = programs.tokens(load({"DATABASE_URL": url}))
         self._tokens = tokens
-        with patch.object(bootstrap, "parts", lambda *_: self.made):
+        with patch.object(parts, "build", lambda *_: self.made):
             self._app = bootstrap.api(settings)
         self.client = self.caller("tester")
         self.engine = Engine(
             self.store,
-            bootstrap._definitions(self.made),
+            parts.definitions(self.made),
             self.clock,
             settle=SETTLE,
             worker="worker",

@@ -9,7 +9,7 @@ from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.provisioner import Marker, Operation, Work
 from shipyard_api.settings import Settings, SettingsError, load
-from shipyard_api.wiring import bootstrap, peer_tokens, promenades, provisioners
+from shipyard_api.wiring import parts, peer_tokens, promenades, provisioners
 from tests.peer import Answer, Peer, running
 
 ISSUE = "POST /v3/auth/tokens"
@@ -53,7 +53,7 @@ def drydock_links(settings: Settings) -> None:
 
 
 def deckhand(settings: Settings) -> None:
-    assert bootstrap.parts(settings).designs.revisions(tags=(), after=0, limit=1) == []  # type: ignore[arg-type]
+    assert parts.build(settings).designs.revisions(tags=(), after=0, limit=1) == []  # type: ignore[arg-type]
 
 
 def promenade(settings: Settings) -> None:
@@ -126,7 +126,7 @@ def test_everything_that_a_keystone_lacks_is_said_at_once() -> None:
         "SHIPYARD_DRYDOCK_TOKEN": "fixed",
     }
     with pytest.raises(SettingsError) as caught:
-        bootstrap.parts(load(told))
+        parts.build(load(told))
     assert caught.value.faults == [
         *(f"[keystone] {name} is not set" for name in ("auth_url", "user", "password", "project")),
         "[drydock] token is for auth = token, and [drydock] auth is keystone",

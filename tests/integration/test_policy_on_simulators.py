@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from shipyard_api.domain.actions import Control, RunState
-from shipyard_api.wiring import bootstrap
+from shipyard_api.wiring import parts
 from shipyard_api.workflow.turn import Engine
 from tests.combinations.model import OPTIONS, Row
 from tests.combinations.site import NODES, Site, reason_of
@@ -79,7 +79,7 @@ class PolicySite(Site):
 
     def new_worker(self) -> Engine:
         """Return a worker that knows nothing of what another one did."""
-        return Engine(self.store, bootstrap._definitions(self.made), self.clock, settle=SETTLE, worker="another")
+        return Engine(self.store, parts.definitions(self.made), self.clock, settle=SETTLE, worker="another")
 
     def waits_for(self) -> str:
         """Return what the action waits for, and for whom."""

@@ -22,7 +22,7 @@ from shipyard_api.api.mount import Mount
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState
 from shipyard_api.settings import Settings
 from shipyard_api.storage import tables as t
-from shipyard_api.wiring import bootstrap
+from shipyard_api.wiring import bootstrap, parts
 from shipyard_api.workflow.turn import Engine
 from tests.factories import document
 from tests.fakes.clock import FakeClock
@@ -73,14 +73,14 @@ def programs(settings: Settings) -> Iterator[Programs]:
         return ends[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bootstrap.clusters, "cluster", lambda _settings: SimpleNamespace(nodes=cluster))
-        patch.setattr(bootstrap, "EtcdGateway", lambda: etcd)
+        patch.setattr(parts.clusters, "cluster", lambda _settings: SimpleNamespace(nodes=cluster))
+        patch.setattr(parts, "EtcdGateway", lambda: etcd)
         patch.setattr(waiting, "EndedActions", end)
         app = bootstrap.api(settings)
-        made = bootstrap.parts(settings)
+        made = parts.build(settings)
         worker = Engine(
             made.store,
-            bootstrap._definitions(made),
+            parts.definitions(made),
             clock,
             settle=1.0,
             worker="worker-1",

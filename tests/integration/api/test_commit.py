@@ -12,7 +12,7 @@ from falcon.testing import Result
 from shipyard_api.adapters.promenade.options import PromenadeOptions
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.wiring import bootstrap
+from shipyard_api.wiring import bootstrap, parts
 from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
 from tests.integration.api.conftest import NO_FAULT, new_site, settings
 from tests.integration.api.wire import (
@@ -407,7 +407,7 @@ def test_promenade_is_asked_at_the_commit_and_by_the_actions_where_it_is_set(
         site.admin.load("design", *small_design())
 
         committed = site.admin.commit(force="true")
-        definition = bootstrap._definitions(bootstrap.parts(own))[ActionName("deploy_site")]
+        definition = parts.definitions(parts.build(own))[ActionName("deploy_site")]
         step = definition.steps({})[StepId("validate_site_design.promenade_validate_site_design")]
         looked = step.ask(1)
 

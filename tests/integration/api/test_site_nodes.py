@@ -23,7 +23,7 @@ from shipyard_api.settings import DesignStoreKind, DesignStoreOptions
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.projections.line import Line
-from shipyard_api.wiring import bootstrap
+from shipyard_api.wiring import bootstrap, parts
 from shipyard_simulators.deckhand.simulator import running as deckhand
 from tests.factories import group, strategy
 from tests.integration.api.conftest import settings
@@ -127,7 +127,7 @@ def test_a_design_in_deckhand_is_read_once_for_many_lists_of_nodes(
     site: Site, two: tuple[str, str], shared_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert two
-    monkeypatch.setattr(bootstrap, "_DESIGN_SECONDS", 10_000.0)
+    monkeypatch.setattr(parts, "_DESIGN_SECONDS", 10_000.0)
     with deckhand() as simulator:
         client = DeckhandOptions(url=f"{simulator.url}/api/v1.0", token=Secret("any"))
         options = settings(

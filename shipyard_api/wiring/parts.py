@@ -1,0 +1,171 @@
+"""The parts that API and worker share, built from the settings."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from shipyard_api.actions.catalog import catalog
+from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, Systems
+from shipyard_api.actions.site_parts import RetryPolicy
+from shipyard_api.adapters.etcd.gateway import EtcdGateway
+from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
+from shipyard_api.adapters.schema_files.schemas import SchemaFiles
+from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.findings import Level
+from shipyard_api.domain.site_design import DesignRules, VersionRule
+from shipyard_api.ports.cluster_nodes import ClusterNodes
+from shipyard_api.ports.documents import DesignStore
+from shipyard_api.ports.etcd import Etcd
+from shipyard_api.ports.provisioner import Provisioner
+from shipyard_api.ports.state.errors import StoreUnavailable
+from shipyard_api.settings import DesignStoreKind, Settings, SettingsError, Severity, share_directory
+from shipyard_api.storage.addresses import check_address, open_connection
+from shipyard_api.storage.clock import DatabaseClock
+from shipyard_api.storage.connection_bound import ConnectionBound
+from shipyard_api.storage.silence import SilenceWatch
+from shipyard_api.storage.unit_of_work import Store, connect, connect_readers
+from shipyard_api.storage.writer_lock import SqlWriterLock
+from shipyard_api.usecases.actions.phase_history import measured
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.wiring import (
+    clusters,
+    design_stores,
+    peer_tokens,
+    promenades,
+    provisioners,
+    remote_nodes,
+)
+from shipyard_api.workflow.definition import Definition
+
+if TYPE_CHECKING:
+    from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
+
+# How old the committed design may be that lists of nodes are compared with, if Deckhand keeps it.
+_DESIGN_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts that the API and the worker share."""
+
+    settings: Settings
+    store: Store
+    designs: DesignStore
+    rendered: RenderedDesigns
+    lock: SqlWriterLock
+    clock: DatabaseClock
+    schemas: SchemaFiles
+    compile_schema: DataSchemas
+    rules: DesignRules
+    provisioner: Provisioner
+    cluster: "KubernetesCluster | None"
+    etcd: Etcd
+    access: RemoteAccess | None
+
+    @property
+    def cluster_nodes(self) -> ClusterNodes | None:
+        """The nodes of the cluster, None where no Kubernetes is configured."""
+        return self.cluster.nodes if self.cluster else None
+
+
+def build(settings: Settings, bound: ConnectionBound | None = None) -> Parts:
+    """Return the parts, without connecting yet. Raises SettingsError if a required setting is missing.
+
+    ``bound``: of the connections of all sites of the process; None for one site, which has its pools.
+    """
+    needed = {
+        "DATABASE_URL": settings.database.url,
+        **provisioners.needed(settings),
+        **peer_tokens.needed(settings),
+    }
+    if settings.promenade.url:
+        needed["[drydock] design_url"] = provisioners.design_url(settings)
+    if settings.promenade.teardown:
+        needed["[promenade] url"] = settings.promenade.url
+    if settings.designs.store is DesignStoreKind.DECKHAND:
+        needed["[deckhand] url"] = settings.deckhand.url
+    faults = [f"{name} is not set" for name, value in needed.items() if not value]
+    if settings.database.url:
+        try:
+            check_address(settings.database.url)
+        except StoreUnavailable as error:
+            faults.append(str(error))
+    if settings.designs.store is DesignStoreKind.DECKHAND and not design_stores.keys(settings):
+        faults.append(
+            "[secrets] keys is not set: with [designs] store = deckhand it keeps the fingerprints that readers see "
+            "instead of secrets from being guessed; `shipyard db new-key` makes one"
+        )
+    faults += peer_tokens.faults(settings)
+    faults += settings.worker.faults()
+    if faults:
+        raise SettingsError(faults)
+    url, size, open_with = settings.database.url, settings.database.pool_size, bound.open if bound else open_connection
+    engine = connect(url, pool_size=size, open_with=open_with)
+    readers = connect_readers(url, pool_size=size, open_with=open_with)
+    (bound or SilenceWatch()).watch(engine, readers)
+    compile_schema, schemas = DataSchemas(), SchemaFiles(share_directory() / "schemas")
+    designs = design_stores.design_store(settings, engine, compile_schema)
+    is_peer = settings.designs.store is DesignStoreKind.DECKHAND
+    rendered = RenderedDesigns(designs, remember=_DESIGN_SECONDS if is_peer else 0.0)
+    cluster = clusters.cluster(settings)
+    version = version_rule(settings, settings.validations.deployment_version_commit)
+    wakeup = ProcrastinateWakeup()
+    clock = DatabaseClock(engine, wakeup)
+    machines = partial(design_stores.machines, rendered)
+    provisioner = provisioners.provisioner(settings, machines, clock.now)
+    store = Store(engine, wakeup, readers)
+    return Parts(
+        settings=settings,
+        store=store,
+        designs=designs,
+        rendered=rendered,
+        lock=SqlWriterLock(engine),
+        clock=clock,
+        schemas=schemas,
+        compile_schema=compile_schema,
+        rules=DesignRules(
+            schemas.check,
+            version,
+            cluster is not None,
+            provisioner.capabilities.limits,
+            drains=cluster is not None or settings.promenade.teardown,
+            max_share=settings.actions.max_share_touched,
+            time_scale=settings.engine.time_scale,
+            now=clock.now,
+            measured=partial(measured, store),
+        ),
+        provisioner=provisioner,
+        cluster=cluster,
+        etcd=EtcdGateway(),
+        access=remote_nodes.access(settings),
+    )
+
+
+def definitions(made: Parts) -> Mapping[ActionName, Definition]:
+    """Return the definition of every action. Raises SettingsError."""
+    engine = made.settings.engine
+    retry = RetryPolicy(engine.question_seconds, engine.question_pause_seconds)
+    designs = ActionDesigns(made.designs, made.rendered.of)
+    promenade, service = promenades.validation(made.settings), promenades.teardown(made.settings)
+    systems = Systems(
+        made.provisioner,
+        made.cluster,
+        promenade,
+        made.cluster_nodes,
+        made.etcd if made.cluster else None,
+        service,
+        promenades.design_of(made.settings),
+        made.access,
+    )
+    # An action's checks show the seconds that the design writes.
+    rules = replace(made.rules, time_scale=1.0)
+    return catalog(made.store, designs, systems, rules, retry, engine.time_scale)
+
+
+def version_rule(settings: Settings, demand: Severity) -> VersionRule:
+    """Return the rule for designs without a deployment version."""
+    levels = {Severity.INFO: Level.INFO, Severity.WARNING: Level.WARNING, Severity.ERROR: Level.ERROR}
+    info = settings.document_info
+    return VersionRule(levels.get(demand), info.deployment_version_schema, info.deployment_version_name)
