@@ -14,7 +14,7 @@ def prefixes(names: Iterable[str]) -> list[str]:
     found = list(names)
     if len(found) < 2:
         return []
-    common = _common_prefix(found)
+    common = common_prefix(found)
     ends = [match.end() for match in _SEGMENT.finditer(common)]
     return [common[:end] for end in ends if end >= _LEAST_PREFIX and all(len(name) > end for name in found)]
 
@@ -37,8 +37,9 @@ def shortened(names: tuple[str, ...], width: int) -> tuple[str, ...]:
     return tuple(_numbered(name, number, width) for number, name in enumerate(names, 1))
 
 
-def _common_prefix(names: Sequence[str]) -> str:
-    pairs = zip(min(names), max(names), strict=False)
+def common_prefix(names: Sequence[str]) -> str:
+    """Return what all names begin with; empty without names."""
+    pairs = zip(min(names, default=""), max(names, default=""), strict=False)
     return "".join(first for first, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
@@ -53,8 +54,8 @@ def _without_middle(name: str, head: int, tail: int) -> str:
 def _cores(names: Sequence[str], width: int) -> list[str]:
     """Return the long names without the beginning and the end that all of them share."""
     long = [name for name in names if len(name) > width]
-    first = len(_common_prefix(long))
-    last = min(len(_common_prefix([name[::-1] for name in long])), min(map(len, long)) - first)
+    first = len(common_prefix(long))
+    last = min(len(common_prefix([name[::-1] for name in long])), min(map(len, long)) - first)
     tried = []
     for name in names:
         core = name[first : len(name) - last]

