@@ -1,6 +1,7 @@
 """Commands about roles and tags, and about the nodes that have them (seed 002, Fuel Client)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ from shipyard_api.cli.commands.syntax import examples
 from shipyard_api.cli.commands.tasks import show_software, tasks_of
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import software_tables
+from shipyard_api.cli.output.printout import Printout
 from shipyard_api.node_sets import InvalidNodeSet, expand
 
 _ID = click.IntRange(1)
@@ -17,18 +19,85 @@ _PRIMARY = "Whether one of its nodes is the primary."
 
 _Command = Callable[..., Any]
 
-
-def _owner(command: _Command) -> _Command:
-    """Add the options that name a release or a cluster; the default is the site."""
-    command = click.option("--release", type=_ID, help="A release, instead of a cluster.")(command)
-    return click.option("--cluster", type=_ID, help="A cluster. (default: 1, the site)")(command)
+_primary = click.option("--primary/--no-primary", "has_primary", default=False, show_default=True, help=_PRIMARY)
+_required_primary = click.option("--primary/--no-primary", "has_primary", required=True, help=f"{_PRIMARY} (required)")
 
 
-def _path(labels: str, cluster: int | None, release: int | None, name: str = "") -> str:
-    if cluster and release:
-        raise click.UsageError("Give --cluster or --release, not both.")
-    owner = f"releases/{release}" if release else f"clusters/{cluster or 1}"
-    return f"{owner}/{labels}" + (f"/{path_segment(name)}" if name else "")
+def _tags(does: str) -> Callable[[_Command], _Command]:
+    option = click.option("--tag", "tags", multiple=True, help=f"A tag that it gives its nodes{does} (repeatable)")
+    return lambda command: option(_primary(command))
+
+
+def _owned(command: _Command) -> _Command:
+    """Add the options that name a release or a cluster, by default the site; the command gets its path."""
+
+    @click.option("--cluster", type=_ID, help="A cluster. (default: 1, the site)")
+    @click.option("--release", type=_ID, help="A release, instead of a cluster.")
+    @click.pass_obj
+    @wraps(command)
+    def with_owner(options: GlobalOptions, /, cluster: int | None, release: int | None, **fields: Any) -> None:
+        if cluster and release:
+            raise click.UsageError("Give --cluster or --release, not both.")
+        command(options, owner=f"releases/{release}" if release else f"clusters/{cluster or 1}", **fields)
+
+    return with_owner
+
+
+def _add_label_commands(
+    group: click.Group,
+    one: Callable[[str], Printout],
+    many: Callable[[str], Printout],
+    *,
+    create: tuple[str, Callable[[_Command], _Command]],
+    change: tuple[str, Callable[[_Command], _Command]],
+    docs: Sequence[str],
+) -> None:
+    """Add the commands that list, create, change and delete the labels of a group, which has their name.
+
+    ``create``, ``change``: the example of the command, and the options that are the ``meta`` of a label. ``docs``: the
+    help of change and delete. ``one``, ``many``: the table of a label, and of a list.
+    """
+    word = str(group.name)
+
+    def command(verb: str, does: str, text: str, *lines: str) -> Callable[[_Command], click.Command]:
+        epilog = examples(*(f"shipyard {word} {verb} {line}".rstrip() for line in lines))
+        return group.command(verb, short_help=f"{does} {word}{'s' * (verb == 'list')}.", help=text, epilog=epilog)
+
+    name = click.argument("name")
+
+    @command(
+        "list",
+        "List",
+        f"List the {word}s of the site, those of its release included, or of one release.",
+        "",
+        "--release 1",
+    )
+    @_owned
+    def _(options: GlobalOptions, /, owner: str) -> None:
+        show_software(options, lambda api: api.get(f"{owner}/{word}s"), expected=200, cli=many)
+
+    @command("create", "Create a", f"Create the {word} NAME for the site, or for a release.", create[0])
+    @name
+    @create[1]
+    @_owned
+    def _(options: GlobalOptions, /, owner: str, name: str, **meta: Any) -> None:
+        body = {"name": name, "meta": meta}
+        show_software(options, lambda api: api.post(f"{owner}/{word}s", json=body), expected=201, cli=one)
+
+    @command("set", "Change a", docs[0], change[0])
+    @name
+    @change[1]
+    @_owned
+    def _(options: GlobalOptions, /, owner: str, name: str, **meta: Any) -> None:
+        path = f"{owner}/{word}s/{path_segment(name)}"
+        show_software(options, lambda api: api.put(path, {"meta": meta}), expected=200, cli=one)
+
+    @command("delete", "Delete a", docs[1], create[0].split()[0])
+    @name
+    @_owned
+    def _(options: GlobalOptions, /, owner: str, name: str) -> None:
+        path, done = f"{owner}/{word}s/{path_segment(name)}", f"{word.capitalize()} {name} is deleted."
+        show_software(options, lambda api: api.delete(path), expected=204, cli=lambda _: done)
 
 
 @click.group(
@@ -39,45 +108,17 @@ def tag() -> None:
     """Manage the tags that place tasks on nodes."""
 
 
-@tag.command("list", short_help="List tags.", epilog=examples("shipyard tag list", "shipyard tag list --release 1"))
-@_owner
-@click.pass_obj
-def list_tags(options: GlobalOptions, /, cluster: int | None, release: int | None) -> None:
-    """List the tags of the site, those of its release included, or of one release."""
-    path = _path("tags", cluster, release)
-    show_software(options, lambda api: api.get(path), expected=200, cli=software_tables.tags)
-
-
-@tag.command("create", short_help="Create a tag.", epilog=examples("shipyard tag create swift --primary"))
-@click.argument("name")
-@click.option("--primary/--no-primary", default=False, show_default=True, help=_PRIMARY)
-@_owner
-@click.pass_obj
-def create_tag(options: GlobalOptions, /, name: str, primary: bool, cluster: int | None, release: int | None) -> None:
-    """Create the tag NAME for the site, or for a release."""
-    path, body = _path("tags", cluster, release), {"name": name, "meta": {"has_primary": primary}}
-    show_software(options, lambda api: api.post(path, json=body), expected=201, cli=software_tables.tag)
-
-
-@tag.command("set", short_help="Change a tag.", epilog=examples("shipyard tag set swift --no-primary"))
-@click.argument("name")
-@click.option("--primary/--no-primary", required=True, help=f"{_PRIMARY} (required)")
-@_owner
-@click.pass_obj
-def set_tag(options: GlobalOptions, /, name: str, primary: bool, cluster: int | None, release: int | None) -> None:
-    """Change the tag NAME. Predefined tags belong to their release and cannot change."""
-    path, body = _path("tags", cluster, release, name), {"meta": {"has_primary": primary}}
-    show_software(options, lambda api: api.put(path, body), expected=200, cli=software_tables.tag)
-
-
-@tag.command("delete", short_help="Delete a tag.", epilog=examples("shipyard tag delete swift"))
-@click.argument("name")
-@_owner
-@click.pass_obj
-def delete_tag(options: GlobalOptions, /, name: str, cluster: int | None, release: int | None) -> None:
-    """Delete the tag NAME. A tag that a node has, and a predefined one, cannot be deleted."""
-    path = _path("tags", cluster, release, name)
-    show_software(options, lambda api: api.delete(path), expected=204, cli=lambda _: f"Tag {name} is deleted.")
+_add_label_commands(
+    tag,
+    software_tables.tag,
+    software_tables.tags,
+    create=("swift --primary", _primary),
+    change=("swift --no-primary", _required_primary),
+    docs=(
+        "Change the tag NAME. Predefined tags belong to their release and cannot change.",
+        "Delete the tag NAME. A tag that a node has, and a predefined one, cannot be deleted.",
+    ),
+)
 
 
 @tag.command("assign", short_help="Assign tags to a node.", epilog=examples("shipyard tag assign compute11 mysql"))
@@ -120,63 +161,17 @@ def role() -> None:
     """Manage the roles that give nodes their tags."""
 
 
-@role.command("list", short_help="List roles.", epilog=examples("shipyard role list", "shipyard role list --release 1"))
-@_owner
-@click.pass_obj
-def list_roles(options: GlobalOptions, /, cluster: int | None, release: int | None) -> None:
-    """List the roles of the site, those of its release included, or of one release."""
-    path = _path("roles", cluster, release)
-    show_software(options, lambda api: api.get(path), expected=200, cli=software_tables.roles)
-
-
-@role.command("create", short_help="Create a role.", epilog=examples("shipyard role create db --tag mysql"))
-@click.argument("name")
-@click.option("--tag", "tags", multiple=True, help="A tag that it gives its nodes. (repeatable)")
-@click.option("--primary/--no-primary", default=False, show_default=True, help=_PRIMARY)
-@_owner
-@click.pass_obj
-def create_role(
-    options: GlobalOptions,
-    /,
-    name: str,
-    tags: tuple[str, ...],
-    primary: bool,
-    cluster: int | None,
-    release: int | None,
-) -> None:
-    """Create the role NAME for the site, or for a release."""
-    path, body = _path("roles", cluster, release), {"name": name, "meta": {"tags": list(tags), "has_primary": primary}}
-    show_software(options, lambda api: api.post(path, json=body), expected=201, cli=software_tables.role)
-
-
-@role.command("set", short_help="Change a role.", epilog=examples("shipyard role set db --tag mysql --tag rabbitmq"))
-@click.argument("name")
-@click.option("--tag", "tags", multiple=True, help="A tag that it gives its nodes; the others go. (repeatable)")
-@click.option("--primary/--no-primary", default=False, show_default=True, help=_PRIMARY)
-@_owner
-@click.pass_obj
-def set_role(
-    options: GlobalOptions,
-    /,
-    name: str,
-    tags: tuple[str, ...],
-    primary: bool,
-    cluster: int | None,
-    release: int | None,
-) -> None:
-    """Change the tags of the role NAME. Nodes that have the role already keep their tags."""
-    path, body = _path("roles", cluster, release, name), {"meta": {"tags": list(tags), "has_primary": primary}}
-    show_software(options, lambda api: api.put(path, body), expected=200, cli=software_tables.role)
-
-
-@role.command("delete", short_help="Delete a role.", epilog=examples("shipyard role delete db"))
-@click.argument("name")
-@_owner
-@click.pass_obj
-def delete_role(options: GlobalOptions, /, name: str, cluster: int | None, release: int | None) -> None:
-    """Delete the role NAME. A role that a node has cannot be deleted."""
-    path = _path("roles", cluster, release, name)
-    show_software(options, lambda api: api.delete(path), expected=204, cli=lambda _: f"Role {name} is deleted.")
+_add_label_commands(
+    role,
+    software_tables.role,
+    software_tables.roles,
+    create=("db --tag mysql", _tags(".")),
+    change=("db --tag mysql --tag rabbitmq", _tags("; the others go.")),
+    docs=(
+        "Change the tags of the role NAME. Nodes that have the role already keep their tags.",
+        "Delete the role NAME. A role that a node has cannot be deleted.",
+    ),
+)
 
 
 @role.command(
