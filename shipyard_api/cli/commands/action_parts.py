@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from shipyard_api.cli.commands import shared_options
 from shipyard_api.cli.commands.request import fail, path_segment, show
-from shipyard_api.cli.commands.syntax import LATEST, check_action_id, examples
+from shipyard_api.cli.commands.syntax import check_action_id, examples
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import action_tables, node_tables
@@ -23,7 +24,7 @@ _BEGUN = ("running", "success", "failed")
     short_help="List the deployment groups of an action.",
     epilog=examples("shipyard get groups", "shipyard get groups 01ARZ3NDEKTSV4RRFFQ69G5FAV"),
 )
-@click.argument("action_id", metavar="[ACTION]", default=LATEST)
+@shared_options.newest_action
 @click.pass_obj
 def get_groups(options: GlobalOptions, /, action_id: str) -> None:
     """List the deployment groups of an action, without ACTION of the newest one, and why those that failed did."""
@@ -36,7 +37,7 @@ def get_groups(options: GlobalOptions, /, action_id: str) -> None:
     short_help="List the steps of an action.",
     epilog=examples("shipyard get steps", "shipyard get steps 01ARZ3NDEKTSV4RRFFQ69G5FAV"),
 )
-@click.argument("action_id", metavar="[ACTION]", default=LATEST)
+@shared_options.newest_action
 @click.pass_obj
 def get_steps(options: GlobalOptions, /, action_id: str) -> None:
     """List the steps of an action, without ACTION of the newest one."""
@@ -49,7 +50,7 @@ def get_steps(options: GlobalOptions, /, action_id: str) -> None:
     short_help="Print what happened in an action, in order of time.",
     epilog=examples("shipyard get events", "shipyard logs action 01ARZ3NDEKTSV4RRFFQ69G5FAV"),
 )
-@click.argument("action_id", metavar="[ACTION]", default=LATEST)
+@shared_options.newest_action
 @click.pass_obj
 def events(options: GlobalOptions, /, action_id: str) -> None:
     """Print the logs of all steps of an action, without ACTION of the newest one, as one, in order of time."""

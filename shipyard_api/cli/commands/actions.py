@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
+from shipyard_api.cli.commands import shared_options
 from shipyard_api.cli.commands.request import show
 from shipyard_api.cli.commands.syntax import LATEST, check_action_id, examples
 from shipyard_api.cli.commands.watch import follow_to_the_end
@@ -57,14 +58,14 @@ def complete_action_name(_: click.Context, __: click.Parameter, incomplete: str)
     ),
 )
 @click.argument("name", shell_complete=complete_action_name)
-@click.option("--param", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter. (repeatable)")
+@shared_options.parameters
 @click.option(
     "--allow-intermediate-commits",
     is_flag=True,
     help="Start it even if an earlier commit was never used.",
 )
 @click.option("--strict", is_flag=True, help="Refuse parameters that the action does not know.")
-@click.option("--watch", "-w", is_flag=True, help="Follow it until it ends, as `shipyard watch` does.")
+@shared_options.watch
 @click.pass_obj
 def create(
     options: GlobalOptions,

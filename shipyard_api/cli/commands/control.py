@@ -4,6 +4,7 @@ import difflib
 
 import click
 
+from shipyard_api.cli.commands import shared_options
 from shipyard_api.cli.commands.actions import start
 from shipyard_api.cli.commands.request import fail, path_segment, show
 from shipyard_api.cli.commands.syntax import check_action_id, examples, full_action_id, is_action_id
@@ -113,7 +114,7 @@ for _verb in _SUMMARIES:
     is_flag=True,
     help="Start even if work on its nodes is still running, a newer action has overtaken it, or nodes are held.",
 )
-@click.option("--watch", "-w", is_flag=True, help="Follow it until it ends, as `shipyard watch` does.")
+@shared_options.watch
 @click.pass_obj
 def retry(options: GlobalOptions, /, action_id: str, force: bool, watch: bool) -> None:
     """Start a new action that retries ACTION_ID, which failed or has failed nodes: deployed nodes are kept.

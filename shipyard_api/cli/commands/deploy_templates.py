@@ -27,6 +27,11 @@ _LARGEST = 1024 * 1024  # bytes; the server reads no more
 _STEPS = "The steps as JSON or YAML: the text itself, @FILE or the name of a file, or - for standard input."
 
 
+_extra = click.option(
+    "--extra", multiple=True, metavar="KEY=VALUE", help="A note of yours, as JSON or text. (repeatable)"
+)
+
+
 @click.group(
     "deploy-template",
     short_help="Manage deploy templates: the deploy steps that a trait asks for.",
@@ -51,7 +56,7 @@ def deploy_template() -> None:
 @click.argument("name")
 @click.option("--steps", required=True, help=f"{_STEPS} (required)")
 @click.option("--uuid", "template_id", type=click.UUID, help="The id of the template. (default: a new one)")
-@click.option("--extra", multiple=True, metavar="KEY=VALUE", help="A note of yours, as JSON or text. (repeatable)")
+@_extra
 @click.pass_obj
 def create(options: GlobalOptions, /, name: str, steps: str, template_id: object, extra: tuple[str, ...]) -> None:
     """Create a deploy template for the trait NAME: CUSTOM_… or a standard trait."""
@@ -84,7 +89,7 @@ def show_template(options: GlobalOptions, /, template: str) -> None:
 @click.argument("template")
 @click.option("--name", help="The new name: another trait.")
 @click.option("--steps", help=f"{_STEPS} They replace all steps.")
-@click.option("--extra", multiple=True, metavar="KEY=VALUE", help="A note of yours, as JSON or text. (repeatable)")
+@_extra
 @click.pass_obj
 def set_template(
     options: GlobalOptions, /, template: str, name: str | None, steps: str | None, extra: tuple[str, ...]

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import click
 
+from shipyard_api.cli.commands import shared_options
 from shipyard_api.cli.commands.actions import check_action_name, complete_action_name, parse_parameters
 from shipyard_api.cli.commands.request import show
 from shipyard_api.cli.commands.syntax import check_action_id, examples, is_action_id
@@ -24,11 +25,9 @@ _CRITERIA = ("percent_successful_nodes", "minimum_successful_nodes", "maximum_fa
     ),
 )
 @click.argument("name", required=False, shell_complete=complete_action_name)
-@click.option("--param", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter. (repeatable)")
-@click.option(
-    "--version", type=click.Choice(("committed", "buffer")), help="The version of the documents. (default: committed)"
-)
-@click.option("--allow-intermediate-commits", is_flag=True, help="As for `shipyard create action`.")
+@shared_options.parameters
+@shared_options.version
+@shared_options.intermediate_commits
 @click.option("--retry", metavar="ACTION", help="Forecast a retry of this action, in place of an action NAME.")
 @click.option("--from-start", is_flag=True, help="With the id of an action: forecast it as it was when it started.")
 @click.option(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shipyard_api.cli.commands import software
+from shipyard_api.cli.commands import shared_options, software
 from shipyard_api.cli.commands.request import path_segment, show
 from shipyard_api.cli.commands.syntax import examples
 from shipyard_api.cli.errors import ApiError
@@ -42,9 +42,7 @@ def node() -> None:
     epilog=examples("shipyard node decommission compute11", "shipyard node decommission compute11 --revision 3"),
 )
 @click.argument("name")
-@click.option(
-    "--revision", type=click.IntRange(1), help="The design that names the etcd clusters. (default: committed)"
-)
+@shared_options.revision
 @click.option("--drain-node-timeout", type=_SECONDS, help="Seconds for the drain.")
 @click.option("--drain-node-grace-period", type=_SECONDS, help="Seconds for each pod to end.")
 @click.option("--clear-labels-timeout", type=_SECONDS, help="Seconds for pods to go after their labels.")
@@ -88,9 +86,7 @@ def clear_labels(options: GlobalOptions, /, name: str, **limits: int | None) -> 
     epilog=examples("shipyard node remove-etcd compute11"),
 )
 @click.argument("name")
-@click.option(
-    "--revision", type=click.IntRange(1), help="The design that names the etcd clusters. (default: committed)"
-)
+@shared_options.revision
 @click.option("--timeout", type=_SECONDS, help="Seconds for the removal.")
 @click.pass_obj
 def remove_etcd(options: GlobalOptions, /, name: str, revision: int | None, **limits: int | None) -> None:
@@ -142,7 +138,7 @@ def uncordon(options: GlobalOptions, /, name: str) -> None:
     short_help="Show the health of the etcd clusters.",
     epilog=examples("shipyard get etcd-health", "shipyard get etcd-health --revision 3"),
 )
-@click.option("--revision", type=click.IntRange(1), help="The design that names the clusters. (default: committed)")
+@shared_options.revision
 @click.pass_obj
 def etcd_health(options: GlobalOptions, /, revision: int | None) -> None:
     """Show the health of every etcd cluster that the design manages."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from shipyard_api.cli.commands import shared_options
 from shipyard_api.cli.commands.request import path_segment, show
-from shipyard_api.cli.commands.syntax import LATEST, check_action_id, examples
+from shipyard_api.cli.commands.syntax import check_action_id, examples
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import answers, node_tables
 from shipyard_api.cli.output.shapes import JsonObject, as_object, objects_at, parse_object
@@ -140,7 +141,7 @@ def describe(options: GlobalOptions, /, name: str, before: str | None) -> None:
         "shipyard report 01ARZ3NDEKTSV4RRFFQ69G5FAV", "shipyard --output-format=raw report 01ARZ3NDEKTSV4RRFFQ69G5FAV"
     ),
 )
-@click.argument("action_id", metavar="[ACTION]", default=LATEST)
+@shared_options.newest_action
 @click.pass_obj
 def report(options: GlobalOptions, /, action_id: str) -> None:
     """Report on an action, running or ended: its groups with their phases, and every failed node.

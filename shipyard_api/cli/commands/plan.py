@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from shipyard_api.cli.commands import shared_options
 from shipyard_api.cli.commands.actions import complete_action_name
 from shipyard_api.cli.commands.forecast import request_body
 from shipyard_api.cli.commands.request import show
@@ -32,13 +33,9 @@ Query = list[tuple[str, str]]
     ),
 )
 @click.argument("name", required=False, shell_complete=complete_action_name)
-@click.option("--param", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter. (repeatable)")
-@click.option(
-    "--version",
-    type=click.Choice(("committed", "buffer")),
-    help="The version of the documents. (default: committed)",
-)
-@click.option("--allow-intermediate-commits", is_flag=True, help="As for `shipyard create action`.")
+@shared_options.parameters
+@shared_options.version
+@shared_options.intermediate_commits
 @click.option("--strict", is_flag=True, help="As for `shipyard create action`.")
 @click.option("--retry", metavar="ACTION", help="Plan a retry of this action, in place of an action NAME.")
 @click.option("--force", is_flag=True, help="As for `shipyard retry`.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from shipyard_api.cli.commands import node_command
+from shipyard_api.cli.commands import node_command, shared_options
 from shipyard_api.cli.commands.actions import start
 from shipyard_api.cli.commands.request import fail, path_segment, show
 from shipyard_api.cli.commands.syntax import check_action_id, examples, newest_action
@@ -246,7 +246,7 @@ def _run_command(
     epilog=examples("shipyard software watch", "shipyard software watch 01ARZ3NDEKTSV4RRFFQ69G5FAV"),
 )
 @click.argument("action_id", metavar="[ACTION]", required=False)
-@click.option("--interval", type=click.FloatRange(min=0.1), default=2.0, show_default=True, help="Seconds.")
+@shared_options.interval
 @click.pass_obj
 def watch(options: GlobalOptions, /, action_id: str | None, interval: float) -> None:
     """Follow the tasks of an action: on how many nodes each is running, has succeeded or failed.

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from shipyard_api.cli.commands import shared_options
 from shipyard_api.cli.commands.request import fail
-from shipyard_api.cli.commands.syntax import LATEST, check_action_id, examples
+from shipyard_api.cli.commands.syntax import check_action_id, examples
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
 
@@ -27,7 +28,7 @@ _ENDED = {"Complete": 0, "Failed": 1}
         "shipyard wait action/01ARZ3NDEKTSV4RRFFQ69G5FAV --timeout 3600",
     ),
 )
-@click.argument("action_id", metavar="[ACTION]", default=LATEST)
+@shared_options.newest_action
 @click.option("--timeout", type=click.FloatRange(min=0), help="Seconds to wait at most. (default: no limit)")
 @click.pass_obj
 def wait(options: GlobalOptions, /, action_id: str, timeout: float | None) -> None:

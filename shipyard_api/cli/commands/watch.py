@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from shipyard_api.cli.commands import shared_options
 from shipyard_api.cli.commands.request import fail
-from shipyard_api.cli.commands.syntax import LATEST, check_action_id, examples
+from shipyard_api.cli.commands.syntax import check_action_id, examples
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output.shapes import JsonObject, objects_at
@@ -42,8 +43,8 @@ ShowSnapshot = Callable[[Snapshot, str], None]
         "shipyard watch action/01ARZ3NDEKTSV4RRFFQ69G5FAV --interval=10",
     ),
 )
-@click.argument("action_id", metavar="[ACTION]", default=LATEST)
-@click.option("--interval", type=click.FloatRange(min=0.1), default=2.0, show_default=True, help="Seconds.")
+@shared_options.newest_action
+@shared_options.interval
 @click.pass_obj
 def watch(options: GlobalOptions, /, action_id: str, interval: float) -> None:
     """Follow an action live: its steps, groups and nodes. Prints plain lines if stdout is not a terminal.

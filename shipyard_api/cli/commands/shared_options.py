@@ -1,0 +1,21 @@
+"""Options and arguments that several commands take."""
+
+import click
+
+from shipyard_api.cli.commands.syntax import LATEST
+
+parameters = click.option(
+    "--param", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter. (repeatable)"
+)
+version = click.option(
+    "--version", type=click.Choice(("committed", "buffer")), help="The version of the documents. (default: committed)"
+)
+intermediate_commits = click.option(
+    "--allow-intermediate-commits", is_flag=True, help="As for `shipyard create action`."
+)
+watch = click.option("--watch", "-w", is_flag=True, help="Follow it until it ends, as `shipyard watch` does.")
+interval = click.option("--interval", type=click.FloatRange(min=0.1), default=2.0, show_default=True, help="Seconds.")
+revision = click.option(
+    "--revision", type=click.IntRange(1), help="The design that names the etcd clusters. (default: committed)"
+)
+newest_action = click.argument("action_id", metavar="[ACTION]", default=LATEST)
