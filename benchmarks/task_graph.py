@@ -138,7 +138,6 @@ def faults(title: str, entries: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def main(files: list[str]) -> int:
-    import networkx  # noqa: F401  # its import, a third of a second, belongs to no plan
 
     found: list[str] = []
     for name in files:

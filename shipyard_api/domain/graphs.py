@@ -4,6 +4,8 @@ from collections import deque
 from collections.abc import Collection, Hashable, Mapping
 from typing import TypeVar
 
+import networkx as nx
+
 T = TypeVar("T", bound=Hashable)
 
 
@@ -15,9 +17,6 @@ def find_cycles(dependencies: Mapping[T, Collection[T]]) -> tuple[tuple[T, ...],
     node. A node that depends on itself is a set of its own. Cycles come in the order of their first nodes.
     Dependencies that are no keys are ignored. Linear in nodes and edges.
     """
-    # networkx takes a third of a second to import, and only callers of this function need it.
-    import networkx as nx
-
     graph: nx.DiGraph[T] = nx.DiGraph()
     graph.add_nodes_from(dependencies)
     graph.add_edges_from((node, other) for node, others in dependencies.items() for other in others if other in graph)

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import networkx as nx
+
 from shipyard_api.domain.task_graph.patterns import compile_pattern, is_pattern
 from shipyard_api.domain.task_graph.tasks import DEPLOY, STAGES, Kind, Task, TaskId
 
@@ -154,8 +156,6 @@ def with_stages(tasks: Iterable[Task]) -> dict[TaskId, Task]:
 
 
 def _topological(tasks: Mapping[TaskId, Task], before: Mapping[TaskId, Collection[TaskId]]) -> dict[TaskId, int]:
-    import networkx as nx
-
     graph: nx.DiGraph[TaskId] = nx.DiGraph()
     graph.add_nodes_from(tasks)
     graph.add_edges_from((earlier, task) for task, found in before.items() for earlier in found)
