@@ -9,7 +9,7 @@ import re
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -107,7 +107,9 @@ class Response:
 class RequestOptions(TypedDict, total=False):
     """Options of a request: ``json`` or ``body``, not both; ``marker`` is only for errors.
 
-    ``public``: it is answered to every caller, so its answer proves no rights. ``is_wanted``: asked every ``every``
+    ``seconds``: the time limit of the whole answer, instead of the client's. ``right``: what its answer proves
+    (``peer_restarts``), by default its method. ``public``: it is answered to every caller, so its answer proves no
+    rights. ``is_wanted``: asked every ``every``
     seconds (4) of a wait for the answer; False ends it with Unavailable. ``parse``: reads a successful answer while it
     arrives, for one that is too large for a body; a ValueError becomes Unavailable.
     """
@@ -117,6 +119,8 @@ class RequestOptions(TypedDict, total=False):
     body: bytes
     headers: Headers
     marker: str
+    seconds: float
+    right: str
     public: bool
     is_wanted: Callable[[], bool]
     every: float
@@ -130,9 +134,10 @@ class HttpClient:
     as a whole must arrive within ``total_timeout``. ``credentials`` is called before every attempt for the
     authentication headers; their values never appear in an error. Environment proxies and .netrc are ignored and
     redirects are not followed. ``first_pause``: seconds before a second attempt, doubled for each further one.
-    ``scrubber`` learns the tokens that are sent; give it other secrets beforehand. ``tls``: trust and client
-    certificate instead of ``verify``; certificates must be for ``server_name``, or the address without one.
-    ``restarts``: shared by clients of the same peer that have the same credentials.
+    ``retried``: the statuses after which a read is retried. ``scrubber`` learns the tokens that are sent; give it other
+    secrets beforehand. ``tls``: trust and client certificate instead of ``verify``; certificates must be for
+    ``server_name``, or the address without one. ``restarts``: shared by clients of the same peer that have the same
+    credentials.
     """
 
     def __init__(
@@ -148,6 +153,7 @@ class HttpClient:
         total_timeout: float = 300.0,
         max_body: int = MAX_BODY,
         read_attempts: int = 3,
+        retried: Collection[int] = _NO_ANSWER,
         first_pause: float = 0.2,
         verify: bool | str = True,
         tls: "ssl.SSLContext | None" = None,
@@ -162,6 +168,7 @@ class HttpClient:
         self._timeout = (connect_timeout, read_timeout)
         self._total_timeout = total_timeout
         self._max_body = max_body
+        self._retried = retried
         self._pauses = [first_pause * 2**attempt for attempt in range(read_attempts - 1)]
         self._verify = verify
         self._tls = (tls, server_name)
@@ -201,7 +208,8 @@ class HttpClient:
         """
         path = path.lstrip("/")
         headers = self._headers | _checked_headers(options.get("headers", {}))
-        call = _Call(method.upper(), f"{self.base_url}/{path}", f"{method.upper()} /{path}", headers, options)
+        limit = options.get("seconds", self._total_timeout)
+        call = _Call(method.upper(), f"{self.base_url}/{path}", f"{method.upper()} /{path}", headers, limit, options)
         for pause in self._pauses if call.method in _READS else ():
             try:
                 answer = self._attempt(call)
@@ -210,7 +218,7 @@ class HttpClient:
             except Unavailable:
                 time.sleep(pause)
                 continue
-            if answer.status not in _NO_ANSWER or "retry-after" in answer.headers:
+            if answer.status not in self._retried or "retry-after" in answer.headers:
                 return answer
             time.sleep(pause)
         return self._attempt(call)
@@ -246,7 +254,9 @@ class HttpClient:
             seen.outcome = of_status(answer.status)
             if call.options.get("public"):
                 return answer
-            restarting = self._restarts.may_restart(answer.status, f"{call.method} {call.url}", right=call.method)
+            restarting = self._restarts.may_restart(
+                answer.status, f"{call.method} {call.url}", call.options.get("right", call.method)
+            )
             return replace(answer, restarting=restarting)
 
     def _exchange(self, call: "_Call") -> Response:
@@ -263,7 +273,7 @@ class HttpClient:
                 self.scrubber.hide_passing(value.rpartition(" ")[2])
         is_wanted = call.options.get("is_wanted")
         waiting = http_deadline.Waiting(is_wanted, call.options.get("every", 4.0)) if is_wanted else None
-        deadline = http_deadline.begin(self._total_timeout, waiting)
+        deadline = http_deadline.begin(call.limit, waiting)
         try:
             with self._session().request(
                 call.method,
@@ -272,7 +282,7 @@ class HttpClient:
                 headers={**call.headers, **proof},
                 json=call.options.get("json"),
                 data=call.options.get("body"),
-                timeout=self._timeout,
+                timeout=self._timeouts(call),
                 stream=True,
             ) as raw:
                 headers = {name.lower(): value for name, value in raw.headers.items()}
@@ -308,14 +318,18 @@ class HttpClient:
         if size > self._max_body:
             raise self._final(call, f"the answer is larger than {self._max_body} bytes")
 
+    def _timeouts(self, call: "_Call") -> tuple[float, float]:
+        connect, read = self._timeout
+        return min(connect, call.limit), min(read, call.limit)
+
     def _late(self, call: "_Call") -> "_Final":
-        return self._final(call, f"the answer took longer than {self._total_timeout:g} s")
+        return self._final(call, f"the answer took longer than {call.limit:g} s")
 
     def _final(self, call: "_Call", detail: str) -> "_Final":
         return _Final(self.system, call.operation, detail, marker=call.marker)
 
     def _explain(self, call: "_Call", error: Exception) -> PeerError:
-        connect, read = self._timeout
+        connect, read = self._timeouts(call)
         found = describe_failure(error, self.base_url, connect=connect, read=read, verify=self._verify)
         kind = _Final if found.lasting else Unavailable
         return kind(self.system, call.operation, found.detail, marker=call.marker, sent=found.sent)
@@ -329,6 +343,7 @@ class _Call:
     url: str
     operation: str
     headers: Headers
+    limit: float  # seconds
     options: RequestOptions
 
     @property

@@ -24,7 +24,7 @@ def cluster(settings: Settings) -> "KubernetesCluster | None":
     access = _access(own)
     if access is None:
         return None
-    # Imported late: lightkube and its HTTP client are large.
+    # Imported late: only programs that reach Kubernetes need it.
     from shipyard_api.adapters.kubernetes.client import KubernetesClient
     from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
 

@@ -1,19 +1,19 @@
 """Access to a Kubernetes API server: a kubeconfig, or an address with a token."""
 
 import base64
+import os
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
-import httpx2
 import yaml
-from lightkube.config.client_adapter import user_auth, verify_cluster
-from lightkube.config.kubeconfig import KubeConfig, SingleConfig
-from lightkube.config.models import Cluster, User
-from lightkube.core.exceptions import ConfigError
+from requests.utils import DEFAULT_CA_BUNDLE_PATH
+
+from shipyard_api.adapters.kubernetes.answer import SYSTEM
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.http import Headers, checked_base
+from shipyard_api.ports.errors import Unavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,130 +35,167 @@ class Address:
 
 Access = Kubeconfig | Address
 
+_MAPPINGS = frozenset({"exec", "auth-provider", "extensions"})
+
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """An authenticated client, its URL, and the secrets that no error may quote."""
+    """The API server's URL, what each request sends to prove its caller, and the secrets that no error may quote.
 
-    client: httpx2.Client
+    ``tls``: None without TLS. ``credentials`` raises Unavailable if a file with a token cannot be read.
+    """
+
     url: str
+    credentials: Callable[[], Headers] = field(repr=False)
+    tls: ssl.SSLContext | None
     secrets: tuple[str, ...] = field(repr=False)
 
 
-def connection(access: Access, timeout: httpx2.Timeout) -> Connection:
-    """Return a connection to the API server; reads files, but opens no connection.
+def connection(access: Access) -> Connection:
+    """Return the connection to the API server; reads files, but connects to nothing.
 
-    Certificates are always verified. Proxies and authorities of the environment are ignored. Raises ValueError for an
-    unusable access; it names the file, and quotes nothing of its content.
+    Certificates are always verified. Raises ValueError for an unusable access; it names the file, and quotes nothing of
+    its content.
     """
-    config, where = _config(access)
-    _check(config, where)
-    user = config.user or User()
-    client, fault = None, ""
+    if isinstance(access, Address):
+        where, directory = "the address", Path()
+        cluster, user = {"server": access.url}, {"token": access.token}
+        if access.ca_file:
+            cluster["certificate-authority"] = str(access.ca_file.absolute())
+    else:
+        where, directory = str(access.file), access.file.absolute().parent
+        cluster, user = _read(access)
     try:
-        client = httpx2.Client(
-            base_url=config.cluster.server,
-            auth=user_auth(user),
-            verify=_authorities(config, user),
-            timeout=timeout,
-            trust_env=False,
-            headers={"accept-encoding": "identity"},
-        )
-    except (ConfigError, OSError, ValueError, TypeError) as error:
-        fault = _said(error)
-    if client is None:
-        # Outside the except block: the error would keep the files to which lightkube writes keys.
-        raise ValueError(f"{where}: its certificates or credentials cannot be used: {fault}")
-    return Connection(client, config.cluster.server.rstrip("/"), tuple(filter(None, (user.token, user.password))))
+        return _connection(cluster, user, directory)
+    except ssl.SSLError as error:
+        why = f"no certificate or key in PEM, or not the key of the certificate ({error.reason})"
+        raise ValueError(f"{where}: {why}") from None
+    except OSError as error:
+        raise ValueError(f"{where}: {error.filename}: {error.strerror}") from error
+    except _UnusableError as error:
+        raise ValueError(f"{where}: {error}") from None
 
 
-def _authorities(config: SingleConfig, user: User) -> ssl.SSLContext:
-    if urlsplit(config.cluster.server).scheme == "http":
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without authorities, which take 20 ms to read
-    return verify_cluster(config.cluster, user, config.abs_file, trust_env=False)
-
-
-def _config(access: Access) -> tuple[SingleConfig, str]:
-    """Return the settings of an access, and their name for errors."""
-    if isinstance(access, Kubeconfig):
-        return _read(access), str(access.file)
-    cluster = Cluster(server=access.url, certificate_auth=str(access.ca_file.absolute()) if access.ca_file else None)
-    config = KubeConfig.from_one(cluster=cluster, user=User(token=access.token or None)).get()
-    if config is None:
-        raise AssertionError("a configuration made of one cluster has a current context")
-    return config, "the address"
-
-
-def _read(access: Kubeconfig) -> SingleConfig:
+def _read(access: Kubeconfig) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the settings of the cluster and the user of a context."""
+    file = access.file
     try:
-        # Not KubeConfig.from_file: the errors of its YAML quote the file, tokens included.
-        content = yaml.safe_load(access.file.read_text(encoding="utf-8"))
+        return _chosen(yaml.safe_load(file.read_text(encoding="utf-8")), access.context)
     except yaml.MarkedYAMLError as error:
+        # Without the error, which quotes the file, tokens included.
         line = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise ValueError(f"{access.file} is not YAML{line}") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ValueError(f"{access.file} cannot be read: {_said(error)}") from error
+        raise ValueError(f"{file} is not YAML{line}") from None
+    except OSError as error:
+        raise ValueError(f"{file} cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, yaml.YAMLError):
+        raise ValueError(f"{file} cannot be read: it is no text") from None
+    except _UnusableError as error:
+        raise ValueError(f"{file} is no kubeconfig that can be used: {error}") from None
+
+
+def _chosen(content: object, context: str) -> tuple[dict[str, str], dict[str, str]]:
     if not isinstance(content, dict):
-        raise ValueError(f"{access.file} is no kubeconfig")  # noqa: TRY004  # the file's fault, not the caller's
-    try:
-        return _chosen(content, access)
-    except KeyError as error:
-        raise ValueError(f"{access.file} names nothing called {error}") from error
-    except (ConfigError, TypeError, AttributeError, ValueError) as error:
-        raise ValueError(f"{access.file} is no kubeconfig that can be used: {_said(error)}") from error
+        raise _UnusableError("it is no mapping")
+    name = context or content.get("current-context")
+    if not name:
+        raise _UnusableError("no context is chosen")
+    chosen = _named(content, "context", name)
+    user = _named(content, "user", chosen["user"]) if chosen.get("user") else {}
+    return _texts(_named(content, "cluster", chosen.get("cluster"))), _texts(user)
 
 
-def _chosen(content: Mapping[str, Any], access: Kubeconfig) -> SingleConfig:
-    every = KubeConfig.from_dict(dict(content), fname=access.file.absolute())
-    config = every.get(access.context or None)
-    if config is None:
-        raise ConfigError("no context is chosen")
-    # lightkube needs a user; an API server may not.
-    return config if config.user else config._replace(user=User())
+def _named(content: JsonObject, kind: str, name: object) -> JsonObject:
+    """Return the context, cluster or user of a name."""
+    entries = content.get(f"{kind}s")
+    for entry in entries if isinstance(entries, list) else ():
+        found = entry.get(kind) if isinstance(entry, dict) and entry.get("name") == name else None
+        if isinstance(found, dict):
+            return found
+    raise _UnusableError(f"{kind.capitalize()} {str(name)!r} not found")
 
 
-def _check(config: SingleConfig, where: str) -> None:
-    """Raise ValueError for settings that would fail, or be unsafe, only in use."""
-    if not _is_server(config.cluster.server):
-        wanted = "http:// or https://, a host, perhaps a port and a path, and no user, query or fragment"
-        raise ValueError(f"{where}: the API server's URL must be {wanted}")
-    if config.cluster.insecure:
-        raise ValueError(f"{where}: insecure-skip-tls-verify is not supported; name the certificate-authority")
-    user = config.user or User()
-    if user.exec:
+def _texts(found: JsonObject) -> dict[str, str]:
+    """Return the settings, which are texts; switches count if they are on, and a mapping only by its name."""
+    for key, value in found.items():
+        if not isinstance(value, str | bool | None) and key not in _MAPPINGS:
+            raise _UnusableError(f"{key} is no text")
+    return {key: str(value) for key, value in found.items() if value}
+
+
+def _connection(cluster: Mapping[str, str], user: Mapping[str, str], directory: Path) -> Connection:
+    if "insecure-skip-tls-verify" in cluster:
+        raise _UnusableError("insecure-skip-tls-verify is not supported; name the certificate-authority")
+    if "exec" in user or "auth-provider" in user:
         # It would run a program in our process tree, without a time limit.
-        raise ValueError(f"{where}: credentials from a program (exec) are not supported; use a token or a certificate")
-    if bool(user.client_cert or user.client_cert_data) != bool(user.client_key or user.client_key_data):
-        raise ValueError(f"{where}: a client certificate and its key are only of use together")
-    data = (config.cluster.certificate_auth_data, user.client_cert_data, user.client_key_data)
-    if not all(_is_base64(each) for each in data if each):
-        raise ValueError(f"{where}: the data of a certificate or key is not base64")
-    if user.token and not (user.token.isascii() and user.token.isprintable()):
-        raise ValueError(f"{where}: the token holds characters that HTTP does not allow")
-
-
-def _is_server(url: str) -> bool:
+        raise _UnusableError("credentials from a program (exec) are not supported; use a token or a certificate")
     try:
-        parts = urlsplit(url)
-        httpx2.URL(url)
-    except (ValueError, httpx2.InvalidURL):
-        return False
-    extra = "@" in parts.netloc or parts.query or parts.fragment
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and not extra
+        url = checked_base(cluster.get("server", ""))
+    except ValueError as error:
+        raise _UnusableError(f"the API server's URL cannot be used: {error}") from None
+    token, password = user.get("token", ""), user.get("password", "")
+    if token and not (token.isascii() and token.isprintable()):
+        raise _UnusableError("the token holds characters that HTTP does not allow")
+    tls = _tls(cluster, user, directory) if url.startswith("https:") else None
+    return Connection(url, _credentials(user, directory), tls, tuple(filter(None, (token, password))))
 
 
-def _is_base64(text: str) -> bool:
+def _credentials(user: Mapping[str, str], directory: Path) -> Callable[[], Headers]:
+    if user.get("token"):
+        headers = {"authorization": f"Bearer {user['token']}"}
+    elif user.get("tokenFile"):
+        return lambda: {"authorization": f"Bearer {_token(directory / user['tokenFile'])}"}
+    elif user.get("username"):
+        pair = f"{user['username']}:{user.get('password', '')}".encode()
+        headers = {"authorization": f"Basic {base64.b64encode(pair).decode()}"}
+    else:
+        headers = {}
+    return lambda: headers
+
+
+def _token(file: Path) -> str:
+    """Return the token of a file: Kubernetes replaces it before it expires."""
     try:
-        base64.b64decode(text)
+        token = file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        token = ""
+    if not token or not token.isprintable():
+        detail = "the file with the token, which the kubeconfig names, cannot be used"
+        raise Unavailable(SYSTEM, "authentication", detail, sent=False)
+    return token
+
+
+def _tls(cluster: Mapping[str, str], user: Mapping[str, str], directory: Path) -> ssl.SSLContext:
+    authority = _pem(cluster, "certificate-authority", directory)
+    if authority:
+        # With the line break it is never empty: then every well-known authority would be trusted.
+        context = ssl.create_default_context(cadata=authority.decode("ascii", "ignore") + "\n")
+    else:
+        context = ssl.create_default_context(cafile=DEFAULT_CA_BUNDLE_PATH)
+    certificate, key = (_pem(user, name, directory) for name in ("client-certificate", "client-key"))
+    if bool(certificate) != bool(key):
+        raise _UnusableError("a client certificate and its key are only of use together")
+    if key:
+        # OpenSSL reads keys from files only: this one exists in memory, and without a password it would ask for one.
+        with os.fdopen(os.memfd_create("kubernetes"), "wb") as memory:
+            memory.write(certificate + b"\n" + key + b"\n")
+            memory.flush()
+            context.load_cert_chain(f"/proc/self/fd/{memory.fileno()}", password="")
+    return context
+
+
+def _pem(settings: Mapping[str, str], name: str, directory: Path) -> bytes:
+    """Return the content of a file, or the data that stands in its place; empty only if neither is named."""
+    file, data = settings.get(name), settings.get(f"{name}-data")
+    if not (file or data):
+        return b""
+    try:
+        content = (directory / file).read_bytes() if file else base64.b64decode(data or "", validate=True)
     except ValueError:
-        return False
-    return True
+        raise _UnusableError(f"the data of {name} is not base64") from None
+    if not content.strip():
+        raise _UnusableError(f"{name} is empty")
+    return content
 
 
-def _said(error: Exception) -> str:
-    """Return a library's error about settings in one line, never the value of a credential."""
-    if isinstance(error, ssl.SSLError):
-        return f"no certificate or key in PEM, or not the key of the certificate ({error.reason})"
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or 'a file'}: {error.strerror}"
-    return " ".join(str(error).split()) if isinstance(error, ConfigError) else type(error).__name__
+class _UnusableError(Exception):
+    """Settings that would fail, or be unsafe, only in use."""

@@ -1,24 +1,23 @@
 """Requests to an API server: whole lists, single objects and changes, with failures as ``ports.errors``."""
 
-import time
-from collections.abc import Iterator
-
-import httpx2
+from collections.abc import Iterator, Mapping
 
 from shipyard_api.adapters.kubernetes.access import Access, connection
-from shipyard_api.adapters.kubernetes.exchange import LONGEST_TEXT, SYSTEM, Answer, Exchange, Final, Request
+from shipyard_api.adapters.kubernetes.answer import SYSTEM, Answer
 from shipyard_api.adapters.kubernetes.rights import needed_right
 from shipyard_api.adapters.kubernetes.translate import one_line
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.http import HttpClient, RequestOptions
 from shipyard_api.peer_restarts import EXPLANATION
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.scrubbing import Scrubber
 
 PAGE = 500
 MERGE_PATCH = "application/merge-patch+json"
+LONGEST_TEXT = 1000  # characters of the API server's message
 
-_ATTEMPTS = 3
 _LISTINGS = 3
+_RETRIED = frozenset(range(500, 600))
 
 
 class KubernetesClient:
@@ -38,12 +37,20 @@ class KubernetesClient:
         first_pause: float = 0.2,
         page: int = PAGE,
     ) -> None:
-        self._connection = connection(access, httpx2.Timeout(read_timeout, connect=connect_timeout))
-        self.scrubber = Scrubber(*self._connection.secrets)
-        self._exchange = Exchange(
-            self._connection, self.scrubber, connect_timeout=connect_timeout, read_timeout=read_timeout
+        found = connection(access)
+        self.scrubber = Scrubber(*found.secrets)
+        self._http = HttpClient(
+            found.url,
+            system=SYSTEM,
+            credentials=found.credentials,
+            scrubber=self.scrubber,
+            connect_timeout=connect_timeout,
+            read_timeout=read_timeout,
+            total_timeout=2 * read_timeout,
+            retried=_RETRIED,
+            first_pause=first_pause,
+            tls=found.tls,
         )
-        self._pauses = [first_pause * 2**attempt for attempt in range(_ATTEMPTS - 1)]
         self._page = page
 
     def nodes(self) -> list[JsonObject]:
@@ -58,7 +65,7 @@ class KubernetesClient:
         """
         for _ in range(_LISTINGS):
             try:
-                return [one for page in self._pages(Request("GET", path), kind, selectors) for one in page]
+                return [one for page in self._pages(path, kind, selectors) for one in page]
             except _Expired:
                 # Parts of two lists would not be consistent.
                 continue
@@ -66,12 +73,30 @@ class KubernetesClient:
 
     def read(self, path: str) -> Answer | None:
         """Return a successful answer, None if the API server has no such object; raises and retries as ``listed``."""
-        answer = self._read(Request("GET", path))
+        answer = self.send("GET", path)
         return None if answer.lacks_object else self.expected(answer)
 
-    def send(self, request: Request) -> Answer:
-        """Send a change once and return the answer, whatever its status. Raises Unavailable without a whole one."""
-        return self._exchange.send(request)
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: JsonObject | None = None,
+        *,
+        content_type: str = "application/json",
+        seconds: float | None = None,
+        params: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Return the answer, whatever its status; a change is sent once. Raises Unavailable without a whole answer.
+
+        ``path``: without a leading slash. ``seconds``: time limit of the whole exchange, instead of the client's.
+        """
+        right = needed_right(method, path)
+        options: RequestOptions = {"params": params or {}, "public": right is None, "right": str(right)}
+        if body is not None:
+            options |= {"json": body, "headers": {"content-type": content_type}}
+        if seconds is not None:
+            options["seconds"] = seconds
+        return Answer(self._http.send(method, path, **options))
 
     def expected(self, answer: Answer) -> Answer:
         """Return a successful answer; raise the error of any other."""
@@ -81,14 +106,14 @@ class KubernetesClient:
 
     def failure(self, answer: Answer) -> PeerError:
         """Return the error of an unsuccessful answer; that of a 403 names the missing right."""
-        operation, status = answer.request.operation, answer.status
+        operation, status = answer.response.operation, answer.status
         text = self.quoted(answer)
         said = f"answered {status}: {text}" if text else f"answered {status} without a reason"
-        if status == 429 or (status == 503 and "retry-after" in answer.headers):
+        if answer.busy:
             return Busy(SYSTEM, operation, said, retry_after=answer.retry_after)
-        if answer.restarting:
+        if answer.response.restarting:
             return Unavailable(SYSTEM, operation, f"{said}; {EXPLANATION}")
-        if status == 403 and (right := needed_right(answer.request.method, answer.request.path)):
+        if status == 403 and (right := needed_right(*operation.split(" ", 1))):
             said = f"{said}; Shipyard needs the right to {right}"
         if 400 <= status < 500 and status != 408:
             return Refused(SYSTEM, operation, said, code=status, said=text)
@@ -100,14 +125,14 @@ class KubernetesClient:
 
     def close(self) -> None:
         """Close all connections."""
-        self._connection.client.close()
+        self._http.close()
 
-    def _pages(self, request: Request, kind: str, selectors: dict[str, str]) -> Iterator[list[JsonObject]]:
+    def _pages(self, path: str, kind: str, selectors: dict[str, str]) -> Iterator[list[JsonObject]]:
         seen: set[str] = set()
         following = ""
         while True:
             page = {"limit": str(self._page)} | ({"continue": following} if following else {})
-            answer = self._read(Request("GET", request.path, {**selectors, **page}))
+            answer = self.send("GET", path, params={**selectors, **page})
             if answer.status == 410 and following:
                 raise _Expired
             listed = self.expected(answer).object()
@@ -115,30 +140,15 @@ class KubernetesClient:
             if answer.status != 200 or listed.get("kind") != kind or not isinstance(items, list):
                 found = one_line(self.scrubber(str(listed.get("kind"))), 100)
                 said = f"answered {answer.status}, but of kind {found}, not {kind}"
-                raise Unavailable(SYSTEM, request.operation, said)
+                raise Unavailable(SYSTEM, answer.response.operation, said)
             yield [one for one in items if isinstance(one, dict)]
             metadata = listed.get("metadata")
             following = str(metadata.get("continue") or "") if isinstance(metadata, dict) else ""
             if not following:
                 return
             if following in seen:
-                raise Unavailable(SYSTEM, request.operation, "its list leads back to a page that was read")
+                raise Unavailable(SYSTEM, answer.response.operation, "its list leads back to a page that was read")
             seen.add(following)
-
-    def _read(self, request: Request) -> Answer:
-        """Return a whole answer; quick failures are retried."""
-        for pause in self._pauses:
-            try:
-                answer = self._exchange.send(request)
-            except Final:
-                raise
-            except Unavailable:
-                time.sleep(pause)
-                continue
-            if answer.status < 500 or "retry-after" in answer.headers:
-                return answer
-            time.sleep(pause)
-        return self._exchange.send(request)
 
 
 class _Expired(Exception):

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
+from shipyard_api.adapters.kubernetes.answer import SYSTEM, Answer
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
-from shipyard_api.adapters.kubernetes.exchange import SYSTEM, Answer, Request
 from shipyard_api.adapters.kubernetes.objects import POLICY_V1, POLICY_V1BETA1
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.teardown.pods import Pod, PodUid
@@ -24,7 +24,7 @@ _CORE = "api/v1"
 def evict(client: KubernetesClient, pods: Sequence[Pod], *, grace: int) -> Mapping[PodUid, Eviction]:
     """Return the answers; a pod without one is missing. Raises for a missing right, or if no pod has an answer."""
     version = _eviction_version(client)
-    answers, errors = _in_parallel(client, pods, lambda pod, seconds: _eviction(pod, version, grace, seconds))
+    answers, errors = _in_parallel(pods, lambda pod, seconds: _evict(client, pod, version, grace, seconds))
     known = {uid: _read(client, answer) for uid, answer in answers.items()}
     found = {uid: eviction for uid, eviction in known.items() if eviction is not None}
     unknown = [client.failure(answer) for uid, answer in answers.items() if uid not in found]
@@ -38,7 +38,7 @@ def evict(client: KubernetesClient, pods: Sequence[Pod], *, grace: int) -> Mappi
 
 def delete(client: KubernetesClient, pods: Sequence[Pod], *, grace: int) -> None:
     """Delete the pods that still are what was read. Raises the first failure after the others were tried."""
-    answers, errors = _in_parallel(client, pods, lambda pod, seconds: _deletion(pod, grace, seconds))
+    answers, errors = _in_parallel(pods, lambda pod, seconds: _delete(client, pod, grace, seconds))
     for answer in answers.values():
         if not (answer.lacks_object or answer.status == 409):
             client.expected(answer)
@@ -83,19 +83,19 @@ def _eviction_version(client: KubernetesClient) -> str:
     raise Unavailable(SYSTEM, f"GET /{_CORE}", "it has no evictions of pods")
 
 
-def _eviction(pod: Pod, version: str, grace: int, seconds: float) -> Request:
+def _evict(client: KubernetesClient, pod: Pod, version: str, grace: int, seconds: float) -> Answer:
     body: JsonObject = {
         "apiVersion": version,
         "kind": "Eviction",
         "metadata": {"name": pod.name, "namespace": pod.namespace},
         "deleteOptions": _options(pod, grace),
     }
-    return Request("POST", f"{_path(pod)}/eviction", body=body, seconds=seconds)
+    return client.send("POST", f"{_path(pod)}/eviction", body, seconds=seconds)
 
 
-def _deletion(pod: Pod, grace: int, seconds: float) -> Request:
+def _delete(client: KubernetesClient, pod: Pod, grace: int, seconds: float) -> Answer:
     body = {"apiVersion": "v1", "kind": "DeleteOptions", **_options(pod, grace)}
-    return Request("DELETE", _path(pod), body=body, seconds=seconds)
+    return client.send("DELETE", _path(pod), body, seconds=seconds)
 
 
 def _options(pod: Pod, grace: int) -> JsonObject:
@@ -107,7 +107,7 @@ def _path(pod: Pod) -> str:
 
 
 def _in_parallel(
-    client: KubernetesClient, pods: Sequence[Pod], request: Callable[[Pod, float], Request]
+    pods: Sequence[Pod], request: Callable[[Pod, float], Answer]
 ) -> tuple[dict[PodUid, Answer], list[PeerError]]:
     """Send a request for each pod, in order, until the time is over or a right is missing."""
     deadline = time.monotonic() + LONGEST
@@ -120,7 +120,7 @@ def _in_parallel(
         if seconds <= 0 or refused.is_set():
             return
         try:
-            answer = answers[pod.uid] = client.send(request(pod, seconds))
+            answer = answers[pod.uid] = request(pod, seconds)
         except PeerError as error:
             errors.append(error)
             return

@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from shipyard_api.adapters.kubernetes import evictions, objects
+from shipyard_api.adapters.kubernetes.answer import SYSTEM, Answer
 from shipyard_api.adapters.kubernetes.client import MERGE_PATCH, KubernetesClient
-from shipyard_api.adapters.kubernetes.exchange import SYSTEM, Answer, Request
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.pods import Budget, DaemonSet, Pod, PodUid
@@ -84,7 +84,7 @@ class KubernetesNodes:
     def delete_node(self, node: ClusterNode) -> NodeDeletion:
         """Delete this very node, by its uid."""
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": node.uid}}
-        answer = self._client.send(Request("DELETE", f"{_NODES}/{segment(node.name)}", body=body))
+        answer = self._client.send("DELETE", f"{_NODES}/{segment(node.name)}", body)
         if answer.lacks_object:
             return NodeDeletion.GONE
         if answer.status == 409:
@@ -141,8 +141,7 @@ class KubernetesNodes:
     def _patched(self, node: ClusterNode, change: JsonObject, metadata: Mapping[str, Any]) -> bool:
         """Change the node that was read; False if it has gone, has changed, or another node has its name."""
         body = {"metadata": dict(metadata), **change}
-        request = Request("PATCH", f"{_NODES}/{segment(node.name)}", body=body, content_type=MERGE_PATCH)
-        answer = self._client.send(request)
+        answer = self._client.send("PATCH", f"{_NODES}/{segment(node.name)}", body, content_type=MERGE_PATCH)
         is_another = answer.status == 422 and "metadata.uid" in answer.causes
         if answer.lacks_object or answer.status == 409 or is_another:
             return False

@@ -5,10 +5,8 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.adapters.kubernetes import exchange
 from shipyard_api.adapters.kubernetes.access import Address
-from shipyard_api.adapters.kubernetes.client import KubernetesClient
-from shipyard_api.adapters.kubernetes.exchange import LONGEST_TEXT
+from shipyard_api.adapters.kubernetes.client import LONGEST_TEXT, KubernetesClient
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from tests.peer import Answer, Peer
 
@@ -123,13 +121,6 @@ def test_a_peer_that_hangs_up_without_an_answer_is_asked_three_times(peer: Peer)
 def test_another_page_is_tried_as_often_as_the_first(peer: Peer) -> None:
     peer.on(ROUTE, Answer(500), page("n1", following="a"), Answer(500), Answer(500), page("n2"))
     assert names(peer) == ["n1", "n2"]
-
-
-def test_an_answer_without_end_is_given_up(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "LARGEST_BODY", 100)
-    peer.on(ROUTE, Answer(200, b" " * 101))
-    assert "larger than 100 bytes" in fault(peer).detail
-    assert len(peer.requests) == 1
 
 
 @pytest.mark.parametrize(
