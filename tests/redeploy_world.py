@@ -18,7 +18,6 @@ import yaml
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_checks import ActionDesigns, Systems
 from shipyard_api.actions.site_parts import RetryPolicy
-from shipyard_api.actions.steps.draining import CORDONED
 from shipyard_api.adapters.etcd.gateway import EtcdGateway
 from shipyard_api.adapters.kubernetes.access import Address
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
@@ -26,7 +25,7 @@ from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
 from shipyard_api.domain.actions import ENDED, ActionName, RunState, StepId
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
-from shipyard_api.domain.teardown.labels import CORDONED_KEY
+from shipyard_api.domain.teardown.labels import CORDONED_KEY, SERVICE_CORDONED_KEY
 from shipyard_api.domain.teardown_progress import teardowns
 from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.usecases.actions.control import ControlAction
@@ -245,7 +244,7 @@ class RedeployWorld(SimulatedWorld):
         self._joined = len(deployed)
 
 
-_CORDONS = {CORDONED, CORDONED_KEY}
+_CORDONS = {SERVICE_CORDONED_KEY, CORDONED_KEY}
 
 
 def _of_kubernetes(event: Event) -> str:

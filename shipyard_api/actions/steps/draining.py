@@ -4,14 +4,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from shipyard_api.actions.steps.teardown.drain import drain
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.drift.sightings import SeenMachine
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.selectors import Selector
-from shipyard_api.domain.teardown.drain import Drained, DrainFailed, decide_drain
-from shipyard_api.domain.teardown.drain_plan import plan_drain
+from shipyard_api.domain.teardown.drain import Drained, DrainFailed, Draining
 from shipyard_api.domain.teardown.kubelet import state_of
+from shipyard_api.domain.teardown.labels import SERVICE_CORDONED_KEY
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.provisioner import (
@@ -27,9 +28,6 @@ from shipyard_api.ports.provisioner import (
     Work,
     each_report,
 )
-
-CORDONED = "shipyard-service"
-"""The label of a node that a service has cordoned; one that an operator had cordoned before stays so."""
 
 _SHOWN = 3
 _NEVER = datetime.max.replace(tzinfo=UTC)  # the time limit of the phase ends a drain, not the drain itself
@@ -138,24 +136,20 @@ class DrainingProvisioner:
         look = self.nodes.look(node) if self.nodes else None
         if self.nodes is None or look is None:
             return Drained(())
-        if not look.node.cordoned:
-            self.nodes.cordon(look.node, label=CORDONED)
-        now, limits = look.server_time, self.limits
+        now = look.server_time
         kubelet = state_of(look.node.ready, look.node.renewed_at, now)
-        plan = plan_drain(look.pods, look.budgets, look.daemon_sets, now=now, kubelet=kubelet)
-        decision = decide_drain(plan, now=now, deadline=_NEVER, on_blocked=limits.on_blocked)
-        if isinstance(decision, Drained | DrainFailed):
-            return decision
-        if decision.evict:
-            self.nodes.evict([one.pod for one in decision.evict], grace=limits.drain_grace_period)
-        if decision.delete:
-            self.nodes.delete_pods([one.pod for one in decision.delete], grace=limits.drain_grace_period)
-        return f"not drained: {'; '.join(map(str, plan.left[:3]))}"
+        report = drain(
+            self.nodes, look, self.limits, label=SERVICE_CORDONED_KEY, kubelet=kubelet, now=now, deadline=_NEVER
+        )
+        if not isinstance(report.decision, Draining):
+            return report.decision
+        left = report.plan.left[:3] if report.plan else ()
+        return f"not drained: {'; '.join(map(str, left))}"
 
     def _released(self, report: JobReport) -> None:
         if self.nodes is None:
             return
         for name in sorted(report.succeeded):
             node = self.nodes.node(name)
-            if node is not None and CORDONED in node.labels:
-                self.nodes.uncordon(node, label=CORDONED)
+            if node is not None and SERVICE_CORDONED_KEY in node.labels:
+                self.nodes.uncordon(node, label=SERVICE_CORDONED_KEY)

@@ -9,6 +9,9 @@ DECOMMISSION_VALUE = "enabled"
 CORDONED_KEY = "shipyard-teardown"
 """The label of a node that a teardown has cordoned; one that was cordoned before stays so when the teardown fails."""
 
+SERVICE_CORDONED_KEY = "shipyard-service"
+"""The label of a node that a service has cordoned; one that an operator had cordoned before stays so."""
+
 _OWN_NAMESPACES = ("kubernetes.io", "k8s.io")
 
 

@@ -10,12 +10,12 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.teardown import PodsEvicted
 from shipyard_api.domain.teardown.drain import Drained, DrainFailed, Draining, OnBlocked, decide_drain
 from shipyard_api.domain.teardown.drain_plan import BLOCKED, DrainPlan, PlannedPod, PodClass, plan_drain
-from shipyard_api.domain.teardown.kubelet import state_of
+from shipyard_api.domain.teardown.kubelet import Kubelet, state_of
 from shipyard_api.domain.teardown.labels import CORDONED_KEY
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.domain.teardown.pods import PodUid
-from shipyard_api.ports.cluster_nodes import ClusterNode, ClusterNodes, Eviction, EvictionOutcome
+from shipyard_api.ports.cluster_nodes import ClusterNode, ClusterNodes, Eviction, EvictionOutcome, NodeLook
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.workflow.step import Act, Folded
 
@@ -53,6 +53,33 @@ def with_lease(state: NodeState, value: str, at: datetime) -> NodeState:
     return state if state.lease is not None and state.lease[0] == value else replace(state, lease=(value, at))
 
 
+def drain(
+    nodes: ClusterNodes,
+    look: NodeLook,
+    limits: TeardownLimits,
+    *,
+    label: str,
+    kubelet: Kubelet,
+    now: datetime,
+    deadline: datetime,
+) -> DrainReport:
+    """Cordon the node that was read, and request what the rules allow for its pods; may be repeated.
+
+    ``label``: what a cordon of ours leaves on the node. ``deadline``: on the clock of ``now``.
+    """
+    if not look.node.cordoned:
+        nodes.cordon(look.node, label=label)
+    plan = plan_drain(look.pods, look.budgets, look.daemon_sets, now=look.server_time, kubelet=kubelet)
+    decision = decide_drain(plan, now=now, deadline=deadline, on_blocked=limits.on_blocked)
+    answers: Mapping[PodUid, Eviction] = {}
+    if isinstance(decision, Draining):
+        if decision.evict:
+            answers = nodes.evict([one.pod for one in decision.evict], grace=limits.drain_grace_period)
+        if decision.delete:
+            nodes.delete_pods([one.pod for one in decision.delete], grace=limits.drain_grace_period)
+    return DrainReport(plan, decision, answers)
+
+
 @dataclass(frozen=True, slots=True)
 class Drain(Part[DrainReport]):
     """Drains a node. Every look may evict: an eviction names the pod's uid, so a repetition does no harm."""
@@ -76,22 +103,13 @@ class Drain(Part[DrainReport]):
         look = self.nodes.look(request.node)
         if look is None:
             return DrainReport()
-        if not look.node.cordoned:
-            self.nodes.cordon(look.node, label=CORDONED_KEY)
         stored = request.more["lease"]
         seen = (stored[0], datetime.fromisoformat(stored[1])) if stored else None
         lease = renewed_at(seen, look.node, request.at)
-        kubelet = state_of(look.node.ready, lease[1], request.at)
-        plan = plan_drain(look.pods, look.budgets, look.daemon_sets, now=look.server_time, kubelet=kubelet)
         deadline = datetime.fromisoformat(request.more["since"]) + timedelta(seconds=limits.drain)
-        decision = decide_drain(plan, now=request.at, deadline=deadline, on_blocked=limits.on_blocked)
-        answers: Mapping[PodUid, Eviction] = {}
-        if isinstance(decision, Draining):
-            if decision.evict:
-                answers = self.nodes.evict([one.pod for one in decision.evict], grace=limits.drain_grace_period)
-            if decision.delete:
-                self.nodes.delete_pods([one.pod for one in decision.delete], grace=limits.drain_grace_period)
-        return DrainReport(plan, decision, answers, lease[0])
+        kubelet = state_of(look.node.ready, lease[1], request.at)
+        report = drain(self.nodes, look, limits, label=CORDONED_KEY, kubelet=kubelet, now=request.at, deadline=deadline)
+        return replace(report, lease=lease[0])
 
     def fold(self, state: NodeState, asked: Request, report: DrainReport, now: datetime) -> Folded[NodeState]:
         """End, or say what keeps the node from being empty and look again."""

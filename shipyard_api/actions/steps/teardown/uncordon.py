@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from shipyard_api.actions.steps.draining import CORDONED
 from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
 from shipyard_api.actions.steps.teardown.state import NodeState, moved
-from shipyard_api.domain.teardown.labels import CORDONED_KEY
+from shipyard_api.domain.teardown.labels import CORDONED_KEY, SERVICE_CORDONED_KEY
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.provisioner import Marker
@@ -51,7 +50,7 @@ class Uncordon(Part[Cordon]):
         node = self.nodes.node(request.node)
         if node is None:
             return Cordon.NO_NODE
-        labels = [label for label in (CORDONED_KEY, CORDONED) if label in node.labels]
+        labels = [label for label in (CORDONED_KEY, SERVICE_CORDONED_KEY) if label in node.labels]
         for label in labels:
             self.nodes.uncordon(node, label=label)
         if not node.cordoned:

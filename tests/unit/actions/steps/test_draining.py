@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shipyard_api.actions.steps.draining import CORDONED, DrainingProvisioner
+from shipyard_api.actions.steps.draining import DrainingProvisioner
 from shipyard_api.domain.nodes import Node, NodeName
 from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.label_requirements import Operator, Requirement
+from shipyard_api.domain.teardown.labels import SERVICE_CORDONED_KEY
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.pods import Budget
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Work
@@ -50,7 +51,7 @@ def test_nodes_are_cordoned_and_drained() -> None:
     report = site.drain()
     assert (report.state, report.ok, report.succeeded) == (JobState.ENDED, True, {N1, N2})
     assert sorted(site.nodes.changes("cordon")) == [N1, N2]
-    assert all(CORDONED in node.labels for node in site.nodes.nodes.values())
+    assert all(SERVICE_CORDONED_KEY in node.labels for node in site.nodes.nodes.values())
 
 
 @pytest.mark.parametrize(
