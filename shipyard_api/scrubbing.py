@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote
 
+from shipyard_api.domain.exact_secrets import HIDDEN, without_secrets
 from shipyard_api.ports.provisioner import JobReport
 
-HIDDEN = "***"
 LONGEST = 64 * 1024  # characters of one text of a peer
 SHORTEST = 4  # characters; shorter secrets protect nothing, and would make holes in every text
 DEEPEST = 100  # levels of a value; deeper levels are left out
@@ -38,7 +38,7 @@ class Scrubber:
         self._lock = threading.Lock()
         self._own: frozenset[str] = frozenset()
         self._passing: tuple[str, ...] = ()
-        self._forms: tuple[str, ...] = ()
+        self._forms: frozenset[str] = frozenset()
         self.hide(*secrets)
 
     def hide(self, *secrets: str) -> None:
@@ -67,7 +67,7 @@ class Scrubber:
         """Return the scrubbed text, at most ``longest`` characters of it."""
         from shipyard_api.logs import redacted  # imported here: the command line starts sooner without it
 
-        text = self._without_own(text)
+        text = without_secrets(text, self._forms)
         if len(text) > LONGEST:
             # A secret that is cut in two would no longer be recognised.
             text = text[:LONGEST].rpartition(" ")[0]
@@ -92,7 +92,7 @@ class Scrubber:
 
         Text that only looks like a secret stays: removing it would remove the closing quotation mark as well.
         """
-        return _USER_IN_JSON.sub(f"//{HIDDEN}@", self._without_own(text))
+        return _USER_IN_JSON.sub(f"//{HIDDEN}@", without_secrets(text, self._forms))
 
     def report(self, report: JobReport) -> JobReport:
         """Return the report with its reasons, its message and the job ahead scrubbed."""
@@ -100,15 +100,8 @@ class Scrubber:
         ahead = report.ahead and replace(report.ahead, whose=self(report.ahead.whose), does=self(report.ahead.does))
         return replace(report, reasons=reasons, message=self(report.message), ahead=ahead)
 
-    def _without_own(self, text: str) -> str:
-        for form in self._forms:
-            text = text.replace(form, HIDDEN)
-        return text
-
     def _remember(self) -> None:
-        written = forms({*self._own, *self._passing})
-        # The longest first: one secret may be the beginning of another.
-        self._forms = tuple(sorted(written, key=len, reverse=True))
+        self._forms = frozenset(forms({*self._own, *self._passing}))
 
 
 def without_users(text: str) -> str:

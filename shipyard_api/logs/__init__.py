@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TextIO
 
 from shipyard_api import request_context
+from shipyard_api.domain.exact_secrets import HIDDEN
 from shipyard_api.logs.redaction import (
-    HIDDEN,
     Redacted,
     is_secret,
     left_out,

@@ -8,7 +8,7 @@ Therefore what repeats here is possessive (``++``), is bounded, or cannot begin 
 import re
 from urllib.parse import unquote_plus
 
-HIDDEN = "***"
+from shipyard_api.domain.exact_secrets import HIDDEN
 
 # Names of secrets without blanks, of headers, and of all other secrets. Text before
 # such a word in a name does not matter; text after it does: a `token_id` is no secret.

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any
 
 from shipyard_api.domain.drift.sightings import MachineState, SeenMachine
+from shipyard_api.domain.exact_secrets import without_secrets
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.markers import same_action
@@ -277,9 +278,7 @@ def secrets(value: object) -> frozenset[str]:
 
 def masked(text: str, hidden: Iterable[str]) -> str:
     """Return the text with the secrets masked."""
-    for secret in sorted(hidden, key=len, reverse=True):
-        text = text.replace(secret, "******")
-    return text
+    return without_secrets(text, hidden, "******")
 
 
 def findings(names: Collection[NodeName], known: Collection[NodeName]) -> tuple[Finding, ...]:

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from shipyard_api.domain.documents.document import Document, canonical
+from shipyard_api.domain.exact_secrets import HIDDEN, without_secrets
 from shipyard_api.domain.findings import Finding
 
-HIDDEN = "***"
 # Shorter texts are common words; removing them would hide the message rather than the secret.
 _SHORTEST = 5
 
@@ -25,14 +26,7 @@ def redacted(document: Document, fingerprint: Fingerprint) -> Document:
 
 def scrubber(secrets: Iterable[Any]) -> Callable[[str], str]:
     """Return a function that replaces every text of the secret values in a peer's text."""
-    words = sorted(secret_texts(secrets), key=len, reverse=True)
-
-    def clean(text: str) -> str:
-        for word in words:
-            text = text.replace(word, HIDDEN)
-        return text
-
-    return clean
+    return partial(without_secrets, secrets=secret_texts(secrets))
 
 
 def secret_texts(secrets: Iterable[Any]) -> frozenset[str]:

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from shipyard_api.domain.exact_secrets import without_secrets
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.commands import NodeFiles, check_command, differs_by_node, filled, keys_in
 from shipyard_api.domain.task_graph.conditions import Facts, has_value, paths_in, value_of
 from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries, effective_names
-from shipyard_api.domain.task_graph.run_values import MASK, RunValues
+from shipyard_api.domain.task_graph.run_values import RunValues
 from shipyard_api.domain.task_graph.tasks import Domain, Task, TaskId
 
 Addresses = Mapping[NodeName, Mapping[str, str]]
@@ -161,9 +162,7 @@ def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
 
 def _masked(value: Any, secrets: Collection[str]) -> Any:
     if isinstance(value, str):
-        for secret in secrets:
-            value = value.replace(secret, MASK)
-        return value
+        return without_secrets(value, secrets)
     if isinstance(value, list):
         return [_masked(item, secrets) for item in value]
     return {name: _masked(item, secrets) for name, item in value.items()} if isinstance(value, Mapping) else value

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from shipyard_api.domain.exact_secrets import HIDDEN
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 
-MASK = "***"
 MOST_VALUES = 1_000
 LONGEST = 64 * 1024  # characters
 _SHORTEST_SECRET = 5  # characters; a shorter one would mask ordinary output
@@ -84,7 +84,7 @@ class RunValues:
         """The values as they are shown."""
 
         def shown(values: Mapping[str, Value]) -> Mapping[str, Value]:
-            return {name: MASK if name in self.secret else value for name, value in values.items()}
+            return {name: HIDDEN if name in self.secret else value for name, value in values.items()}
 
         return replace(self, shared=shown(self.shared), nodes={node: shown(own) for node, own in self.nodes.items()})
 
