@@ -27,6 +27,7 @@ from shipyard_api.cli.commands import (
     forecast,
     help_topics,
     holds,
+    imports,
     inventory,
     labels,
     limits,
@@ -75,7 +76,7 @@ _SECTIONS = {
     "Software": ("software", "cluster", "role", "tag"),
     "Several sites": ("fleet",),
     "Try it": ("demo", "up"),
-    "Run an installation": ("serve", "worker", "db", "token", "config", "simulate", "completion"),
+    "Run an installation": ("serve", "worker", "db", "token", "config", "import", "simulate", "completion"),
 }
 
 
@@ -307,6 +308,7 @@ for command in (
     programs.db,
     programs.token,
     programs.config,
+    imports.import_,
     programs.simulate,
 ):
     shipyard.add_command(command)

@@ -10,6 +10,7 @@ from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision, UnreadableDesign
 from shipyard_api.settings import DesignStoreKind, Settings, SettingsError
+from shipyard_api.storage.design_import import SqlRevisionImport
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
@@ -23,10 +24,20 @@ def embedded_designs(settings: Settings) -> SqlDesigns:
     return SqlDesigns(connect(settings.database.url, pool_size=1), _encryption(settings), DataSchemas())
 
 
+def revision_import(settings: Settings) -> SqlRevisionImport:
+    """Return what adds revisions of another store to the embedded one. Raises SettingsError."""
+    return SqlRevisionImport(connect(settings.database.url, pool_size=1), _encryption(settings))
+
+
 def design_store(settings: Settings, engine: sa.Engine, compile_schema: DataSchemas) -> DesignStore:
     """Return the document store, without connecting yet. Raises SettingsError."""
     if settings.designs.store is DesignStoreKind.EMBEDDED:
         return SqlDesigns(engine, _encryption(settings), compile_schema)
+    return deckhand_designs(settings, fingerprint_key=keys(settings)[0])
+
+
+def deckhand_designs(settings: Settings, *, fingerprint_key: str) -> DeckhandDesigns:
+    """Return the Deckhand of the settings, without connecting yet. Raises SettingsError."""
     own = settings.deckhand
     tokens = peer_tokens.peer_tokens(own, settings.keystone)
     client = DeckhandClient(
@@ -36,7 +47,7 @@ def design_store(settings: Settings, engine: sa.Engine, compile_schema: DataSche
         connect_timeout=own.connect_timeout_seconds,
         read_timeout=own.read_timeout_seconds,
     )
-    return DeckhandDesigns(client, fingerprint_key=keys(settings)[0].encode())
+    return DeckhandDesigns(client, fingerprint_key=fingerprint_key.encode())
 
 
 def _encryption(settings: Settings) -> FernetEncryption | None:

@@ -26,7 +26,7 @@ from tests.acceptance.programs import SHIPYARD, invoke, left_running, marked
 from tests.acceptance.transcripts import FOLDER, FORMS, Output, compared, plain, transcript
 
 # Commands that start programs here instead of asking a server; what they do is tested where they are.
-PROGRAMS = {"config", "db", "demo", "serve", "simulate", "token", "up", "worker"}
+PROGRAMS = {"config", "db", "demo", "import", "serve", "simulate", "token", "up", "worker"}
 SITE = FOLDER / "site.yaml"
 LIMIT = 120.0  # seconds that an action may take
 

@@ -323,7 +323,7 @@ class DeckhandDesigns:
         except RenderingFailed:
             return {}
         shown = {one.document.identity: one.document for one in design.documents}
-        mine = (shown.get(one.identity) for one in encrypted if translate.keeps_its_data(one))
+        mine = (shown.get(one.identity) for one in encrypted if one.keeps_its_data)
         return {one.identity: one for one in mine if one is not None and one.is_encrypted}
 
 

@@ -169,11 +169,6 @@ def has_hidden(documents: Iterable[Document]) -> bool:
     return any(document.schema == VALIDATION_POLICY for document in documents)
 
 
-def keeps_its_data(document: Document) -> bool:
-    """Return whether the design shows the document's data as written, without layering or substitution."""
-    return not layering_of(document.metadata).get("parentSelector") and not document.metadata.get("substitutions")
-
-
 # Revisions
 
 

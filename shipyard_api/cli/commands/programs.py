@@ -41,7 +41,7 @@ def run(module: str, arguments: Sequence[str]) -> NoReturn:
         raise click.ClickException(f"cannot start {module} with {sys.executable}: {error.strerror}") from error
 
 
-def _become(module: str, *words: str) -> NoReturn:
+def become(module: str, *words: str) -> NoReturn:
     """Replace this process with a program of ours, with the options of this command line."""
     context = click.get_current_context()
     for parameter in context.command.params:
@@ -122,7 +122,7 @@ def share(*parts: str) -> Path:
 @_sites
 def worker(**_: object) -> None:
     """Run actions until a signal asks to stop. One per site is enough; several share the work."""
-    _become("shipyard_api.worker")
+    become("shipyard_api.worker")
 
 
 @click.command(
@@ -183,7 +183,7 @@ def up(**_: object) -> None:
     file in SHIPYARD_CONFIG apply; those that it sets itself, such as the provisioner's address, are refused.
     """
     require_demo_parts()
-    _become("shipyard_api.stack", "up")
+    become("shipyard_api.stack", "up")
 
 
 @click.group(
@@ -223,7 +223,7 @@ def config() -> None:
 @_sites
 def check(**_: object) -> None:
     """Check settings and database as `serve` and `worker` do; show the clocks of the database and of peers."""
-    _become(_ADMIN, "config", "check")
+    become(_ADMIN, "config", "check")
 
 
 @db.command(
@@ -234,13 +234,13 @@ def check(**_: object) -> None:
 @_sites
 def upgrade(**_: object) -> None:
     """Migrate the database to the schema of this release; with --sites, the databases of all sites."""
-    _become(_ADMIN, "db", "upgrade")
+    become(_ADMIN, "db", "upgrade")
 
 
 @db.command("current", short_help="Print the schema version of the database.", epilog=examples("shipyard db current"))
 def current() -> None:
     """Show the schema of the database and those this release supports; exit 1 if it does not work on it."""
-    _become(_ADMIN, "db", "current")
+    become(_ADMIN, "db", "current")
 
 
 @db.command(
@@ -250,7 +250,7 @@ def current() -> None:
 )
 def new_key() -> None:
     """Print a new key for [secrets] keys. Shipyard keeps no copy of it."""
-    _become(_ADMIN, "db", "new-key")
+    become(_ADMIN, "db", "new-key")
 
 
 @db.command(
@@ -267,7 +267,7 @@ def prune(**_: object) -> None:
     Kept are the newest ones, those since the last successful site action, the last action of each node, and of
     revisions those of actions and the newest with each tag.
     """
-    _become(_ADMIN, "db", "prune")
+    become(_ADMIN, "db", "prune")
 
 
 @db.command(
@@ -280,7 +280,7 @@ def rotate_secrets() -> None:
 
     The service may run meanwhile if it has all the keys. The command is safe to interrupt and repeat.
     """
-    _become(_ADMIN, "db", "rotate-secrets")
+    become(_ADMIN, "db", "rotate-secrets")
 
 
 @token.command(
@@ -304,7 +304,7 @@ def rotate_secrets() -> None:
 @click.option("--days", type=click.IntRange(min=1, max=3650), help="Days until the token expires; never by default.")
 def create(**_: object) -> None:
     """Create a token and print its secret. The secret is not stored and cannot be shown again."""
-    _become(_ADMIN, "token", "create")
+    become(_ADMIN, "token", "create")
 
 
 @token.command(
@@ -312,7 +312,7 @@ def create(**_: object) -> None:
 )
 def list_tokens() -> None:
     """List all tokens, without their secrets."""
-    _become(_ADMIN, "token", "list")
+    become(_ADMIN, "token", "list")
 
 
 @token.command(
@@ -325,7 +325,7 @@ def revoke(**_: object) -> None:
     """Revoke a token. API processes that have it cached accept it up to [identity] token_cache_seconds longer (2 by
     default).
     """
-    _become(_ADMIN, "token", "revoke")
+    become(_ADMIN, "token", "revoke")
 
 
 for _name, _summary in {

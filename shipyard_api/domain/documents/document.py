@@ -99,6 +99,11 @@ class Document:
         return self.metadata.get("storagePolicy") == "encrypted"
 
     @property
+    def keeps_its_data(self) -> bool:
+        """Whether a rendering shows the data as written, without layering or substitution."""
+        return not layering_of(self.metadata).get("parentSelector") and not self.metadata.get("substitutions")
+
+    @property
     def is_replacement(self) -> bool:
         """Whether the document replaces its parent (B8)."""
         return self.metadata.get("replacement") is True

@@ -7,7 +7,7 @@ from typing import cast
 import click
 import pytest
 
-from shipyard_api import admin, stack, worker
+from shipyard_api import admin, imports, stack, worker
 from shipyard_api.cli.commands import programs
 from shipyard_api.cli.main import shipyard
 
@@ -42,6 +42,10 @@ STARTED = {
     ),
     "token list": ("token list", [*ADMIN, "token", "list"]),
     "token revoke": ("token revoke ops", [*ADMIN, "token", "revoke", "ops"]),
+    "import deckhand": (
+        "import deckhand --url http://d:9000/api/v1.0 --dry-run",
+        ["-m", "shipyard_api.imports", "deckhand", "--url", "http://d:9000/api/v1.0", "--dry-run"],
+    ),
     "help of a simulator": ("simulate drydock --help", [*DRYDOCK, "--help"]),
     "simulate": ("simulate drydock --port 0 -x", [*DRYDOCK, "--port", "0", "-x"]),
     "up": ("up", UP),
@@ -78,6 +82,7 @@ NOT_FOR_A_PROGRAM = {
     "nor words": "worker now",
     "config": "config check --strict",
     "no name": "token create --role admin",
+    "no address": "import deckhand --dry-run",
     "days": "token create --name x --days 0",
     "provisioner": "up --provisioner metal",
     "too fast": "up --speed 20000",
@@ -98,6 +103,7 @@ def test_a_wrong_command_line_starts_no_program(run, started, line):
 MIRRORED = [
     *((f"{group} {name}", command) for group, part in admin.main.commands.items()
       for name, command in cast("click.Group", part).commands.items()),
+    *((f"import {name}", command) for name, command in imports.main.commands.items()),
     ("up", stack.up),
     ("worker", worker.main),
 ]  # fmt: skip
