@@ -336,6 +336,7 @@ for _name, _summary in {
     "ironic": "An Ironic with nodes in memory.",
     "kubernetes": "A Kubernetes cluster that nodes join.",
     "maas": "A MAAS region with simulated machines.",
+    "nailgun": "A nailgun, the server of Fuel, to import from.",
     "promenade": "A Promenade that takes nodes apart.",
 }.items():
     simulate.add_command(_simulator(_name, _summary))
