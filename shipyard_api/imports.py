@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import click
 
-from shipyard_api import design_stores, programs
+from shipyard_api import programs
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.ports.documents import NoSecretKey, Overtaken, SecretsLocked, UnknownRevision
 from shipyard_api.ports.errors import PeerError
@@ -24,6 +24,7 @@ from shipyard_api.usecases.configdocs.import_revisions import (
     Outcome,
     named,
 )
+from shipyard_api.wiring import design_stores
 
 _COMPARED = {
     Outcome.EQUAL: "renders alike",

@@ -183,17 +183,6 @@ class DesignStore(Protocol):
         """
 
 
-class RevisionImport(Protocol):
-    """Takes over revisions of another store as they are."""
-
-    def add(self, record: RevisionRecord, documents: Sequence[StoredDocument], *, head: Revision) -> None:
-        """Store a revision with its own number, time and tags, as a whole or not at all.
-
-        ``documents``: secrets in clear. ``head``: the newest revision so far. Raises Overtaken if another revision is
-        the newest or the number is not above it, and NoSecretKey.
-        """
-
-
 class WriterLock(Protocol):
     """Admits one writer of configdocs at a time, over all hosts."""
 

@@ -13,8 +13,8 @@ from shipyard_api.storage.design_contents import DesignContents
 from shipyard_api.storage.outages import outages
 
 
-class SqlRevisionImport:
-    """Fills ``ports.documents.RevisionImport``; each revision is one transaction."""
+class RevisionImport:
+    """Adds revisions; each is one transaction."""
 
     def __init__(self, engine: sa.Engine, encryption: Encryption | None) -> None:
         self._engine = engine

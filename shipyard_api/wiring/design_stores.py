@@ -10,7 +10,7 @@ from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision, UnreadableDesign
 from shipyard_api.settings import DesignStoreKind, Settings, SettingsError
-from shipyard_api.storage.design_import import SqlRevisionImport
+from shipyard_api.storage.design_import import RevisionImport
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
@@ -24,9 +24,9 @@ def embedded_designs(settings: Settings) -> SqlDesigns:
     return SqlDesigns(connect(settings.database.url, pool_size=1), _encryption(settings), DataSchemas())
 
 
-def revision_import(settings: Settings) -> SqlRevisionImport:
+def revision_import(settings: Settings) -> RevisionImport:
     """Return what adds revisions of another store to the embedded one. Raises SettingsError."""
-    return SqlRevisionImport(connect(settings.database.url, pool_size=1), _encryption(settings))
+    return RevisionImport(connect(settings.database.url, pool_size=1), _encryption(settings))
 
 
 def design_store(settings: Settings, engine: sa.Engine, compile_schema: DataSchemas) -> DesignStore:

@@ -23,9 +23,9 @@ from shipyard_api.ports.documents import (
     DesignStore,
     NoSecretKey,
     RenderingFailed,
-    RevisionImport,
     RevisionRecord,
 )
+from shipyard_api.storage.design_import import RevisionImport
 
 _EMPTY = Revision(0)
 _ALL = 2**31 - 1  # revisions

@@ -20,7 +20,6 @@ import sqlalchemy as sa
 import yaml
 from falcon.testing import Result
 
-from shipyard_api import bootstrap
 from shipyard_api.adapters.deckhand.client import DeckhandClient
 from shipyard_api.adapters.deckhand.design_store import DeckhandDesigns
 from shipyard_api.adapters.deckhand.options import DeckhandOptions
@@ -32,8 +31,9 @@ from shipyard_api.programs import run_program
 from shipyard_api.setting_types import Address, HeaderSecret
 from shipyard_api.settings import DesignStoreKind, DesignStoreOptions
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.design_import import SqlRevisionImport
+from shipyard_api.storage.design_import import RevisionImport
 from shipyard_api.usecases.configdocs.import_revisions import ImportRevisions
+from shipyard_api.wiring import bootstrap
 from shipyard_simulators.deckhand.behaviour import Behaviour
 from shipyard_simulators.deckhand.simulator import running
 from tests.factories import document, layering_policy
@@ -326,7 +326,7 @@ def test_an_import_may_end_at_any_request_or_transaction(site: Site, deckhand: D
         return Proxy()
 
     source = DeckhandDesigns(DeckhandClient(deckhand.url, token=lambda: "any"), b"")
-    importer = SqlRevisionImport(engine, FernetEncryption([KEY]))
+    importer = RevisionImport(engine, FernetEncryption([KEY]))
     revisions = ImportRevisions(breaking(source), site.designs, breaking(importer), DataSchemas(), True)
     allowed = 0
     while True:
