@@ -12,8 +12,8 @@ from shipyard_api.api.airship.errors import DetailsUnavailable, StatusesUnavaila
 from shipyard_api.api.airship.statuses import details, error_status, plain
 from shipyard_api.api.airship.texts import text_of
 from shipyard_api.api.http.dialect import App
-from shipyard_api.api.http.errors import RETRY_SECONDS, BodyEncoded
-from shipyard_api.domain.errors import AskLater, ShipyardError, Unauthenticated
+from shipyard_api.api.http.errors import RETRY_SECONDS, set_headers
+from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.ports.documents import SecretsLocked
 from shipyard_api.ports.errors import Busy, PeerError, Purpose, Refused, Unavailable
 from shipyard_api.ports.identity import PolicyBroken
@@ -68,12 +68,7 @@ async def _ours(req: falcon.Request, resp: falcon.Response, error: ShipyardError
     row, text = text_of(error)
     if isinstance(error, DetailsUnavailable):
         LOG.error("details of a note unavailable", extra={"trouble": str(error.__cause__)})
-    if isinstance(error, AskLater):
-        resp.set_header("Retry-After", str(error.seconds))
-    if isinstance(error, BodyEncoded):
-        resp.set_header("Accept-Encoding", "identity")
-    if isinstance(error, Unauthenticated):
-        resp.set_header("WWW-Authenticate", req.context.challenge)
+    set_headers(req, resp, error)
     listed = details(text.findings, text.cause)
     _answer(req, resp, row.code, text.title, text.reason, row.error_type, retry=row.retry, listed=listed)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import falcon
 
-from shipyard_api.api.fuel.faults import Fault
 from shipyard_api.api.http import errors as http
 from shipyard_api.api.http.dialect import App
 from shipyard_api.domain import errors as domain
@@ -15,9 +14,6 @@ from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.task_graph import errors as own
 from shipyard_api.domain.task_graph.tasks import Domain
-from shipyard_api.ports.errors import PeerError
-from shipyard_api.ports.identity import PolicyBroken
-from shipyard_api.ports.state.errors import StoreFull, StoreUnavailable, UnsuitableDatabase
 
 LOG = logging.getLogger(__name__)
 
@@ -124,39 +120,26 @@ ROWS: Mapping[type[ShipyardError], Row] = {
 }
 """The errors that this dialect can meet, with their texts."""
 
-_SYSTEMS: Mapping[type[Exception], tuple[str, str]] = {
-    StoreFull: (falcon.HTTP_503, "The disk of the database server is full. Free space there, then ask again."),
-    StoreUnavailable: (falcon.HTTP_503, "The database cannot be reached at this moment. Ask again."),
-    UnsuitableDatabase: (falcon.HTTP_503, "The database has a schema of another release."),
-    PeerError: (falcon.HTTP_503, "A system that is needed for the answer does not answer. Ask again."),
-    PolicyBroken: (falcon.HTTP_500, "The policy cannot be evaluated."),
-}
-
 
 def install(app: App) -> None:
     """Let every error of ours, of the framework, and every bug end in this form."""
     app.add_error_handler(Exception, _bug)
     app.add_error_handler(falcon.HTTPError, _framework)
-    app.add_error_handler(Fault, _fault)
+    app.add_error_handler(http.Fault, _fault)
     app.add_error_handler(ShipyardError, _ours)
-    for kind in _SYSTEMS:
+    for kind in http.SYSTEMS:
         app.add_error_handler(kind, _system)
 
 
 async def _ours(req: falcon.Request, resp: falcon.Response, error: ShipyardError, _params: Any) -> None:
     row = ROWS[type(error)]
-    if isinstance(error, domain.Unauthenticated):
-        resp.set_header("WWW-Authenticate", req.context.challenge)
-    if isinstance(error, domain.AskLater):
-        resp.set_header("Retry-After", str(error.seconds))
-    if isinstance(error, http.BodyEncoded):
-        resp.set_header("Accept-Encoding", "identity")
+    http.set_headers(req, resp, error)
     findings = getattr(error, "findings", ())
     errors = [{"name": one.name, "path": one.path, "message": one.message} for one in findings]
     _answer(resp, row.code, row.text(error), errors)
 
 
-async def _fault(_req: falcon.Request, resp: falcon.Response, error: Fault, _params: Any) -> None:
+async def _fault(_req: falcon.Request, resp: falcon.Response, error: http.Fault, _params: Any) -> None:
     _answer(resp, error.code, str(error))
 
 
@@ -173,11 +156,7 @@ async def _framework(req: falcon.Request, resp: falcon.Response, error: falcon.H
 
 
 async def _system(_req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:
-    code, text = next(_SYSTEMS[kind] for kind in type(error).__mro__ if kind in _SYSTEMS)
-    LOG.error("request failed", extra={"trouble": str(error)})
-    if code == falcon.HTTP_503 and not isinstance(error, UnsuitableDatabase):
-        resp.set_header("Retry-After", http.RETRY_SECONDS)
-    _answer(resp, code, text)
+    _answer(resp, *http.system_failure(resp, error))
 
 
 async def _bug(_req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:

@@ -9,8 +9,8 @@ import falcon
 import falcon.asgi
 
 from shipyard_api.api.fuel import reading
-from shipyard_api.api.fuel.faults import Fault
 from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.errors import Fault
 from shipyard_api.api.http.reading import single
 from shipyard_api.api.http.threads import answer_in_thread, parsed, threaded
 from shipyard_api.domain.policy import SOFTWARE_PREFIX

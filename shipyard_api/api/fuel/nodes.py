@@ -7,9 +7,9 @@ import falcon
 import falcon.asgi
 
 from shipyard_api.api.fuel import reading
-from shipyard_api.api.fuel.faults import Fault
 from shipyard_api.api.fuel.graphs import READ
 from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.errors import Fault
 from shipyard_api.api.http.reading import single
 from shipyard_api.api.http.threads import answer_in_thread, threaded_design
 from shipyard_api.api.http.write_limit import SMALL_WRITE

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 import falcon
 import falcon.asgi
 
-from shipyard_api.api.fuel.faults import Fault
+from shipyard_api.api.http.errors import Fault
 from shipyard_api.api.http.reading import parse_value, read_body, single
 from shipyard_api.domain.task_graph.errors import OwnerNotFound
 from shipyard_api.domain.task_graph.layers import Owner, OwnerKind

@@ -7,8 +7,8 @@ import falcon
 import falcon.asgi
 
 from shipyard_api.api.fuel import reading
-from shipyard_api.api.fuel.faults import Fault
 from shipyard_api.api.http.authentication import Policy, require
+from shipyard_api.api.http.errors import Fault
 from shipyard_api.api.http.reading import boolean, read_body
 from shipyard_api.api.http.request_context import note_created
 from shipyard_api.api.http.threads import answer_in_thread, threaded

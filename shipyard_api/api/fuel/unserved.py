@@ -8,9 +8,9 @@ from typing import ClassVar
 import falcon
 import falcon.asgi
 
-from shipyard_api.api.fuel.faults import Fault
 from shipyard_api.api.fuel.graphs import READ, WRITE
 from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.errors import Fault
 
 NO_CLUSTERS = (
     "An environment cannot be created: this installation has one, its site. Nodes come into it with the design: load "

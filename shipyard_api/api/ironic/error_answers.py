@@ -10,15 +10,13 @@ import falcon
 
 from shipyard_api.api.http import errors as http
 from shipyard_api.api.http.dialect import App
-from shipyard_api.api.ironic.faults import Fault, NotServed, TooDeep
+from shipyard_api.api.ironic.faults import NotServed, TooDeep
 from shipyard_api.api.ironic.templates import RULES
 from shipyard_api.domain import errors as domain
 from shipyard_api.domain.deploy_steps import errors as templates
 from shipyard_api.domain.deploy_steps.templates import DUPLICATE_STEP
 from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.ports.errors import PeerError
-from shipyard_api.ports.identity import PolicyBroken
-from shipyard_api.ports.state.errors import StoreFull, StoreUnavailable, UnsuitableDatabase
 
 LOG = logging.getLogger(__name__)
 
@@ -68,13 +66,8 @@ ROWS: Mapping[type[ShipyardError], Row] = {
 }
 """The errors that this dialect can meet, with their texts; that of an unauthenticated caller has a form of its own."""
 
-_SYSTEMS: Mapping[type[Exception], tuple[str, str]] = {
-    StoreFull: (falcon.HTTP_503, "The disk of the database server is full. Free space there, then ask again."),
-    StoreUnavailable: (falcon.HTTP_503, "The database cannot be reached at this moment. Ask again."),
-    UnsuitableDatabase: (falcon.HTTP_503, "The database has a schema of another release."),
-    PeerError: (falcon.HTTP_503, "A system that is needed to know the caller does not answer. Ask again."),
-    PolicyBroken: (falcon.HTTP_500, "The policy cannot be evaluated."),
-}
+# A peer is asked for nothing else here.
+_UNKNOWN_CALLER = "A system that is needed to know the caller does not answer. Ask again."
 _BARE = (http.BodyTooLarge, TooDeep)
 
 
@@ -82,10 +75,10 @@ def install(app: App) -> None:
     """Let every error of ours, of the framework, and every bug end in one of the forms."""
     app.add_error_handler(Exception, _bug)
     app.add_error_handler(falcon.HTTPError, _framework)
-    app.add_error_handler(Fault, _fault)
+    app.add_error_handler(http.Fault, _fault)
     app.add_error_handler(ShipyardError, _ours)
     app.add_error_handler(domain.Unauthenticated, _unauthenticated)
-    for kind in _SYSTEMS:
+    for kind in http.SYSTEMS:
         app.add_error_handler(kind, _system)
 
 
@@ -98,22 +91,21 @@ async def _ours(req: falcon.Request, resp: falcon.Response, error: ShipyardError
         text = f"{'Deploy template invalid' if is_duplicate else f'Schema error for {checked}'}: {text}"
     if isinstance(error, domain.Forbidden):
         text += RULES.get(req.method, "")
-    if isinstance(error, domain.AskLater):
-        resp.set_header("Retry-After", str(error.seconds))
-    if isinstance(error, http.BodyEncoded):
-        resp.set_header("Accept-Encoding", "identity")
+    http.set_headers(req, resp, error)
     _handled(resp, row.code, text, bare=isinstance(error, _BARE))
 
 
-async def _fault(_req: falcon.Request, resp: falcon.Response, error: Fault, _params: Any) -> None:
+async def _fault(_req: falcon.Request, resp: falcon.Response, error: http.Fault, _params: Any) -> None:
     if isinstance(error, NotServed):
         _routed(resp, error.code, str(error))
     else:
         _handled(resp, error.code, str(error), bare=isinstance(error, _BARE))
 
 
-async def _unauthenticated(req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:
-    resp.set_header("WWW-Authenticate", req.context.challenge)
+async def _unauthenticated(
+    req: falcon.Request, resp: falcon.Response, error: domain.Unauthenticated, _params: Any
+) -> None:
+    http.set_headers(req, resp, error)
     text = "The request you have made requires authentication."
     _answer(resp, falcon.HTTP_401, {"error": {"code": 401, "title": "Unauthorized", "message": text}})
 
@@ -125,10 +117,9 @@ async def _framework(_req: falcon.Request, resp: falcon.Response, error: falcon.
 
 
 async def _system(_req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:
-    code, text = next(_SYSTEMS[kind] for kind in type(error).__mro__ if kind in _SYSTEMS)
-    LOG.error("request failed", extra={"trouble": str(error)})
-    if code == falcon.HTTP_503 and not isinstance(error, UnsuitableDatabase):
-        resp.set_header("Retry-After", http.RETRY_SECONDS)
+    code, text = http.system_failure(resp, error)
+    if isinstance(error, PeerError):
+        text = _UNKNOWN_CALLER
     _handled(resp, code, text)
 
 

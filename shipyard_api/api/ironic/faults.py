@@ -1,14 +1,6 @@
-"""Requests that this dialect refuses by its own rules; the texts are Ironic's where scripts may look for them."""
+"""Requests that this dialect refuses by its own rules and answers in a form of their own."""
 
-import falcon
-
-
-class Fault(Exception):
-    """A resource refuses the request (contract, 5: the first form). ``code``: the status line."""
-
-    def __init__(self, text: str, code: str = falcon.HTTP_400) -> None:
-        super().__init__(text)
-        self.code = code
+from shipyard_api.api.http.errors import Fault
 
 
 class TooDeep(Fault):

@@ -7,7 +7,7 @@ from typing import Any
 import jsonpatch
 from jsonpointer import JsonPointerException
 
-from shipyard_api.api.ironic.faults import Fault
+from shipyard_api.api.http.errors import Fault
 from shipyard_api.ports.state.deploy_templates import StoredTemplate
 from shipyard_api.usecases.deploy_templates.manage import WrittenTemplate
 

@@ -9,8 +9,9 @@ from uuid import UUID
 import falcon
 import falcon.asgi
 
+from shipyard_api.api.http.errors import Fault
 from shipyard_api.api.http.reading import parse_value, read_body
-from shipyard_api.api.ironic.faults import Fault, TooDeep
+from shipyard_api.api.ironic.faults import TooDeep
 from shipyard_api.ports.state.deploy_templates import TemplateId
 
 FIELDS = ("uuid", "name", "steps", "extra", "created_at", "updated_at", "links")
