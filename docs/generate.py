@@ -13,6 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
+import errors_page
 import yaml
 from api_page import api_page
 from architecture_page import architecture_page
@@ -22,7 +23,7 @@ from shipyard_api.actions.catalog import ACTIONS, catalog
 from shipyard_api.actions.site_checks import ActionDesigns, Systems
 from shipyard_api.actions.site_parts import RetryPolicy
 from shipyard_api.adapters.oslo_policy import policy
-from shipyard_api.api.airship import error_answers, texts
+from shipyard_api.api.airship import error_answers
 from shipyard_api.api.airship.action_views import shown_steps
 from shipyard_api.api.airship.app import Collaborators, routes
 from shipyard_api.api.events import resources as events
@@ -131,7 +132,7 @@ def rest_page() -> str:
     return _page([api_page((share_directory() / "schemas" / "openapi.yaml").read_text(encoding="utf-8"))])
 
 
-def errors_page() -> str:
+def page_of_errors() -> str:
     """Return docs/reference/errors.md."""
     lines = [
         "# Errors\n",
@@ -142,20 +143,21 @@ def errors_page() -> str:
         "- `retry` says whether the same request may succeed later.\n",
         "`X-Shipyard-Req` has the id of the request. If a Deckhand stores the documents and answers with an error, the",
         "answer is a 500 with `AppError` and Deckhand's code and text. If it does not answer, the answer is a 503.\n",
-        "| error | status | errorType | retry | meaning |",
-        "|---|---|---|---|---|",
+        "A name in braces stands for data of the error.\n",
+        "| error | status | errorType | retry | message | reason |",
+        "|---|---|---|---|---|---|",
     ]
-    table: list[tuple[type[Exception], str, str, bool]] = [
-        *((kind, row.code, row.error_type, row.retry) for kind, row in texts.ROWS.items()),
-        *((kind, *line) for kind, line in error_answers.SYSTEMS.items()),
+    table = [
+        *errors_page.lines(),
+        *((kind.__name__, *line, "", _first_line(kind)) for kind, line in error_answers.SYSTEMS.items()),
     ]
-    for kind, code, error_type, retry in sorted(table, key=lambda line: line[1]):
+    for code, status, error_type, retry, message, reason in sorted(table, key=lambda line: line[1]):
         again = "yes" if retry else "no"
-        lines.append(f"| {kind.__name__} | {code} | `{error_type}` | {again} | {_cell(_first_line(kind))} |")
+        lines.append(f"| {code} | {status} | `{error_type}` | {again} | {_cell(message)} | {_cell(reason)} |")
     lines += [
-        "| (the framework's own: unknown address, method or parameter) | as raised | its class | no | The request does"
-        " not match the API. |",
-        "| (anything else) | 500 | its class | yes | A bug in Shipyard. Its text is only in the log. |",
+        "| (the framework's own: unknown address, method or parameter) | as raised | its class | no | | The request"
+        " does not match the API. |",
+        "| (anything else) | 500 | its class | yes | | A bug in Shipyard. Its text is only in the log. |",
     ]
     return _page(lines)
 
@@ -271,7 +273,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/settings.md": settings_page,
     "docs/reference/routes.md": routes_page,
     "docs/reference/api.md": rest_page,
-    "docs/reference/errors.md": errors_page,
+    "docs/reference/errors.md": page_of_errors,
     "docs/reference/actions.md": actions_page,
     "docs/reference/cli.md": lambda: _page(cli_page()),
     "docs/reference/states.md": states_page,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import click
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.domain.errors import ShipyardError
+from shipyard_api.domain.error_kinds import ShipyardError
 from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 from shipyard_api.settings import Settings, SettingsError
 from shipyard_api.site_files import VARIABLE

@@ -15,7 +15,7 @@ from shipyard_api.actions.teardown_parts import TeardownParts
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.deploy_steps.planning import NO_STEPS, StepPlan
 from shipyard_api.domain.documents import Rendering, Revision, Version
-from shipyard_api.domain.errors import InvalidParameters, InvalidTargets, ShipyardError
+from shipyard_api.domain.error_kinds import Invalid, ShipyardError
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.json_types import JsonObject
@@ -248,7 +248,7 @@ class Catalog:
         """Return the nodes in the stored parameters of an action, whatever it has done yet; none for a whole site."""
         try:
             return self.parse(name, stored)[0].targets
-        except (InvalidParameters, InvalidTargets):
+        except Invalid:
             return ()  # of another release
 
     @property

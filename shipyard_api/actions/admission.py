@@ -14,6 +14,7 @@ from shipyard_api.actions.inputs import TeardownInputs
 from shipyard_api.domain.deploy_steps.planning import StepPlan
 from shipyard_api.domain.deployment_configuration import PhaseLimits
 from shipyard_api.domain.documents import Revision, Version
+from shipyard_api.domain.error_kinds import Invalid, ShipyardError
 from shipyard_api.domain.errors import (
     IntermediateCommits,
     InvalidDesign,
@@ -22,7 +23,7 @@ from shipyard_api.domain.errors import (
     NothingCommitted,
     NothingDrains,
     NothingRelabels,
-    ShipyardError,
+    TooMuchTouched,
     UnknownNodes,
 )
 from shipyard_api.domain.findings import error, errors
@@ -36,7 +37,7 @@ from shipyard_api.domain.parameters import (
 )
 from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.targets import restricted
-from shipyard_api.domain.touched_share import TooMuchTouched, TouchedShare
+from shipyard_api.domain.touched_share import TouchedShare
 from shipyard_api.ports.documents import COMMITS, SITE_ACTIONS, RenderingFailed, UnknownRevision
 
 # The check only needs to know whether there are any; the log names this many.
@@ -64,7 +65,7 @@ def commits_used(case: Case, desk: Desk) -> Case:
     since = desk.designs.revisions(tags=[tag.value for tag in COMMITS], after=acted_on, limit=_COMMITS_READ)
     commits = [record.revision for record in since if case.committed and record.revision < case.committed]
     case = replace(case, commits=commits)
-    return case.refused(IntermediateCommits(commits)) if commits and not case.allows_commits else case
+    return case.refused(IntermediateCommits()) if commits and not case.allows_commits else case
 
 
 def of_target_revision(case: Case, _: Desk) -> Case:
@@ -275,5 +276,5 @@ def _named(case: Case) -> Revision | None:
     return case.heads.with_any(*(SITE_ACTIONS if target is TargetRevision.LAST_SITE_ACTION else SITE_ACTIONS[:1]))
 
 
-def _wrong(name: str, message: str, parameter: str) -> InvalidParameters:
+def _wrong(name: str, message: str, parameter: str) -> Invalid:
     return InvalidParameters([error(name, message, path=f"/parameters/{parameter}")])

@@ -1,447 +1,400 @@
-"""Why a request is refused. Each error carries its data; a dialect of the API words it and knows its status code."""
+"""The errors of requests about actions, nodes and documents: a row for each, with its sentence.
 
-import math
+The sentences are those of Shipyard v1.0 (contract: shipyard-rest), which clients compare.
+"""
+
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+
+from shipyard_api.domain.actions import Control
+from shipyard_api.domain.documents import COLLECTION_LIMIT, Version
+from shipyard_api.domain.error_kinds import (
+    NAMED,
+    AskLater,
+    Conflict,
+    ErrorKind,
+    Invalid,
+    NotFound,
+    NotOverridden,
+    Precondition,
+    Reused,
+    Text,
+    joined,
+    named,
+    some,
+    whole_seconds,
+)
+from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.holds import Hold, by_node
+
+UNSUITABLE = "Document(s) invalid syntax or otherwise unsuitable"
+"""The title of all that can be wrong with documents that are loaded."""
+NOT_COMMITTED = "Nothing is committed yet. Load documents, then commit them: shipyard commit configdocs"
+"""Why there is no committed revision, and what to do."""
+
+_NO_VERSION = {
+    Version.BUFFER: "The buffer is empty. Load documents, or ask for version=committed",
+    Version.COMMITTED: NOT_COMMITTED,
+    Version.LAST_SITE_ACTION: "No site action has ended yet",
+    Version.SUCCESSFUL_SITE_ACTION: "No site action has succeeded yet",
+}
+_UNABLE_TO_COMMIT = "Unable to commit configuration documents"
+_WITHOUT_KUBERNETES = "no Kubernetes is configured"
+_DONE = {
+    Control.PAUSE: "paused",
+    Control.UNPAUSE: "unpaused",
+    Control.STOP: "stopped",
+    Control.RETRY: "retried",
+    Control.ACKNOWLEDGE: "acknowledged",
+}
+# Controls that the contract does not have, so that it has no sentence for them either.
+_OF_FAILURES = (Control.RETRY, Control.ACKNOWLEDGE)
+
+
+def _running(action: str, name: str, nodes: Sequence[str] = ()) -> str:
+    """Return why an action is refused beside another one; runs of tasks exclude each other on shared nodes only."""
+    more = "; only one site action can run at a time. Wait until it has ended, then ask again."
+    if nodes:
+        more = f" on {named(nodes)}. Wait until it has ended, or leave these nodes out."
+    return f"{name} {action} is running{more}"
+
+
+def _under_way(operation: str, nodes: Sequence[str] | None, job: str, action: str, why: str) -> str:
+    what = "the site" if nodes is None else named(nodes)
+    return (
+        f"{operation} of {what} is still under way: job {job} of action {action} ({why}). Wait until it has ended, or "
+        "use the parameter force=true."
+    )
+
+
+def _overtaken(
+    action: str, newer: str, name: str, revision: int | None, nodes: Sequence[str], *, removed: bool = False
+) -> str:
+    """Return which newer action did what; ``removed``: took the nodes down for good, which force does not override."""
+    done = f"worked on {named(nodes)}" if nodes else f"deployed revision {revision}"
+    way_out = "" if removed else ", or use the parameter force=true to retry this one all the same"
+    return f"{name} {newer} has {done} since action {action}. Start a new action{way_out}."
+
+
+def _wrong_state(control: Control, needed: str, found: str) -> Text:
+    also = " or has nodes that did not succeed" if control in _OF_FAILURES else ""
+    cause = f"Only an action that is {needed}{also} can be {_DONE[control]}; this one is {found}"
+    reason = cause if control in _OF_FAILURES else f"dag_run state must be {needed}, but is {found}"
+    return Text(reason, cause, title=f"Unable to {control.value} action")
+
+
+def _held(holds: Sequence[Hold]) -> Text:
+    nodes = by_node(holds)
+    which = "; ".join(f"node {node} is {why}" for node, why in list(nodes.items())[:NAMED])
+    more = f"; and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
+    way_out = "Release the holds, or use the parameter force=true if the policy allows you to override them."
+    return Text(f"{which}{more}. {way_out}", findings=_each(holds))
+
+
+def _not_overridden(holds: Sequence[Hold]) -> Text:
+    which = named(list(by_node(holds)))
+    reason = f"The credentials do not permit to override holds with force=true, and {which} is held"
+    return Text(reason, findings=_each(holds))
+
+
+def _each(holds: Sequence[Hold]) -> Sequence[Finding]:
+    return [error("NodeHeld", f"Hold {hold.id}: node {hold.node} is {hold}.") for hold in holds]
+
+
+def _unknown_groups(groups: Sequence[str]) -> str:
+    names = some([f"'{group[:128]}'" for group in groups])
+    return f"criteria: the deployment strategy has no group {names}. Correct the names."
+
 
-from shipyard_api.domain.actions import ActionName, Control
-from shipyard_api.domain.documents import BufferMode, Revision, Version
-from shipyard_api.domain.findings import Finding
-from shipyard_api.domain.holds import Hold
-
-
-class ShipyardError(Exception):
-    """Base of every error that a caller can receive; each one is a dataclass of what its answer names."""
-
-    def __str__(self) -> str:
-        return repr(self)
-
-
-class Invalid(ShipyardError):
-    """Base: the input breaks a rule."""
-
-
-class NotFound(ShipyardError):
-    """Base: there is no such thing."""
-
-
-class Conflict(ShipyardError):
-    """Base: the input is valid, but the current state forbids it; the same request may succeed later."""
-
-
-class Precondition(ShipyardError):
-    """Base: something that must come first has not been done."""
-
-
-@dataclass(eq=False)
-class Unauthenticated(ShipyardError):
-    """The request carries no valid credentials; ``was_sent``: whether it carries any."""
-
-    was_sent: bool = True
-
-
-@dataclass(eq=False)
-class Forbidden(ShipyardError):
-    """The caller is known and lacks the permission; ``detail`` says more where there is more to say."""
-
-    detail: str = ""
-
-
-@dataclass(eq=False)
-class AskLater(ShipyardError):
-    """Base: refused for now; ``pause``: after how many seconds to ask again."""
-
-    pause: float
-
-    @property
-    def seconds(self) -> int:
-        """The pause as a whole number of at least 1."""
-        return max(1, math.ceil(self.pause))
-
-
-class TooManyRequests(AskLater):
-    """The caller writes more often than allowed."""
-
-
-@dataclass(eq=False)
-class InvalidParameters(Invalid):
-    """The parameters of an action have no meaning, or are refused by a strict request."""
-
-    findings: Sequence[Finding]
-
-
-@dataclass(eq=False)
-class ParametersBreakSchema(Invalid):
-    """The parameters of an action do not fit its schema."""
-
-    findings: Sequence[Finding]
-
-
-@dataclass(eq=False)
-class InvalidTargets(Invalid):
-    """The parameter `target_nodes` holds no names of nodes."""
-
-
-@dataclass(eq=False)
-class InvalidDesign(Invalid):
-    """The committed documents do not make a design that the action can work from."""
-
-    findings: Sequence[Finding]
-
-
-@dataclass(eq=False)
-class UnknownNodes(Invalid):
-    """The action names nodes that the design does not have."""
-
-    findings: Sequence[Finding]
-
-
-@dataclass(eq=False)
-class NothingCommitted(Precondition):
-    """No documents are committed yet."""
-
-
-@dataclass(eq=False)
-class NoTargetRevision(Precondition):
-    """There is no revision of the kind that the action is to deploy from."""
-
-    target: str
-
-
-@dataclass(eq=False)
-class IntermediateCommits(Conflict):
-    """Revisions were committed since the last site action, and no site action used them."""
-
-    revisions: Sequence[Revision]
-
-
-@dataclass(eq=False)
-class NothingRelabels(Conflict):
-    """The provisioner sets no labels of Kubernetes nodes, and no Kubernetes is configured that could be asked."""
-
-    system: str
-
-
-@dataclass(eq=False)
-class NothingDrains(Conflict):
-    """Servers would be destroyed without a drain, since no Kubernetes is configured; ``force`` accepts that."""
-
-    nodes: Sequence[str]
-
-
-@dataclass(eq=False)
-class SiteActionRunning(Conflict):
-    """Another site action runs. ``nodes``: those that both name; empty if either may work on any node."""
-
-    action: str
-    name: ActionName
-    nodes: Sequence[str] = ()
-
-
-@dataclass(eq=False)
-class WorkUnderWay(Conflict):
-    """Work of an earlier action still holds nodes; ``nodes`` is None for the whole site."""
-
-    operation: str
-    nodes: Sequence[str] | None
-    job: str
-    action: str
-    why: str
-
-
-@dataclass(eq=False)
-class NodeOperationRunning(Conflict):
-    """A single operation is at work on a node, and the action would disturb it."""
-
-    action: str
-    operation: str
-    node: str
-
-
-@dataclass(eq=False)
-class NotRetried(Conflict):
-    """The action is an operation on one node, which its own call repeats."""
-
-    action: str
-
-
-@dataclass(eq=False)
-class NodesHeld(Conflict):
-    """Nodes of the action are held."""
-
-    holds: Sequence[Hold]
-
-
-@dataclass(eq=False)
-class HoldsNotOverridden(Conflict):
-    """Nodes of the action are held, and the caller may not override holds."""
-
-    holds: Sequence[Hold]
-
-
-@dataclass(eq=False)
-class HoldInThePast(Invalid):
-    """The hold would have ended before it is placed."""
-
-    until: datetime
-
-
-@dataclass(eq=False)
-class UnknownNode(NotFound):
-    """Neither the committed design nor any action has this node."""
-
-    node: str
-
-
-@dataclass(eq=False)
-class HoldNotFound(NotFound):
-    """There is no hold with this id."""
-
-    hold: str
-
-
-@dataclass(eq=False)
-class Overtaken(Conflict):
-    """A newer site action has worked on nodes of the action to retry, or (no ``nodes``) deployed another revision."""
-
-    action: str
-    newer: str
-    name: ActionName
-    revision: int | None
-    nodes: Sequence[str]
-    removed: bool = False  # the nodes, for good: force does not override that
-
-
-@dataclass(eq=False)
-class KeyReused(Conflict):
-    """The idempotency key was used before, for a different request."""
-
-    action: str
-
-
-@dataclass(eq=False)
-class WrongState(Conflict):
-    """The state of the action does not allow the command."""
-
-    control: Control
-    needed: str
-    found: str
-
-
-@dataclass(eq=False)
-class NoLimits(Conflict):
-    """The action has no limits that can change while it runs."""
-
-    name: ActionName
-
-
-@dataclass(eq=False)
-class ActionOver(Conflict):
-    """The action has ended, and nothing of it can change any more."""
-
-    action: str
-
-
-@dataclass(eq=False)
-class ActionNotFound(NotFound):
-    """There is no action with this id."""
-
-    action: str
-
-
-@dataclass(eq=False)
-class StepNotFound(NotFound):
-    """The action has no such step."""
-
-    step: str
-
-
-@dataclass(eq=False)
-class StepsNotFound(NotFound):
-    """The action has no steps yet."""
-
-    action: str
-
-
-@dataclass(eq=False)
-class AttemptNotFound(NotFound):
-    """The action has no such step, or the step no such attempt."""
-
-    step: str
-    attempt: int | None
-
-
-@dataclass(eq=False)
-class NodeNotFound(NotFound):
-    """No action ever worked on this node."""
-
-    node: str
-
-
-@dataclass(eq=False)
-class NodeNotInProvisioner(NotFound):
-    """The provisioner does not know this node, so its deploy steps are unknown."""
-
-    node: str
-    system: str
-
-
-@dataclass(eq=False)
-class NodeNotInCluster(NotFound):
-    """Kubernetes does not know the node."""
-
-    node: str
-
-
-@dataclass(eq=False)
-class NoteNotFound(NotFound):
-    """There is no note with this id."""
-
-    note: str
-
-
-@dataclass(eq=False)
-class NoteWithoutDetails(NotFound):
-    """The note links to nothing."""
-
-    note: str
-
-
-@dataclass(eq=False)
-class ValidationNotFound(NotFound):
-    """There is no validation with this id."""
-
-    validation: str
-
-
-# Documents.
-
-
-@dataclass(eq=False)
-class InvalidCollectionName(Invalid):
-    """The name cannot be one of a collection."""
-
-
-@dataclass(eq=False)
-class InvalidDocuments(Invalid):
-    """The documents of a load break a rule."""
-
-    findings: Sequence[Finding]
-
-
-@dataclass(eq=False)
-class NoEncryptionKey(Invalid):
-    """The load holds secrets, and no key is configured to encrypt them with."""
-
-    findings: Sequence[Finding]
-
-
-@dataclass(eq=False)
-class DocumentsRefused(Invalid):
-    """The document store refuses the documents; ``detail`` is its reason."""
-
-    detail: str
-
-
-@dataclass(eq=False)
-class DeploymentVersionMissing(Invalid):
-    """The load must hold a deployment version, and holds none."""
-
-    findings: Sequence[Finding]
-
-
-@dataclass(eq=False)
-class NothingLoaded(Invalid):
-    """The load changed nothing."""
-
-    collection: str
-
-
-@dataclass(eq=False)
-class NotRendered(Invalid):
-    """The requested documents cannot be rendered."""
-
-    findings: Sequence[Finding]
-
-
-@dataclass(eq=False)
-class BufferOccupied(Conflict):
-    """The buffer holds documents that this buffer mode does not replace."""
-
-    mode: BufferMode
-
-
-@dataclass(eq=False)
-class BufferEmpty(Conflict):
-    """There is nothing to commit."""
-
-
-@dataclass(eq=False)
-class BufferChanged(Conflict):
-    """Another load changed the buffer while it was validated."""
-
-    checked: Revision
-    found: Revision
-
-
-@dataclass(eq=False)
-class Blocked(Conflict):
-    """Another request changes the configdocs."""
-
-
-@dataclass(eq=False)
-class DocumentInOtherCollection(Conflict):
-    """A document of the load belongs to another collection."""
-
-    detail: str
-
-
-@dataclass(eq=False)
-class LayeringPolicyExists(Conflict):
-    """The load brings a second layering policy."""
-
-    detail: str
-
-
-@dataclass(eq=False)
-class RevisionNotFound(NotFound):
-    """There is no revision with this number."""
-
-    revision: int
-
-
-@dataclass(eq=False)
-class VersionNotFound(NotFound):
-    """There is no revision of this version."""
-
-    version: Version
-
-
-@dataclass(eq=False)
-class NothingToCompare(NotFound):
-    """There is no revision of a version to compare."""
-
-    version: Version
-
-
-@dataclass(eq=False)
-class NothingToPlan(NotFound):
-    """There is no revision to plan with: the buffer is empty."""
-
-    version: Version
-
-
-@dataclass(eq=False)
-class NotInBuffer(NotFound):
-    """The buffer is empty or does not touch the collection."""
-
-    collection: str
-
-
-@dataclass(eq=False)
-class CollectionNotFound(NotFound):
-    """The version has no documents, so no such collection."""
-
-    collection: str
-    version: Version
+def _past(until: datetime) -> str:
+    return f"The hold would end in the past, at {until.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+
+
+def _no_version(version: Version) -> Text:
+    return Text(f"{version.value} version does not exist", _NO_VERSION[version])
+
+
+TooManyRequests = ErrorKind(
+    AskLater,
+    "TooManyRequests",
+    "Too many requests",
+    lambda pause: f"This caller has written as often as is allowed; ask again in {whole_seconds(pause)} s",
+    retry=True,
+)
+
+# What an action is asked to do.
+
+InvalidParameters = ErrorKind(Invalid, "InvalidParameters", "Invalid parameters", joined(" "))
+ParametersBreakSchema = ErrorKind(Invalid, "ParametersBreakSchema", "Invalid parameters", joined("; "))
+InvalidTargets = ErrorKind(
+    Invalid,
+    "InvalidTargets",
+    "Invalid target_nodes parameter",
+    lambda: (
+        "The target_nodes parameter for this action should be a list with one or more string values representing node "
+        "names"
+    ),
+)
+InvalidDesign = ErrorKind(
+    Invalid, "InvalidDesign", "Document validation failed", lambda findings: "InvalidConfigurationDocuments"
+)
+UnknownNodes = ErrorKind(Invalid, "UnknownNodes", "Unknown nodes", joined(" ", NAMED))
+NothingCommitted = ErrorKind(Precondition, "NothingCommitted", "No committed configdocs", lambda: NOT_COMMITTED)
+NoTargetRevision = ErrorKind(
+    Precondition,
+    "NoTargetRevision",
+    "Target revision not found",
+    lambda target: (
+        f"There is no {target} revision to deploy from. Choose another one with the parameter target-revision."
+    ),
+)
+NothingToForecast = ErrorKind(
+    Conflict,
+    "NothingToForecast",
+    "Nothing to forecast",
+    lambda name: f"The action {name} deploys no nodes, so there is nothing to forecast.",
+)
+UnknownForecastGroups = ErrorKind(NotFound, "UnknownForecastGroups", "Deployment group not found", _unknown_groups)
+ForecastTooLarge = ErrorKind(
+    Conflict,
+    "ForecastTooLarge",
+    "Site too large to forecast",
+    lambda members, most: (
+        f"The groups have {members} nodes in total, counting each in all of its groups; a forecast takes at most "
+        f"{most}."
+    ),
+)
+NoSiteAction = ErrorKind(
+    NotFound,
+    "NoSiteAction",
+    "No site action",
+    lambda since: f"There is no {since} to compare the site with: deploy the site first.",
+)
+
+# What else is in the way of an action.
+
+IntermediateCommits = ErrorKind(
+    Conflict,
+    "IntermediateCommits",
+    "Intermediate commit detected",
+    lambda: (
+        "The current committed revision of documents has other prior commits that have not been used as part of a site "
+        "action, e.g. update_site. If you are aware and these other commits are intended, please rerun this action "
+        "with the option `allow-intermediate-commits=True`"
+    ),
+)
+NothingRelabels = ErrorKind(
+    Conflict,
+    "NothingRelabels",
+    "Nodes cannot be relabelled",
+    lambda system: (
+        f"{system} sets no labels of Kubernetes nodes, and {_WITHOUT_KUBERNETES} that could be asked ([kubernetes] "
+        "kubeconfig or url). Configure it. Nothing was changed."
+    ),
+)
+NothingDrains = ErrorKind(
+    Conflict,
+    "NothingDrains",
+    "Nothing can be drained",
+    lambda nodes: (
+        f"{some(nodes)} may be in use, and {_WITHOUT_KUBERNETES} from which servers could be drained ([kubernetes] "
+        "kubeconfig or url). Configure it; or, to destroy servers as they are, use force. Nothing was changed."
+    ),
+)
+EtcdForbids = ErrorKind(Conflict, "EtcdForbids", "Etcd forbids the teardown", joined(" ", NAMED))
+TooMuchTouched = ErrorKind(
+    Conflict,
+    "TooMuchTouched",
+    "Too much of the site would be touched",
+    lambda name, share: f"{name} would touch {share}. Name fewer nodes, or use the parameter force=true.",
+)
+SiteActionRunning = ErrorKind(Conflict, "SiteActionRunning", "Another site action is running", _running)
+WorkUnderWay = ErrorKind(Conflict, "WorkUnderWay", "Work of an earlier action goes on", _under_way)
+NodeOperationRunning = ErrorKind(
+    Conflict,
+    "NodeOperationRunning",
+    "A node operation is running",
+    lambda action, operation, node: (
+        f"{operation} of {node} is running as action {action}. Wait until it has ended, or stop that action."
+    ),
+)
+NodesHeld = ErrorKind(Conflict, "NodesHeld", "Nodes are held", _held)
+HoldsNotOverridden = ErrorKind(NotOverridden, "HoldsNotOverridden", "Forbidden", _not_overridden)
+Overtaken = ErrorKind(Conflict, "Overtaken", "A newer action has overtaken this one", _overtaken)
+NotRetried = ErrorKind(
+    Conflict,
+    "NotRetried",
+    "Unable to retry action",
+    lambda action: f"Action {action} is an operation on one node. Call the operation again to repeat it.",
+)
+KeyReused = ErrorKind(
+    Reused,
+    "KeyReused",
+    "Idempotency-Key used before",
+    lambda action: (
+        f"This key was sent with another request, which created action {action}. Choose a new key for every new "
+        "request."
+    ),
+)
+
+# An action, its steps and its journal.
+
+ActionNotFound = ErrorKind(NotFound, "ActionNotFound", "Action not found", lambda action: f"Unknown action {action}")
+StepNotFound = ErrorKind(NotFound, "StepNotFound", "Step not found", lambda step: f"Unknown step {step}")
+StepsNotFound = ErrorKind(
+    NotFound, "StepsNotFound", "Steps Not Found!", lambda: "Unable to retrieve Information on Steps"
+)
+AttemptNotFound = ErrorKind(NotFound, "AttemptNotFound", "Step Not Found!", lambda: "Unable to retrieve Step")
+WrongState = ErrorKind(Conflict, "WrongState", "Unable to control action", _wrong_state)
+NoLimits = ErrorKind(
+    Conflict, "NoLimits", "No limits to change", lambda name: f"{name} has no limits that can change while it runs"
+)
+ActionOver = ErrorKind(Conflict, "ActionOver", "Unable to change action", lambda action: f"Action {action} has ended")
+NoteNotFound = ErrorKind(NotFound, "NoteNotFound", "No note found", lambda note: f"Note {note} is not found")
+NoteWithoutDetails = ErrorKind(
+    NotFound,
+    "NoteWithoutDetails",
+    "No further note details are available",
+    lambda note: f"Note {note} has no additional information to return",
+)
+ValidationNotFound = ErrorKind(
+    NotFound, "ValidationNotFound", "Validation not found", lambda validation: f"Unknown validation {validation}"
+)
+TaskResultNotFound = ErrorKind(
+    NotFound,
+    "TaskResultNotFound",
+    "Task not found",
+    lambda action, task, node: f"Task {task} has not begun on node {node} in action {action}",
+)
+OutputNotKept = ErrorKind(
+    NotFound,
+    "OutputNotKept",
+    "Output not kept",
+    lambda action, task, node: (
+        f"Node {node} no longer has the output of task {task} of action {action}. The end of it is in the list of the "
+        "action's tasks."
+    ),
+)
+NodesOutOfReach = ErrorKind(
+    Conflict,
+    "NodesOutOfReach",
+    "Nodes out of reach",
+    lambda: "Shipyard reads outputs over SSH, which is not configured: set [ssh] key_file.",
+)
+
+# Nodes and their holds.
+
+UnknownNode = ErrorKind(
+    NotFound,
+    "UnknownNode",
+    "Node not found",
+    lambda node: f"Neither the committed design nor any action has a node {node}",
+)
+NodeNotFound = ErrorKind(NotFound, "NodeNotFound", "Node not found", lambda node: f"No action has had a node {node}")
+NodeNotInProvisioner = ErrorKind(
+    NotFound,
+    "NodeNotInProvisioner",
+    "Node not found",
+    lambda node, system: f"{system} does not know the node {node}",
+)
+NodeNotInCluster = ErrorKind(
+    NotFound, "NodeNotInCluster", "Node not found", lambda node: f"Kubernetes does not know the node {node}"
+)
+HoldInThePast = ErrorKind(Invalid, "HoldInThePast", "Invalid hold", _past)
+HoldNotFound = ErrorKind(NotFound, "HoldNotFound", "Hold not found", lambda hold: f"There is no hold {hold}")
+
+# Documents that are loaded and committed.
+
+InvalidCollectionName = ErrorKind(
+    Invalid,
+    "InvalidCollectionName",
+    "Invalid collection name",
+    lambda: f"The name of a collection has 1 to {COLLECTION_LIMIT} printable characters, and is not . or ..",
+)
+InvalidDocuments = ErrorKind(Invalid, "InvalidDocuments", UNSUITABLE, joined("; ", NAMED))
+NoEncryptionKey = ErrorKind(Invalid, "NoEncryptionKey", UNSUITABLE, joined("", 1))
+DocumentsRefused = ErrorKind(Invalid, "DocumentsRefused", UNSUITABLE, lambda detail: detail)
+DeploymentVersionMissing = ErrorKind(
+    Invalid,
+    "DeploymentVersionMissing",
+    "Deployment version document missing from collection",
+    lambda findings: "Collection rejected due to missing deployment data document",
+)
+NothingLoaded = ErrorKind(
+    Invalid,
+    "NothingLoaded",
+    "Collection not added to Shipyard buffer",
+    lambda collection: Text(
+        "Collection created no new revision", title=f"Collection {collection} not added to Shipyard buffer"
+    ),
+)
+BufferOccupied = ErrorKind(
+    Conflict,
+    "BufferOccupied",
+    "Invalid collection specified for buffer",
+    lambda mode: Text(
+        f"Buffermode : {mode.value}",
+        "Buffer is either not empty or the collection already exists in buffer. Setting a different buffermode "
+        "may provide the desired functionality",
+    ),
+)
+DocumentInOtherCollection = ErrorKind(
+    Conflict,
+    "DocumentInOtherCollection",
+    "Documents may not exist in more than one collection",
+    lambda detail: detail,
+)
+LayeringPolicyExists = ErrorKind(
+    Conflict, "LayeringPolicyExists", "There can be only one layering policy", lambda detail: detail
+)
+BufferEmpty = ErrorKind(
+    Conflict,
+    "BufferEmpty",
+    _UNABLE_TO_COMMIT,
+    lambda: "There are no documents in the buffer to commit",
+    retry=True,
+)
+BufferChanged = ErrorKind(
+    Conflict,
+    "BufferChanged",
+    _UNABLE_TO_COMMIT,
+    lambda checked, found: (
+        f"The buffer was changed while it was checked: revision {checked} was checked, {found} is in it. Nothing was "
+        "committed. Commit again"
+    ),
+    retry=True,
+)
+Blocked = ErrorKind(
+    Conflict,
+    "Blocked",
+    "Blocked by another process",
+    lambda: (
+        "Another process is currently blocking this request with a lock for configdocs_update. Lock expires in not "
+        "more than 60 seconds"
+    ),
+    retry=True,
+)
+
+# Documents that are read.
+
+NotRendered = ErrorKind(Invalid, "NotRendered", "The documents cannot be rendered", joined("; ", NAMED))
+RevisionNotFound = ErrorKind(
+    NotFound,
+    "RevisionNotFound",
+    "Revision not found",
+    lambda revision: f"The requested revision={revision} was not found.",
+)
+VersionNotFound = ErrorKind(NotFound, "VersionNotFound", "This revision does not exist", _no_version)
+NothingToCompare = ErrorKind(NotFound, "NothingToCompare", "Version does not exist", _no_version)
+NotInBuffer = ErrorKind(
+    NotFound,
+    "NotInBuffer",
+    "No documents to retrieve",
+    lambda: "The Shipyard buffer is empty or does not contain this collection",
+)
+CollectionNotFound = ErrorKind(
+    NotFound,
+    "CollectionNotFound",
+    "No documents to retrieve",
+    lambda collection, version: f"No collection {collection} for revision {version.value}",
+)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents.paths import pointer
+from shipyard_api.domain.error_kinds import Invalid
 from shipyard_api.domain.errors import InvalidParameters
 from shipyard_api.domain.findings import Finding, Level, error, warning
 from shipyard_api.domain.nodes import NodeName
@@ -307,7 +308,7 @@ def _plain(key: str) -> str:
     return key.lower().replace("_", "-")
 
 
-def _refused(key: str, why: str) -> InvalidParameters:
+def _refused(key: str, why: str) -> Invalid:
     found = error("InvalidParameter", f"The parameter {key} is wrong: {why}.", path=pointer(["parameters", key]))
     return InvalidParameters([found])
 

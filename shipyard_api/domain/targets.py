@@ -25,11 +25,11 @@ def parse_targets(written: object) -> tuple[NodeName, ...]:
     names: list[str] = []
     for part in parts:
         if not isinstance(part, str):
-            raise InvalidTargets
+            raise InvalidTargets()
         # Entries of a list may contain commas, too.
         names.extend(name for name in map(str.strip, part.split(",")) if name)
     if not names or len(names) > _TARGETS or any(len(name) > _NAME_LENGTH or not name.isprintable() for name in names):
-        raise InvalidTargets
+        raise InvalidTargets()
     return tuple(NodeName(name) for name in dict.fromkeys(names))
 
 
@@ -120,4 +120,4 @@ def _nearest(
 def _list(written: object) -> Iterable[object]:
     if isinstance(written, list | tuple):
         return written
-    raise InvalidTargets
+    raise InvalidTargets()

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from shipyard_api.domain.errors import Conflict
 from shipyard_api.domain.findings import Finding, warning
 
 
@@ -29,11 +28,3 @@ class TouchedShare:
             f"{self.touched} of the site's {self.nodes} nodes ({share:.0f} %), more than the {100 * self.most:g} % "
             "that [actions] max_share_touched allows"
         )
-
-
-@dataclass(eq=False)
-class TooMuchTouched(Conflict):
-    """The action would touch a larger share of the site than the settings allow; `force` accepts that."""
-
-    name: str
-    share: TouchedShare

@@ -19,6 +19,7 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId, Control
+from shipyard_api.domain.error_kinds import Conflict
 from shipyard_api.domain.errors import Overtaken, WorkUnderWay
 from shipyard_api.domain.facts.phases import PhaseStarted
 from shipyard_api.domain.facts.steps import Intended
@@ -158,7 +159,9 @@ class Run:
         self._first = self.world.action
         try:
             return self._retried(self._first, "1" * 26, force=False)
-        except WorkUnderWay:
+        except Conflict as refused:
+            if refused.kind is not WorkUnderWay:
+                raise
             return []  # a node of it never comes to its end
 
     def retry_first(self) -> list[str]:
@@ -168,9 +171,11 @@ class Run:
         touched = [one.name for one in nodes if one.status is not NodeStatus.NOT_STARTED and "kept" not in one.detail]
         try:
             complaints = self._retried(self._first, "2" * 26, force=False)
-        except WorkUnderWay:
-            return []
-        except Overtaken:
+        except Conflict as refused:
+            if refused.kind is WorkUnderWay:
+                return []
+            if refused.kind is not Overtaken:
+                raise
             return self._retried(self._first, "3" * 26, force=True)
         return [*complaints, *(f"{node}: the first action was retried over a newer one" for node in touched)]
 

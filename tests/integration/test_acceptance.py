@@ -63,7 +63,8 @@ def test_a_task_that_is_not_there_is_refused_at_commit_and_creation_and_fails_th
         "/groups/0/accept/1",
         "/groups/1/accept/0",
     ]
-    assert isinstance(check.with_peers(check(request)).refusal, InvalidDesign)
+    assert (refusal := check.with_peers(check(request)).refusal)
+    assert refusal.kind is InvalidDesign
 
     world.run(world.worker())
     with world.store().begin() as tx:

@@ -6,9 +6,11 @@ import pytest
 
 from shipyard_api.actions.site_parts import PREFLIGHT
 from shipyard_api.domain.actions import StepId
-from shipyard_api.domain.errors import AttemptNotFound, NotFound
+from shipyard_api.domain.error_kinds import NotFound
+from shipyard_api.domain.errors import AttemptNotFound
 from shipyard_api.ports.errors import Refused
 from shipyard_api.usecases.journal.logs import ReadLogs
+from tests.refusals import refuses
 from tests.world import World
 
 Worlds = Callable[..., World]
@@ -56,7 +58,7 @@ def test_an_attempt_that_there_was_not(worlds: Worlds, attempt: int) -> None:
     world.provisioner.break_next("check_health", times=2)
     world.run(world.worker())
 
-    with pytest.raises(AttemptNotFound):
+    with refuses(AttemptNotFound):
         ReadLogs(world.store())(world.action, PREFLIGHT, attempt)
 
 

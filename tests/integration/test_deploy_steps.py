@@ -90,7 +90,8 @@ def test_a_step_that_the_provisioner_lacks_is_reported_by_the_commit_and_refuses
     checked = check.with_peers(check(ActionRequest(ActionName("deploy_site"), parameters, None)))
 
     assert [one.message for one in committed] == [message]
-    assert isinstance(checked.refusal, InvalidDesign)
+    assert checked.refusal
+    assert checked.refusal.kind is InvalidDesign
     assert [one.message for one in checked.refusal.findings] == [message]
 
 

@@ -17,7 +17,7 @@ from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.drift.errors import NoSiteAction
+from shipyard_api.domain.errors import NoSiteAction
 from shipyard_api.domain.holds import HoldKind
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.actions import NewAction
@@ -29,6 +29,7 @@ from shipyard_simulators.kubernetes.simulator import KubernetesSimulator
 from shipyard_simulators.server import in_thread
 from tests.factories import group_entry
 from tests.one_action import state_of
+from tests.refusals import refuses
 from tests.simulated_peers import PEERS, scenario
 from tests.simulated_world import SimulatedWorld, Site
 
@@ -268,7 +269,7 @@ def test_what_was_changed_by_hand_is_found_and_nothing_else(site: Hands, changed
 
 @pytest.mark.parametrize("site", ["maas"], indirect=True)
 def test_our_own_work_is_no_drift_and_a_peer_that_does_not_answer_is_named(site: Hands) -> None:
-    with pytest.raises(NoSiteAction):
+    with refuses(NoSiteAction):
         site.drift(Since.LAST_SITE_ACTION)
     site.deploy()
     with site.world.store().begin() as tx:

@@ -19,6 +19,7 @@ from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.drift.find import FindDrift, Since
 from shipyard_api.usecases.nodes.list import ListNodes
 from tests.redeploy_world import RedeployWorld
+from tests.refusals import refuses
 from tests.simulated_peers import PEERS
 from tests.world import SETTLE, KilledError
 
@@ -121,7 +122,7 @@ def test_local_storage_is_preserved_or_the_action_is_refused_before_anything(wor
     wish = {"target_nodes": "n1", "preserve-local-storage": True}
     if world.peer.name == "drydock":
         events = world.peer.events()
-        with pytest.raises(InvalidParameters):
+        with refuses(InvalidParameters):
             world.create(REDEPLOY, **wish)
         assert (world.peer.events(), world.story()) == (events, [])
         return
@@ -138,7 +139,7 @@ def test_a_server_is_rebuilt_or_the_action_is_refused_before_anything(world: Red
     erased, events = world.peer.erased(), world.peer.events()
     wish = {"target_nodes": "n1", "mode": "rebuild"}
     if world.peer.name != "ironic":
-        with pytest.raises(InvalidParameters):
+        with refuses(InvalidParameters):
             world.create(REDEPLOY, **wish)
         assert (world.peer.events(), world.story()) == (events, [])
         return
@@ -166,7 +167,7 @@ def test_labels_of_the_design_are_set_by_drydock_or_in_kubernetes(world: Redeplo
     else:
         assert (requested, world.story()) == ([], ["set rack n1", "set rack n2"])
         world.connected = False
-        with pytest.raises(NothingRelabels, match=r"MAAS|Ironic"):
+        with refuses(NothingRelabels, match=r"MAAS|Ironic"):
             world.create(ActionName("relabel_nodes"), target_nodes="n1")
 
 

@@ -19,6 +19,7 @@ from shipyard_api.ports.state.deploy_templates import TemplateId
 from tests.combinations.budgets import budget_of, kept_pod
 from tests.factories import group_entry
 from tests.redeploy_world import RedeployWorld
+from tests.refusals import refuses
 from tests.world import SETTLE, KilledError
 
 SERVICE = ActionName("service_server")
@@ -170,7 +171,7 @@ def test_what_cannot_be_serviced_is_refused_before_anything(
     worlds: Worlds, peer: str, parameters: dict[str, str], message: str
 ) -> None:
     world = worlds(peer)
-    with pytest.raises((InvalidParameters, UnknownNodes)) as refused:
+    with refuses(InvalidParameters, UnknownNodes) as refused:
         world.create(SERVICE, **parameters)
     assert message in " ".join(one.message for one in refused.value.findings)
     assert world.story() == []

@@ -11,7 +11,8 @@ import sqlalchemy as sa
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.documents import BufferMode, Rendering, Revision, RevisionTag
-from shipyard_api.domain.errors import Blocked, BufferChanged, BufferEmpty, Conflict
+from shipyard_api.domain.error_kinds import Conflict
+from shipyard_api.domain.errors import Blocked, BufferChanged, BufferEmpty
 from shipyard_api.domain.findings import Finding, error, info, warning
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.documents import RenderingFailed
@@ -25,6 +26,7 @@ from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from tests.conftest import ROOT
 from tests.factories import node_document
 from tests.integration.api.wire import small_design
+from tests.refusals import refuses
 
 
 class Desk:
@@ -177,10 +179,10 @@ def test_a_peer_that_takes_its_time_keeps_nobody_out(desk: Desk) -> None:
 def test_what_was_loaded_while_the_peers_looked_is_not_committed_unseen(desk: Desk) -> None:
     looked_at = desk.designs.heads().head
 
-    with pytest.raises(BufferChanged) as refused:
+    with refuses(BufferChanged) as refused:
         desk.commit(meanwhile(lambda: desk.load("other", mode=BufferMode.APPEND)))
 
-    assert (refused.value.checked, refused.value.found) == (looked_at, looked_at + 1)
+    assert refused.value.data == {"checked": looked_at, "found": looked_at + 1}
     assert desk.committed() == []
     assert desk.commit().revision == looked_at + 1
     assert desk.committed() == [looked_at + 1]
@@ -191,7 +193,7 @@ def test_of_two_commits_of_different_buffers_one_is_refused(desk: Desk) -> None:
         desk.load("design", mode=BufferMode.REPLACE)
         assert desk.commit().committed
 
-    with pytest.raises(BufferEmpty):
+    with refuses(BufferEmpty):
         desk.commit(meanwhile(another_commits))
 
     assert desk.committed() == [desk.designs.heads().head]
@@ -211,7 +213,7 @@ def test_of_many_commits_at_once_one_commits(desk: Desk) -> None:
             try:
                 return desk.commit(meanwhile(look)).committed
             except Conflict as refused:
-                if looked.is_set() or not isinstance(refused, Blocked):
+                if looked.is_set() or refused.kind is not Blocked:
                     return False
 
     with ThreadPoolExecutor(3) as threads:
@@ -222,7 +224,7 @@ def test_of_many_commits_at_once_one_commits(desk: Desk) -> None:
 
 
 def test_a_writer_who_is_at_it_when_the_peers_have_answered_keeps_the_commit_out(desk: Desk) -> None:
-    with ExitStack() as writing, pytest.raises(Blocked):
+    with ExitStack() as writing, refuses(Blocked):
         desk.commit(meanwhile(lambda: writing.enter_context(SqlWriterLock(desk.engine).held())))
 
     assert desk.committed() == []

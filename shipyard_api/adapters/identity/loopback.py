@@ -13,7 +13,7 @@ from ipaddress import IPv6Address, ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-from shipyard_api.domain.errors import Forbidden
+from shipyard_api.domain.error_kinds import Forbidden
 from shipyard_api.ports.identity import ACCEPTED, Identity, Request
 
 LOG = logging.getLogger(__name__)

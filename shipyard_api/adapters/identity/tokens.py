@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from shipyard_api.domain.errors import Unauthenticated
+from shipyard_api.domain.error_kinds import Unauthenticated
 from shipyard_api.ports.identity import Identity, Request, digest
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.state.tokens import TokenRecord

@@ -21,7 +21,7 @@ from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 from oslo_config import cfg
 
-from shipyard_api.domain.errors import Forbidden, Unauthenticated
+from shipyard_api.domain.error_kinds import Forbidden, Unauthenticated
 from shipyard_api.ports.errors import Unavailable
 from shipyard_api.ports.identity import Identity, Request
 

@@ -32,7 +32,7 @@ from shipyard_api.api.http.request_context import note_created
 from shipyard_api.api.http.threads import answer_in_thread, threaded
 from shipyard_api.domain.actions import ActionId, is_listed
 from shipyard_api.domain.actions import Control as Verb
-from shipyard_api.domain.errors import ActionNotFound
+from shipyard_api.domain.error_kinds import NotFound
 from shipyard_api.domain.findings import hidden_character
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.notes import SUMMARY
@@ -160,7 +160,7 @@ class Action:
             version, resp.data = self._rendered.one(
                 ActionId(action_id), ("one", verbosity), partial(self._read, action_id, verbosity)
             )
-        except ActionNotFound:
+        except NotFound:
             raise UnknownAction(action_id) from None
         holds(req, resp, verbosity, version)
         resp.content_type = falcon.MEDIA_JSON

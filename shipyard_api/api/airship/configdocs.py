@@ -10,14 +10,11 @@ from shipyard_api.api.airship.documents import YAML, as_yaml, version_of, wants_
 from shipyard_api.api.airship.errors import (
     InvalidBuffermode,
     LengthRequired,
-    LoadIncomplete,
-    LoadTooLarge,
     NoDocuments,
     UnreadableYaml,
 )
 from shipyard_api.api.airship.statuses import validation_status
 from shipyard_api.api.http.authentication import Policy
-from shipyard_api.api.http.errors import BodyIncomplete, BodyTooLarge
 from shipyard_api.api.http.reading import boolean, one_of, read_body
 from shipyard_api.api.http.threads import answer_in_thread, parsed, threaded
 from shipyard_api.domain.documents import BufferMode
@@ -56,7 +53,7 @@ class Collection:
         if not boolean(req, "empty-collection", default=False):
             entries = await parsed(_documents, await self._body(req))
             if not entries:
-                raise NoDocuments
+                raise NoDocuments()
         await answer_in_thread(resp, partial(self._post, req, resp, collection_id, entries))
 
     def _post(self, req: falcon.Request, resp: falcon.Response, collection_id: str, entries: list[Any]) -> None:
@@ -70,13 +67,8 @@ class Collection:
 
     async def _body(self, req: falcon.asgi.Request) -> bytes:
         if not req.content_length:
-            raise LengthRequired
-        try:
-            return await read_body(req, self._limit)
-        except BodyTooLarge as error:
-            raise LoadTooLarge(error) from error
-        except BodyIncomplete as error:
-            raise LoadIncomplete(error) from error
+            raise LengthRequired()
+        return await read_body(req, self._limit)
 
 
 class Commit:

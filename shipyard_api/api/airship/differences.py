@@ -99,11 +99,11 @@ def _base_and_diff(req: falcon.Request) -> tuple[Version, Version] | None:
     if not any(given.values()) and not asked:
         return None
     if req.get_param_as_list("versions") is not None:
-        raise VersionsGivenTwice
+        raise VersionsGivenTwice()
     base = _version(given["base-version"] or "committed", [one for one in Version if one is not Version.BUFFER])
     new = _version(given["diff-version"] or "buffer", list(Version))
     if base is new:
-        raise SameVersion
+        raise SameVersion()
     return base, new
 
 
@@ -120,10 +120,10 @@ def _two_versions(req: falcon.Request) -> tuple[Version, Version]:
     if given is None:
         return Version.COMMITTED, Version.BUFFER
     if len(given) != 2:
-        raise WrongNumberOfVersions
+        raise WrongNumberOfVersions()
     first, second = (written.replace("-", "_") for written in given)
     if first == second:
-        raise SameVersion
+        raise SameVersion()
     for written, word in zip(given, (first, second), strict=True):
         if word not in _VERSIONS:
             raise UnknownVersion(written, _VERSIONS)

@@ -10,10 +10,10 @@ import falcon
 from shipyard_api.api.airship.causes import unknown_address, wrong_method
 from shipyard_api.api.airship.errors import DetailsUnavailable, StatusesUnavailable
 from shipyard_api.api.airship.statuses import details, error_status, plain
-from shipyard_api.api.airship.texts import text_of
+from shipyard_api.api.airship.texts import error_type_of, text_of
 from shipyard_api.api.http.dialect import App
-from shipyard_api.api.http.errors import RETRY_SECONDS, set_headers
-from shipyard_api.domain.errors import ShipyardError
+from shipyard_api.api.http.errors import RETRY_SECONDS, set_headers, status_of
+from shipyard_api.domain.error_kinds import ShipyardError
 from shipyard_api.ports.documents import SecretsLocked
 from shipyard_api.ports.errors import Busy, PeerError, Purpose, Refused, Unavailable
 from shipyard_api.ports.identity import PolicyBroken
@@ -22,7 +22,7 @@ from shipyard_api.usecases.nodes.statuses import StatusKind
 
 LOG = logging.getLogger(__name__)
 
-# Class of failure -> code, errorType and whether the same request may succeed later; ShipyardErrors are in `texts`.
+# Class of failure -> code, errorType and whether the same request may succeed later. ShipyardErrors have their kinds.
 SYSTEMS: dict[type[Exception], tuple[str, str, bool]] = {
     Refused: (falcon.HTTP_502, "PeerError", False),
     Busy: (falcon.HTTP_503, "PeerError", True),
@@ -65,12 +65,12 @@ def line_of(kind: type[Exception]) -> tuple[str, str, bool]:
 
 
 async def _ours(req: falcon.Request, resp: falcon.Response, error: ShipyardError, _params: Any) -> None:
-    row, text = text_of(error)
-    if isinstance(error, DetailsUnavailable):
+    kind, text = error.kind, text_of(error)
+    if kind is DetailsUnavailable:
         LOG.error("details of a note unavailable", extra={"trouble": str(error.__cause__)})
     set_headers(req, resp, error)
-    listed = details(text.findings, text.cause)
-    _answer(req, resp, row.code, text.title, text.reason, row.error_type, retry=row.retry, listed=listed)
+    code, listed = status_of(kind.family), details(text.findings, text.cause)
+    _answer(req, resp, code, text.title, text.reason, error_type_of(kind), retry=kind.retry, listed=listed)
 
 
 async def _peer(req: falcon.Request, resp: falcon.Response, error: PeerError, _params: Any) -> None:

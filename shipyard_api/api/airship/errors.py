@@ -1,212 +1,18 @@
-"""Errors that only requests of Shipyard v1.0 can meet."""
+"""Errors that only requests of Shipyard v1.0 can meet, with the sentences of its contract."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shipyard_api.api.http.errors import BodyIncomplete, BodyTooLarge, InvalidFormat
-from shipyard_api.domain.errors import AskLater, Invalid, NotFound, ShipyardError
-from shipyard_api.domain.findings import Finding
+from shipyard_api.api.airship.causes import unknown_word
+from shipyard_api.api.http.errors import Broken, InvalidFormat, Overloaded, quoted
+from shipyard_api.domain.actions import Control
+from shipyard_api.domain.documents import BufferMode
+from shipyard_api.domain.error_kinds import NAMED, AskLater, ErrorKind, Invalid, NotFound, Text, joined, whole_seconds
+from shipyard_api.domain.errors import UNSUITABLE
 from shipyard_api.ports.errors import PeerError
+from shipyard_api.usecases.actions.names import listed
 from shipyard_api.usecases.nodes.statuses import StatusKind
 
-
-@dataclass(eq=False)
-class UnsupportedAction(Invalid):
-    """There is no action with this name."""
-
-    name: str
-
-
-@dataclass(eq=False)
-class InvalidKey(Invalid):
-    """The header `Idempotency-Key` does not hold a key."""
-
-    longest: int
-
-
-@dataclass(eq=False)
-class InvalidVerbosity(Invalid):
-    """The parameter `verbosity` is not a digit from 0 to 5."""
-
-
-@dataclass(eq=False)
-class InvalidUntil(Invalid):
-    """The end of a hold is neither a moment nor a duration."""
-
-    written: str
-
-
-@dataclass(eq=False)
-class InvalidPlan(InvalidFormat):
-    """The body names neither or both of an action and a retry."""
-
-
-@dataclass(eq=False)
-class ControlNotFound(NotFound):
-    """There is no such control."""
-
-    control: str
-
-
-@dataclass(eq=False)
-class UnknownAction(NotFound):
-    """There is no action with this id, in the words of `/actions/{action_id}`."""
-
-    action: str
-
-
-@dataclass(eq=False)
-class NoLogOfAction(NotFound):
-    """There is no action with this id, in the words of step logs."""
-
-    action: str
-
-
-@dataclass(eq=False)
-class InvalidActionId(Invalid):
-    """The id in the address of a step log is not one of an action."""
-
-
-@dataclass(eq=False)
-class InvalidNoteId(InvalidFormat):
-    """The id in the address is not one of a note."""
-
-    note: str
-
-
-@dataclass(eq=False)
-class InvalidWorkflowId(Invalid):
-    """The id in the address is not one of a workflow."""
-
-
-@dataclass(eq=False)
-class WorkflowNotFound(NotFound):
-    """There is no workflow with this id."""
-
-    workflow: str
-
-
-@dataclass(eq=False)
-class InvalidStatusFilter(Invalid):
-    """The parameter `filters` names an unknown filter."""
-
-    word: str
-
-
-# Documents.
-
-
-@dataclass(eq=False)
-class LengthRequired(Invalid):
-    """A load needs a body."""
-
-
-@dataclass(eq=False)
-class NoDocuments(Invalid):
-    """The body of a load holds no document."""
-
-
-@dataclass(eq=False)
-class UnreadableYaml(Invalid):
-    """The body of a load is not YAML that can be read."""
-
-    findings: Sequence[Finding]
-
-
-@dataclass(eq=False)
-class LoadTooLarge(ShipyardError):
-    """The body of a load is larger than this server reads."""
-
-    body: BodyTooLarge
-
-
-@dataclass(eq=False)
-class LoadIncomplete(Invalid):
-    """The connection ended before the whole body of a load arrived."""
-
-    body: BodyIncomplete
-
-
-@dataclass(eq=False)
-class InvalidBuffermode(Invalid):
-    """The parameter `buffermode` is none of the modes."""
-
-    written: str
-
-
-@dataclass(eq=False)
-class InvalidVersion(Invalid):
-    """The parameter `version` is none of the versions."""
-
-
-@dataclass(eq=False)
-class InvalidDiffFormat(Invalid):
-    """The parameter `format` is none of the formats of a comparison."""
-
-    written: str
-
-
-@dataclass(eq=False)
-class WrongNumberOfVersions(Invalid):
-    """A comparison needs exactly two versions."""
-
-
-@dataclass(eq=False)
-class VersionsGivenTwice(Invalid):
-    """A comparison got its versions in two forms at once."""
-
-
-@dataclass(eq=False)
-class UnknownVersion(Invalid):
-    """A version to compare is none of those that can be compared."""
-
-    written: str
-    allowed: Sequence[str]
-
-
-@dataclass(eq=False)
-class SameVersion(Invalid):
-    """A comparison got the same version twice."""
-
-
-@dataclass(eq=False)
-class RevisionNotNumeric(NotFound):
-    """The revision in the address is not a number."""
-
-
-@dataclass(eq=False)
-class NothingToExplain(NotFound):
-    """The parameters choose no document of the design, or several, or it has nothing at the path to explain."""
-
-    why: str
-
-
-@dataclass(eq=False)
-class BrokenDesign(ShipyardError):
-    """The documents of a version cannot be rendered; `messageList` says why."""
-
-    findings: Sequence[Finding]
-
-
-# Plans and forecasts.
-
-
-class TooMuchWork(AskLater):
-    """The caller has used its share of processor time, or waits for several answers."""
-
-
-class ServiceBusy(AskLater):
-    """All callers together have used the processor time for plans and forecasts."""
-
-
-# Peers.
-
-
-@dataclass(eq=False)
-class DetailsUnavailable(ShipyardError):
-    """A note links to details that its system does not return."""
-
-    note: str
+_VERSION_COUNT = "Incorrect number of versions for comparison"
 
 
 @dataclass(eq=False)
@@ -215,3 +21,158 @@ class StatusesUnavailable(Exception):
 
     kind: StatusKind
     cause: PeerError
+
+
+InvalidVerbosity = ErrorKind(
+    Invalid,
+    "InvalidVerbosity",
+    "Invalid verbosity parameter",
+    lambda: "If specified, verbosity parameter should be a value from 0 to 5",
+)
+
+# Actions.
+
+UnsupportedAction = ErrorKind(
+    Invalid,
+    "UnsupportedAction",
+    "Unable to start action",
+    lambda name: Text(f"Unsupported Action: {name}", unknown_word("action", name, list(listed()))),
+)
+InvalidKey = ErrorKind(
+    Invalid,
+    "InvalidKey",
+    "Invalid Idempotency-Key",
+    lambda longest: f"The key has 1 to {longest} printable characters of ASCII",
+)
+InvalidUntil = ErrorKind(
+    Invalid,
+    "InvalidUntil",
+    "Invalid hold",
+    lambda written: (
+        f"until is {quoted(written)!r}; write a time such as 2026-11-21T12:00:00Z or a duration such as P1D or PT4H"
+    ),
+)
+InvalidPlan = ErrorKind(
+    InvalidFormat,
+    "InvalidPlan",
+    "JSON validation failed: either the name of an action or a retry",
+    lambda: (
+        'Name an action with {"name": ACTION}, perhaps with "parameters" and "version", or a retry with '
+        '{"retry": ACTION_ID} and neither of them'
+    ),
+)
+ControlNotFound = ErrorKind(
+    NotFound,
+    "ControlNotFound",
+    "Control not supported",
+    lambda word: Text(f"Unknown control {word}", unknown_word("control", word, [known.value for known in Control])),
+)
+UnknownAction = ErrorKind(NotFound, "UnknownAction", "Action not found", lambda action: f"Unknown Action: {action}")
+NoLogOfAction = ErrorKind(NotFound, "NoLogOfAction", "Action Not Found!", lambda action: f"Unknown Action {action}")
+InvalidActionId = ErrorKind(
+    Invalid, "InvalidActionId", "Invalid Action ID!", lambda: "An invalid action ID was specified"
+)
+InvalidNoteId = ErrorKind(
+    InvalidFormat,
+    "InvalidNoteId",
+    "Notes ID values are 26 character ULID values",
+    lambda note: f"Invalid note_id: {note} in URL",
+)
+DetailsUnavailable = ErrorKind(
+    Broken,
+    "DetailsUnavailable",
+    "Unable to retrieve URL information for note",
+    lambda note: f"Note {note} has additional information, but it cannot be accessed by Shipyard at this time",
+)
+InvalidWorkflowId = ErrorKind(
+    Invalid,
+    "InvalidWorkflowId",
+    "Invalid Workflow ID specified",
+    lambda: "Workflow id must use {dag id}__{execution date} format",
+)
+WorkflowNotFound = ErrorKind(
+    NotFound, "WorkflowNotFound", "Workflow not found", lambda workflow: f"A Workflow with id {workflow} was not found"
+)
+InvalidStatusFilter = ErrorKind(
+    Invalid,
+    "InvalidStatusFilter",
+    "Not a valid status filter",
+    lambda word: Text(
+        f"filter {word} is not supported", unknown_word("filter", word, [known.value for known in StatusKind])
+    ),
+)
+
+# Documents.
+
+LengthRequired = ErrorKind(
+    Invalid, "LengthRequired", "Content-Length is a required header", lambda: "Content Length is 0 or not specified"
+)
+NoDocuments = ErrorKind(
+    Invalid,
+    "NoDocuments",
+    UNSUITABLE,
+    lambda: "The body holds no document; use empty-collection=true to empty the collection",
+)
+UnreadableYaml = ErrorKind(Invalid, "UnreadableYaml", UNSUITABLE, joined("", 1))
+InvalidBuffermode = ErrorKind(
+    Invalid,
+    "InvalidBuffermode",
+    "Invalid buffermode",
+    lambda written: f"'{written}' is none of: {', '.join(mode.value for mode in BufferMode)}",
+)
+InvalidVersion = ErrorKind(
+    Invalid,
+    "InvalidVersion",
+    "Invalid version query parameter specified",
+    lambda: "version must be buffer, committed, last_site_action, successful_site_action",
+)
+InvalidDiffFormat = ErrorKind(
+    Invalid, "InvalidDiffFormat", "Invalid format", lambda written: f"'{written}' is none of: json, unified"
+)
+WrongNumberOfVersions = ErrorKind(
+    Invalid, "WrongNumberOfVersions", _VERSION_COUNT, lambda: "User must pass in 2 valid versions for comparison"
+)
+VersionsGivenTwice = ErrorKind(
+    Invalid,
+    "VersionsGivenTwice",
+    _VERSION_COUNT,
+    lambda: "Give either 'versions' or 'base-version' and 'diff-version', not both",
+)
+UnknownVersion = ErrorKind(
+    Invalid,
+    "UnknownVersion",
+    "Invalid version detected",
+    lambda written, allowed: f"{written} is not a valid version, which include: {', '.join(allowed)}",
+)
+SameVersion = ErrorKind(
+    Invalid,
+    "SameVersion",
+    "Versions must be different for comparison",
+    lambda: "Versions must be unique in order to perform comparison",
+)
+RevisionNotNumeric = ErrorKind(
+    NotFound, "RevisionNotNumeric", "Revision not found", lambda: "A revision is a whole number"
+)
+NothingToExplain = ErrorKind(NotFound, "NothingToExplain", "Nothing to explain", lambda why: why)
+# The contract's family, although the design is at fault and not the server.
+BrokenDesign = ErrorKind(Broken, "BrokenDesign", "Deckhand indicated an error while rendering", joined("; ", NAMED))
+
+# Plans and forecasts.
+
+TooMuchWork = ErrorKind(
+    AskLater,
+    "TooMuchWork",
+    "Too many plans and forecasts",
+    lambda pause: (
+        "This caller waits for several answers, or has used its share of processor time; ask again in "
+        f"{whole_seconds(pause)} s"
+    ),
+    retry=True,
+)
+ServiceBusy = ErrorKind(
+    Overloaded,
+    "ServiceBusy",
+    "Too many plans and forecasts",
+    lambda pause: f"All callers together have used the processor time for them; ask again in {whole_seconds(pause)} s",
+    retry=True,
+)

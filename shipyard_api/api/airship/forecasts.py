@@ -48,7 +48,7 @@ class Forecasts:
     def _post(self, req: falcon.Request, resp: falcon.Response, sent: bytes) -> None:
         body = parse_checked(req.path, sent, self._schemas, "forecast_v1")
         if ("name" in body) == ("retry" in body) or ("retry" in body and body.keys() & {"parameters", "version"}):
-            raise InvalidPlan
+            raise InvalidPlan()
         question = _question(body)
         if "retry" in body:
             found = self._forecast.retry(body["retry"], question)

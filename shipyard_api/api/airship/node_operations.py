@@ -11,7 +11,7 @@ from shipyard_api.api.airship.limits import DELETE_RULE
 from shipyard_api.api.airship.statuses import error_status
 from shipyard_api.api.http.audit import Audit
 from shipyard_api.api.http.authentication import Policy, may
-from shipyard_api.api.http.errors import JsonRequired, NotAnObject, NotJson
+from shipyard_api.api.http.errors import InvalidFormat, NotJson
 from shipyard_api.api.http.reading import parse_json, read_body, read_json_body, single
 from shipyard_api.api.http.request_context import note_created
 from shipyard_api.api.http.threads import in_peer_thread, in_thread, threaded_peer
@@ -81,7 +81,7 @@ class OneNode:
             return await read_body(req, self._limit) or None
         try:
             return await read_json_body(req, self._limit)
-        except JsonRequired:
+        except InvalidFormat:
             return None
 
     def _begin(self, req: falcon.Request, sent: bytes | None, node: str) -> ActionId:
@@ -89,11 +89,10 @@ class OneNode:
         if sent is not None:
             try:
                 body = parse_json(req.path, sent) if self._operation in WITH_DESIGN else {}
-            except NotJson as wrong:
-                message = f"The body must be a design reference in JSON: {wrong.detail}."
-                raise OperationRefused(refused(Reason.BAD_REQUEST, message)) from wrong
-            except NotAnObject as wrong:
+            except InvalidFormat as wrong:
                 message = "The body must be a design reference: an object with rel, href and type."
+                if wrong.kind is NotJson:
+                    message = f"The body must be a design reference in JSON: {wrong.data['detail']}."
                 raise OperationRefused(refused(Reason.BAD_REQUEST, message)) from wrong
         call = Call(self._operation, node, _query(req), body)
         return self._operate.begin(call, req.context.caller, may_delete=may(req, DELETE_RULE))

@@ -32,7 +32,7 @@ def verbosity(req: falcon.Request) -> int:
     if written is None:
         return USUAL_VERBOSITY
     if not (len(written) == 1 and written in "012345"):
-        raise InvalidVerbosity
+        raise InvalidVerbosity()
     return int(written)
 
 

@@ -16,10 +16,11 @@ from shipyard_api.api.airship.statuses import details, messages
 from shipyard_api.api.airship.texts import text_of
 from shipyard_api.api.airship.times import with_offset
 from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.errors import status_of
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
 from shipyard_api.api.http.write_limit import NO_WRITE
 from shipyard_api.domain.documents import Version
-from shipyard_api.domain.errors import ShipyardError
+from shipyard_api.domain.error_kinds import ShipyardError
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup, PlannedWave
@@ -69,7 +70,7 @@ class Plans:
 
 def _check(body: dict[str, Any]) -> None:
     if ("name" in body) == ("retry" in body) or ("retry" in body and len(body) > 1):
-        raise InvalidPlan
+        raise InvalidPlan()
 
 
 def _entity(plan: Plan) -> dict[str, Any]:
@@ -126,11 +127,11 @@ def _drain(node: NodeName, drain: NodeDrainPlan | str) -> dict[str, Any]:
 
 
 def _refused(error: ShipyardError) -> dict[str, Any]:
-    row, text = text_of(error)
+    text = text_of(error)
     return {
         "title": text.title,
         "reason": text.reason,
-        "code": row.code,
+        "code": status_of(error.kind.family),
         "messages": details(text.findings, text.cause),
     }
 

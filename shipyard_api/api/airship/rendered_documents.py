@@ -13,6 +13,7 @@ from shipyard_api.api.http.authentication import Policy, may
 from shipyard_api.api.http.reading import integer, is_descending, single
 from shipyard_api.api.http.threads import threaded_design
 from shipyard_api.domain.documents import Query, Rendering, Revision
+from shipyard_api.domain.error_kinds import Invalid
 from shipyard_api.domain.errors import NotRendered
 from shipyard_api.usecases.configdocs.explain import ExplainValue
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
@@ -42,7 +43,9 @@ class RenderedConfigdocs:
                 resp.media = explained(self._explain, self._read.version(version), _query(req), place)
                 return
             text = self._texts.of(self._read.version(version), Query(), clear=clear)
-        except NotRendered as failed:
+        except Invalid as failed:
+            if failed.kind is not NotRendered:
+                raise
             raise BrokenDesign(failed.findings) from failed
         resp.content_type = YAML
         resp.data = text
@@ -65,7 +68,7 @@ class RevisionDesign:
     def on_get(self, req: falcon.Request, resp: falcon.Response, revision: str) -> None:
         """Answer with the documents of the design that fit the query, or how a value of the only one came to be."""
         if not (revision.isascii() and revision.isdigit() and len(revision) <= 10):
-            raise RevisionNotNumeric
+            raise RevisionNotNumeric()
         if (place := wanted_place(req)) is not None:
             resp.media = explained(self._explain, Revision(int(revision)), _query(req), place)
             return

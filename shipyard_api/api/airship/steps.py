@@ -14,6 +14,7 @@ from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.entity_tags import holds
 from shipyard_api.api.http.reading import integer
 from shipyard_api.api.http.threads import in_thread, threaded
+from shipyard_api.domain.error_kinds import NotFound
 from shipyard_api.domain.errors import ActionNotFound, StepNotFound
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.log_lines import log_line
@@ -60,10 +61,12 @@ class StepLogs:
         """
         attempt = integer(req, "try")
         if len(action_id) != LENGTH:
-            raise InvalidActionId
+            raise InvalidActionId()
         try:
             log = self._logs(action_id, step_id, attempt)
-        except ActionNotFound:
+        except NotFound as missing:
+            if missing.kind is not ActionNotFound:
+                raise
             raise NoLogOfAction(action_id) from None
         if holds(req, resp, log.version):
             return

@@ -62,7 +62,7 @@ class Workflow:
     def _run(self, workflow: str) -> ActionRun:
         dag, separator, date = workflow.partition("__")
         if not separator:
-            raise InvalidWorkflowId
+            raise InvalidWorkflowId()
         name = named(dag)
         moment = times.moment(date)
         run = self._describe.created_at(name, moment) if name and moment else None

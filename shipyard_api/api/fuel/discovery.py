@@ -11,7 +11,7 @@ from shipyard_api.api.fuel import reading
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.errors import Fault
 from shipyard_api.api.http.threads import answer_in_thread
-from shipyard_api.domain.errors import Unauthenticated
+from shipyard_api.domain.error_kinds import Unauthenticated
 from shipyard_api.ports.identity import Identities
 
 _LONGEST_BODY = 16_384

@@ -123,7 +123,7 @@ class History:
 
 def _number(written: str) -> int:
     if not re.fullmatch(rf"[0-9]{{1,{_LONGEST}}}", written, re.ASCII):
-        raise RunNotFound(0)
+        raise RunNotFound()
     return int(written)
 
 

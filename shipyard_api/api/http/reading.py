@@ -19,7 +19,7 @@ from shipyard_api.api.http.errors import (
     NotJson,
     SchemaViolated,
 )
-from shipyard_api.domain.errors import Invalid
+from shipyard_api.domain.error_kinds import Invalid
 from shipyard_api.ports.schemas import Schemas
 
 E = TypeVar("E", bound=Enum)
@@ -61,7 +61,7 @@ def parse_json(path: str, body: bytes) -> dict[str, Any]:
     """Return the JSON object of a body; raises NotJson, which says where it is wrong, and NotAnObject."""
     value = parse_value(path, body)
     if not isinstance(value, dict):
-        raise NotAnObject
+        raise NotAnObject()
     return value
 
 

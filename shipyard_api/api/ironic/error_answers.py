@@ -2,8 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import falcon
@@ -12,63 +11,31 @@ from shipyard_api.api.http import errors as http
 from shipyard_api.api.http.dialect import App
 from shipyard_api.api.ironic.faults import NotServed, TooDeep
 from shipyard_api.api.ironic.templates import RULES
-from shipyard_api.domain import errors as domain
-from shipyard_api.domain.deploy_steps import errors as templates
+from shipyard_api.domain.deploy_steps.errors import InvalidTemplate
 from shipyard_api.domain.deploy_steps.templates import DUPLICATE_STEP
-from shipyard_api.domain.errors import ShipyardError
+from shipyard_api.domain.error_kinds import (
+    FORBIDDEN,
+    ErrorKind,
+    Forbidden,
+    Sentence,
+    ShipyardError,
+    Unauthenticated,
+)
 from shipyard_api.ports.errors import PeerError
 
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """How a class of errors is answered."""
-
-    code: str
-    text: Callable[[Any], str]
-
-
-def _said(text: str) -> Callable[[Any], str]:
-    return lambda _error: text
-
-
-def _invalid(error: templates.InvalidTemplate) -> str:
-    return " ".join(finding.message for finding in error.findings)
-
-
-def _exists(error: templates.TemplateExists) -> str:
-    return f"A deploy template with {'UUID' if error.by_id else 'name'} {error.value} already exists."
-
-
-ROWS: Mapping[type[ShipyardError], Row] = {
-    templates.InvalidTemplate: Row(falcon.HTTP_400, _invalid),
-    templates.TemplateNotFound: Row(falcon.HTTP_404, lambda one: f"Deploy template {one.template} could not be found."),
-    templates.TemplateExists: Row(falcon.HTTP_409, _exists),
-    templates.TemplateChanged: Row(
-        falcon.HTTP_412, lambda one: f"Deploy template {one.template} has changed: get it again, and use its new ETag."
-    ),
-    domain.Forbidden: Row(falcon.HTTP_403, _said("Access was denied to the following resource: ")),
-    domain.TooManyRequests: Row(
-        falcon.HTTP_429, lambda one: f"Too many requests that change something. Wait {one.seconds} s."
-    ),
-    http.BodyTooLarge: Row(
-        falcon.HTTP_413, lambda one: f"The body has {one.length} bytes, and at most {one.limit} are read."
-    ),
-    http.BodyEncoded: Row(
-        falcon.HTTP_415, lambda one: f"The body is encoded with {one.coding[:60]}; send it as it is."
-    ),
-    http.BodyIncomplete: Row(
-        falcon.HTTP_400, lambda one: f"The connection ended after {one.arrived} of {one.length} bytes of the body."
-    ),
-    http.InvalidAddress: Row(falcon.HTTP_400, lambda one: f"The {one.part} of the address is not UTF-8 text."),
-    http.NotJson: Row(falcon.HTTP_400, lambda one: f"The body is not JSON: {one.detail}."),
+WORDS: Mapping[ErrorKind[..., ShipyardError], Sentence] = {
+    **http.WITHOUT_TITLES,
+    FORBIDDEN: lambda detail: "Access was denied to the following resource: ",
+    http.NotJson: lambda path, detail: f"The body is not JSON: {detail}.",
 }
-"""The errors that this dialect can meet, with their texts; that of an unauthenticated caller has a form of its own."""
+"""The sentences of this dialect in place of those of the tables."""
 
 # A peer is asked for nothing else here.
 _UNKNOWN_CALLER = "A system that is needed to know the caller does not answer. Ask again."
-_BARE = (http.BodyTooLarge, TooDeep)
+_BARE = (http.TooLarge, TooDeep)
 
 
 def install(app: App) -> None:
@@ -77,22 +44,21 @@ def install(app: App) -> None:
     app.add_error_handler(falcon.HTTPError, _framework)
     app.add_error_handler(http.Fault, _fault)
     app.add_error_handler(ShipyardError, _ours)
-    app.add_error_handler(domain.Unauthenticated, _unauthenticated)
+    app.add_error_handler(Unauthenticated, _unauthenticated)
     for kind in http.SYSTEMS:
         app.add_error_handler(kind, _system)
 
 
 async def _ours(req: falcon.Request, resp: falcon.Response, error: ShipyardError, _params: Any) -> None:
-    row = ROWS[type(error)]
-    text = row.text(error)
-    if isinstance(error, templates.InvalidTemplate):
+    text = error.text(WORDS).reason
+    if error.kind is InvalidTemplate:
         is_duplicate = all(finding.name == DUPLICATE_STEP for finding in error.findings)
         checked = "patch" if req.method == "PATCH" else "template"
         text = f"{'Deploy template invalid' if is_duplicate else f'Schema error for {checked}'}: {text}"
-    if isinstance(error, domain.Forbidden):
+    if isinstance(error, Forbidden):
         text += RULES.get(req.method, "")
     http.set_headers(req, resp, error)
-    _handled(resp, row.code, text, bare=isinstance(error, _BARE))
+    _handled(resp, http.status_of(error.kind.family), text, bare=isinstance(error, _BARE))
 
 
 async def _fault(_req: falcon.Request, resp: falcon.Response, error: http.Fault, _params: Any) -> None:
@@ -102,9 +68,7 @@ async def _fault(_req: falcon.Request, resp: falcon.Response, error: http.Fault,
         _handled(resp, error.code, str(error), bare=isinstance(error, _BARE))
 
 
-async def _unauthenticated(
-    req: falcon.Request, resp: falcon.Response, error: domain.Unauthenticated, _params: Any
-) -> None:
+async def _unauthenticated(req: falcon.Request, resp: falcon.Response, error: Unauthenticated, _params: Any) -> None:
     http.set_headers(req, resp, error)
     text = "The request you have made requires authentication."
     _answer(resp, falcon.HTTP_401, {"error": {"code": 401, "title": "Unauthorized", "message": text}})

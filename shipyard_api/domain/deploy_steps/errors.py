@@ -1,36 +1,23 @@
-"""Why a request about deploy templates is refused."""
+"""The errors of requests about deploy templates, in the sentences of Ironic's API."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from shipyard_api.domain.error_kinds import Conflict, ErrorKind, Invalid, NotFound, Outdated, in_a_row
 
-from shipyard_api.domain.errors import Conflict, Invalid, NotFound, Precondition
-from shipyard_api.domain.findings import Finding
-
-
-@dataclass(eq=False)
-class InvalidTemplate(Invalid):
-    """The name or a step of a deploy template breaks a rule."""
-
-    findings: Sequence[Finding]
-
-
-@dataclass(eq=False)
-class TemplateNotFound(NotFound):
-    """There is no deploy template with this id or name."""
-
-    template: str
-
-
-@dataclass(eq=False)
-class TemplateExists(Conflict):
-    """Another deploy template has this name, or, if ``by_id``, this id."""
-
-    value: str
-    by_id: bool = False
-
-
-@dataclass(eq=False)
-class TemplateChanged(Precondition):
-    """The deploy template is not in the version that the request is for."""
-
-    template: str
+InvalidTemplate = ErrorKind(Invalid, "InvalidTemplate", "Invalid deploy template", in_a_row)
+TemplateNotFound = ErrorKind(
+    NotFound,
+    "TemplateNotFound",
+    "Deploy template not found",
+    lambda template: f"Deploy template {template} could not be found.",
+)
+TemplateExists = ErrorKind(
+    Conflict,
+    "TemplateExists",
+    "Deploy template exists",
+    lambda value, by_id=False: f"A deploy template with {'UUID' if by_id else 'name'} {value} already exists.",
+)
+TemplateChanged = ErrorKind(
+    Outdated,
+    "TemplateChanged",
+    "Deploy template has changed",
+    lambda template: f"Deploy template {template} has changed: get it again, and use its new ETag.",
+)

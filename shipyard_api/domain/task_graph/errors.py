@@ -1,101 +1,86 @@
-"""Why a request about releases, clusters, their roles, tags and tasks is refused."""
+"""The errors of requests about releases, clusters, their roles, tags and tasks, in the sentences of Fuel's API."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from shipyard_api.domain.errors import Conflict, Invalid, NotFound
+from shipyard_api.domain.error_kinds import Conflict, ErrorKind, Invalid, NotFound, in_a_row
 from shipyard_api.domain.findings import Finding
-from shipyard_api.domain.task_graph.layers import Owner
 from shipyard_api.domain.task_graph.tasks import Domain
 
-
-@dataclass(eq=False)
-class InvalidTaskGraph(Invalid):
-    """Tasks break a rule, or make a graph that does."""
-
-    findings: Sequence[Finding]
+SHOWN = 60
+"""As many characters of a name are shown, and as many names of a list."""
 
 
-@dataclass(eq=False)
-class InvalidTaskQuery(Invalid):
-    """The request names tasks that the graph does not have, or an end that does not depend on the start."""
-
-    findings: Sequence[Finding]
-
-
-@dataclass(eq=False)
-class InvalidDeclaration(Invalid):
-    """A release, a role or a tag is not what it must be; ``detail`` says why."""
-
-    detail: str
+def in_lines(findings: Sequence[Finding]) -> str:
+    """Return all findings with their places, one a line."""
+    # Findings of a schema begin with their place.
+    return "\n".join(
+        f"{finding.path}: {finding.message}"
+        if finding.path and not finding.message.startswith(f"{finding.path}:")
+        else finding.message
+        for finding in findings
+    )
 
 
-@dataclass(eq=False)
-class UnknownLabels(Invalid):
-    """Roles or tags that the cluster does not have are to be assigned to a node."""
-
-    domain: Domain
-    names: Sequence[str]
+def listed(names: Sequence[str]) -> str:
+    """Return the first of the names."""
+    return ", ".join(name[:SHOWN] for name in names[:SHOWN])
 
 
-@dataclass(eq=False)
-class OwnerNotFound(NotFound):
-    """There is no such release or cluster."""
-
-    owner: Owner
+def _word(domain: Domain) -> str:
+    return {Domain.ROLES: "Role", Domain.TAGS: "Tag"}[domain]
 
 
-@dataclass(eq=False)
-class LabelNotFound(NotFound):
-    """The release or cluster itself declares no such role or tag."""
-
-    domain: Domain
-    name: str
-    owner: Owner
-
-
-@dataclass(eq=False)
-class NodesNotInSite(NotFound):
-    """The committed design has no such nodes."""
-
-    nodes: Sequence[str]
-
-
-@dataclass(eq=False)
-class RunNotFound(NotFound):
-    """There is no run of tasks with this number."""
-
-    number: int
-
-
-@dataclass(eq=False)
-class LabelExists(Conflict):
-    """The release or cluster already declares this role or tag."""
-
-    domain: Domain
-    name: str
-    owner: Owner
-
-
-@dataclass(eq=False)
-class LabelReadOnly(Conflict):
-    """The tag is declared in the metadata of a release, which alone changes it."""
-
-    name: str
-
-
-@dataclass(eq=False)
-class LabelInUse(Conflict):
-    """Nodes have a role or tag that would no longer exist."""
-
-    domain: Domain
-    name: str
-    nodes: Sequence[str]
-
-
-@dataclass(eq=False)
-class ReleaseExists(Conflict):
-    """Another release has this name and version."""
-
-    name: str
-    version: str
+InvalidTaskGraph = ErrorKind(Invalid, "InvalidTaskGraph", "Invalid task graph", in_lines)
+InvalidTaskQuery = ErrorKind(
+    Invalid,
+    "InvalidTaskQuery",
+    "Invalid query of tasks",
+    in_a_row,
+)
+InvalidDeclaration = ErrorKind(Invalid, "InvalidDeclaration", "Invalid declaration", lambda detail: detail)
+UnknownLabels = ErrorKind(
+    Invalid,
+    "UnknownLabels",
+    "Unknown roles or tags",
+    lambda domain, names: f"{_word(domain)}s {listed(names)} do not exist in the cluster.",
+)
+OwnerNotFound = ErrorKind(
+    NotFound,
+    "OwnerNotFound",
+    "Release or cluster not found",
+    lambda owner: f"{owner.kind.word.capitalize()} not found",
+)
+LabelNotFound = ErrorKind(
+    NotFound,
+    "LabelNotFound",
+    "Role or tag not found",
+    lambda domain, name, owner: f"{_word(domain)} '{name[:SHOWN]}' is not found for the {owner}",
+)
+NodesNotInSite = ErrorKind(
+    NotFound, "NodesNotInSite", "Nodes not found", lambda nodes: f"NodeCollection not found: {listed(nodes)}"
+)
+RunNotFound = ErrorKind(NotFound, "RunNotFound", "Run of tasks not found", lambda: "Transaction not found")
+LabelExists = ErrorKind(
+    Conflict,
+    "LabelExists",
+    "Role or tag exists",
+    lambda domain, name, owner: f"{_word(domain)} with name '{name}' already exists for {owner}",
+)
+LabelReadOnly = ErrorKind(
+    Conflict,
+    "LabelReadOnly",
+    "Read-only tag",
+    lambda name: f"Read-only tag '{name}' cannot be changed or deleted: the metadata of its release declares it.",
+)
+LabelInUse = ErrorKind(
+    Conflict,
+    "LabelInUse",
+    "Role or tag in use",
+    lambda domain, name, nodes: f"{_word(domain)} '{name}' is assigned to nodes {listed(nodes)}",
+)
+ReleaseExists = ErrorKind(
+    Conflict,
+    "ReleaseExists",
+    "Release exists",
+    lambda name, version: f"Release with name '{name}' and version '{version}' already exists",
+)

@@ -7,12 +7,8 @@ from shipyard_api.actions.action import Action, Case, Check, DesignCheck
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.errors import (
-    InvalidParameters,
-    InvalidTargets,
-    ParametersBreakSchema,
-    ShipyardError,
-)
+from shipyard_api.domain.error_kinds import Invalid, ShipyardError
+from shipyard_api.domain.errors import InvalidParameters, ParametersBreakSchema
 from shipyard_api.domain.findings import Finding, Level, errors
 from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.json_types import JsonObject
@@ -186,11 +182,9 @@ class CheckAction:
             return Checked(request, findings=faults, invalid=ParametersBreakSchema(faults))
         try:
             parameters, warnings = ACTIONS.parse(request.name, request.parameters)
-        except InvalidParameters as invalid:
+        except Invalid as invalid:
             return Checked(request, findings=invalid.findings, invalid=invalid)
-        except InvalidTargets as invalid:
-            return Checked(request, invalid=invalid)
-        refused: InvalidParameters | None = None
+        refused: Invalid | None = None
         if warnings and request.strict:
             warnings = tuple(replace(warning, level=Level.ERROR) for warning in warnings)
             refused = InvalidParameters(warnings)

@@ -4,7 +4,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.errors import InvalidParameters, ShipyardError, UnknownNodes
+from shipyard_api.domain.error_kinds import ShipyardError
+from shipyard_api.domain.errors import InvalidParameters, UnknownNodes
 from shipyard_api.domain.findings import error
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName

@@ -13,7 +13,8 @@ from shipyard_api.domain.actions import (
     StepId,
     nodes_of_run,
 )
-from shipyard_api.domain.errors import ActionNotFound, Conflict, NotRetried, Overtaken, WrongState
+from shipyard_api.domain.error_kinds import Conflict
+from shipyard_api.domain.errors import ActionNotFound, NotRetried, Overtaken, WrongState
 from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.holds import OVERRIDDEN, Hold
 from shipyard_api.domain.items import ItemId

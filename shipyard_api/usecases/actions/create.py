@@ -13,7 +13,8 @@ from shipyard_api.actions.action import Case
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionId, ActionName, nodes_of_run
 from shipyard_api.domain.documents import secret_texts
-from shipyard_api.domain.errors import Conflict, KeyReused
+from shipyard_api.domain.error_kinds import Conflict
+from shipyard_api.domain.errors import KeyReused
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported

@@ -10,12 +10,18 @@ from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.steps import pacing
 from shipyard_api.domain.actions import ActionId, RunState
 from shipyard_api.domain.documents import Version
-from shipyard_api.domain.errors import ActionNotFound, InvalidDesign, NothingToPlan
+from shipyard_api.domain.errors import (
+    ActionNotFound,
+    ForecastTooLarge,
+    InvalidDesign,
+    NothingToForecast,
+    UnknownForecastGroups,
+    VersionNotFound,
+)
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.assumptions import Assumptions
-from shipyard_api.domain.rollout.errors import ForecastTooLarge, NothingToForecast, UnknownForecastGroups
 from shipyard_api.domain.rollout.forecast import Estimate, Forecast, Seconds, forecast
 from shipyard_api.domain.rollout.group_runs import NOTHING_DONE, Progress
 from shipyard_api.domain.rollout.history import PhaseHistory
@@ -133,7 +139,7 @@ class ForecastAction:
         heads = self.designs.heads()
         revision = read_versions(self.designs, heads).of(version)
         if revision is None and version is Version.BUFFER:
-            raise NothingToPlan(version)
+            raise VersionNotFound(version)
         checked = self.check(request, heads, revision)
         design = checked.design or design_at(self.check, request.name, revision)
         strategy = strategy_of(request.name, checked.parameters, design.inputs)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ENDED, ActionId
-from shipyard_api.domain.errors import ActionNotFound, ActionOver, Forbidden, InvalidParameters, NoLimits
+from shipyard_api.domain.error_kinds import Forbidden
+from shipyard_api.domain.errors import ActionNotFound, ActionOver, InvalidParameters, NoLimits
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.teardown.drain import OnBlocked

@@ -12,7 +12,8 @@ from shipyard_api.actions.steps import pacing
 from shipyard_api.domain.actions import ActionId, ActionName, StepId, nodes_of_run
 from shipyard_api.domain.deploy_steps.planning import NO_STEPS, PlannedNodes, StepPlan, running, shared_steps
 from shipyard_api.domain.documents import Revision, Version
-from shipyard_api.domain.errors import Conflict, NothingToPlan, ShipyardError
+from shipyard_api.domain.error_kinds import Conflict, ShipyardError
+from shipyard_api.domain.errors import VersionNotFound
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.json_types import JsonObject
@@ -98,7 +99,7 @@ class PlanAction:
         heads = self.designs.heads()
         revision = read_versions(self.designs, heads).of(version)
         if revision is None and version is Version.BUFFER:
-            raise NothingToPlan(version)
+            raise VersionNotFound(version)
         checked = self._preview(request, heads, revision)
         design = checked.design or design_at(self.check, request.name, revision)
         strategy = strategy_of(request.name, checked.parameters, design.inputs)

@@ -79,13 +79,13 @@ class CommitConfigdocs:
             with self.lock.held():
                 yield
         except LockHeld:
-            raise Blocked from None
+            raise Blocked() from None
 
     def _buffer(self) -> Revision:
         """Return the revision of the buffer; raises BufferEmpty."""
         buffer = read_versions(self.designs).buffer
         if buffer is None:
-            raise BufferEmpty
+            raise BufferEmpty()
         return buffer
 
     def _findings(self, revision: Revision) -> tuple[Finding, ...]:

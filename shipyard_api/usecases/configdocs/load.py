@@ -74,7 +74,7 @@ class LoadConfigdocs:
                 base = self._base(versions, name, mode)
                 revision = self._put(base, versions.head, name, documents)
         except (LockHeld, Overtaken):
-            raise Blocked from None
+            raise Blocked() from None
         if revision is None:
             raise NothingLoaded(name)
         return Loaded(revision, (*self.designs.findings(revision), *version_findings))
@@ -135,5 +135,5 @@ class LoadConfigdocs:
 
 def _collection(name: str) -> Collection:
     if not 0 < len(name) <= COLLECTION_LIMIT or not name.isprintable() or name in (".", ".."):
-        raise InvalidCollectionName
+        raise InvalidCollectionName()
     return Collection(name)

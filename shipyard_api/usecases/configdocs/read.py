@@ -72,7 +72,7 @@ class ReadConfigdocs:
         if version is Version.BUFFER:
             changes = {} if revision is None else self.designs.differences(versions.committed or Revision(0), revision)
             if revision is None or changes.get(collection, Change.UNMODIFIED) is Change.UNMODIFIED:
-                raise NotInBuffer(name)
+                raise NotInBuffer()
         if revision is None:
             raise CollectionNotFound(name, version)
         stored = self.designs.documents(revision, collection)

@@ -9,8 +9,8 @@ from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.drift.differences import Difference, of_design, of_machines, of_members, of_teardowns
-from shipyard_api.domain.drift.errors import NoSiteAction
 from shipyard_api.domain.drift.sightings import LeftNode
+from shipyard_api.domain.errors import NoSiteAction
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import UnreadableDesign

@@ -48,10 +48,10 @@ class ReadLogs:
                 raise ActionNotFound(action)
             steps = tx.actions.steps([record.id])[record.id]
             if not steps:
-                raise StepsNotFound(action)
+                raise StepsNotFound()
             parts = _parts(steps, tx.journal.step_runs(record.id), step, attempt)
             if not parts:
-                raise AttemptNotFound(step, attempt)
+                raise AttemptNotFound()
             extent = tx.journal.extent(record.id, [part.step for part in parts])
         return Log(f"{record.id} {parts} {extent}", self._pages(record.id, parts))
 

@@ -12,7 +12,7 @@ from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.node_operation import NODE_OPERATION
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.errors import Forbidden, WorkUnderWay
+from shipyard_api.domain.error_kinds import Conflict, Forbidden
 from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, LabelsCleared, PodsEvicted, TeardownChanged
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.node_operations import (
@@ -256,8 +256,9 @@ def _refuse_others(tx: Transaction, operation: NodeOperation, checked: _Checked)
             raise OperationRefused(_conflict(f"{name} {action} is running, and {where}"))
     try:
         refuse_stragglers(tx.stragglers.open(), [node])
-    except WorkUnderWay as work:
-        message = f"{work.operation} of an earlier action is still under way: job {work.job} of action {work.action}"
+    except Conflict as work:
+        message = "{operation} of an earlier action is still under way: job {job} of action {action}"
+        message = message.format_map(work.data)
         raise OperationRefused(_conflict(message)) from work
     if holds := tx.holds.active([node]):
         sentences = [f"Hold {hold.id}: node {node} is {hold}." for hold in holds]

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from shipyard_api.actions.action import Case
 from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.error_kinds import Conflict
+from shipyard_api.domain.errors import EtcdForbids
 from shipyard_api.domain.findings import errors
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.targets import in_batches
-from shipyard_api.domain.teardown.errors import EtcdForbids
 from shipyard_api.domain.teardown.etcd_documents import read_etcd_clusters
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, members_on
 from shipyard_api.domain.teardown.guards import Addresses, cannot_leave, check_batches, check_together
@@ -33,7 +34,7 @@ class CheckEtcd:
     nodes: ClusterNodes | None
     etcd: Etcd
 
-    def of_targets(self, case: Case) -> EtcdForbids | None:
+    def of_targets(self, case: Case) -> Conflict | None:
         """Return why an action may not take its servers down; None with ``force``."""
         parameters, revision = case.parameters, Revision(case.inputs.revision)
         if parameters.force:

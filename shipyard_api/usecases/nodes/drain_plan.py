@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.error_kinds import Conflict, NotFound
 from shipyard_api.domain.errors import NodeNotInCluster, NothingDrains
 from shipyard_api.domain.findings import Finding, error, errors
 from shipyard_api.domain.nodes import NodeName
@@ -88,9 +89,9 @@ class PlanDrain:
         for node in nodes[:MOST]:
             try:
                 found[node] = self._plan(node, revision)
-            except NothingDrains:
+            except Conflict:
                 found[node] = "no Kubernetes is configured"
-            except NodeNotInCluster:
+            except NotFound:
                 found[node] = "Kubernetes does not know the node, so nothing would be drained"
             except PeerError as trouble:
                 found[node] = str(trouble)

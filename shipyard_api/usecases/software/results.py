@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from shipyard_api.actions.steps.acceptance import Acceptance
 from shipyard_api.actions.steps.software.state import StageSoftware, TaskOnNodes
 from shipyard_api.domain.actions import ActionId
-from shipyard_api.domain.errors import ActionNotFound
+from shipyard_api.domain.errors import ActionNotFound, NodesOutOfReach, OutputNotKept, TaskResultNotFound
 from shipyard_api.domain.facts.software import TaskStatus
-from shipyard_api.domain.task_graph.result_errors import NodesOutOfReach, OutputNotKept, TaskResultNotFound
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import Output, RemoteTasks
@@ -71,7 +70,7 @@ class ReadTaskResults:
         if record is None:
             raise TaskResultNotFound(action, task, node)
         if self.remote is None:
-            raise NodesOutOfReach
+            raise NodesOutOfReach()
         host = next((one for one in work.hosts if one.name == node), None) if work else None
         if work is None or host is None:
             raise OutputNotKept(action, task, node)

@@ -124,7 +124,7 @@ def _results(action: ActionId, after: tuple[str, str], tx: Transaction) -> Seque
 def _one(tx: Transaction, number: int) -> Run:
     found = _numbered(tx)
     if not 0 < number <= len(found):
-        raise RunNotFound(number)
+        raise RunNotFound()
     return found[number - 1]
 
 

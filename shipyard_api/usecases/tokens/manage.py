@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from shipyard_api.domain.errors import Unauthenticated
+from shipyard_api.domain.error_kinds import Unauthenticated
 from shipyard_api.ports.identity import digest
 from shipyard_api.ports.state.tokens import TokenRecord
 from shipyard_api.storage.unit_of_work import Store

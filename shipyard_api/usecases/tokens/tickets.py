@@ -4,7 +4,7 @@ import re
 import secrets
 from dataclasses import dataclass
 
-from shipyard_api.domain.errors import Unauthenticated
+from shipyard_api.domain.error_kinds import Unauthenticated
 from shipyard_api.ports.identity import Identity, digest
 from shipyard_api.storage.unit_of_work import Store
 

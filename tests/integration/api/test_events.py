@@ -26,6 +26,7 @@ from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.journal.follow import FollowJournal
 from tests.integration.api.wire import Site
 from tests.integration.storage.conftest import new_action
+from tests.refusals import refuses
 
 AT = datetime(2026, 11, 22, 7, 0, 0, 250_000, tzinfo=UTC)
 PATIENCE = 60.0
@@ -196,7 +197,7 @@ def test_what_cannot_be_served_is_refused_before_the_stream_begins(
 
     async def test() -> None:
         own = hub(most=1)
-        with pytest.raises(ActionNotFound):
+        with refuses(ActionNotFound):
             await own.open(ActionId("01M7XV7VKPMDHXJVA7WMC7P6XP"), None)
         stream = await own.open(None, 10**17)  # of a journal that a fail-over has shortened
         await anext(stream)

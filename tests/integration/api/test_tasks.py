@@ -5,15 +5,16 @@ from typing import Any
 import falcon
 import pytest
 
+from shipyard_api.domain.errors import OutputNotKept
 from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.task_graph.result_errors import OutputNotKept
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.errors import Unavailable
 from shipyard_api.usecases.software.results import ReadTaskResults
 from tests.fakes.remote_tasks import FakeRemoteTasks
 from tests.integration.api.recorded import record
 from tests.integration.api.wire import Site, five_groups_design
+from tests.refusals import refuses
 from tests.software_world import SoftwareWorld
 
 N1, N2, N3 = map(NodeName, ("n1", "n2", "n3"))
@@ -119,7 +120,7 @@ def test_an_output_is_read_from_the_node_in_parts(database_url: str) -> None:
     assert (record.status, first.text, rest.text, rest.next_offset) == (TaskStatus.SUCCESS, "one\n", "two\n", rest.kept)
 
     tasks.forget(NodeName("node-1"))
-    with pytest.raises(OutputNotKept):
+    with refuses(OutputNotKept):
         read(*asked, offset=0, limit=4)
     tasks.down.add(NodeName("node-1"))
     with pytest.raises(Unavailable):

@@ -14,6 +14,7 @@ from shipyard_api.ports.state.deploy_templates import Page, SortKey, StoredTempl
 from shipyard_api.storage import template_tables as t
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.deploy_templates.manage import ManageTemplates, WrittenTemplate
+from tests.refusals import refuses
 
 ARGS = {"z": [1, {"a": None}], "a": True, "n": 1.5}
 
@@ -59,22 +60,22 @@ def test_steps_are_replaced_as_a_whole(templates: ManageTemplates, engine: sa.En
     templates.delete("CUSTOM_B", lambda _: True)
     with engine.connect() as connection:
         assert connection.execute(sa.select(sa.func.count()).select_from(t.deploy_template_steps)).scalar() == 0
-    with pytest.raises(TemplateNotFound):
+    with refuses(TemplateNotFound):
         templates.one(made.id)
 
 
 def test_names_and_ids_are_unique_and_a_refused_change_changes_nothing(templates: ManageTemplates) -> None:
     first, second = templates.create(written("A"), None), templates.create(written("B"), None)
 
-    with pytest.raises(TemplateExists) as by_name:
+    with refuses(TemplateExists) as by_name:
         templates.create(written("A", step("x")), None)
-    with pytest.raises(TemplateExists) as by_id:
+    with refuses(TemplateExists) as by_id:
         templates.create(written("C"), first.id)
-    with pytest.raises(TemplateExists) as renamed:
+    with refuses(TemplateExists) as renamed:
         change(templates, "CUSTOM_B", written("A", step("x")))
 
-    assert (by_name.value.value, by_name.value.by_id) == (renamed.value.value, False) == ("CUSTOM_A", False)
-    assert (by_id.value.value, by_id.value.by_id) == (first.id, True)
+    assert by_name.value.data == renamed.value.data == {"value": "CUSTOM_A", "by_id": False}
+    assert by_id.value.data == {"value": first.id, "by_id": True}
     assert templates.page(Page(9)) == [first, second]
 
 
@@ -133,9 +134,9 @@ def test_no_concurrent_change_is_lost(templates: ManageTemplates) -> None:
 def test_a_template_that_is_not_current_is_neither_changed_nor_deleted(templates: ManageTemplates) -> None:
     made = templates.create(written("A"), None)
 
-    with pytest.raises(TemplateChanged):
+    with refuses(TemplateChanged):
         templates.change(made.id, lambda _: written("B"), lambda stored: stored.version == 2)
-    with pytest.raises(TemplateChanged):
+    with refuses(TemplateChanged):
         templates.delete(made.id, lambda stored: stored.version == 2)
 
     assert templates.one(made.id) == made

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from shipyard_api.domain.errors import TooManyRequests
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.callers.limit_writes import LimitWrites
+from tests.refusals import refuses
 
 # So long that nothing of it passes while a test runs.
 HOUR = 3600.0
@@ -99,7 +100,7 @@ def test_the_pause_is_told_in_whole_seconds(store: Store) -> None:
     limit = LimitWrites(store, per_minute=6, burst=1)
     limit("ann")
 
-    with pytest.raises(TooManyRequests) as caught:
+    with refuses(TooManyRequests) as caught:
         limit("ann")
 
     assert caught.value.seconds == 10

@@ -11,6 +11,7 @@ from shipyard_api.domain.errors import InvalidParameters, InvalidTargets
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.parameters import Parameters, TargetRevision, misplaced
 from tests.conftest import ROOT
+from tests.refusals import refuses
 
 parse_parameters = ACTIONS.parse
 
@@ -53,7 +54,7 @@ def test_what_is_neither_counts_as_false_and_is_told(key: str, written: object) 
 @pytest.mark.parametrize("written", ["yes", "", 1, None, []], ids=repr)
 @pytest.mark.parametrize("key", ["force", "preserve-local-storage"])
 def test_where_a_misunderstanding_could_cost_data_it_is_refused(key: str, written: object) -> None:
-    with pytest.raises(InvalidParameters) as caught:
+    with refuses(InvalidParameters) as caught:
         parse_parameters(REDEPLOY, {"target_nodes": "n1", key: written})
 
     (finding,) = caught.value.findings
@@ -90,13 +91,13 @@ def test_targets_are_named_in_either_way(written: dict[str, Any], nodes: tuple[s
     ],
 )
 def test_a_targeted_action_without_targets_is_refused(name: ActionName, written: dict[str, Any]) -> None:
-    with pytest.raises(InvalidTargets):
+    with refuses(InvalidTargets):
         parse_parameters(name, written)
 
 
 @pytest.mark.parametrize("name", [REDEPLOY, ActionName("remove_server")])
 def test_the_name_of_one_server_is_not_a_list_of_servers(name: ActionName) -> None:
-    with pytest.raises(InvalidParameters) as caught:
+    with refuses(InvalidParameters) as caught:
         parse_parameters(name, {"server-name": "c1,c2"})
 
     assert caught.value.findings[0].message == (
@@ -105,7 +106,7 @@ def test_the_name_of_one_server_is_not_a_list_of_servers(name: ActionName) -> No
 
 
 def test_two_ways_to_name_the_targets_at_once_are_refused() -> None:
-    with pytest.raises(InvalidParameters, match="give either server-name or target_nodes"):
+    with refuses(InvalidParameters, match="give either server-name or target_nodes"):
         parse_parameters(REDEPLOY, {"server-name": "n1", "target_nodes": "n1"})
 
 
@@ -116,7 +117,7 @@ def test_a_server_is_deployed_from_the_revision_that_is_named(written: str, mean
 
 def test_a_server_is_deployed_from_the_last_good_revision_unless_another_is_named() -> None:
     assert meaning(REDEPLOY, target_nodes="n1").target_revision is TargetRevision.SUCCESSFUL_SITE_ACTION
-    with pytest.raises(InvalidParameters, match="'buffer' is none of committed, successful-site"):
+    with refuses(InvalidParameters, match="'buffer' is none of committed, successful-site"):
         parse_parameters(REDEPLOY, {"target_nodes": "n1", "target-revision": "buffer"})
 
 
@@ -125,7 +126,7 @@ def test_a_server_is_replaced_unless_it_is_to_be_rebuilt() -> None:
         parse_parameters(REDEPLOY, {"target_nodes": "n1", **mode})[0].mode.value for mode in ({}, {"mode": "rebuild"})
     ]
     assert modes == ["replace", "rebuild"]
-    with pytest.raises(InvalidParameters):
+    with refuses(InvalidParameters):
         parse_parameters(REDEPLOY, {"target_nodes": "n1", "mode": "Rebuild"})
 
 
@@ -134,7 +135,7 @@ def test_a_run_of_tasks_is_limited_by_lists_or_by_texts_with_commas(key: str) ->
     for written in (["a", "b", "a"], "a, b,,a"):
         assert meaning(SOFTWARE, **{key: written}).software == {key: ["a", "b"]}
     for wrong in ("", " , ", [], [""], ["a", 1], 5, None, {"a": 1}):
-        with pytest.raises(InvalidParameters, match="or a text with commas"):
+        with refuses(InvalidParameters, match="or a text with commas"):
             parse_parameters(SOFTWARE, {key: wrong})
 
 
@@ -152,7 +153,7 @@ NO_COMMANDS = {
 
 @pytest.mark.parametrize(("written", "said"), NO_COMMANDS.values(), ids=NO_COMMANDS)
 def test_a_command_runs_on_named_nodes_and_with_no_tasks(written: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidParameters, match=said):
+    with refuses(InvalidParameters, match=said):
         parse_parameters(SOFTWARE, written)
     right = {"command": "true", "nodes": "n1", "forks": 2, "connect_timeout": 5}
     assert meaning(SOFTWARE, **right).software == {**right, "nodes": ["n1"]}
@@ -162,14 +163,14 @@ def test_a_service_needs_a_template_and_may_name_its_nodes() -> None:
     everywhere = meaning(ActionName("service_server"), template="CUSTOM_BIOS")
     assert (everywhere.template, everywhere.targets) == ("CUSTOM_BIOS", ())
     assert meaning(ActionName("service_server"), template="CUSTOM_BIOS", target_nodes="n1").targets == ("n1",)
-    with pytest.raises(InvalidParameters, match="it is the name of a deploy template, not None"):
+    with refuses(InvalidParameters, match="it is the name of a deploy template, not None"):
         parse_parameters(ActionName("service_server"), {"target_nodes": "n1"})
 
 
 def test_the_tests_of_a_site_may_be_those_of_one_release() -> None:
     assert meaning(TEST, release="mariadb").release == "mariadb"
     for wrong in (5, "", None):
-        with pytest.raises(InvalidParameters, match="it is the name of a release, not "):
+        with refuses(InvalidParameters, match="it is the name of a release, not "):
             parse_parameters(TEST, {"release": wrong})
 
 

@@ -8,6 +8,7 @@ from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.strategy import parse_strategy
 from shipyard_api.domain.targets import TARGET_GROUP, parse_targets, restricted, targeted
 from tests.factories import group_entry, play
+from tests.refusals import refuses
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ def test_targets_are_a_list_or_a_text_with_commas(written: object) -> None:
     ],
 )
 def test_what_names_no_node_is_refused(written: object) -> None:
-    with pytest.raises(InvalidTargets):
+    with refuses(InvalidTargets):
         parse_targets(written)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from shipyard_api.adapters.identity.loopback import LoopbackIdentities, open_to_others
-from shipyard_api.domain.errors import Forbidden
+from shipyard_api.domain.error_kinds import Forbidden
 from shipyard_api.ports.identity import ACCEPTED
 
 
@@ -114,8 +114,8 @@ def test_whoever_is_not_here_is_told_why_they_are_refused(changes: dict[str, Any
     with pytest.raises(Forbidden) as caught:
         LoopbackIdentities().of(request(**changes))
 
-    assert caught.value.detail.startswith("Without identities ([identity] kind = none)")
-    assert told in caught.value.detail
+    assert caught.value.data["detail"].startswith("Without identities ([identity] kind = none)")
+    assert told in caught.value.data["detail"]
 
 
 def test_that_everybody_is_an_administrator_is_said_at_start(caplog: pytest.LogCaptureFixture) -> None:

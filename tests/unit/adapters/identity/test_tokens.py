@@ -9,7 +9,7 @@ import pytest
 
 from shipyard_api.adapters.identity import tokens as adapter
 from shipyard_api.adapters.identity.tokens import TokenIdentities
-from shipyard_api.domain.errors import Unauthenticated
+from shipyard_api.domain.error_kinds import Unauthenticated
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.state.tokens import TokenRecord
 

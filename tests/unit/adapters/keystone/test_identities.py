@@ -16,7 +16,7 @@ from shipyard_api.adapters.keystone import identities as adapter
 from shipyard_api.adapters.keystone.circuit_breaker import PAUSE_SECONDS
 from shipyard_api.adapters.keystone.identities import KeystoneIdentities, TokenCache
 from shipyard_api.adapters.keystone.options import KeystoneOptions
-from shipyard_api.domain.errors import Forbidden, Unauthenticated
+from shipyard_api.domain.error_kinds import Forbidden, Unauthenticated
 from shipyard_api.ports.errors import Busy, PeerError, Unavailable
 from tests import simulated_keystone
 from tests.simulated_keystone import ACCOUNT, PASSWORD, Keystone

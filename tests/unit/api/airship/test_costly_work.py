@@ -7,6 +7,8 @@ import pytest
 
 from shipyard_api.api.airship.costly_work import Bounds, CostlyWork
 from shipyard_api.api.airship.errors import ServiceBusy, TooMuchWork
+from shipyard_api.domain.error_kinds import AskLater, ErrorKind
+from tests.refusals import refuses
 
 MANY = Bounds(pieces=100, burst=1000.0, share=1.0)
 
@@ -56,7 +58,7 @@ def test_a_caller_with_too_many_pieces_is_refused_and_others_are_not() -> None:
     gate, release = Time().gate(Bounds(pieces=2, burst=10.0, share=0.5)), threading.Event()
     begun = [gate.start("ann", lambda: bool(release.wait(10)) and None) for _ in range(2)]
 
-    with pytest.raises(TooMuchWork) as caught:
+    with refuses(TooMuchWork) as caught:
         gate.start("ann", lambda: None)
     assert caught.value.seconds == 1
     gate.start("bob", lambda: None).result(10)
@@ -74,13 +76,13 @@ def test_a_caller_with_too_many_pieces_is_refused_and_others_are_not() -> None:
     ],
 )
 def test_processor_time_that_was_used_grows_back(
-    caller: Bounds, everyone: Bounds, second: str, refusal: type[TooMuchWork | ServiceBusy]
+    caller: Bounds, everyone: Bounds, second: str, refusal: ErrorKind[[float], AskLater]
 ) -> None:
     time = Time()
     gate = time.gate(caller, everyone)
     gate.start("ann", time.use(13.0)).result(10)
 
-    with pytest.raises(refusal) as caught:
+    with refuses(refusal) as caught:
         gate.start(second, time.use(1.0))
     assert caught.value.seconds == 6
 

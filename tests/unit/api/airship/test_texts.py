@@ -5,12 +5,12 @@ import pytest
 from shipyard_api.api.airship import causes
 from shipyard_api.api.airship import errors as ours
 from shipyard_api.api.airship.texts import text_of
-from shipyard_api.api.http.errors import BodyIncomplete
+from shipyard_api.api.http.errors import BodyIncomplete, status_of
 from shipyard_api.domain import errors
 from shipyard_api.domain.actions import Control
 from shipyard_api.domain.documents import Revision, Version
+from shipyard_api.domain.error_kinds import Forbidden, ShipyardError, Unauthenticated
 from shipyard_api.domain.findings import error, warning
-from shipyard_api.domain.teardown.errors import EtcdForbids
 
 SIX = [f"n{number}" for number in range(6)]
 
@@ -72,7 +72,7 @@ SIX = [f"n{number}" for number in range(6)]
             "kubeconfig or url). Configure it; or, to destroy servers as they are, use force. Nothing was changed.",
         ),
         (
-            EtcdForbids([error("LastHealthyEtcdMember", "Add a member first.")]),
+            errors.EtcdForbids([error("LastHealthyEtcdMember", "Add a member first.")]),
             409,
             "Etcd forbids the teardown",
             "Add a member first.",
@@ -90,29 +90,27 @@ SIX = [f"n{number}" for number in range(6)]
             "Too many requests",
             "This caller has written as often as is allowed; ask again in 10 s",
         ),
-        (errors.Forbidden("Only today."), 403, "Forbidden", "Only today."),
+        (Forbidden("Only today."), 403, "Forbidden", "Only today."),
         (
-            ours.LoadIncomplete(BodyIncomplete(10, 3)),
+            BodyIncomplete(10, 3),
             400,
             "Body incomplete",
             "Content-Length says 10 bytes, and 3 arrived",
         ),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+    ids=lambda value: value.kind.code if isinstance(value, ShipyardError) else "",
 )
-def test_an_error_has_its_sentence(failed: errors.ShipyardError, code: int, title: str, reason: str) -> None:
-    row, text = text_of(failed)
+def test_an_error_has_its_sentence(failed: ShipyardError, code: int, title: str, reason: str) -> None:
+    text = text_of(failed)
 
-    assert (row.code[:3], text.title, text.reason) == (str(code), title, reason)
+    assert (status_of(failed.kind.family)[:3], text.title, text.reason) == (str(code), title, reason)
 
 
 @pytest.mark.parametrize(
     ("failed", "cause"),
     [
-        pytest.param(
-            errors.Unauthenticated(was_sent=False), "No token was sent. Send one in the header", id="no token"
-        ),
-        pytest.param(errors.Unauthenticated(), "The token that was sent is not valid: ", id="a wrong token"),
+        pytest.param(Unauthenticated(was_sent=False), "No token was sent. Send one in the header", id="no token"),
+        pytest.param(Unauthenticated(), "The token that was sent is not valid: ", id="a wrong token"),
         pytest.param(errors.NothingCommitted(), "commit them: shipyard commit configdocs", id="nothing committed"),
         pytest.param(
             errors.WrongState(Control.RETRY, "failed", "queued"),
@@ -126,8 +124,8 @@ def test_an_error_has_its_sentence(failed: errors.ShipyardError, code: int, titl
         pytest.param(errors.VersionNotFound(Version.BUFFER), "The buffer is empty. Load documents", id="buffer"),
     ],
 )
-def test_what_is_behind_an_error_is_in_its_list(failed: errors.ShipyardError, cause: str) -> None:
-    assert cause in text_of(failed)[1].cause
+def test_what_is_behind_an_error_is_in_its_list(failed: ShipyardError, cause: str) -> None:
+    assert cause in text_of(failed).cause
 
 
 @pytest.mark.parametrize(

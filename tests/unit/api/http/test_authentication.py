@@ -8,7 +8,7 @@ import pytest
 from falcon.testing import TestClient
 
 from shipyard_api.api.http.authentication import Authentication, Policy
-from shipyard_api.domain.errors import Unauthenticated
+from shipyard_api.domain.error_kinds import Unauthenticated
 from shipyard_api.ports.identity import Identity, Request
 
 

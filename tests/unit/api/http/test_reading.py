@@ -4,16 +4,17 @@ import pytest
 
 from shipyard_api.api.http.errors import NotJson
 from shipyard_api.api.http.reading import parse_value
+from tests.refusals import refuses
 
 
 @pytest.mark.parametrize(
     "body", ["[" + "1," * 1_000_000 + "1]", '{"a": [' + "[1]," * 500_000 + "[1]]}"], ids=["a list", "lists"]
 )
 def test_a_body_has_at_most_a_million_values(body: str) -> None:
-    with pytest.raises(NotJson) as refused:
+    with refuses(NotJson) as refused:
         parse_value("/plans", body.encode())
 
-    assert refused.value.detail == "more than 1,000,000 values"
+    assert refused.value.data["detail"] == "more than 1,000,000 values"
 
 
 def test_a_body_of_a_million_values_is_read() -> None:
