@@ -20,6 +20,7 @@ from shipyard_api.domain.actions import (
     StepState,
 )
 from shipyard_api.domain.approvals import Approval, WaveGate
+from shipyard_api.domain.errors import SiteActionRunning
 from shipyard_api.domain.facts.actions import ACKNOWLEDGED, Noted
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -37,7 +38,7 @@ from shipyard_api.ports.state.actions import (
     StepRecord,
     Successor,
 )
-from shipyard_api.ports.state.errors import RequestKeyTaken, SiteBusy
+from shipyard_api.ports.state.errors import RequestKeyTaken
 from shipyard_api.ports.state.groups import GroupRecord
 from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.storage import description, journal
@@ -80,7 +81,7 @@ class Actions:
             self.lock_creation()
             running = on_nodes(self._connection, None) if anywhere else self.running_site_action(action.nodes)
             if running:
-                raise SiteBusy(*running)
+                raise SiteActionRunning(*running)
         values = {
             "id": action.id,
             "name": action.name,
@@ -127,7 +128,7 @@ class Actions:
                 raise
             running = self.running_site_action()
             if running is not None:
-                raise SiteBusy(*running) from error
+                raise SiteActionRunning(*running) from error
             return None
 
     def with_key(self, caller: str, key: str) -> tuple[ActionRecord, bytes] | None:

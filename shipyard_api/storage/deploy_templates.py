@@ -9,11 +9,11 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.exc import IntegrityError
 
+from shipyard_api.domain.deploy_steps.errors import TemplateExists
 from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface
 from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.state.deploy_templates import Page, SortKey, StoredTemplate, TemplateId
-from shipyard_api.ports.state.errors import TemplateIdTaken, TemplateNameTaken
 from shipyard_api.storage import template_tables as t
 
 _OWN, _STEPS = t.deploy_templates.c, t.deploy_template_steps.c
@@ -55,7 +55,7 @@ class DeployTemplates:
     def create(self, template_id: TemplateId, template: DeployTemplate, extra: JsonObject) -> StoredTemplate:
         """Store a template. Raises TemplateNameTaken and TemplateIdTaken, as the database decides."""
         values = {"uuid": template_id, "name": template.name, "extra": dict(extra), "created_at": sa.func.site_time()}
-        with _taken():
+        with _free(template.name, template_id):
             query = t.deploy_templates.insert().values(**values).returning(t.deploy_templates)
             row = self._connection.execute(query).one()
         self._insert_steps(row.id, template.steps)
@@ -79,7 +79,7 @@ class DeployTemplates:
             "updated_at": sa.func.site_time(),
             "version": _OWN.version + 1,
         }
-        with _taken():
+        with _free(template.name, template_id):
             update = t.deploy_templates.update().where(_OWN.uuid == template_id).values(**values)
             row = self._connection.execute(update.returning(t.deploy_templates)).one()
         self._connection.execute(t.deploy_template_steps.delete().where(_STEPS.template_id == row.id))
@@ -116,16 +116,16 @@ class DeployTemplates:
 
 
 @contextmanager
-def _taken() -> Iterator[None]:
-    """Turn the violation of a unique index into the error of its name."""
+def _free(name: TraitName, template_id: TemplateId) -> Iterator[None]:
+    """Raise TemplateExists for what another template has already."""
     try:
         yield
     except IntegrityError as error:
         constraint = error.orig.diag.constraint_name if error.orig else ""  # type: ignore[attr-defined]  # psycopg2's own error
         if constraint == t.ONE_TEMPLATE_FOR_EACH_NAME:
-            raise TemplateNameTaken from error
+            raise TemplateExists(name) from error
         if constraint == t.ONE_TEMPLATE_FOR_EACH_ID:
-            raise TemplateIdTaken from error
+            raise TemplateExists(template_id, by_id=True) from error
         raise
 
 

@@ -1,6 +1,7 @@
 """Releases, clusters and their nodes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import sqlalchemy as sa
@@ -10,10 +11,10 @@ from sqlalchemy.exc import IntegrityError
 from shipyard_api.domain.actions import ENDED, ActionName, RunState
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.task_graph.errors import ReleaseExists
 from shipyard_api.domain.task_graph.layers import SITE, Cluster, ClusterId, Label, Layer, Release, ReleaseId
 from shipyard_api.domain.task_graph.roles import Primaries, choose_primaries
 from shipyard_api.domain.task_graph.tasks import Domain
-from shipyard_api.ports.state.errors import ReleaseTaken
 from shipyard_api.ports.state.software import SoftwareSite, StoredNode
 from shipyard_api.storage import software_tables as t
 from shipyard_api.storage.tables import action_nodes, actions
@@ -58,10 +59,8 @@ class Software:
         self._make_first()
         values = {"name": name, "version": version, "operating_system": operating_system, **_layer_values(Layer())}
         query = t.releases.insert().values(**values).returning(t.releases)
-        try:
+        with _free(name, version):
             return _release(self._connection.execute(query).one())
-        except IntegrityError as error:
-            raise _taken(error) from error
 
     def save_release(self, release: Release) -> None:
         """Store what has become of a release, after ``lock``. Raises ReleaseTaken."""
@@ -72,10 +71,8 @@ class Software:
             "operating_system": release.operating_system,
             **_layer_values(release.layer),
         }
-        try:
+        with _free(release.name, release.version):
             self._connection.execute(t.releases.update().where(t.releases.c.id == release.id).values(**values))
-        except IntegrityError as error:
-            raise _taken(error) from error
 
     def clusters(self) -> Sequence[Cluster]:
         """Return all clusters in the order of their ids."""
@@ -231,9 +228,16 @@ class Software:
         self._connection.execute(insert(t.clusters).values(**site, **_layer_values(Layer())).on_conflict_do_nothing())
 
 
-def _taken(error: IntegrityError) -> Exception:
-    constraint = error.orig.diag.constraint_name if error.orig else ""  # type: ignore[attr-defined]  # psycopg2's own error
-    return ReleaseTaken() if constraint == t.ONE_RELEASE_FOR_EACH_VERSION else error
+@contextmanager
+def _free(name: str, version: str) -> Iterator[None]:
+    """Raise ReleaseExists if another release has this name and version."""
+    try:
+        yield
+    except IntegrityError as error:
+        constraint = error.orig.diag.constraint_name if error.orig else ""  # type: ignore[attr-defined]  # psycopg2's own error
+        if constraint == t.ONE_RELEASE_FOR_EACH_VERSION:
+            raise ReleaseExists(name, version) from error
+        raise
 
 
 def _layer_values(layer: Layer) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from shipyard_api.domain.actions import (
     nodes_of_run,
 )
 from shipyard_api.domain.error_kinds import Conflict
-from shipyard_api.domain.errors import ActionNotFound, NotRetried, Overtaken, WrongState
+from shipyard_api.domain.errors import ActionNotFound, NotRetried, Overtaken, SiteActionRunning, WrongState
 from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.holds import OVERRIDDEN, Hold
 from shipyard_api.domain.items import ItemId
@@ -23,7 +23,6 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.state.actions import FURTHER, LIMITS, ActionRecord, NewAction
-from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases.actions.create import first_notes
 from shipyard_api.usecases.actions.preconditions import (
@@ -31,7 +30,6 @@ from shipyard_api.usecases.actions.preconditions import (
     refuse_held,
     refuse_operations,
     refuse_stragglers,
-    site_is_busy,
 )
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.workflow.definition import Definition
@@ -103,8 +101,7 @@ class ControlAction:
             new, kept = self._new(tx, record, caller, force=force)
             held = refuse_held(_holds(tx, record, kept), force=force, may_override=may_override_holds)
             refuse_operations(tx.actions.node_operations(), record.name, _touched(tx, record, kept))
-            with site_is_busy():
-                return tx.actions.create(override(new, held))
+            return tx.actions.create(override(new, held))
 
     def plan_retry(self, action_id: str, *, force: bool, may_override_holds: bool = False) -> RetryPlan:
         """Return the inputs of a retry, and what would refuse it now. Changes nothing; raises NotFound."""
@@ -191,9 +188,8 @@ def _refuse_second_site_action(tx: Transaction, old: ActionRecord) -> None:
     if not ACTIONS[old.name].exclusive:
         return
     nodes = nodes_of_run(tx.actions.inputs(old.id))
-    with site_is_busy():
-        if running := tx.actions.running_site_action(nodes):
-            raise SiteBusy(*running)
+    if running := tx.actions.running_site_action(nodes):
+        raise SiteActionRunning(*running)
 
 
 def _refuse_removed(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> None:

@@ -30,7 +30,7 @@ from shipyard_api.ports.state.actions import FURTHER, ActionRecord, NewAction
 from shipyard_api.ports.state.errors import RequestKeyTaken
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.check import CheckAction, Checked
-from shipyard_api.usecases.actions.preconditions import override, site_is_busy
+from shipyard_api.usecases.actions.preconditions import override
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.workflow.definition import Definition
@@ -84,8 +84,7 @@ class CreateAction:
                     self.check.refuse_operations(tx, checked)
                 self.check.refuse_stragglers(tx, checked)
                 new = override(new, self.check.refuse_held(tx, checked))
-                with site_is_busy():
-                    action = tx.actions.create(new)
+                action = tx.actions.create(new)
         except (Conflict, RequestKeyTaken):
             # The conflict may be this very request, sent twice at once.
             if earlier := self._created_earlier(request, caller):

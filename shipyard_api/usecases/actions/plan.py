@@ -13,7 +13,7 @@ from shipyard_api.domain.actions import ActionId, ActionName, StepId, nodes_of_r
 from shipyard_api.domain.deploy_steps.planning import NO_STEPS, PlannedNodes, StepPlan, running, shared_steps
 from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.error_kinds import Conflict, ShipyardError
-from shipyard_api.domain.errors import VersionNotFound
+from shipyard_api.domain.errors import SiteActionRunning, VersionNotFound
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.json_types import JsonObject
@@ -26,7 +26,6 @@ from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed, UnknownRevision
 from shipyard_api.ports.errors import PeerError
-from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.check import CheckAction, Checked
 from shipyard_api.usecases.actions.control import ControlAction
@@ -34,7 +33,6 @@ from shipyard_api.usecases.actions.design_changes import DesignChanges, design_c
 from shipyard_api.usecases.actions.design_groups import design_at, members_of, strategy_of
 from shipyard_api.usecases.actions.phase_history import assumptions_of, read_history
 from shipyard_api.usecases.actions.plan_software import PlanSoftware, Retried, SoftwarePlan
-from shipyard_api.usecases.actions.preconditions import site_is_busy
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import read_versions
@@ -162,14 +160,14 @@ class PlanAction:
         if checked.refusal:
             return checked
         try:
-            with self.store.begin() as tx, site_is_busy():
+            with self.store.begin() as tx:
                 self.check.refuse_operations(tx, checked)
                 self.check.refuse_stragglers(tx, checked)
                 self.check.refuse_held(tx, checked)
                 limits = {"software": checked.parameters.software} if checked.parameters else {}
                 nodes = nodes_of_run(limits)
                 if ACTIONS[request.name].exclusive and (running := tx.actions.running_site_action(nodes)):
-                    raise SiteBusy(*running)
+                    raise SiteActionRunning(*running)
         except Conflict as conflict:
             return checked.refused(conflict)
         return checked

@@ -1,7 +1,6 @@
 """Preconditions of a new action: no other site action runs, and neither a straggler nor a hold is on its nodes."""
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from shipyard_api.actions.catalog import ACTIONS
@@ -10,7 +9,6 @@ from shipyard_api.domain.errors import (
     HoldsNotOverridden,
     NodeOperationRunning,
     NodesHeld,
-    SiteActionRunning,
     WorkUnderWay,
 )
 from shipyard_api.domain.facts.actions import Noted
@@ -18,7 +16,6 @@ from shipyard_api.domain.holds import OVERRIDDEN, Hold
 from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.actions import ActionRecord, NewAction
-from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.ports.state.stragglers import Straggler
 
 
@@ -67,12 +64,3 @@ def override(action: NewAction, holds: Sequence[Hold]) -> NewAction:
     notes = [Noted("Hold Overridden", f"node {hold.node} is {hold}") for hold in holds]
     inputs = {**action.inputs, OVERRIDDEN: [hold.id for hold in holds]}
     return replace(action, inputs=inputs, facts=(*action.facts, *notes))
-
-
-@contextmanager
-def site_is_busy() -> Iterator[None]:
-    """Turn SiteBusy of the store into SiteActionRunning."""
-    try:
-        yield
-    except SiteBusy as busy:
-        raise SiteActionRunning(busy.running, busy.name, busy.nodes) from busy

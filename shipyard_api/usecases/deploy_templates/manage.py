@@ -1,14 +1,12 @@
 """Create, change, delete, show and list deploy templates (seed 003, REST API impact)."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
 from shipyard_api.domain.deploy_steps.errors import (
     InvalidTemplate,
     TemplateChanged,
-    TemplateExists,
     TemplateNotFound,
 )
 from shipyard_api.domain.deploy_steps.templates import DeployTemplate, read_steps
@@ -16,7 +14,6 @@ from shipyard_api.domain.deploy_steps.traits import TraitName, trait_fault
 from shipyard_api.domain.findings import error
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.state.deploy_templates import Page, StoredTemplate, TemplateId
-from shipyard_api.ports.state.errors import TemplateIdTaken, TemplateNameTaken
 from shipyard_api.storage.unit_of_work import Store
 
 
@@ -42,7 +39,7 @@ class ManageTemplates:
     def create(self, written: WrittenTemplate, template_id: TemplateId | None) -> StoredTemplate:
         """Store a template under an id, a new one if none is given. Raises InvalidTemplate and TemplateExists."""
         template, chosen = _checked(written), template_id or TemplateId(str(uuid4()))
-        with _free(template.name, chosen), self.store.begin() as tx:
+        with self.store.begin() as tx:
             return tx.deploy_templates.create(chosen, template, written.extra or {})
 
     def change(self, identity: str, edit: Edit, is_current: IsCurrent) -> StoredTemplate:
@@ -57,8 +54,7 @@ class ManageTemplates:
             # In Python 1 equals True, which is another argument.
             if repr((template, extra)) == repr((stored.template, stored.extra)):
                 return stored
-            with _free(template.name, stored.id):
-                return tx.deploy_templates.replace(stored.id, template, extra)
+            return tx.deploy_templates.replace(stored.id, template, extra)
 
     def delete(self, identity: str, is_current: IsCurrent) -> None:
         """Remove a template. Raises TemplateNotFound and TemplateChanged."""
@@ -95,13 +91,3 @@ def _found(
     if not is_current(stored):
         raise TemplateChanged(identity)
     return stored
-
-
-@contextmanager
-def _free(name: str, template_id: str) -> Iterator[None]:
-    try:
-        yield
-    except TemplateNameTaken:
-        raise TemplateExists(name) from None
-    except TemplateIdTaken:
-        raise TemplateExists(template_id, by_id=True) from None

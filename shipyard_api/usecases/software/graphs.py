@@ -13,7 +13,6 @@ from shipyard_api.domain.task_graph.errors import (
     InvalidDeclaration,
     InvalidTaskGraph,
     InvalidTaskQuery,
-    ReleaseExists,
 )
 from shipyard_api.domain.task_graph.graph import TaskGraph
 from shipyard_api.domain.task_graph.layers import SITE, Cluster, Label, Layer, Owner, OwnerKind, Release, merge_tasks
@@ -21,7 +20,6 @@ from shipyard_api.domain.task_graph.selection import EVERYTHING, Selection, chec
 from shipyard_api.domain.task_graph.site_plan import graph_warnings
 from shipyard_api.domain.task_graph.tasks import SCHEMA, Domain, parse_tasks
 from shipyard_api.ports.schemas import Schemas
-from shipyard_api.ports.state.errors import ReleaseTaken
 from shipyard_api.storage.software import Software
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.software.labels import check_label, check_role_tags
@@ -79,15 +77,12 @@ class ManageGraphs:
         if not written.name or not written.version:
             raise InvalidDeclaration("A release has a name and a version.")
         _check_lengths(written.name, written.version, written.operating_system)
-        try:
-            with self.store.begin() as tx:
-                tx.software.lock()
-                made = tx.software.add_release(written.name, written.version, written.operating_system or "Linux")
-                changed = _with(made, written)
-                tx.software.save_release(changed)
-                return changed
-        except ReleaseTaken:
-            raise ReleaseExists(written.name, written.version) from None
+        with self.store.begin() as tx:
+            tx.software.lock()
+            made = tx.software.add_release(written.name, written.version, written.operating_system or "Linux")
+            changed = _with(made, written)
+            tx.software.save_release(changed)
+            return changed
 
     def change_release(self, release: int, written: WrittenRelease) -> Release:
         """Store what a caller writes of a release. Metadata replaces all predefined roles and tags, and no others.
@@ -100,10 +95,7 @@ class ManageGraphs:
             found = release_of(tx.software, release)
             changed = _with(found, written)
             save_layer(tx.software, changed.owner, changed.layer)
-            try:
-                tx.software.save_release(changed)
-            except ReleaseTaken:
-                raise ReleaseExists(changed.name, changed.version) from None
+            tx.software.save_release(changed)
             return changed
 
     def change_cluster(

@@ -10,13 +10,15 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
+from shipyard_api.domain.error_kinds import Conflict
+from shipyard_api.domain.errors import SiteActionRunning
 from shipyard_api.ports.state.actions import ActionFilters, NewAction, RunningSiteAction
-from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.actions import Actions
 from shipyard_api.storage.unit_of_work import Store
 from tests.integration.storage.conftest import new_action, new_run
 from tests.integration.storage.rows import broken_off, counts
+from tests.refusals import refuses
 
 Create = Callable[..., ActionId]
 
@@ -61,11 +63,11 @@ def test_a_second_site_action_is_refused_by_the_index_and_names_the_first(
     before = counts(engine)
 
     with store.begin() as tx:
-        with pytest.raises(SiteBusy) as caught:
+        with refuses(SiteActionRunning) as caught:
             tx.actions.create(new_action("a"))
         assert tx.actions.get(first)  # the transaction is still of use
 
-    assert (caught.value.running, caught.value.name) == (first, ActionName("deploy_site"))
+    assert caught.value.data == {"action": first, "name": ActionName("deploy_site"), "nodes": ()}
     assert caught.value.__cause__.orig.diag.constraint_name == t.ONE_SITE_ACTION
     assert counts(engine) == before
 
@@ -147,9 +149,10 @@ def test_runs_exclude_only_actions_on_their_nodes(
         if shared is None:
             tx.actions.create(second)
             return
-        with pytest.raises(SiteBusy) as caught:
+        with refuses(SiteActionRunning) as caught:
             tx.actions.create(second)
-    assert (caught.value.running, caught.value.name, " ".join(caught.value.nodes)) == (first.id, first.name, shared)
+    assert {"action": first.id, "name": first.name}.items() <= caught.value.data.items()
+    assert " ".join(caught.value.data["nodes"]) == shared
     end(engine, "failed")
     with store.begin() as tx:
         assert tx.actions.create(second).id == second.id
@@ -163,7 +166,7 @@ def test_of_many_runs_at_once_those_that_share_a_node_exclude_each_other(store: 
         try:
             with store.begin() as tx:
                 tx.actions.create(new_run(f"n{number % 4}", f"own-{number}"))
-        except SiteBusy:
+        except Conflict:
             return None
         return f"n{number % 4}"
 
@@ -290,5 +293,5 @@ def _create(store: Store) -> ActionId | None:
     try:
         with store.begin() as tx:
             return tx.actions.create(new_action("a")).id
-    except SiteBusy:
+    except Conflict:
         return None

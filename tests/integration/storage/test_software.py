@@ -8,12 +8,13 @@ import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.errors import ReleaseExists
 from shipyard_api.domain.task_graph.layers import SITE, ClusterId, Label, Layer, ReleaseId
 from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries
-from shipyard_api.ports.state.errors import ReleaseTaken
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.unit_of_work import Store
 from tests.integration.storage.rows import counts
+from tests.refusals import refuses
 
 N1, N2, N3 = NodeName("n1"), NodeName("n2"), NodeName("n3")
 LAYER = Layer(
@@ -70,9 +71,9 @@ def test_a_name_and_version_is_of_one_release(store: Store) -> None:
         made = tx.software.add_release("Ubuntu", "9.2", "Ubuntu")
     assert made.id == 2
 
-    with pytest.raises(ReleaseTaken), store.begin() as tx:
+    with refuses(ReleaseExists), store.begin() as tx:
         tx.software.add_release("Ubuntu", "9.2", "Debian")
-    with pytest.raises(ReleaseTaken), store.begin() as tx:
+    with refuses(ReleaseExists), store.begin() as tx:
         tx.software.save_release(replace(made, name="Shipyard", version="1.0"))
 
 
