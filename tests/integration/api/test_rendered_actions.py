@@ -320,11 +320,17 @@ def test_whatever_can_be_told_of_an_action_is_in_the_table_of_facts() -> None:
     assert {*KINDS.values()} - of_the_engine == {*FACTS}
 
 
-@pytest.mark.parametrize("read", READS.values(), ids=[method.__qualname__ for method in READS])
-def test_what_only_reads_could_not_write(watched: Watched, read: Callable[[Tx, ActionId], object]) -> None:
-    with watched.store.begin() as tx:
-        tx.actions._connection.execute(sa.text("SET TRANSACTION READ ONLY"))
-        read(tx, watched.action)
+def test_what_only_reads_could_not_write(watched: Watched) -> None:
+    """One action serves all of them, since none can change it; a failure says the name of what it read."""
+    failed = {}
+    for method, read in READS.items():
+        try:
+            with watched.store.begin() as tx:
+                tx.actions._connection.execute(sa.text("SET TRANSACTION READ ONLY"))
+                read(tx, watched.action)
+        except sa.exc.DBAPIError as error:
+            failed[method.__qualname__] = error
+    assert failed == {}
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
