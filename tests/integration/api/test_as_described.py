@@ -1,10 +1,11 @@
 """Requests made from the OpenAPI document, right ones and wrong ones: every answer is one that it describes.
 
-The examples are the same in each run, so that a failure can be repeated.
+The examples are the same in each run, so that a failure can be repeated. At every commit CI makes thousands of such
+requests, and every caller of these tests holds its answers to the document; so these are played by ``./dev crash``.
 """
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import schemathesis
@@ -23,8 +24,7 @@ from tests.integration.api.wire import small_design
 from tests.integration.storage.rows import empty
 from tests.peer import Peer
 
-if TYPE_CHECKING:
-    pass
+pytestmark = pytest.mark.crash
 
 # A few of each here; CI tries thousands against a served API.
 EXAMPLES = 3
