@@ -48,13 +48,18 @@ SELECT string_agg(newest::text, ' '), (SELECT string_agg(version_num, ' ') FROM 
 ) AS catalogues
 """
 _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
-# Most tables never had a row; the others have few, which DELETE takes out without making new files.
+# Most tables never had a row; the others have few, which DELETE takes out without making new files. Postgres itself
+# looks only each tenth of a second whether those that it hung up on are gone.
 _EMPTY = f"""
 DO $$
 DECLARE name text;
 BEGIN
-    PERFORM pg_terminate_backend(pid, 5000) FROM pg_stat_activity
-    WHERE datname = current_database() AND pid <> pg_backend_pid();
+    FOR attempt IN 1..2500 LOOP
+        PERFORM pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid();
+        EXIT WHEN NOT FOUND;
+        PERFORM pg_sleep(0.002), pg_stat_clear_snapshot();
+    END LOOP;
     SET LOCAL session_replication_role = replica;
     FOR name IN {_TABLES} LOOP
         IF pg_relation_size(format('public.%I', name)::regclass) > 0 THEN
