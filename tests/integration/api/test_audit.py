@@ -87,7 +87,8 @@ def test_every_write_leaves_a_line_whatever_becomes_of_it(site: Site, audit: Lin
 
 
 def test_who_wrote_what(site: Site, audit: Lines) -> None:
-    site.commit(*small_design())
+    site.admin.load("design", *small_design())
+    site.admin.commit()
     load, commit = map(json.loads, audit.written)
     assert (load["collection"], load["status"], load["action"], load["created_action"]) == ("design", 201, None, None)
     assert (commit["path"], commit["status"]) == ("/api/v1.0/commitconfigdocs", 200)

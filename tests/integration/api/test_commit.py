@@ -324,10 +324,11 @@ def test_what_drydock_finds_keeps_a_design_from_being_committed(site: Site, code
 
 
 def test_drydock_is_told_where_the_design_is(site: Site) -> None:
-    revision = site.commit(*small_design())
+    site.admin.load("design", *small_design())
+    site.admin.commit()
 
     (asked,) = site.drydock.asked("POST /validatedesign")
-    assert asked.json == {"rel": "design", "href": f"http://127.0.0.1:9/{revision}", "type": "application/x-yaml"}
+    assert asked.json == {"rel": "design", "href": "http://127.0.0.1:9/1", "type": "application/x-yaml"}
 
 
 def test_shipyards_own_findings_come_first_and_do_not_keep_the_peers_from_being_asked(site: Site) -> None:
