@@ -117,7 +117,7 @@ class DesignStore(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the store for operators."""
+        """The name of the store for operators; never empty."""
 
     def heads(self) -> Heads:
         """Return the newest revision, and the newest with each tag."""
@@ -127,7 +127,10 @@ class DesignStore(Protocol):
     ) -> Revision | None:
         """Make a revision that is ``base`` with this collection replaced; None if nothing would differ from ``base``.
 
-        No documents: the new revision lacks the collection. ``head`` is the newest revision that the caller has seen.
+        No documents: the new revision lacks the collection. Documents are the same if schema, name and layer are: those
+        that did not change keep the revision in which they last did, and one that was away changed with its return.
+        Other collections stay as they are in ``base``, which also decides to which collection a document belongs.
+        ``head`` is the newest revision that the caller has seen.
         Raises Overtaken if there is a newer one, UnknownRevision for ``base``, DocumentElsewhere,
         SecondLayeringPolicy, NoSecretKey; then nothing is stored. A store that is a peer may raise Refused with the
         code 400 for documents that it does not take. The caller ensures that there is one
@@ -137,7 +140,10 @@ class DesignStore(Protocol):
     def revisions(
         self, *, tags: collections.abc.Collection[str] = (), after: Revision, limit: int
     ) -> Sequence[RevisionRecord]:
-        """Return up to ``limit`` revisions after the given one, in order; with ``tags``, those that carry one."""
+        """Return up to ``limit`` revisions after the given one, in order; with ``tags``, those that carry any of them.
+
+        Each has all its tags.
+        """
 
     def revision(self, revision: Revision) -> RevisionRecord:
         """Return one revision; raises UnknownRevision, also for 0."""
@@ -145,14 +151,17 @@ class DesignStore(Protocol):
     def documents(self, revision: Revision, collection: Collection | None = None) -> tuple[StoredDocument, ...]:
         """Return the documents as they were written, in the order of their collections' names and then as loaded.
 
-        Revision 0 holds none. Raises UnknownRevision. The data of an encrypted document may be a reference to a
+        Their data is what was loaded, to the type of each value, and their metadata has its defaults. A store that is a
+        peer may list documents in the order in which it first had them. An unknown collection has none. Revision 0
+        holds none. Raises UnknownRevision. The data of an encrypted document may be a reference to a
         secret stored elsewhere.
         """
 
     def rendered(self, revision: Revision) -> Rendering:
         """Return the design rendered from the documents, secrets in clear (contract: deckhand, B10).
 
-        Raises UnknownRevision, also for 0, and RenderingFailed with every finding.
+        Raises UnknownRevision, also for 0, and RenderingFailed with every finding, none of which quotes a secret. A
+        revision is held to its own data schemas. One without a layering policy is no design.
         """
 
     def differences(self, base: Revision, new: Revision) -> Mapping[Collection, Change]:
@@ -162,12 +171,15 @@ class DesignStore(Protocol):
         """
 
     def findings(self, revision: Revision) -> tuple[Finding, ...]:
-        """Return the findings reported to the store on a revision (contract: deckhand, A12). Raises UnknownRevision."""
+        """Return the findings reported to the store on a revision, none on a new one (contract: deckhand, A12).
+
+        Raises UnknownRevision.
+        """
 
     def rollback(self, revision: Revision) -> Revision:
         """Make a new revision with exactly the documents of the given one, which may be 0; raises UnknownRevision.
 
-        Tags are not copied. Each call makes another revision.
+        Secrets come back, tags do not. Each call makes another revision, also for the newest one.
         """
 
     def tag(self, revision: Revision, tag: str, data: JsonObject) -> None:

@@ -1,8 +1,9 @@
-"""The system that turns bare metal into running servers: Drydock, MAAS or Ironic.
+"""The system that turns bare metal into running servers, such as Drydock, MAAS or Ironic.
 
 ``submit`` starts work, ``find`` finds it again, ``report`` polls it. Results are values; a peer that cannot answer
-raises one of ``ports.errors``. ``capabilities`` lists what only some provisioners can do, and their
-limits.
+raises one of ``ports.errors``. ``capabilities`` lists what only some provisioners can do, and their limits.
+
+``tests/contract/test_provisioner_port.py`` holds every provisioner to what is promised here.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -71,6 +72,8 @@ class Capabilities:
 class Work:
     """One piece of work: an operation on named nodes (never an empty set), or on the whole site (``nodes`` None).
 
+    A node that is not in the design fails, and the others go on. A destroy of a node that the provisioner does not have
+    may succeed.
     ``wipe`` applies to a destroy, and to a preparation that undeploys a failed node; a provisioner that does not
     preserve storage refuses anything but ALL.
     ``steps``: what templates ask for in the deployment of these nodes, by node: priority 0 disables a default step. The
@@ -117,8 +120,12 @@ class JobReport:
     """The provisioner's report on a job.
 
     ``succeeded`` and ``failed`` are disjoint and name only nodes of the work; while the job runs, they hold the nodes
-    whose outcome is certain. After ``ENDED``, every node that is not in ``succeeded`` has failed. ``ok``: ended without
-    any failure. ``reasons``: why nodes failed, where the peer says so; ``message``: about the job as a whole.
+    whose outcome is certain: other work may start on them. After ``ENDED``, every node that is not in ``succeeded`` has
+    failed. Work on the whole site names no node. ``ok``: ended without any failure; never while the job runs.
+    ``reasons``: why nodes failed; a node's reason contains its name. Every listed node has one whose preparation or
+    deployment failed, once the job has ended. ``message``: about the job as a whole; work on the whole site that failed
+    has one.
+    ``LOST``: the provisioner does not know the job; its work may have been done.
     ``QUEUED``: accepted, and begun on no node, which only a provisioner with a queue of its own reports; ``ahead``:
     what the job waits for, if the peer says so.
     """
@@ -170,23 +177,34 @@ class Provisioner(Protocol):
         """What it can do that not all provisioners can."""
 
     def check_health(self) -> None:
-        """Return if the provisioner is healthy; raise Unavailable or Refused otherwise."""
+        """Return if the provisioner is healthy; raise Unavailable or Refused otherwise. Changes nothing."""
 
     def design_reference(self, revision: int) -> str:
-        """Return the address under which the provisioner fetches the design of this revision."""
+        """Return the address under which the provisioner fetches the design of this revision; asks no peer.
+
+        A provisioner that fetches nothing may use any text that tells revisions apart, such as ``revision:7``.
+        """
 
     def validate_design(self, design: str) -> tuple[Finding, ...]:
-        """Return the provisioner's findings on the design, all levels. Changes nothing; may be repeated."""
+        """Return the provisioner's findings on the design, all levels. Changes nothing; may be repeated.
+
+        The source of each finding is the provisioner's ``name``. A good design has no error. A node name that the
+        provisioner cannot take is a broken limit (``capabilities``) or an error here. Raises Refused for a design that
+        cannot be read.
+        """
 
     def select_nodes(self, design: str, groups: Sequence[tuple[Selector, ...]]) -> tuple[frozenset[NodeName], ...]:
-        """Return, for each tuple of selectors, the names of the nodes it selects (seed 000, Selectors).
+        """Return, for each tuple of selectors, the names of the nodes it selects (seed 000, Selectors), in their order.
+
+        An empty tuple selects every node, an unknown name none. ``domain.strategy.selectors`` does this for an
+        inventory.
 
         A design the provisioner cannot read, or one without any node, raises Refused: an empty answer never means
         "nothing to do". Changes nothing; may be repeated.
         """
 
     def conditions(self) -> Sequence[SeenMachine]:
-        """Return every machine of the provisioner, by name. Changes nothing; may be slow on large sites."""
+        """Return every machine of the provisioner, ordered by name. Changes nothing; may be slow on large sites."""
 
     def supported_steps(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:
         """Return the deploy steps of each of these nodes that the provisioner knows, those of priority 0 too.
@@ -195,14 +213,18 @@ class Provisioner(Protocol):
         """
 
     def submit(self, marker: Marker, work: Work) -> JobId:
-        """Start the work and return the job.
+        """Start the work and return the job; returns before it has ended.
 
-        Repeatable only if the provisioner ``marks``; otherwise call ``find`` first after an unknown outcome. Raises
-        Refused, having started nothing, for work that it cannot do.
+        Repeatable only if the provisioner ``marks``: then each repetition returns the same job, also after its end, and
+        starts nothing twice. Otherwise call ``find`` first after an unknown outcome. Raises Refused, having started
+        nothing, for work that it cannot do: an empty set of nodes, an operation or a ``wipe`` that its limits exclude.
         """
 
     def find(self, marker: Marker, work: Work, *, intended_at: datetime, known: Collection[JobId] = ()) -> JobId | None:
         """Return the job that an earlier ``submit`` of this marker started, or None if there is none.
+
+        A running job is found as well as an ended one, and work on the site as well as work on nodes. A job of another
+        operation, of other nodes, or older than ``intended_at`` is never taken for this one.
 
         ``intended_at``: when the intent was written (our clock, UTC), before the first ``submit``. ``known``: jobs of
         our other intents, which a peer without markers could mistake for this one.
@@ -218,26 +240,29 @@ class Provisioner(Protocol):
         """
 
     def report(self, job: JobId, work: Work) -> JobReport:
-        """Return the report on the job; may be repeated, also concurrently.
+        """Return the report on the job; may be repeated, also concurrently, and also after the end of the job.
 
-        Nodes with which the job's action has gone on, to a later operation, have succeeded, whatever they are now: the
-        record of that may be lost.
+        ``work`` may name a part of the job's nodes; later work may have the others. A job that the provisioner does not
+        know is LOST. Nodes with which the job's action has gone on, to a later operation, have succeeded, whatever they
+        are now: the record of that may be lost.
 
-        For a provisioner that has machines but no jobs, this also moves each machine of the work to its next state. It
-        decides from the state it has just read, so a repetition does no harm.
+        A provisioner that has jobs changes nothing here. One that has machines but no jobs also moves each machine of
+        ``work`` to its next state, if it knows the job by its mark. It decides from the state and the marks that it has
+        just read, so a repetition does no harm: a machine that has reached the end of the operation, or on which the
+        action has begun a later one, stays as it is, and a stopped job starts nothing.
         """
 
     def reports(self, jobs: Mapping[JobId, Work]) -> "Reports":
         """Return the reports on these jobs, as ``report`` does for one; with one request for all if possible.
 
-        The work of a job may name a part of its nodes; later work may have the others. A job without a report has an
-        error instead. Raises only if every job has one.
+        A job without a report has an error instead. Raises only if every job has one.
         """
 
     def abort(self, job: JobId, work: Work) -> None:
         """Request that the work stops; parts that cannot stop continue, as ``report`` shows.
 
-        May be repeated. Raises Refused if the provisioner does not abort.
+        A node that is stopped has failed; one that had ended keeps its outcome. May be repeated, also after the end.
+        Raises Refused if the provisioner does not abort.
         """
 
 
