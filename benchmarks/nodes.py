@@ -96,7 +96,7 @@ def _client(url: str) -> TestClient:
         connection.execute(sa.text("VACUUM ANALYZE"))
     _, token = ApiTokens(Store(engine, ProcrastinateWakeup())).create("benchmark", "viewer")
     nowhere = DrydockOptions(url=Address("http://127.0.0.1:9/api/v1.0"), design_url="http://127.0.0.1:9/{revision}")
-    app = bootstrap.api(Settings(database=DatabaseOptions(url=Secret(url)), drydock=nowhere))
+    app = bootstrap.api(Settings(database=DatabaseOptions(url=Secret(url)), of_plugins={"drydock": nowhere}))
     return TestClient(app, headers={"X-Auth-Token": token})
 
 

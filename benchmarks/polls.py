@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from shipyard_api.adapters.ironic.client import IronicClient
+from shipyard_api.adapters.ironic.plugin import SHARED_SECONDS
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
 from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.ports.provisioner import JobId, Operation, Work
-from shipyard_api.wiring.provisioners import SHARED_SECONDS
 from shipyard_simulators.ironic.simulator import IronicSimulator, running
 from shipyard_simulators.ironic.site import SiteNode
 

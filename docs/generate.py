@@ -11,7 +11,7 @@ from dataclasses import MISSING, fields
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from pathlib import Path
-from typing import Any, cast, get_type_hints
+from typing import Any, cast
 
 import errors_page
 import yaml
@@ -38,7 +38,7 @@ from shipyard_api.domain.strategy import selectors, strategy
 from shipyard_api.domain.strategy.criteria import needed
 from shipyard_api.ports.state.actions import StepRecord
 from shipyard_api.setting_types import Secret
-from shipyard_api.settings import DEFAULT_FILE, Settings, share_directory
+from shipyard_api.settings import DEFAULT_FILE, section_types, share_directory
 from shipyard_api.yaml_stream import read_documents
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -303,8 +303,7 @@ def main() -> int:
 
 def _sections() -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
     """Yield each section with the name, default and description of its settings."""
-    for section in fields(Settings):
-        kind = get_type_hints(Settings)[section.name]
+    for section, kind in section_types().items():
         described = _descriptions(kind)
         settings = []
         for setting in fields(kind):
@@ -315,7 +314,7 @@ def _sections() -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
                 "" if isinstance(default, Secret) else f"{default:g}" if isinstance(default, float) else str(default)
             )
             settings.append((setting.name, shown, described.get(setting.name, "")))
-        yield section.name, settings
+        yield section, settings
 
 
 def _descriptions(kind: type) -> dict[str, str]:

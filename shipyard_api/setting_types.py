@@ -8,6 +8,15 @@ from typing import ClassVar, Self
 
 from shipyard_api.http import checked_base
 
+
+class SettingsError(Exception):
+    """Invalid settings; ``faults`` names each one and where it is set."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
+
+
 LARGEST_SECONDS = 1_000_000.0
 """The largest float setting: sockets and locks refuse timeouts that are much longer."""
 LARGEST_NUMBER = 1_000_000_000
@@ -127,3 +136,13 @@ def authority_faults(setting: str, file: str) -> Iterator[str]:
         ssl.create_default_context(cafile=str(path))
     except OSError:
         yield f"{setting}: {file} holds no certificates in the format PEM, or cannot be read"
+
+
+def file_text(setting: str, file: str) -> str:
+    """Return the text in a file that a setting names; an empty one without a name. Raises SettingsError."""
+    if not file:
+        return ""
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError([f"{setting}: {error}"]) from error

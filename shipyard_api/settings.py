@@ -14,22 +14,20 @@ from difflib import get_close_matches
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from shipyard_api.adapters.deckhand.options import DeckhandOptions
-from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.adapters.encryption.options import EncryptionOptions
 from shipyard_api.adapters.identity.options import IdentityOptions
-from shipyard_api.adapters.ironic.options import IronicOptions
 from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.adapters.kubernetes.options import KubernetesOptions
-from shipyard_api.adapters.maas.options import MaasOptions
 from shipyard_api.adapters.opentelemetry.options import TraceOptions
 from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.promenade.options import PromenadeOptions
 from shipyard_api.adapters.ssh.options import SshOptions
 from shipyard_api.adapters.webhooks.options import WebhookOptions
+from shipyard_api.plugins import PROVISIONERS, PluginName, ProvisionerName
 from shipyard_api.setting_types import (
     LARGEST_NUMBER,
     LARGEST_SECONDS,
@@ -40,16 +38,11 @@ from shipyard_api.setting_types import (
     Secret,
     Share,
 )
+from shipyard_api.setting_types import SettingsError as SettingsError
+
+Options = TypeVar("Options")
 
 DEFAULT_FILE = Path("/etc/shipyard/shipyard.conf")
-
-
-class SettingsError(Exception):
-    """Invalid settings; ``faults`` names each one and where it is set."""
-
-    def __init__(self, faults: list[str]) -> None:
-        super().__init__("; ".join(faults))
-        self.faults = faults
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +70,16 @@ class EngineOptions:
     question_pause_seconds: float = 10.0
 
 
-class ProvisionerKind(Enum):
-    """The supported provisioners."""
-
-    DRYDOCK = "drydock"
-    MAAS = "maas"
-    IRONIC = "ironic"
-
-
 @dataclass(frozen=True, slots=True)
 class ProvisionerOptions:
     """The provisioner of the site, and its web page of a node.
 
-    ``kind``: the provisioner: drydock, maas or ironic; the section of that name has its address.
+    ``kind``: the provisioner: drydock, maas, ironic, or one of an installed plug-in; the section of that name has its
+    address.
     ``node_page``: the web page of a node, with {node} for its name: https://maas.example/machines/{node}; empty: none.
     """
 
-    kind: ProvisionerKind = ProvisionerKind.DRYDOCK
+    kind: ProvisionerName = ProvisionerName("drydock")  # noqa: RUF009  # immutable
     node_page: NodePage = NodePage("")  # noqa: RUF009  # immutable
 
 
@@ -213,15 +199,12 @@ class LogOptions:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings, by section of the file."""
+    """All settings, by section of the file. ``of_plugins``: the sections of plug-ins, by their names."""
 
     database: DatabaseOptions = field(default_factory=DatabaseOptions)
     engine: EngineOptions = field(default_factory=EngineOptions)
     worker: WorkerOptions = field(default_factory=WorkerOptions)
     provisioner: ProvisionerOptions = field(default_factory=ProvisionerOptions)
-    drydock: DrydockOptions = field(default_factory=DrydockOptions)
-    maas: MaasOptions = field(default_factory=MaasOptions)
-    ironic: IronicOptions = field(default_factory=IronicOptions)
     keystone: KeystoneOptions = field(default_factory=KeystoneOptions)
     identity: IdentityOptions = field(default_factory=IdentityOptions)
     policy: PolicyOptions = field(default_factory=PolicyOptions)
@@ -238,49 +221,69 @@ class Settings:
     actions: ActionOptions = field(default_factory=ActionOptions)
     log: LogOptions = field(default_factory=LogOptions)
     traces: TraceOptions = field(default_factory=TraceOptions)
+    of_plugins: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, name: str, options: type[Options]) -> Options:
+        """Return the section of a plug-in; the defaults if none was read."""
+        section = self.of_plugins.get(name)
+        return section if isinstance(section, options) else options()
+
+
+def section_types() -> Mapping[str, type]:
+    """Return the type of each section by name; raises SettingsError if a plug-in cannot be used."""
+    own = {name: kind for name, kind in get_type_hints(Settings).items() if name != _OF_PLUGINS}
+    plugins = PROVISIONERS.installed()
+    if taken := sorted(own.keys() & plugins.keys()):
+        raise SettingsError([f"{PROVISIONERS.group}: {name} is a section of Shipyard's" for name in taken])
+    sections: dict[str, type] = {}
+    for name, kind in own.items():
+        sections[name] = kind
+        if name == "provisioner":
+            sections |= {plugin: found.options for plugin, found in plugins.items()}
+    return sections
 
 
 def load(environ: Mapping[str, str]) -> Settings:
     """Load the settings; raises SettingsError with every fault."""
     faults: list[str] = []
     given = _from_file(environ, faults)
-    sections: dict[str, Any] = {}
-    for section in fields(Settings):
-        kind = get_type_hints(Settings)[section.name]
-        values = given.pop(section.name, {})
+    types, sections = section_types(), dict[str, Any]()
+    for section, kind in types.items():
+        values = given.pop(section, {})
         for setting in fields(kind):
-            variable = f"SHIPYARD_{section.name}_{setting.name}".upper()
+            variable = f"SHIPYARD_{section}_{setting.name}".upper()
             if variable in environ:
                 values[setting.name] = (environ[variable], variable)
-        if section.name == "database" and environ.get("DATABASE_URL"):
+        if section == "database" and environ.get("DATABASE_URL"):
             values["url"] = (environ["DATABASE_URL"], "DATABASE_URL")
-        sections[section.name] = _section(kind, section.name, values, faults)
+        sections[section] = _section(kind, section, values, faults)
     faults.extend(f"there is no section [{name}]" for name in given)
     faults.extend(_misspelt(environ))
     if faults:
         raise SettingsError(faults)
-    return Settings(**sections)
+    of_plugins = {name: sections.pop(name) for name in types if name not in _OWN}
+    return Settings(**sections, of_plugins=of_plugins)
 
 
 @cache
-def _variables() -> dict[str, None]:
-    sections = get_type_hints(Settings).items()
+def _variables(sections: tuple[tuple[str, type], ...]) -> dict[str, None]:
     return {f"SHIPYARD_{section}_{name}".upper(): None for section, kind in sections for name in get_type_hints(kind)}
 
 
 def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """Return the variables that begin like ours and are none: of scripts, or misspelt."""
-    known = _variables().keys() | _OF_PROGRAMS
+    known = _variables(tuple(section_types().items())).keys() | _OF_PROGRAMS
     names = sorted(name for name in environ.keys() - known if name.startswith("SHIPYARD_"))
     return [name for name in names if not _SERVICE_LINK.search(f"{name}={environ[name]}")]
 
 
 def _misspelt(environ: Mapping[str, str]) -> Iterator[str]:
     """Yield unknown variables of a section, and those that are almost one of ours; scripts may have others."""
-    sections = tuple(f"SHIPYARD_{one.name}_".upper() for one in fields(Settings))
+    types = section_types()
+    sections, variables = tuple(f"SHIPYARD_{name}_".upper() for name in types), _variables(tuple(types.items()))
     for name in unknown_variables(environ):
         of_section = name.startswith(sections)
-        near = get_close_matches(name, _variables(), n=1, cutoff=0.7 if of_section else 0.9)
+        near = get_close_matches(name, variables, n=1, cutoff=0.7 if of_section else 0.9)
         if of_section or near:
             yield f"{name}: there is no such setting" + "".join(f"; did you mean {one}?" for one in near)
 
@@ -310,6 +313,8 @@ def share_directory() -> Path:
     raise SettingsError([f"none of {looked} holds Shipyard's schemas; reinstall Shipyard"])
 
 
+_OF_PLUGINS = "of_plugins"
+_OWN = frozenset(section.name for section in fields(Settings)) - {_OF_PLUGINS}
 # Of the command line, of ./dev, and of the server's address.
 _OF_PROGRAMS = frozenset(
     f"SHIPYARD_{name}" for name in ("BIND", "COMPLETE", "CONFIG", "FLEET", "PYTHON", "SITES", "TOKEN", "URL", "VENV")
@@ -355,6 +360,8 @@ def _section(kind: Any, section: str, values: dict[str, tuple[str, str]], faults
             written = "this" if hints[name] in _UNQUOTED else repr(text[:100])
             faults.append(f"{where}: {written} is not {_wanted(hints[name])}")
             continue
+        if issubclass(hints[name], PluginName) and text not in hints[name].GROUP.installed():
+            faults.append(f"{where}: {hints[name].GROUP.unknown(text)}")
         largest = _LARGEST.get(hints[name])
         if largest and not 0 < known[name] <= largest:
             faults.append(f"{where}: {text[:100]} must be above 0 and at most {largest:,.0f}")

@@ -22,6 +22,7 @@ from shipyard_api.adapters.drydock.client import DrydockClient
 from shipyard_api.adapters.drydock.provisioner import DrydockProvisioner
 from shipyard_api.adapters.ironic.client import IronicClient
 from shipyard_api.adapters.ironic.deploy_steps import read_table
+from shipyard_api.adapters.ironic.plugin import SHARED_SECONDS
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
 from shipyard_api.adapters.maas.client import MaasClient
 from shipyard_api.adapters.maas.decisions import Rules
@@ -29,7 +30,6 @@ from shipyard_api.adapters.maas.provisioner import MaasProvisioner
 from shipyard_api.adapters.maas.translate import MachineOptions
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.provisioner import Provisioner
-from shipyard_api.wiring.provisioners import SHARED_SECONDS
 from shipyard_simulators.drydock.simulator import DrydockSimulator
 from shipyard_simulators.ironic.simulator import IronicSimulator
 from shipyard_simulators.ironic.site import SiteNode

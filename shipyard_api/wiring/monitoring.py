@@ -14,6 +14,7 @@ from shipyard_api.settings import Settings, SettingsError
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.telemetry import observe_with
 from shipyard_api.usecases.clock_skew import ClockSkew, Reading
+from shipyard_api.wiring import provisioners
 
 
 def api_metrics(store: Store, clocks: Callable[[], Mapping[str, float]], site: str = "") -> Exposition:
@@ -33,16 +34,16 @@ def api_metrics(store: Store, clocks: Callable[[], Mapping[str, float]], site: s
 
 def clock_skew(settings: Settings, provisioner: str, database: Reading) -> ClockSkew:
     """Return the clocks of the database and of every configured peer; ``provisioner``: its name."""
-    drydock, maas, ironic = settings.drydock, settings.maas, settings.ironic
+    _, options = provisioners.chosen(settings)
     addresses = {
-        provisioner: {"drydock": drydock.url, "maas": maas.url, "ironic": ironic.url}[settings.provisioner.kind.value],
+        provisioner: options.url,
         "Deckhand": settings.deckhand.url,
         "Promenade": settings.promenade.url,
         "Keystone": settings.keystone.auth_url,
         "Kubernetes": settings.kubernetes.url,
     }
     trusted = {
-        "Ironic": ironic.ca_file,
+        provisioner: getattr(options, "ca_file", ""),
         "Keystone": settings.keystone.ca_file,
         "Kubernetes": settings.kubernetes.ca_file,
     }

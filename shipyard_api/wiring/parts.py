@@ -97,10 +97,11 @@ def build(settings: Settings, bound: ConnectionBound | None = None) -> Parts:
             "[secrets] keys is not set: with [designs] store = deckhand it keeps the fingerprints that readers see "
             "instead of secrets from being guessed; `shipyard db new-key` makes one"
         )
+    faults += provisioners.faults(settings)
     faults += peer_tokens.faults(settings)
     faults += settings.worker.faults()
     if faults:
-        raise SettingsError(faults)
+        raise SettingsError(list(dict.fromkeys(faults)))  # provisioner and peers may share a Keystone
     url, size, open_with = settings.database.url, settings.database.pool_size, bound.open if bound else open_connection
     engine = connect(url, pool_size=size, open_with=open_with)
     readers = connect_readers(url, pool_size=size, open_with=open_with)

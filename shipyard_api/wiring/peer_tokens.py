@@ -1,28 +1,26 @@
 """Builds the tokens that Shipyard sends to its peers, from the settings, for ``bootstrap``."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Protocol
 
-from shipyard_api.adapters.deckhand.options import DeckhandOptions
-from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.adapters.keystone.options import KeystoneOptions
-from shipyard_api.adapters.promenade.options import PromenadeOptions
+from shipyard_api.plugins import PROVISIONERS
+from shipyard_api.ports.provisioner_plugin import CatalogTokens, PeerTokens
 from shipyard_api.setting_types import PeerAuth
-from shipyard_api.settings import DesignStoreKind, ProvisionerKind, Settings, SettingsError
-
-if TYPE_CHECKING:
-    from shipyard_api.adapters.keystone.tokens import Tokens
-
-PeerOptions = DrydockOptions | DeckhandOptions | PromenadeOptions
+from shipyard_api.settings import DesignStoreKind, Settings, SettingsError
 
 
-@dataclass(frozen=True, slots=True)
-class PeerTokens:
-    """Where a client gets its token, and how it discards one that the peer rejects."""
+class PeerOptions(Protocol):
+    """The section of a peer of Airship."""
 
-    token: Callable[[], str]
-    renew: Callable[[], None]
+    @property
+    def auth(self) -> PeerAuth:
+        """Where tokens come from."""
+
+    @property
+    def token(self) -> str:
+        """The token, if the settings give it."""
 
 
 def needed(settings: Settings) -> Mapping[str, str]:
@@ -44,25 +42,28 @@ def peer_tokens(own: PeerOptions, keystone: KeystoneOptions) -> PeerTokens:
     """Return the tokens of one peer; opens no connection. Raises SettingsError for a Keystone that is no address."""
     if own.auth is PeerAuth.TOKEN:
         return PeerTokens(lambda: own.token, lambda: None)
-    tokens = keystone_tokens(keystone)
-    return PeerTokens(tokens.token, tokens.renew)
+    return keystone_tokens(keystone)
 
 
-def keystone_tokens(options: KeystoneOptions) -> "Tokens":
+def keystone_tokens(options: KeystoneOptions) -> CatalogTokens:
     """Return the tokens of our user. Raises SettingsError for a Keystone that is no address."""
     # keystoneauth1 doubles the import time: only if it is used.
     from shipyard_api.adapters.keystone.client import KeystoneClient
     from shipyard_api.adapters.keystone.tokens import Tokens
 
     try:
-        return Tokens(KeystoneClient(options))
+        tokens = Tokens(KeystoneClient(options))
     except ValueError as error:
         raise SettingsError([f"[keystone] auth_url: {error}"]) from error
+    endpoint = partial(tokens.endpoint, interface=options.interface.value, region=options.region)
+    return CatalogTokens(tokens.token, tokens.renew, endpoint)
 
 
 def _in_use(settings: Settings) -> Iterator[tuple[str, PeerOptions]]:
-    if settings.provisioner.kind is ProvisionerKind.DRYDOCK:
-        yield "drydock", settings.drydock
+    name = settings.provisioner.kind
+    provisioner: Any = settings.of(name, PROVISIONERS.get(name).options)
+    if isinstance(getattr(provisioner, "auth", None), PeerAuth):
+        yield name, provisioner
     if settings.designs.store is DesignStoreKind.DECKHAND:
         yield "deckhand", settings.deckhand
     if settings.promenade.url:

@@ -52,7 +52,7 @@ def _application(monkeypatch: pytest.MonkeyPatch) -> tuple[Mount, dict[str, Any]
     monkeypatch.setattr(app_module, "routes", recorded)
     settings = Settings(
         database=DatabaseOptions(url=Secret("postgresql://nobody@127.0.0.1:9/none")),
-        drydock=DrydockOptions(url="http://127.0.0.1:9/api/v1.0", design_url="http://127.0.0.1:9/{revision}"),
+        of_plugins={"drydock": DrydockOptions(url="http://127.0.0.1:9", design_url="http://127.0.0.1:9/{revision}")},
     )
     return bootstrap.api(settings), tables[0]
 

@@ -219,7 +219,9 @@ class Site:
     def _wire(self, url: str) -> None:
         settings = Settings(
             database=DatabaseOptions(url=Secret(url), pool_size=3),
-            drydock=DrydockOptions(url="http://127.0.0.1:9/api/v1.0", design_url="http://127.0.0.1:9/{revision}"),
+            of_plugins={
+                "drydock": DrydockOptions(url="http://127.0.0.1:9", design_url="http://127.0.0.1:9/{revision}")
+            },
             kubernetes=KubernetesOptions(url=self.apiserver.url if self.apiserver else ""),
             promenade=PromenadeOptions(
                 url=f"{self.promenade.url}{API}" if self.promenade else "", teardown=self.promenade is not None

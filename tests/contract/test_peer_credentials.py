@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.provisioner import Marker, Operation, Work
@@ -49,7 +50,7 @@ def drydock(settings: Settings) -> None:
 def drydock_links(settings: Settings) -> None:
     links = provisioners.links(settings)
     assert links is not None
-    assert links.fetch(f"{settings.drydock.url}/tasks/1") == "{}"
+    assert links.fetch(f"{settings.of('drydock', DrydockOptions).url}/tasks/1") == "{}"
 
 
 def deckhand(settings: Settings) -> None:

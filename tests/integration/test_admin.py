@@ -112,7 +112,7 @@ IN_THE_WAY = {
         ("config", "check"),
         {"SHIPYARD_PROVISIONER_KIND": "foreman"},
         2,
-        "SHIPYARD_PROVISIONER_KIND: 'foreman' is not one of drydock, maas, ironic",
+        "SHIPYARD_PROVISIONER_KIND: there is no provisioner 'foreman'; installed: drydock, ironic, maas",
     ),
     "a MAAS nobody knows where": (("config", "check"), {**MAAS, "SHIPYARD_MAAS_URL": ""}, 2, "[maas] url is not set"),
     "a key for nodes that is not there": (

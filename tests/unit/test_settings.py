@@ -7,8 +7,9 @@ from typing import get_type_hints
 import pytest
 
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
+from shipyard_api.plugins import PluginName
 from shipyard_api.setting_types import Address, Count, HeaderSecret, NodePage, Port, Seconds, Share
-from shipyard_api.settings import EngineOptions, LogLevel, Settings, SettingsError, load, unknown_variables
+from shipyard_api.settings import EngineOptions, LogLevel, SettingsError, load, section_types, unknown_variables
 from shipyard_api.wiring import bootstrap
 
 RESTART = 1.0  # docs/howto/install.md, RestartSec
@@ -160,9 +161,9 @@ FREE = {
 
 def of_types() -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield each setting whose type has wrong values, with all of them."""
-    for section, kind in get_type_hints(Settings).items():
+    for section, kind in section_types().items():
         for name, type_ in get_type_hints(kind).items():
-            if wrong := ("nonsense", "") if issubclass(type_, Enum) else WRONG.get(type_, ()):
+            if wrong := ("nonsense", "") if issubclass(type_, (Enum, PluginName)) else WRONG.get(type_, ()):
                 yield f"SHIPYARD_{section}_{name}".upper(), (*wrong,)
 
 
@@ -193,7 +194,7 @@ def test_a_wrong_text_is_refused_before_the_service_starts(
 def test_every_setting_has_a_wrong_value_here_or_has_none() -> None:
     every = {
         f"SHIPYARD_{section}_{name}".upper()
-        for section, kind in get_type_hints(Settings).items()
+        for section, kind in section_types().items()
         for name in get_type_hints(kind)
     }
     assert every - {name for name, _ in of_types()} - set(TEXTS) - FREE == {"SHIPYARD_DATABASE_URL"}

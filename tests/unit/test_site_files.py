@@ -37,7 +37,7 @@ def test_sites_have_the_names_of_their_files_and_nothing_of_the_environment(
     sites = load_sites(str(tmp_path))
 
     assert list(sites) == ["berlin", "oslo"]
-    assert all(isinstance(one, Settings) and one.provisioner.kind.value == "drydock" for one in sites.values())
+    assert all(isinstance(one, Settings) and one.provisioner.kind == "drydock" for one in sites.values())
 
 
 @pytest.mark.parametrize(

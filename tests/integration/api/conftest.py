@@ -47,6 +47,7 @@ MACHINES = [
 
 
 # No test writes so seldom; those of the limit have their own.
+DESIGN = "http://127.0.0.1:9/{revision}"
 API = ApiOptions(design_bytes=4_000_000, json_bytes=100_000, writes_per_minute=Count(0))
 
 
@@ -54,8 +55,13 @@ def settings(url: str, drydock: str = "http://127.0.0.1:9/api/v1.0", **sections:
     """Settings of an API on that database, with a DrydockOptions that is only asked about designs."""
     return Settings(
         database=DatabaseOptions(url=Secret(url)),
-        drydock=DrydockOptions(url=drydock, design_url="http://127.0.0.1:9/{revision}", connect_timeout_seconds=1),
-        **{"secrets": EncryptionOptions(keys=Secret(KEY)), "identity": UNCACHED, "api": API, **sections},
+        **{
+            "of_plugins": {"drydock": DrydockOptions(url=drydock, design_url=DESIGN, connect_timeout_seconds=1)},
+            "secrets": EncryptionOptions(keys=Secret(KEY)),
+            "identity": UNCACHED,
+            "api": API,
+            **sections,
+        },
     )
 
 

@@ -24,9 +24,10 @@ from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.notes import note_id
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.plugins import ProvisionerName
 from shipyard_api.ports.provisioner import JobReport, JobState
 from shipyard_api.setting_types import Secret
-from shipyard_api.settings import ProvisionerKind, ProvisionerOptions
+from shipyard_api.settings import ProvisionerOptions
 from shipyard_api.storage import tables as t
 from shipyard_api.wiring import bootstrap
 from shipyard_simulators.drydock.simulator import DrydockSimulator
@@ -457,8 +458,10 @@ def test_where_the_provisioner_shows_nothing_no_note_leads_anywhere(site: Site, 
     note = leading_on(site, action, "job-2")["note_id"]
     maas = settings(
         shared_url,
-        provisioner=ProvisionerOptions(kind=ProvisionerKind.MAAS),
-        maas=MaasOptions(url="http://127.0.0.1:9/MAAS", api_key=Secret("a:b:c"), connect_timeout_seconds=1),
+        provisioner=ProvisionerOptions(kind=ProvisionerName("maas")),
+        of_plugins={
+            "maas": MaasOptions(url="http://127.0.0.1:9/MAAS", api_key=Secret("a:b:c"), connect_timeout_seconds=1)
+        },
     )
     caller = Caller(bootstrap.api(maas), token_of(site.viewer))
 

@@ -63,7 +63,7 @@ class Quoting:
 def quoting(shared_url: str, store: Store, engine: sa.Engine, drydock: Peer) -> Iterator[Quoting]:
     empty(engine)
     own = DrydockOptions(url=drydock.url, token=Secret(TOKEN), design_url=DESIGN_URL, connect_timeout_seconds=1)
-    chosen = replace(settings(shared_url), drydock=own)
+    chosen = replace(settings(shared_url), of_plugins={"drydock": own})
     site = new_site(bootstrap.api(chosen), store, engine, drydock)
     drydock.on("GET /health", Answer(200))
     log, root = Everything(), logging.getLogger()

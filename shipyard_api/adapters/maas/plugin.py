@@ -1,0 +1,44 @@
+"""Registers MAAS as a provisioner. The rest of the adapter is imported when MAAS is chosen."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from shipyard_api.domain.nodes import Inventory
+from shipyard_api.ports.provisioner import Provisioner
+from shipyard_api.ports.provisioner_plugin import ProvisionerPlugin, Surroundings
+from shipyard_api.setting_types import SettingsError, file_text
+
+from .options import MaasOptions
+
+
+def _build(
+    options: MaasOptions,
+    around: Surroundings,  # no tokens, no designs
+    inventory: Callable[[int], Inventory],
+    now: Callable[[], datetime],  # MAAS is asked by its own clock
+) -> Provisioner:
+    from .client import MaasClient
+    from .decisions import Rules
+    from .provisioner import MaasProvisioner
+    from .translate import MachineOptions
+
+    try:
+        client = MaasClient(
+            options.url,
+            api_key=options.api_key,
+            connect_timeout=options.connect_timeout_seconds,
+            read_timeout=options.read_timeout_seconds,
+        )
+    except ValueError as error:
+        raise SettingsError([f"[maas] api_key: {error}"]) from error
+    machines = MachineOptions(
+        distro_series=options.distro_series,
+        hwe_kernel=options.hwe_kernel,
+        user_data=file_text("[maas] user_data_file", options.user_data_file),
+        erase=options.erase,
+        rules=Rules(options.release_failed, options.override_failed_testing, options.keep_enlisted),
+    )
+    return MaasProvisioner(client, inventory, options=machines)
+
+
+MAAS = ProvisionerPlugin(options=MaasOptions, build=_build, required=MaasOptions.required)
