@@ -9,9 +9,11 @@ import pytest
 from tests import real_ironic
 from tests.contract.ironic_site import IronicSite, RealIronicSite
 from tests.contract.provisioner_sites import SITES, DrydockSite, MaasSite, Plot, StartSite
+from tests.contract.redfish_site import RedfishSite
 from tests.peer import Peer, running
 
 SITES["ironic"] = IronicSite  # here, as it is built on the others' module
+SITES["redfish, a plug-in"] = RedfishSite
 if real_ironic.URL:
     SITES["real-ironic"] = RealIronicSite
 

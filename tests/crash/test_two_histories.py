@@ -35,7 +35,7 @@ from tests.standby import pair
 from tests.two_histories import play
 
 ALL = 100
-PROVISIONERS = ("drydock", "maas", "ironic")
+PROVISIONERS = tuple(PEERS)
 MODES: tuple[dict[str, Any], ...] = ({}, {"max_parallel_groups": 2, "deploy_as_prepared": True})
 
 

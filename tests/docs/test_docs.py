@@ -60,7 +60,7 @@ def schemas() -> SchemaFiles:
 
 
 def test_blocks_say_what_they_are() -> None:
-    known = {"yaml", "yaml scenario", "sh", "console", "json", "ini", "python", "text", "mermaid", "Dockerfile"}
+    known = {"yaml", "yaml scenario", "sh", "console", "json", "ini", "toml", "python", "text", "mermaid", "Dockerfile"}
     assert [f"{named(block)}: {block.words!r}" for block in BLOCKS if block.words not in known] == []
 
 
