@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -87,8 +88,8 @@ def test_at_the_end_a_report_of_groups_and_nodes_is_journalled_and_logged(
     with world.store().begin() as tx:
         (journalled,) = [e.fact.to_json() for e in tx.journal.entries(world.action) if e.kind == "rollout_ended"]
     (logged,) = [record for record in caplog.records if record.message == "rollout ended"]
-    assert journalled == report
-    assert {name: getattr(logged, name) for name in report} == report
+    assert json.loads(json.dumps(journalled)) == report
+    assert json.loads(json.dumps({name: getattr(logged, name) for name in report})) == report
 
 
 def test_members_are_asked_of_the_provisioner_once_and_kept(worlds: Worlds) -> None:

@@ -328,7 +328,7 @@ def test_a_stop_leaves_every_job_to_be_watched_and_tells_how_all_stands(worlds: 
     assert {told[node] for node in ("n0", "n2", "n3")} == {("failure", "prepare")}
     assert told["n5"] == ("not_started", None)
     (ended,) = journal(world, "rollout_ended")
-    assert ended.fact.to_json()["groups"] == {"failed": ["a", "b"], "not_started": ["c"]}
+    assert ended.fact.to_json()["groups"] == {"failed": ("a", "b"), "not_started": ("c",)}
 
 
 def test_a_refusal_ends_the_step_and_what_runs_is_left_to_be_watched(worlds: Worlds) -> None:

@@ -5,8 +5,7 @@ from itertools import chain
 from typing import Any
 
 from shipyard_api.domain.facts import actions, findings, groups, jobs, nodes, phases, policy, software, steps, teardown
-from shipyard_api.domain.facts.fact import Fact, JournalFact, UnknownFact
-from shipyard_api.domain.facts.reading import Malformed
+from shipyard_api.domain.facts.fact import Fact, JournalFact, Malformed, UnknownFact
 from shipyard_api.domain.json_types import JsonObject
 
 _NOUNS = (actions, steps, groups, phases, nodes, jobs, findings, teardown, software, policy)

@@ -1,26 +1,39 @@
 """The shape of a fact, and the value for a journal line that this release cannot read."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
+
+from msgspec import Struct, ValidationError, convert, to_builtins
 
 from shipyard_api.domain.json_types import JsonObject
 
+Malformed = ValidationError
+"""A stored fact does not have the form of its kind and version."""
 
-class Fact(Protocol):
-    """Something that happened to an action, as a value.
+Number = int | float
+"""A number that is written as it was read: 5 does not become 5.0."""
 
-    Journal lines are selected by ``kind``; ``version`` grows when the stored form of the kind changes.
+
+class Fact(Struct, frozen=True):
+    """Something that happened to an action, as a value, whose stored form is that of its fields (ADR 0038).
+
+    Journal lines are selected by ``kind``; ``version`` grows when the stored form of the kind changes. ``FIRST``: the
+    keys that are written before the others, in this order.
     """
 
     kind: ClassVar[str]
-    version: ClassVar[int]
+    version: ClassVar[int] = 1
+    FIRST: ClassVar[tuple[str, ...]] = ()
 
-    def to_json(self) -> JsonObject:
-        """Return the stored form, without its version."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the stored form, without its version. Lists may be tuples."""
+        written: dict[str, Any] = to_builtins(self)
+        return {key: written[key] for key in dict.fromkeys((*self.FIRST, *written))} if self.FIRST else written
 
     @classmethod
     def from_json(cls, stored: JsonObject) -> Self:
         """Return the fact from the stored form of any version so far; raises Malformed."""
+        return convert(stored, cls)
 
 
 @dataclass(frozen=True, slots=True)

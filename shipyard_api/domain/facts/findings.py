@@ -1,24 +1,22 @@
 """Findings that an action reports."""
 
-from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
-from shipyard_api.domain.facts import reading
+from msgspec import convert
+
 from shipyard_api.domain.facts.fact import Fact
-from shipyard_api.domain.findings import DocumentRef, Finding, Level
+from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.json_types import JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class FindingReported:
+class FindingReported(Fact, frozen=True):
     """The action was created with a finding, or one of its steps made one. The journal keeps no diagnostic."""
 
     kind: ClassVar[str] = "finding"
-    version: ClassVar[int] = 1
 
     finding: Finding
 
-    def to_json(self) -> JsonObject:
+    def to_json(self) -> dict[str, Any]:
         """Return the stored form."""
         finding = self.finding
         return {
@@ -36,20 +34,7 @@ class FindingReported:
     @classmethod
     def from_json(cls, stored: JsonObject) -> Self:
         """Return the fact."""
-        documents = tuple(
-            DocumentRef(reading.text(one, "schema"), reading.text(one, "name"), path=reading.text(one, "path", ""))
-            for one in reading.objects(stored, "documents")
-        )
-        return cls(
-            Finding(
-                reading.text(stored, "name"),
-                reading.choice(Level, stored, "level"),
-                reading.text(stored, "message"),
-                documents,
-                path=reading.text(stored, "path", ""),
-                source=reading.text(stored, "source", ""),
-            )
-        )
+        return cls(convert(stored, Finding))
 
 
 FACTS: tuple[type[Fact], ...] = (FindingReported,)

@@ -2,20 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
-from shipyard_api.domain.facts import reading
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.groups import GroupStatus, Reason, Verdict
-from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.strategy.criteria import Criterion, Shortfall
+from shipyard_api.domain.strategy.criteria import Shortfall
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 
 
-@dataclass(frozen=True, slots=True)
-class MembersKnown:
+class MembersKnown(Fact, frozen=True):
     """The provisioner has selected the nodes of each group.
 
     The journal keeps how many groups and nodes there are. ``membership``, groups in the order of the document, is kept
@@ -23,7 +19,6 @@ class MembersKnown:
     """
 
     kind: ClassVar[str] = "members_known"
-    version: ClassVar[int] = 1
 
     groups: int
     nodes: int
@@ -35,22 +30,15 @@ class MembersKnown:
         membership = tuple((group, members[group.name]) for group in strategy.groups)
         return cls(len(membership), len(frozenset().union(*(nodes for _, nodes in membership))), membership)
 
-    def to_json(self) -> JsonObject:
+    def to_json(self) -> dict[str, Any]:
         """Return the stored form."""
         return {"groups": self.groups, "nodes": self.nodes}
 
-    @classmethod
-    def from_json(cls, stored: JsonObject) -> Self:
-        """Return the fact."""
-        return cls(reading.number(stored, "groups"), reading.number(stored, "nodes"))
 
-
-@dataclass(frozen=True, slots=True)
-class GroupChanged:
+class GroupChanged(Fact, frozen=True):
     """A group has a new status."""
 
     kind: ClassVar[str] = "group_changed"
-    version: ClassVar[int] = 1
 
     group: GroupName
     status: GroupStatus
@@ -58,44 +46,11 @@ class GroupChanged:
     detail: str = ""
     shortfalls: tuple[Shortfall, ...] = ()
 
-    def to_json(self) -> JsonObject:
-        """Return the stored form."""
-        return {
-            "group": self.group,
-            "status": self.status.value,
-            "reason": self.reason.value if self.reason else None,
-            "detail": self.detail,
-            "shortfalls": [
-                {"criterion": one.criterion.value, "needed": one.needed, "actual": one.actual}
-                for one in self.shortfalls
-            ],
-        }
 
-    @classmethod
-    def from_json(cls, stored: JsonObject) -> Self:
-        """Return the fact; the first lines of the kind had no shortfalls."""
-        return cls(
-            GroupName(reading.text(stored, "group")),
-            reading.choice(GroupStatus, stored, "status"),
-            None if stored.get("reason") is None else reading.choice(Reason, stored, "reason"),
-            reading.text(stored, "detail", ""),
-            tuple(
-                Shortfall(
-                    reading.choice(Criterion, one, "criterion"),
-                    reading.number(one, "needed"),
-                    reading.number(one, "actual"),
-                )
-                for one in reading.objects(stored, "shortfalls")
-            ),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class RolloutEnded:
+class RolloutEnded(Fact, frozen=True):
     """No group can move any more. Names by status, in the order of the document and of the names."""
 
     kind: ClassVar[str] = "rollout_ended"
-    version: ClassVar[int] = 1
 
     verdict: Verdict
     groups: Mapping[GroupStatus, tuple[GroupName, ...]]
@@ -125,30 +80,6 @@ class RolloutEnded:
             {status: tuple(names) for status, names in by_node.items()},
             critical,
         )
-
-    def to_json(self) -> JsonObject:
-        """Return the stored form."""
-        return {
-            "verdict": self.verdict.value,
-            "groups": {status.value: list(names) for status, names in self.groups.items()},
-            "nodes": {status.value: list(names) for status, names in self.nodes.items()},
-            "critical": list(self.critical),
-        }
-
-    @classmethod
-    def from_json(cls, stored: JsonObject) -> Self:
-        """Return the fact; the first lines of the kind lack the critical flag."""
-        groups, nodes = reading.mapping(stored, "groups"), reading.mapping(stored, "nodes")
-        return cls(
-            reading.choice(Verdict, stored, "verdict"),
-            {reading.word(GroupStatus, status, "groups"): _groups(groups, status) for status in groups},
-            {reading.word(NodeStatus, status, "nodes"): reading.nodes(nodes, status) for status in nodes},
-            _groups(stored, "critical"),
-        )
-
-
-def _groups(stored: JsonObject, key: str) -> tuple[GroupName, ...]:
-    return tuple(map(GroupName, reading.texts(stored, key)))
 
 
 FACTS: tuple[type[Fact], ...] = (MembersKnown, GroupChanged, RolloutEnded)

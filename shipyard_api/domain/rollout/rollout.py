@@ -9,9 +9,10 @@ prepares, groups that come after it in the serial run do not deploy its nodes: t
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 from itertools import islice
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged, RolloutEnded
