@@ -37,7 +37,7 @@ from uuid import uuid4
 import sqlalchemy as sa
 from software import InstantHosts, planned
 
-from shipyard_api.actions.software_parts import SOFTWARE
+from shipyard_api.actions.software_steps import SOFTWARE
 from shipyard_api.actions.steps.software.software_stage import PlanSoftware, SoftwareStage
 from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.actions.steps.software.task_item import SHORTEST_PAUSE, TaskItem

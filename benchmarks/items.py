@@ -38,7 +38,7 @@ from shipyard_api.storage import migrations
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.workflow.definition import Definition, fixed
-from shipyard_api.workflow.step import Act, Done, Folded, Gather, ItemKind, Json, Step, Trouble
+from shipyard_api.workflow.step import Act, Done, Folded, Gather, ItemKind, Json, PeerFailure, Step
 from shipyard_api.workflow.turn import Engine
 from shipyard_simulators.embedded_postgres import server
 
@@ -97,7 +97,7 @@ class Item(ItemKind[ItemState, Never, NoOp, int]):
         time.sleep(effect.wait)
         return sum(1 for _ in range(EFFECTS))
 
-    def fold(self, state: ItemState, asked: NoOp, report: int | Trouble, now: datetime) -> Folded[ItemState]:
+    def fold(self, state: ItemState, asked: NoOp, report: int | PeerFailure, now: datetime) -> Folded[ItemState]:
         """Be done."""
         return Folded(replace(state, done=True))
 
@@ -135,7 +135,7 @@ class FanOut(Step[FanOutState, Never, Never, Never]):
         """Wait until no item is open."""
         return Done() if state.open == 0 else Gather()
 
-    def fold(self, state: FanOutState, asked: Never, report: Trouble, now: datetime) -> Folded[FanOutState]:
+    def fold(self, state: FanOutState, asked: Never, report: PeerFailure, now: datetime) -> Folded[FanOutState]:
         """Never called: the step asks nothing."""
         raise AssertionError(report)
 

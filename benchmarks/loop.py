@@ -38,7 +38,7 @@ from sites import Document
 
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_checks import ActionDesigns, Systems
-from shipyard_api.actions.site_parts import PREPARE_AND_DEPLOY_NODES, RetryPolicy
+from shipyard_api.actions.site_steps import PREPARE_AND_DEPLOY_NODES, RetryPolicy
 from shipyard_api.adapters.etcd.gateway import EtcdGateway
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
@@ -46,7 +46,7 @@ from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.documents import BufferMode
-from shipyard_api.domain.drift.sightings import SeenMachine
+from shipyard_api.domain.drift.observations import ObservedMachine
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules
@@ -167,7 +167,7 @@ class Table:
     def validate_design(self, design: str) -> tuple[Finding, ...]:
         return ()
 
-    def conditions(self) -> Sequence[SeenMachine]:
+    def conditions(self) -> Sequence[ObservedMachine]:
         return ()
 
     def select_nodes(self, design: str, groups: Sequence[tuple[Selector, ...]]) -> tuple[frozenset[NodeName], ...]:

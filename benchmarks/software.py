@@ -22,7 +22,7 @@ from uuid import uuid4
 import sqlalchemy as sa
 from task_graph import made_up_graph, peak_megabytes, site_of
 
-from shipyard_api.actions.software_parts import SOFTWARE
+from shipyard_api.actions.software_steps import SOFTWARE
 from shipyard_api.actions.steps.software.software_stage import PlanSoftware, SoftwareStage
 from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.actions.steps.software.task_item import TaskItem

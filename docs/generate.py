@@ -21,7 +21,7 @@ from cli_page import cli_page
 
 from shipyard_api.actions.catalog import ACTIONS, catalog
 from shipyard_api.actions.site_checks import ActionDesigns, Systems
-from shipyard_api.actions.site_parts import RetryPolicy
+from shipyard_api.actions.site_steps import RetryPolicy
 from shipyard_api.adapters.oslo_policy import policy
 from shipyard_api.api.airship import error_answers
 from shipyard_api.api.airship.action_views import shown_steps

@@ -70,7 +70,7 @@ def _check() -> None:
     """Do what each process of the server does later, and look at the database; one that is away is an outage."""
     import shipyard_api.asgi  # noqa: F401  # writes what is wrong, and exits
     from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
-    from shipyard_api.storage.suitability import check_database
+    from shipyard_api.storage.schema_check import check_database
 
     if os.environ.get(VARIABLE):
         return  # a site that cannot be served keeps no other one from it

@@ -18,7 +18,7 @@ from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 from shipyard_api.settings import Settings, SettingsError, load, share_directory, unknown_variables
 from shipyard_api.site_files import load_process, load_sites
 from shipyard_api.storage import migrations, schema
-from shipyard_api.storage.suitability import check_database, schema_of
+from shipyard_api.storage.schema_check import check_database, schema_of
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.usecases.retention.prune import PruneHistory
 from shipyard_api.usecases.tokens.manage import ApiTokens

@@ -16,7 +16,7 @@ from shipyard_api.ports.documents import NoSecretKey, Overtaken, SecretsLocked, 
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.setting_types import Address
 from shipyard_api.settings import SettingsError, load
-from shipyard_api.storage.suitability import check_database
+from shipyard_api.storage.schema_check import check_database
 from shipyard_api.usecases.configdocs.import_revisions import (
     ComparedRevision,
     ImportRefused,

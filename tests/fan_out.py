@@ -26,7 +26,7 @@ from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.storage import tables
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.workflow.definition import Definition, fixed
-from shipyard_api.workflow.step import Act, Done, Failed, Folded, Gather, ItemKind, Json, Look, Step, Trouble
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, Gather, ItemKind, Json, Look, PeerFailure, Step
 from shipyard_api.workflow.turn import Engine
 from tests.fakes.clock import FakeClock
 from tests.one_action import control, seconds_until_due, state_of
@@ -149,7 +149,7 @@ class SampleItem(ItemKind[SampleState, str, Start, Started | Polled]):
         return Polled(self.peer.poll(question))
 
     def fold(
-        self, state: SampleState, asked: str | Start, report: Started | Polled | Trouble, now: datetime
+        self, state: SampleState, asked: str | Start, report: Started | Polled | PeerFailure, now: datetime
     ) -> Folded[SampleState]:
         match report:
             case Started(job):
@@ -158,9 +158,9 @@ class SampleItem(ItemKind[SampleState, str, Start, Started | Polled]):
                 return Folded(state, wait_until=now + timedelta(seconds=5), watch_at=now + timedelta(seconds=5))
             case Polled(ended):
                 return Folded(replace(state, ended=ended))
-            case Trouble(detail) if isinstance(asked, Start):
+            case PeerFailure(detail) if isinstance(asked, Start):
                 return Folded(replace(state, ended=detail))
-            case Trouble():
+            case PeerFailure():
                 return Folded(state, wait_until=now + timedelta(seconds=5))
 
     def leave(self, state: SampleState, why: str) -> tuple[Fact, ...]:
@@ -208,7 +208,7 @@ class FanOut(Step[FanOutState, Never, Never, Never]):
         failed = [target for target, outcome in state.outcomes if outcome != ItemState.SUCCESS.value]
         return Failed(f"failed: {', '.join(sorted(failed))}") if failed else Done("all done")
 
-    def fold(self, state: FanOutState, asked: Never, report: Trouble, now: datetime) -> Folded[FanOutState]:
+    def fold(self, state: FanOutState, asked: Never, report: PeerFailure, now: datetime) -> Folded[FanOutState]:
         raise AssertionError("nothing is asked")
 
     def gather(self, state: FanOutState, ended: tuple[EndedItem, ...], now: datetime) -> Folded[FanOutState]:

@@ -17,7 +17,7 @@ import yaml
 
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_checks import ActionDesigns, Systems
-from shipyard_api.actions.site_parts import RetryPolicy
+from shipyard_api.actions.site_steps import RetryPolicy
 from shipyard_api.adapters.etcd.gateway import EtcdGateway
 from shipyard_api.adapters.kubernetes.access import Address
 from shipyard_api.adapters.kubernetes.client import KubernetesClient

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, SiteChecks, Systems
-from shipyard_api.actions.software_parts import SoftwareParts
+from shipyard_api.actions.software_steps import SoftwareSteps
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, Control, RunState, StepId
 from shipyard_api.domain.documents import BAREMETAL_NODE, Collection, Document, RenderedDocument, Rendering, Revision
@@ -198,4 +198,4 @@ def software(store: Any, tasks: RemoteTasks, hosts: Mapping[NodeName, Host], sec
 
     systems = Systems(None, access=RemoteAccess(tasks, reach, sources))  # type: ignore[arg-type]  # no step here asks a provisioner
     designs = ActionDesigns(None, lambda _revision: rendering)  # type: ignore[arg-type]  # no step here stores one
-    return Definition(ActionName("update_software"), SoftwareParts(SiteChecks(store, designs, systems, RULES)).steps)
+    return Definition(ActionName("update_software"), SoftwareSteps(SiteChecks(store, designs, systems, RULES)).steps)

@@ -12,9 +12,9 @@ from typing import Any
 from shipyard_api.actions.action import Parts
 from shipyard_api.actions.redeploy_server import REDEPLOY_SERVER
 from shipyard_api.actions.site_checks import ActionDesigns, SiteChecks, Systems
-from shipyard_api.actions.site_parts import RetryPolicy, SiteParts
-from shipyard_api.actions.software_parts import SoftwareParts
-from shipyard_api.actions.teardown_parts import TeardownParts
+from shipyard_api.actions.site_steps import RetryPolicy, SiteSteps
+from shipyard_api.actions.software_steps import SoftwareSteps
+from shipyard_api.actions.teardown_steps import TeardownSteps
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, Control, RunState, StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
@@ -112,7 +112,7 @@ class TeardownWorld:
         designs = ActionDesigns(None, lambda _revision: rendering)  # type: ignore[arg-type]  # no step here stores one
         retry = RetryPolicy(give_up_after=300, pause=10)
         checks = SiteChecks(store, designs, systems, RULES)
-        parts = Parts(SiteParts(checks, retry), SoftwareParts(checks), TeardownParts(checks, retry))
+        parts = Parts(SiteSteps(checks, retry), SoftwareSteps(checks), TeardownSteps(checks, retry))
         whole = REDEPLOY_SERVER.definition(parts)
         # The checks of the design come before every site action, and are tested there.
         own = ("check_teardown", "destroy_nodes", "drydock_build.prepare_and_deploy_nodes")

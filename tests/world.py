@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.deploy_site import DEPLOY_SITE
 from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, Systems
-from shipyard_api.actions.site_parts import RetryPolicy
+from shipyard_api.actions.site_steps import RetryPolicy
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any, Protocol
 
 from shipyard_api.actions.inputs import ActionInputs
-from shipyard_api.actions.site_parts import SiteParts
-from shipyard_api.actions.software_parts import SoftwareParts
-from shipyard_api.actions.teardown_parts import TeardownParts
+from shipyard_api.actions.site_steps import SiteSteps
+from shipyard_api.actions.software_steps import SoftwareSteps
+from shipyard_api.actions.teardown_steps import TeardownSteps
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.deploy_steps.planning import NO_STEPS, StepPlan
 from shipyard_api.domain.documents import Rendering, Revision, Version
@@ -39,9 +39,9 @@ Groups = Callable[[Parameters, SiteInputs | None], Strategy | None]
 class Parts:
     """The steps that actions share, from the configured systems."""
 
-    site: SiteParts
-    software: SoftwareParts
-    teardown: TeardownParts
+    site: SiteSteps
+    software: SoftwareSteps
+    teardown: TeardownSteps
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from shipyard_api.actions.action import Case, Desk
 from shipyard_api.actions.inputs import TeardownInputs
+from shipyard_api.domain.blast_radius import BlastRadius
 from shipyard_api.domain.deploy_steps.planning import StepPlan
 from shipyard_api.domain.deployment_configuration import PhaseLimits
 from shipyard_api.domain.documents import Revision, Version
@@ -37,7 +38,6 @@ from shipyard_api.domain.parameters import (
 )
 from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.targets import restricted
-from shipyard_api.domain.touched_share import TouchedShare
 from shipyard_api.ports.documents import COMMITS, SITE_ACTIONS, RenderingFailed, UnknownRevision
 
 # The check only needs to know whether there are any; the log names this many.
@@ -221,7 +221,7 @@ def share_small(case: Case, desk: Desk) -> Case:
         return case
     name = case.action.name
     touched = case.site.nodes(machines) if case.action.on_site else case.parameters.targets
-    share = TouchedShare(len(touched), len(machines.nodes), desk.rules.max_share)
+    share = BlastRadius(len(touched), len(machines.nodes), desk.rules.max_share)
     if not share.too_large:
         return case
     case = replace(case, warnings=(*case.warnings, share.finding(name)))

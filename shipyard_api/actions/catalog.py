@@ -10,10 +10,10 @@ from shipyard_api.actions.relabel_nodes import RELABEL_NODES
 from shipyard_api.actions.remove_server import REMOVE_SERVER
 from shipyard_api.actions.service_server import SERVICE_SERVER
 from shipyard_api.actions.site_checks import ActionDesigns, SiteChecks, Systems
-from shipyard_api.actions.site_parts import RetryPolicy, SiteParts
-from shipyard_api.actions.software_parts import SoftwareParts
+from shipyard_api.actions.site_steps import RetryPolicy, SiteSteps
+from shipyard_api.actions.software_steps import SoftwareSteps
 from shipyard_api.actions.steps.teardown.part import Pace
-from shipyard_api.actions.teardown_parts import TeardownParts
+from shipyard_api.actions.teardown_steps import TeardownSteps
 from shipyard_api.actions.test_site import TEST_SITE
 from shipyard_api.actions.update_site import UPDATE_SITE
 from shipyard_api.actions.update_software import UPDATE_SOFTWARE
@@ -45,5 +45,5 @@ def catalog(
 ) -> Mapping[ActionName, Definition]:
     """Return the definition of every action. ``time_scale``: seconds here for each second of the site."""
     checks = SiteChecks(store, designs, systems, rules)
-    teardown = TeardownParts(checks, retry, Pace(time_scale))
-    return ACTIONS.definitions(Parts(SiteParts(checks, retry), SoftwareParts(checks), teardown))
+    teardown = TeardownSteps(checks, retry, Pace(time_scale))
+    return ACTIONS.definitions(Parts(SiteSteps(checks, retry), SoftwareSteps(checks), teardown))

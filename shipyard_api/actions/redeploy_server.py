@@ -23,7 +23,7 @@ from shipyard_api.actions.admission import (
     target_steps,
     teardown_limits,
 )
-from shipyard_api.actions.site_parts import PREPARE_AND_DEPLOY_NODES
+from shipyard_api.actions.site_steps import PREPARE_AND_DEPLOY_NODES
 from shipyard_api.actions.steps.rollout_messages import Kind
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.facts.fact import Fact

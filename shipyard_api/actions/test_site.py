@@ -4,8 +4,8 @@ The tests are the tasks of the stage ``test`` of the task graph, on all nodes th
 """
 
 from shipyard_api.actions.action import Action, Parts
-from shipyard_api.actions.site_parts import CONFIGURATION, PREFLIGHT
-from shipyard_api.actions.software_parts import TESTS
+from shipyard_api.actions.site_steps import CONFIGURATION, PREFLIGHT
+from shipyard_api.actions.software_steps import TESTS
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.parameters import FORCED, RELEASES
 from shipyard_api.domain.parameters import TESTS as TESTED

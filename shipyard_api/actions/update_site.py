@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from shipyard_api.actions.action import Parts
 from shipyard_api.actions.deploy_site import DEPLOY_SITE
-from shipyard_api.actions.site_parts import VERIFY_NODES_EXIST
+from shipyard_api.actions.site_steps import VERIFY_NODES_EXIST
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.workflow.step import AnyStep, Json
 

@@ -2,7 +2,7 @@
 
 from shipyard_api.actions.action import Action, Parts
 from shipyard_api.actions.admission import commits_used, committed, design_sound, share_small, software_runs
-from shipyard_api.actions.site_parts import CONCURRENCY, CONFIGURATION, VALIDATE_DOCUMENTS
+from shipyard_api.actions.site_steps import CONCURRENCY, CONFIGURATION, VALIDATE_DOCUMENTS
 from shipyard_api.domain.actions import ActionName, nodes_of_run
 from shipyard_api.domain.parameters import CONTINUES, FORCED, INTERMEDIATE, NOOP, SOFTWARE
 from shipyard_api.domain.site_design import DesignRules

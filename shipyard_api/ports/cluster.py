@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from shipyard_api.domain.drift.sightings import SeenMember
+from shipyard_api.domain.drift.observations import SeenMember
 from shipyard_api.domain.nodes import NodeName
 
 

@@ -14,7 +14,7 @@ from typing import NewType, Protocol
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.deploy_steps.templates import DeployStep
-from shipyard_api.domain.drift.sightings import SeenMachine
+from shipyard_api.domain.drift.observations import ObservedMachine
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits
@@ -203,7 +203,7 @@ class Provisioner(Protocol):
         "nothing to do". Changes nothing; may be repeated.
         """
 
-    def conditions(self) -> Sequence[SeenMachine]:
+    def conditions(self) -> Sequence[ObservedMachine]:
         """Return every machine of the provisioner, ordered by name. Changes nothing; may be slow on large sites."""
 
     def supported_steps(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from psycopg2.extensions import connection as Connection  # noqa: N812  # the driver's name for a class
 
 from shipyard_api.storage.addresses import open_connection
-from shipyard_api.storage.silence import SilenceWatch
+from shipyard_api.storage.connection_watchdog import ConnectionWatchdog
 
 _LONGEST_PAUSE = 30.0  # seconds
 
@@ -42,7 +42,7 @@ class ConnectionBound:
         self._opening = 0
         self._used: dict[sa.Engine, float] = {}
         self._outages: dict[str, _Outage] = {}
-        self._silence = SilenceWatch()
+        self._silence = ConnectionWatchdog()
 
     def watch(self, *engines: sa.Engine) -> None:
         """Let the idle connections of engines make room for others, and end those to a silent server.

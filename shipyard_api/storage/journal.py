@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from shipyard_api.domain.facts.codec import encode
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.gathered import Gathered
+from shipyard_api.storage.batched_writes import BatchedWrites
 from shipyard_api.storage.projections import (
     groups,
     holds,
@@ -36,20 +36,20 @@ _INSERT = t.journal.insert().inline()
 
 def record(connection: sa.Connection, line: Line, facts: Sequence[Fact]) -> None:
     """Write facts to the journal, in their order, and bring the projections up to date."""
-    writes = Gathered(connection)
+    writes = BatchedWrites(connection)
     project(writes, line, facts)
     write(writes, [(line, fact) for fact in facts])
     writes.send()
 
 
-def project(writes: Gathered, line: Line, facts: Sequence[Fact]) -> None:
+def project(writes: BatchedWrites, line: Line, facts: Sequence[Fact]) -> None:
     """Bring the projections up to date."""
     for fact in facts:
         for projection in _PROJECTIONS:
             projection(writes, line, fact)
 
 
-def write(writes: Gathered, entries: Sequence[tuple[Line, Fact]]) -> None:
+def write(writes: BatchedWrites, entries: Sequence[tuple[Line, Fact]]) -> None:
     """Write facts to the journal, in their order."""
     for line, fact in entries:
         row = {

@@ -10,8 +10,8 @@ from shipyard_api.domain.actions import ENDED, ActionId, ActionName
 from shipyard_api.domain.documents import Revision, RevisionTag
 from shipyard_api.storage import design_rows
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.sighting_tables import node_sightings
-from shipyard_api.storage.sightings import Sightings
+from shipyard_api.storage.observation_tables import node_sightings
+from shipyard_api.storage.observations import Observations
 from shipyard_api.storage.table_metadata import metadata
 from shipyard_api.storage.worked_nodes import worked_on
 
@@ -41,7 +41,7 @@ class Retention:
         ended = sa.select(own.id).where(own.state.in_(_ENDED)).order_by(own.id.desc())
         oldest_kept = ended.offset(max(newest, 1) - 1).limit(1).scalar_subquery()
         query = sa.select(own.id).where(own.ended_at < before, own.id < oldest_kept, ~_needed(own.id))
-        last = Sightings(self._connection).last_of(site, succeeded=True)
+        last = Observations(self._connection).last_of(site, succeeded=True)
         if last is not None:
             query = query.where(own.id < last.id)
         return [ActionId(row) for row in self._connection.execute(query.order_by(own.id).limit(limit)).scalars()]

@@ -12,7 +12,7 @@ from shipyard_api.domain.facts.phases import PhaseStarted
 from shipyard_api.storage import (  # noqa: F401  # of the same schema
     event_tables,
     history_tables,
-    sighting_tables,
+    observation_tables,
     software_tables,
     template_tables,
 )

@@ -25,7 +25,7 @@ from shipyard_api.ports.state.turns import Claim, Intent, Unfinished
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.gathered import Gathered
+from shipyard_api.storage.batched_writes import BatchedWrites
 from shipyard_api.storage.histories import CURRENT_TABLE, check_table, lost_history
 from shipyard_api.storage.hold_rows import guard
 from shipyard_api.storage.intents import intent_from, intent_json
@@ -106,7 +106,7 @@ class Turns:
         self._planned: tuple[ActionId, int] | None = None
         self._of_step: tuple[Claim, dict[str, Any]] | None = None
         self._lines: list[tuple[Line, Fact]] = []
-        self._writes = Gathered(connection)
+        self._writes = BatchedWrites(connection)
 
     def flush(self) -> None:
         """Write what was gathered: a transaction that ends one move and begins the next writes the step's row once."""

@@ -24,9 +24,9 @@ from shipyard_api.storage.items import Items
 from shipyard_api.storage.journal_entries import Journal
 from shipyard_api.storage.measures import Measures
 from shipyard_api.storage.nodes import Nodes
+from shipyard_api.storage.observations import Observations
 from shipyard_api.storage.outages import outages
 from shipyard_api.storage.retention import Retention
-from shipyard_api.storage.sightings import Sightings
 from shipyard_api.storage.software import Software
 from shipyard_api.storage.stragglers import Stragglers
 from shipyard_api.storage.task_results import TaskResults
@@ -60,7 +60,7 @@ class Transaction:
     webhooks: Webhooks
     nodes: Nodes
     holds: Holds
-    sightings: Sightings
+    observations: Observations
     write_limits: WriteLimits
     deploy_templates: DeployTemplates
     software: Software
@@ -142,7 +142,7 @@ class Store:
             Webhooks(connection),
             Nodes(connection),
             Holds(connection),
-            Sightings(connection),
+            Observations(connection),
             WriteLimits(connection),
             DeployTemplates(connection),
             Software(connection),

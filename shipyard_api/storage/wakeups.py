@@ -5,7 +5,7 @@ from functools import lru_cache
 import sqlalchemy as sa
 
 from shipyard_api.ports.wakeup import Statement
-from shipyard_api.storage.gathered import Gathered
+from shipyard_api.storage.batched_writes import BatchedWrites
 
 _text = lru_cache(maxsize=64)(sa.text)
 """A wake-up has one of a few texts; each is parsed once."""
@@ -16,6 +16,6 @@ def queue(connection: sa.Connection, statement: Statement) -> None:
     connection.execute(_text(statement.sql), dict(statement.parameters))
 
 
-def gather(writes: Gathered, statement: Statement) -> None:
+def gather(writes: BatchedWrites, statement: Statement) -> None:
     """Add such a statement to other writes."""
     writes.add(_text(statement.sql), statement.parameters)

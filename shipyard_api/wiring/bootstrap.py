@@ -21,8 +21,8 @@ from shipyard_api.settings import Settings, SettingsError, share_directory
 from shipyard_api.storage.addresses import SERVER_KEEPALIVES, conninfo
 from shipyard_api.storage.connection_bound import ConnectionBound
 from shipyard_api.storage.rivals import avoid_old_primary, check_old_primary
-from shipyard_api.storage.suitability import check_database
-from shipyard_api.usecases.drift.sight import SightNodes
+from shipyard_api.storage.schema_check import check_database
+from shipyard_api.usecases.drift.observe import ObserveNodes
 from shipyard_api.usecases.replication import WatchReplication
 from shipyard_api.usecases.retention.prune import PruneHistory
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
@@ -227,7 +227,7 @@ def worker(settings: Settings) -> "TurnWorker":
     pause = STRAGGLER_SECONDS * settings.engine.time_scale
     watch = WatchStragglers(made.store, made.provisioner, made.clock.now, pause, name)
     machines = partial(design_stores.machines, made.rendered)
-    sight = SightNodes(made.store, made.provisioner, made.cluster, machines, made.clock.now, pause)
+    sight = ObserveNodes(made.store, made.provisioner, made.cluster, machines, made.clock.now, pause)
 
     kept = settings.actions
     prune = PruneHistory(made.store, made.clock.now, int(kept.keep_days), int(kept.keep_newest), ACTIONS.of_the_site)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, Systems
-from shipyard_api.actions.site_parts import RetryPolicy
+from shipyard_api.actions.site_steps import RetryPolicy
 from shipyard_api.adapters.etcd.gateway import EtcdGateway
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
@@ -24,7 +24,7 @@ from shipyard_api.settings import DesignStoreKind, Settings, SettingsError, Seve
 from shipyard_api.storage.addresses import check_address, open_connection
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.connection_bound import ConnectionBound
-from shipyard_api.storage.silence import SilenceWatch
+from shipyard_api.storage.connection_watchdog import ConnectionWatchdog
 from shipyard_api.storage.unit_of_work import Store, connect, connect_readers
 from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.usecases.actions.phase_history import measured
@@ -105,7 +105,7 @@ def build(settings: Settings, bound: ConnectionBound | None = None) -> Parts:
     url, size, open_with = settings.database.url, settings.database.pool_size, bound.open if bound else open_connection
     engine = connect(url, pool_size=size, open_with=open_with)
     readers = connect_readers(url, pool_size=size, open_with=open_with)
-    (bound or SilenceWatch()).watch(engine, readers)
+    (bound or ConnectionWatchdog()).watch(engine, readers)
     compile_schema, schemas = DataSchemas(), SchemaFiles(share_directory() / "schemas")
     designs = design_stores.design_store(settings, engine, compile_schema)
     is_peer = settings.designs.store is DesignStoreKind.DECKHAND

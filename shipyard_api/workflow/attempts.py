@@ -39,7 +39,7 @@ from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.telemetry import SUCCESS, Kind, observed
 from shipyard_api.workflow.bulkhead import Bulkhead, peer_of
 from shipyard_api.workflow.claims import C, Rows, UnitClaim
-from shipyard_api.workflow.step import Act, AnyUnit, Look, Trouble
+from shipyard_api.workflow.step import Act, AnyUnit, Look, PeerFailure
 
 LOG = logging.getLogger(__name__)
 
@@ -268,7 +268,7 @@ class Attempts(Generic[C]):
                     rows.tell(claim, facts, now=now)
                 rows.sleep(claim, until=until, waiting=waiting)
                 return None
-            report: Any = Trouble.of(outcome)
+            report: Any = PeerFailure.of(outcome)
         elif isinstance(outcome, Held):
             report = _trouble(claim, outcome.holds)
         else:
@@ -366,9 +366,9 @@ def _taken_up(attempt: Attempt[Any], facts: tuple[Fact, ...]) -> Noted:
     return Noted(HISTORY_LOST, f"{what}{jobs}: found there, and not sent again")
 
 
-def _trouble(claim: UnitClaim, holds: Sequence[Hold]) -> Trouble:
+def _trouble(claim: UnitClaim, holds: Sequence[Hold]) -> PeerFailure:
     """Return the trouble of an effect on held nodes, and log it."""
-    trouble = Trouble.held(holds)
+    trouble = PeerFailure.held(holds)
     LOG.warning("nodes are held", extra={**claim.log_fields, "holds": trouble.detail})
     return trouble
 

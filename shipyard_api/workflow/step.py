@@ -47,7 +47,7 @@ Report = TypeVar("Report")
 class Act(Generic[Effect]):
     """Change the world. The engine writes the intent first, under a marker, so that a crash loses and repeats nothing.
 
-    After ``give_up_at`` an effect whose outcome stays unknown is folded as ``Trouble`` and not retried any more.
+    After ``give_up_at`` an effect whose outcome stays unknown is folded as ``PeerFailure`` and not retried any more.
     ``repeatable``: it only carries on from what it reads first, so doing it twice, or leaving it, does no harm. A crash
     is then followed by a repetition at once, and a stop does not wait for its outcome.
     """
@@ -85,7 +85,7 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class PeerFailure:
     """A peer gave no report. ``refused``: it rejected the request; otherwise it was unreachable or broken.
 
     ``nodes``: the nodes that holds forbid to touch, each with the reason. Then nothing was sent, and ``refused`` is
@@ -103,13 +103,13 @@ class Trouble:
     doubt: Doubt | None = None
 
     @classmethod
-    def held(cls, holds: Iterable[Hold]) -> "Trouble":
+    def held(cls, holds: Iterable[Hold]) -> "PeerFailure":
         """Return the trouble for holds on nodes of an effect."""
         nodes = by_node(holds)
         return cls("; ".join(f"node {node} is {why}" for node, why in nodes.items()), refused=True, nodes=nodes)
 
     @classmethod
-    def of(cls, error: PeerError) -> "Trouble":
+    def of(cls, error: PeerError) -> "PeerFailure":
         """Return the trouble for an error of a peer."""
         refused, whole_site = isinstance(error, Refused), isinstance(error, Refused) and error.whole_site
         retry_after = error.retry_after if isinstance(error, Busy) else None
@@ -137,8 +137,8 @@ class Unit(ABC, Generic[State, Question, Effect, Report]):
     """A durable state machine: what steps and work items have in common.
 
     ``version`` is the state version that this release writes; it reads that one and every earlier one.
-    ``judges_silence``: a repeatable effect without an answer is folded at once as ``Trouble``, so that the unit says
-    what it waits for, and decides again; otherwise the engine repeats it until its time is over.
+    ``judges_silence``: a repeatable effect without an answer is folded at once as ``PeerFailure``, so that the unit
+    says what it waits for, and decides again; otherwise the engine repeats it until its time is over.
     """
 
     version: ClassVar[int] = 1
@@ -153,8 +153,10 @@ class Unit(ABC, Generic[State, Question, Effect, Report]):
         """Return what to do next. Pure."""
 
     @abstractmethod
-    def fold(self, state: State, asked: Question | Effect, report: Report | Trouble, now: datetime) -> Folded[State]:
-        """Return the state after the report on ``asked``, or after the ``Trouble`` that replaced it.
+    def fold(
+        self, state: State, asked: Question | Effect, report: Report | PeerFailure, now: datetime
+    ) -> Folded[State]:
+        """Return the state after the report on ``asked``, or after the ``PeerFailure`` that replaced it.
 
         Pure, but for the state itself: the engine never uses a state again that it has passed here.
         """

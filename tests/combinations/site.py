@@ -29,7 +29,7 @@ from shipyard_api.domain.task_graph.layers import SITE, Layer, ReleaseId
 from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
 from shipyard_api.setting_types import Count, HeaderSecret, Secret
 from shipyard_api.settings import ApiOptions, DatabaseOptions, DesignStoreKind, DesignStoreOptions, Settings, load
-from shipyard_api.storage.silence import SilenceWatch
+from shipyard_api.storage.connection_watchdog import ConnectionWatchdog
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.journal.follow import FollowJournal, as_fields
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
@@ -233,7 +233,7 @@ class Site:
             secrets=EncryptionOptions(keys=Secret(new_key())),
             api=ApiOptions(writes_per_minute=Count(0)),
         )
-        with patch.object(SilenceWatch, "watch"):
+        with patch.object(ConnectionWatchdog, "watch"):
             made = parts.build(settings)
         provisioner = self.peer.provisioner(lambda revision: made.rendered.inventory(Revision(revision)))
         rules = replace(made.rules, limits=provisioner.capabilities.limits)

@@ -23,7 +23,7 @@ from lightkube.types import PatchType
 from shipyard_api.adapters.kubernetes.access import Access, Address, Kubeconfig
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
-from shipyard_api.domain.drift.sightings import SeenMember
+from shipyard_api.domain.drift.observations import SeenMember
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.cluster import Cluster
 from shipyard_simulators.kubernetes import simulator as kubernetes_simulator

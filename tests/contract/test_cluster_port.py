@@ -15,7 +15,7 @@ import yaml
 from shipyard_api.adapters.kubernetes.access import Address
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
-from shipyard_api.domain.drift.sightings import SeenMember
+from shipyard_api.domain.drift.observations import SeenMember
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_simulators.kubernetes import simulator as kubernetes_simulator

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from enum import Enum
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
-from shipyard_api.domain.drift.sightings import MachineState, SeenMachine
+from shipyard_api.domain.drift.observations import MachineState, ObservedMachine
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
@@ -133,11 +133,11 @@ class FakeProvisioner:
             raise Refused(self.name, "select_nodes", "the design names no node")
         return tuple(select(selectors, self._inventory) for selectors in groups)
 
-    def conditions(self) -> Sequence[SeenMachine]:
+    def conditions(self) -> Sequence[ObservedMachine]:
         self._call("conditions")
         states = dict.fromkeys(self.deployed, MachineState.DEPLOYED)
         names = () if self.empty else sorted(self._inventory.nodes)
-        return [SeenMachine(name, "Ready", "off", states.get(name, MachineState.UNKNOWN)) for name in names]
+        return [ObservedMachine(name, "Ready", "off", states.get(name, MachineState.UNKNOWN)) for name in names]
 
     def supported_steps(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:
         self._call("supported_steps")

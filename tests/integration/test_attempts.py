@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from shipyard_api.actions.site_parts import PREFLIGHT
+from shipyard_api.actions.site_steps import PREFLIGHT
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.error_kinds import NotFound
 from shipyard_api.domain.errors import AttemptNotFound

@@ -24,7 +24,7 @@ from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.ports.state.holds import NewHold
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.drift.find import Drift, FindDrift, Since
-from shipyard_api.usecases.drift.sight import SightNodes
+from shipyard_api.usecases.drift.observe import ObserveNodes
 from shipyard_simulators.kubernetes.simulator import KubernetesSimulator
 from shipyard_simulators.server import in_thread
 from tests.factories import group_entry
@@ -84,7 +84,7 @@ class Hands:
 
     def sight(self) -> int:
         rendered = RenderedDesigns(self.world.designs())
-        return SightNodes(
+        return ObserveNodes(
             self.world.store(),
             self.world.provisioner,
             self.cluster,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.actions.site_parts import PREPARE_AND_DEPLOY_NODES
+from shipyard_api.actions.site_steps import PREPARE_AND_DEPLOY_NODES
 from shipyard_api.actions.steps.baremetal_nodes import AFTER_REFUSAL
 from shipyard_api.domain.actions import ActionName, Control
 from shipyard_api.domain.facts.entry import JournalEntry

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 import yaml
 
-from shipyard_api.actions.software_parts import SOFTWARE
+from shipyard_api.actions.software_steps import SOFTWARE
 from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.domain.actions import ActionId, Control, RunState
 from shipyard_api.domain.facts.actions import Noted

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
-from shipyard_api.domain.drift.sightings import MachineState, SeenMachine
+from shipyard_api.domain.drift.observations import MachineState, ObservedMachine
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.markers import same_action
 from shipyard_api.domain.nodes import Inventory, NodeName
@@ -112,7 +112,7 @@ class RedfishProvisioner:
             raise Refused(SYSTEM, "select_nodes", f"the design {design} names no node")
         return tuple(select(selectors, inventory) for selectors in groups)
 
-    def conditions(self) -> Sequence[SeenMachine]:
+    def conditions(self) -> Sequence[ObservedMachine]:
         return [_condition(server) for _, server in sorted(self._servers().items())]
 
     def supported_steps(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:
@@ -230,14 +230,14 @@ def _of_site(marker: Marker, work: Work) -> JobId:
     return JobId(f"{work.operation.value}:{marker}")
 
 
-def _condition(server: Server) -> SeenMachine:
+def _condition(server: Server) -> ObservedMachine:
     state = MachineState.FREE
     if server.operation == Operation.DEPLOY_NODES.value:
         is_deployed = server.progress == "OSRunning" and not server.fault
         state = MachineState.DEPLOYED if is_deployed else MachineState.INSTALLING
     power = {"On": "on", "Off": "off"}.get(server.power, "unknown")
     status = f"{server.operation or 'never used'} {server.progress}".strip()
-    return SeenMachine(server.name, status, power, state, machine=server.uuid, installed=server.marker)
+    return ObservedMachine(server.name, status, power, state, machine=server.uuid, installed=server.marker)
 
 
 def _build(

@@ -46,7 +46,7 @@ from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Provisioner, Work
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Look, Step, Trouble
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Look, PeerFailure, Step
 
 CRITICAL_FAILED = "One or more deployment groups marked as critical have failed"
 AFTER_REFUSAL = (
@@ -156,7 +156,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         return self.acceptance.plan(question.action, question.inputs.revision, question.inputs.strategy, nodes)
 
     def fold(
-        self, state: RolloutState, asked: Question | Effect, report: Report | Trouble, now: datetime
+        self, state: RolloutState, asked: Question | Effect, report: Report | PeerFailure, now: datetime
     ) -> Folded[RolloutState]:
         """Advance the rollout by what came back."""
         folded = self._folded(state, asked, report, now)
@@ -170,24 +170,24 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         return replace(folded, facts=(*folded.facts, NodesFailed(failed, hold_after)))
 
     def _folded(
-        self, state: RolloutState, asked: Question | Effect, report: Report | Trouble, now: datetime
+        self, state: RolloutState, asked: Question | Effect, report: Report | PeerFailure, now: datetime
     ) -> Folded[RolloutState]:
         match report, asked:
             case Members(), _:
                 return self._fold_members(state, report)
-            case Mapping() | Trouble(), AcceptNodes(move, start):
+            case Mapping() | PeerFailure(), AcceptNodes(move, start):
                 return self._fold_started(state, move, start, report, now)
             case Answers(), _:
                 return self._fold_answers(state, report, now)
             case Submitted(job, part), SubmitMove(move):
                 return self._fold_submitted(state, replace(move, nodes=part or move.nodes), job, now)
-            case Trouble(), SelectMembers():
+            case PeerFailure(), SelectMembers():
                 return self._fold_no_members(state, report, now)
-            case Trouble(), PollJobs(_, nodes, looks, machines):
+            case PeerFailure(), PollJobs(_, nodes, looks, machines):
                 accepted = {look.work.key: report for look in looks}
                 answers = Answers(report, report if nodes else None, accepted, {} if machines else None)
                 return self._fold_answers(state, answers, now)
-            case Trouble(), SubmitMove(move):
+            case PeerFailure(), SubmitMove(move):
                 return self._fold_not_submitted(state, move, report)
         raise AssertionError(f"{report} is no report on {asked}")
 
@@ -258,7 +258,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         gates, policy = pacing.gates(rollout, now), pacing.waits(rollout, now, state.action)
         return PollJobs(jobs, tuple(nodes), tuple(node_waits.looks(state)), late, gates, state.action, policy)
 
-    def _fold_no_members(self, state: RolloutState, trouble: Trouble, now: datetime) -> Folded[RolloutState]:
+    def _fold_no_members(self, state: RolloutState, trouble: PeerFailure, now: datetime) -> Folded[RolloutState]:
         since = state.since or now
         if trouble.refused or now - since >= timedelta(seconds=self.give_up_after):
             state.failed = f"the nodes of the groups could not be learnt: {trouble.detail}"
@@ -299,7 +299,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         return Folded(state, (*facts, started))
 
     def _fold_started(
-        self, state: RolloutState, move: Move, start: StartTask, report: Results | Trouble, now: datetime
+        self, state: RolloutState, move: Move, start: StartTask, report: Results | PeerFailure, now: datetime
     ) -> Folded[RolloutState]:
         rollout, wait = _known(state), state.watches[move].accepting
         if wait is None:
@@ -308,7 +308,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         facts, _ = node_waits.fold_task(state, rollout, move, wait, folded, now)
         return Folded(state, tuple(facts))
 
-    def _fold_not_submitted(self, state: RolloutState, move: Move, trouble: Trouble) -> Folded[RolloutState]:
+    def _fold_not_submitted(self, state: RolloutState, move: Move, trouble: PeerFailure) -> Folded[RolloutState]:
         rollout = _known(state)
         if trouble.nodes:
             return Folded(state, rollout.hold(move, trouble.nodes))
@@ -320,7 +320,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         return Folded(state, (*facts, ended, *rollout.finish(move, outcome)))
 
     def _fold_refused(
-        self, state: RolloutState, rollout: Rollout, move: Move, trouble: Trouble
+        self, state: RolloutState, rollout: Rollout, move: Move, trouble: PeerFailure
     ) -> Folded[RolloutState]:
         """Fail the group; and the step, if the provisioner would refuse every other group too."""
         why = f"{move.phase.value} was refused: {trouble.detail.rstrip('.')}. {AFTER_REFUSAL}"

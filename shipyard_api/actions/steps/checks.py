@@ -10,7 +10,7 @@ from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.steps import AttemptFailed
 from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.domain.waiting import Awaited
-from shipyard_api.workflow.step import Done, Failed, Folded, Json, Look, Step, Trouble
+from shipyard_api.workflow.step import Done, Failed, Folded, Json, Look, PeerFailure, Step
 
 Findings = Sequence[Finding]
 
@@ -102,9 +102,9 @@ class Check(Step[CheckState, int, Never, Findings]):
         """Return the peer that is asked."""
         return Awaited(self.asks(), str(self.id))
 
-    def fold(self, state: CheckState, asked: int, report: Findings | Trouble, now: datetime) -> Folded[CheckState]:
+    def fold(self, state: CheckState, asked: int, report: Findings | PeerFailure, now: datetime) -> Folded[CheckState]:
         """Keep the answer, or remember since when there has been none."""
-        if isinstance(report, Trouble):
+        if isinstance(report, PeerFailure):
             return self._no_answer(state, report, now)
         found = errors(report)
         if found:
@@ -114,7 +114,7 @@ class Check(Step[CheckState, int, Never, Findings]):
             state = replace(state, done=_summary(report))
         return Folded(state, tuple(map(FindingReported, report)))
 
-    def _no_answer(self, state: CheckState, trouble: Trouble, now: datetime) -> Folded[CheckState]:
+    def _no_answer(self, state: CheckState, trouble: PeerFailure, now: datetime) -> Folded[CheckState]:
         since = state.since or now
         if trouble.refused or now - since >= timedelta(seconds=self.give_up_after):
             return Folded(replace(state, failed=trouble.detail))

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from shipyard_api.actions.steps.teardown.drain import drain
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
-from shipyard_api.domain.drift.sightings import SeenMachine
+from shipyard_api.domain.drift.observations import ObservedMachine
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.selectors import Selector
@@ -71,7 +71,7 @@ class DrainingProvisioner:
         """Return the nodes of each group."""
         return self.provisioner.select_nodes(design, groups)
 
-    def conditions(self) -> Sequence[SeenMachine]:
+    def conditions(self) -> Sequence[ObservedMachine]:
         """Return every machine."""
         return self.provisioner.conditions()
 

@@ -24,7 +24,7 @@ from shipyard_api.ports.provisioner import (
     Work,
 )
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.workflow.step import Json, Trouble
+from shipyard_api.workflow.step import Json, PeerFailure
 
 # A peer's clock may be this far behind ours: jobs that were recorded longer before an intent cannot be mistaken for it.
 _KNOWN_BEFORE = timedelta(days=1)
@@ -205,7 +205,7 @@ class Watched:
     poll_at: datetime
 
 
-def judge(job: Job, report: JobReport | Trouble, limits: Limits, now: datetime) -> Watched:
+def judge(job: Job, report: JobReport | PeerFailure, limits: Limits, now: datetime) -> Watched:
     """Return what a report, or none, means for the job. A peer that does not answer only costs time."""
     current = report if isinstance(report, JobReport) else None
     job = _noted(job, current, now)
@@ -215,10 +215,10 @@ def judge(job: Job, report: JobReport | Trouble, limits: Limits, now: datetime) 
         return Watched(job, End.LOST, current, job.succeeded, "the provisioner no longer knows the job", now)
     end, deadline, why = limit(job, limits)
     if now >= deadline:
-        if isinstance(report, Trouble):
+        if isinstance(report, PeerFailure):
             why = f"{why}; last answer: {report.detail}"
         return Watched(job, end, current, job.succeeded, why, now)
-    pause = max(limits.interval, report.retry_after if isinstance(report, Trouble) else 0.0)
+    pause = max(limits.interval, report.retry_after if isinstance(report, PeerFailure) else 0.0)
     return Watched(job, None, current, job.succeeded, "", min(deadline, now + timedelta(seconds=pause)))
 
 
@@ -265,9 +265,9 @@ def described(job: Job) -> str:
     return f", queued{f' behind {job.behind}' if job.behind else ''}{silent}"
 
 
-def last_answer(report: JobReport | Trouble) -> str:
+def last_answer(report: JobReport | PeerFailure) -> str:
     """Return what the provisioner answered to a poll, in one sentence."""
-    if isinstance(report, Trouble):
+    if isinstance(report, PeerFailure):
         return report.detail
     return f"{report.state.value}{f': {report.message}' if report.message else ''}"
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
-from shipyard_api.domain.drift.sightings import SeenMember
+from shipyard_api.domain.drift.observations import SeenMember
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.workflow.step import Json, Trouble
+from shipyard_api.workflow.step import Json, PeerFailure
 
-Answer = Mapping[NodeName, SeenMember] | Trouble
+Answer = Mapping[NodeName, SeenMember] | PeerFailure
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def judge(joining: Joining, answer: Answer | None, configuration: DeploymentConf
         node: f"not ready in Kubernetes within {limit:g} s after its deployment: "
         + (
             answer.detail
-            if isinstance(answer, Trouble)
+            if isinstance(answer, PeerFailure)
             else readiness[node].why
             if node in readiness
             else "no answer about it"

@@ -10,7 +10,7 @@ from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Look, Step, Trouble
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Look, PeerFailure, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +129,11 @@ class MarkRevision(Step[MarkState, ActionId, SetTag, StepsEnded | TagSet]):
         return Awaited("design store", f"the tag of revision {state.revision}")
 
     def fold(
-        self, state: MarkState, asked: ActionId | SetTag, report: StepsEnded | TagSet | Trouble, now: datetime
+        self, state: MarkState, asked: ActionId | SetTag, report: StepsEnded | TagSet | PeerFailure, now: datetime
     ) -> Folded[MarkState]:
         """Choose the tag, or end."""
         match report:
-            case Trouble(detail):
+            case PeerFailure(detail):
                 return Folded(replace(state, failed=detail))
             case TagSet():
                 tag = state.tag.value if state.tag else ""

@@ -14,7 +14,7 @@ from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Step, Trouble
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, PeerFailure, Step
 
 _SYSTEM = "Kubernetes"
 _ATTEMPTS = 5
@@ -110,11 +110,11 @@ class RelabelNodes(Step[RelabelState, Never, SetLabels, Labelled]):
         raise Unavailable(_SYSTEM, "labels", f"the node changed {_ATTEMPTS} times while its labels were set")
 
     def fold(
-        self, state: RelabelState, asked: SetLabels, report: Labelled | Trouble, now: datetime
+        self, state: RelabelState, asked: SetLabels, report: Labelled | PeerFailure, now: datetime
     ) -> Folded[RelabelState]:
         """Go on with the next node."""
         todo = state.todo[1:]
-        if isinstance(report, Trouble):
+        if isinstance(report, PeerFailure):
             return Folded(replace(state, todo=todo, failed=(*state.failed, (asked.node, report.detail))))
         shown = ", ".join(f"{key}={value}" for key, value in sorted(report.changed.items()))
         note = Noted("Labels", f"{asked.node}: {f'set {shown}' if shown else 'all labels were set already'}")

@@ -26,7 +26,7 @@ from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import JobId, JobReport, Operation, Reports, Wipe, Work
-from shipyard_api.workflow.step import Json, Trouble
+from shipyard_api.workflow.step import Json, PeerFailure
 
 OPERATIONS = {Phase.PREPARE: Operation.PREPARE_NODES, Phase.DEPLOY: Operation.DEPLOY_NODES}
 REBUILD = {**OPERATIONS, Phase.DEPLOY: Operation.REBUILD_NODES}
@@ -173,18 +173,18 @@ class Answers:
     own labels of machines by lower-case name, None where they were not asked for. ``gates``: those that were answered.
     """
 
-    reports: Reports | Trouble
+    reports: Reports | PeerFailure
     readiness: joining.Answer | None
-    accepted: Mapping[tuple[str, NodeName], Results | Trouble] = field(default_factory=dict)
+    accepted: Mapping[tuple[str, NodeName], Results | PeerFailure] = field(default_factory=dict)
     machines: Mapping[str, str] | None = None
     gates: Mapping[tuple[WavePlace, int], Answer] = field(default_factory=dict)
 
-    def of(self, job: JobId) -> JobReport | Trouble:
+    def of(self, job: JobId) -> JobReport | PeerFailure:
         """Return the report on a job, or why there is none."""
-        if isinstance(self.reports, Trouble):
+        if isinstance(self.reports, PeerFailure):
             return self.reports
         report = self.reports[job]
-        return Trouble.of(report) if isinstance(report, PeerError) else report
+        return PeerFailure.of(report) if isinstance(report, PeerError) else report
 
     def labels(self, nodes: Collection[NodeName]) -> dict[NodeName, str]:
         """Return the provisioner's labels of these nodes, of those that it showed."""
@@ -193,15 +193,15 @@ class Answers:
 
     def usable(self) -> bool:
         """Return whether any peer answered what it was asked."""
-        return any(not isinstance(one, Trouble) for one in self._each())
+        return any(not isinstance(one, PeerFailure) for one in self._each())
 
     def summary(self) -> str:
         """Return what the peers answered, in one sentence: the troubles, else the states of the jobs."""
-        troubles = [one.detail for one in self._each() if isinstance(one, Trouble)]
+        troubles = [one.detail for one in self._each() if isinstance(one, PeerFailure)]
         reports = [job_watch.last_answer(one) for one in self._each() if isinstance(one, JobReport)]
         said = list(dict.fromkeys(troubles or reports))
         return "; ".join(said[:MOST_TOLD])
 
     def _each(self) -> list[JobReport | joining.Answer | Results]:
-        reports = [self.reports] if isinstance(self.reports, Trouble) else [self.of(job) for job in self.reports]
+        reports = [self.reports] if isinstance(self.reports, PeerFailure) else [self.of(job) for job in self.reports]
         return [*reports, *([] if self.readiness is None else [self.readiness]), *self.accepted.values()]

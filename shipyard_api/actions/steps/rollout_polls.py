@@ -9,7 +9,7 @@ from shipyard_api.actions.steps import job_watch
 from shipyard_api.actions.steps.pacing import GateAnswers
 from shipyard_api.actions.steps.rollout_messages import Answers, PollJobs
 from shipyard_api.actions.steps.software.task_item import Results, TaskItem
-from shipyard_api.domain.drift.sightings import SeenMember
+from shipyard_api.domain.drift.observations import SeenMember
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.policy.gates import Answer
 from shipyard_api.domain.rollout.policy.pacing import WavePlace
@@ -17,7 +17,7 @@ from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.errors import PeerError, Refused
 from shipyard_api.ports.provisioner import Provisioner, Reports
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.workflow.step import Trouble
+from shipyard_api.workflow.step import PeerFailure
 
 LOG = logging.getLogger(__name__)
 
@@ -35,20 +35,20 @@ def answers(
     """Return what the peers answer; raises only if none does. Machines that cannot be listed have no label."""
     errors: list[PeerError] = []
 
-    def asked(ask: Callable[[], _Answer]) -> _Answer | Trouble:
+    def asked(ask: Callable[[], _Answer]) -> _Answer | PeerFailure:
         try:
             return ask()
         except PeerError as error:
             errors.append(error)
-            return Trouble.of(error)
+            return PeerFailure.of(error)
 
-    reports: Reports | Trouble = {}
-    readiness: Mapping[NodeName, SeenMember] | Trouble | None = None
+    reports: Reports | PeerFailure = {}
+    readiness: Mapping[NodeName, SeenMember] | PeerFailure | None = None
     if question.jobs:
         reports = asked(lambda: job_watch.with_owners(store, provisioner.reports(question.jobs)))
     if question.joining:
         readiness = asked(lambda: _readiness(cluster, question.joining))
-    accepted: dict[tuple[str, NodeName], Results | Trouble] = {}
+    accepted: dict[tuple[str, NodeName], Results | PeerFailure] = {}
     for look in question.accepting:
         accepted[look.work.key] = asked(partial(tasks.ask, look))
     machines = asked(lambda: _labels(provisioner)) if question.machines else None
@@ -68,7 +68,7 @@ def answers(
         errors += [one for one in reports.values() if isinstance(one, PeerError)]
     for one in errors:
         LOG.warning("peer in trouble", extra={"trouble": str(one)})
-    return Answers(reports, readiness, accepted, {} if isinstance(machines, Trouble) else machines, passed)
+    return Answers(reports, readiness, accepted, {} if isinstance(machines, PeerFailure) else machines, passed)
 
 
 def to_release(store: Store, provisioner: Provisioner, nodes: frozenset[NodeName]) -> Mapping[NodeName, str]:

@@ -16,7 +16,7 @@ from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.provisioner import JobId, JobReport, Marker, Operation, Provisioner, Work
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Look, Step, Trouble
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Look, PeerFailure, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
         self,
         state: SiteWorkState,
         asked: PollJob | SubmitSiteWork,
-        report: Submitted | JobReport | Trouble,
+        report: Submitted | JobReport | PeerFailure,
         now: datetime,
     ) -> Folded[SiteWorkState]:
         """Keep the job's id, or judge its report."""
@@ -139,7 +139,7 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
             return Folded(submitted, (JobStarted(self.operation.value, report.job),))
         if state.job is not None:
             return self._judge(state, state.job, report, now)
-        detail = report.detail if isinstance(report, Trouble) else report.message
+        detail = report.detail if isinstance(report, PeerFailure) else report.message
         return Folded(replace(state, failed=detail))
 
     def awaits(self, state: SiteWorkState, asked: PollJob | SubmitSiteWork) -> Awaited:
@@ -161,7 +161,7 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
         return (WorkLeftBehind(self.operation.value, state.job.id, design, self.nodes, why),)
 
     def _judge(
-        self, state: SiteWorkState, job: Job, report: JobReport | Trouble, now: datetime
+        self, state: SiteWorkState, job: Job, report: JobReport | PeerFailure, now: datetime
     ) -> Folded[SiteWorkState]:
         watched = job_watch.judge(job, report, state.limits, now)
         state = replace(state, job=watched.job)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
-from shipyard_api.domain.drift.sightings import SeenMachine
+from shipyard_api.domain.drift.observations import ObservedMachine
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.selectors import Selector
@@ -127,7 +127,7 @@ class DrydockProvisioner:
             found = dict(zip(distinct, answers, strict=True))
         return tuple(everyone if one is None else found[repr(one)] for one in filters)
 
-    def conditions(self) -> Sequence[SeenMachine]:
+    def conditions(self) -> Sequence[ObservedMachine]:
         """Return the machines of MAAS as Drydock shows them. Slow on large sites."""
 
         listed = sorted(self._client.nodes().items())

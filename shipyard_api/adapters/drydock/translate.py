@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
-from shipyard_api.domain.drift.sightings import MachineState, SeenMachine
+from shipyard_api.domain.drift.observations import MachineState, ObservedMachine
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
@@ -304,7 +304,7 @@ def _named(node_filter: object) -> frozenset[NodeName] | None:
             return _NO_NAMES
 
 
-def condition(name: str, machine: JsonObject, scrubber: Scrubber) -> SeenMachine:
+def condition(name: str, machine: JsonObject, scrubber: Scrubber) -> ObservedMachine:
     """Return a machine of ``GET /nodes``, with MAAS's label as status. Drydock shows no installations."""
 
     def text(key: str) -> str:
@@ -312,4 +312,4 @@ def condition(name: str, machine: JsonObject, scrubber: Scrubber) -> SeenMachine
 
     label = text("status_name")
     state = _STATES.get(label.lower(), MachineState.UNKNOWN)
-    return SeenMachine(name, label, text("power_state"), state, str(machine.get("boot_mac") or "").lower())
+    return ObservedMachine(name, label, text("power_state"), state, str(machine.get("boot_mac") or "").lower())

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
-from shipyard_api.domain.drift.sightings import SeenMachine
+from shipyard_api.domain.drift.observations import ObservedMachine
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.markers import same_action
 from shipyard_api.domain.nodes import Inventory, NodeName
@@ -139,7 +139,7 @@ class IronicProvisioner:
             raise Refused(SYSTEM, "select_nodes", f"the design {design} names no node")
         return tuple(select(selectors, inventory) for selectors in groups)
 
-    def conditions(self) -> Sequence[SeenMachine]:
+    def conditions(self) -> Sequence[ObservedMachine]:
         """Return every node of Ironic with its provision state; one without a name goes by its UUID."""
         listed = self._client.nodes(translate.CONDITION)
         conditions = (replace(one, status=self._scrubber(one.status)) for one in map(translate.condition, listed))

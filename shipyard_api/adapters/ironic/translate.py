@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
-from shipyard_api.domain.drift.sightings import MachineState, SeenMachine
+from shipyard_api.domain.drift.observations import MachineState, ObservedMachine
 from shipyard_api.domain.exact_secrets import without_secrets
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.json_types import JsonObject
@@ -294,13 +294,13 @@ def findings(names: Collection[NodeName], known: Collection[NodeName]) -> tuple[
     return (Finding("NodeNotInProvisioner", Level.WARNING, text, source=SYSTEM),)
 
 
-def condition(listed: JsonObject) -> SeenMachine:
+def condition(listed: JsonObject) -> ObservedMachine:
     """Return a node; it is installed as it was until it leaves its state, or its instance changes."""
     node = Node.read(listed)
     power = {"power on": "on", "power off": "off"}.get(node.power, "unknown")
     parts = (f"instance {node.instance}" if node.instance else "", f"since {node.since}" if node.since else "")
     state = _STATES.get(node.state, MachineState.FREE)
-    return SeenMachine(
+    return ObservedMachine(
         node.name or node.uuid, node.state, power, state, node.uuid, ", ".join(part for part in parts if part)
     )
 

@@ -6,7 +6,7 @@ from shipyard_api.adapters.kubernetes import translate
 from shipyard_api.adapters.kubernetes.answer import SYSTEM
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.adapters.kubernetes.nodes import KubernetesNodes
-from shipyard_api.domain.drift.sightings import SeenMember
+from shipyard_api.domain.drift.observations import SeenMember
 from shipyard_api.domain.nodes import NodeName
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from shipyard_api.domain.drift.sightings import SeenMember
+from shipyard_api.domain.drift.observations import SeenMember
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.scrubbing import Scrubber

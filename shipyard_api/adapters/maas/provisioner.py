@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
-from shipyard_api.domain.drift.sightings import SeenMachine
+from shipyard_api.domain.drift.observations import ObservedMachine
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
@@ -109,7 +109,7 @@ class MaasProvisioner:
             raise Refused(SYSTEM, "select_nodes", f"the design {design} names no node")
         return tuple(select(selectors, inventory) for selectors in groups)
 
-    def conditions(self) -> Sequence[SeenMachine]:
+    def conditions(self) -> Sequence[ObservedMachine]:
         """Return every machine that our user may see; takes tens of seconds for hundreds of machines."""
         machines = self._client.every_machine(translate.read_machine)
         scrubber = self._client.scrubber

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shipyard_api.domain.documents.machines import BAREMETAL_NODE
-from shipyard_api.domain.drift.sightings import MachineState, SeenMachine
+from shipyard_api.domain.drift.observations import MachineState, ObservedMachine
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
@@ -192,12 +192,12 @@ def short_name(status: int) -> str:
     return Status(status).name.lower()
 
 
-def condition(machine: Machine) -> SeenMachine:
+def condition(machine: Machine) -> ObservedMachine:
     """Return a machine with MAAS's own label as status; every deployment has an installation of its own."""
     power = machine.power if machine.power in ("on", "off") else "unknown"
     installed = f"installation {machine.installation}" if machine.installation else ""
     state = _STATES.get(machine.status, MachineState.OTHER)
-    return SeenMachine(machine.hostname, machine.label, power, state, machine.system_id, installed)
+    return ObservedMachine(machine.hostname, machine.label, power, state, machine.system_id, installed)
 
 
 def reason(machine: Machine, why: str, event: JsonObject | None = None) -> str:

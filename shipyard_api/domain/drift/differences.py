@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from shipyard_api.domain.drift.sightings import LeftNode, MachineState, SeenMachine, SeenMember, TakenDownNode
+from shipyard_api.domain.drift.observations import LeftNode, MachineState, ObservedMachine, SeenMember, TakenDownNode
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.left_cordons import bring_back
 
@@ -42,10 +42,10 @@ class Difference:
     since: datetime
 
 
-def of_machines(left: Iterable[LeftNode], seen: Iterable[SeenMachine]) -> Sequence[Difference]:
+def of_machines(left: Iterable[LeftNode], seen: Iterable[ObservedMachine]) -> Sequence[Difference]:
     """Return how machines differ, in order of node; names are compared in lower case."""
-    by_name: defaultdict[str, list[SeenMachine]] = defaultdict(list)
-    by_machine: dict[str, SeenMachine] = {}
+    by_name: defaultdict[str, list[ObservedMachine]] = defaultdict(list)
+    by_machine: dict[str, ObservedMachine] = {}
     for one in seen:
         by_name[one.name.lower()].append(one)
         if one.machine:
@@ -112,7 +112,7 @@ def _taken_down(node: TakenDownNode, seen: SeenMember, *, may_cordon: bool) -> I
 
 
 def _machine(
-    node: LeftNode, named: Sequence[SeenMachine], by_machine: Mapping[str, SeenMachine]
+    node: LeftNode, named: Sequence[ObservedMachine], by_machine: Mapping[str, ObservedMachine]
 ) -> Iterator[tuple[Kind, str, str]]:
     sighting = node.sighting
     known = by_machine.get(sighting.machine) if sighting and sighting.machine else None

@@ -6,7 +6,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
 from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.gathered import Gathered, insert_rows
+from shipyard_api.storage.batched_writes import BatchedWrites, insert_rows
 from shipyard_api.storage.projections.line import Line
 
 _groups = t.deployment_groups
@@ -17,7 +17,7 @@ _CHANGE = _groups.update().where(
 )
 
 
-def project(writes: Gathered, line: Line, fact: Fact) -> None:
+def project(writes: BatchedWrites, line: Line, fact: Fact) -> None:
     """Bring the groups up to date."""
     match fact:
         case MembersKnown():
@@ -31,7 +31,7 @@ def project(writes: Gathered, line: Line, fact: Fact) -> None:
             writes.add(_CHANGE, {"of_action": line.action, "of_group": fact.group, **values})
 
 
-def _insert(writes: Gathered, line: Line, fact: MembersKnown) -> None:
+def _insert(writes: BatchedWrites, line: Line, fact: MembersKnown) -> None:
     """Add the groups that are new, after those that the action has: each batch of servers comes with its own."""
     writes.send()
     known = set(writes.connection.execute(_KNOWN, {"of_action": line.action}).scalars())

@@ -8,7 +8,7 @@ from shipyard_api.domain.holds import SHIPYARD, HoldKind
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.holds import NewHold
 from shipyard_api.storage import hold_rows
-from shipyard_api.storage.gathered import Gathered
+from shipyard_api.storage.batched_writes import BatchedWrites
 from shipyard_api.storage.projections.line import Line
 
 # The latest outcomes of a node in actions that submitted it, since such a hold on it was last released.
@@ -31,7 +31,7 @@ _IN_A_ROW = sa.text("""
 """)
 
 
-def project(writes: Gathered, line: Line, fact: Fact) -> None:
+def project(writes: BatchedWrites, line: Line, fact: Fact) -> None:
     """Hold the nodes that have failed often enough. The turn has locked the row of its action."""
     match fact:
         case NodesFailed():

@@ -10,7 +10,7 @@ from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.ports.provisioner import Operation
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.gathered import Gathered
+from shipyard_api.storage.batched_writes import BatchedWrites
 from shipyard_api.storage.projections.line import Line
 
 # The phase of an operation on nodes, and the status of the nodes that it succeeds on.
@@ -24,7 +24,7 @@ _REACHED: Mapping[str, tuple[Phase, NodeStatus]] = {
 _INSERT = t.node_changes.insert().inline()
 
 
-def project(writes: Gathered, line: Line, fact: Fact) -> None:
+def project(writes: BatchedWrites, line: Line, fact: Fact) -> None:
     """Add what happened to nodes."""
     match fact:
         case NodesChanged():

@@ -3,13 +3,13 @@
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.teardown import TeardownChanged
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.gathered import Gathered
+from shipyard_api.storage.batched_writes import BatchedWrites
 from shipyard_api.storage.projections.line import Line
 
 _INSERT = t.node_teardowns.insert().inline()
 
 
-def project(writes: Gathered, line: Line, fact: Fact) -> None:
+def project(writes: BatchedWrites, line: Line, fact: Fact) -> None:
     """Add what happened to the node."""
     if isinstance(fact, TeardownChanged):
         writes.add(

@@ -13,7 +13,7 @@ from shipyard_api.domain.facts.teardown import TeardownChanged
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.teardown.order import Operation, Outcome
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.gathered import Gathered, insert_rows
+from shipyard_api.storage.batched_writes import BatchedWrites, insert_rows
 from shipyard_api.storage.projections.line import Line
 from shipyard_api.storage.worked_nodes import SKIPPED, TORN_DOWN
 
@@ -55,7 +55,7 @@ _GIVEN_UP = _GIVEN_UP.values(
 )
 
 
-def project(writes: Gathered, line: Line, fact: Fact) -> None:
+def project(writes: BatchedWrites, line: Line, fact: Fact) -> None:
     """Bring the nodes up to date."""
     match fact:
         case MembersKnown():
@@ -83,7 +83,7 @@ def _holders(fact: MembersKnown) -> dict[NodeName, list[str]]:
     return holders
 
 
-def _insert(writes: Gathered, line: Line, holders: Mapping[NodeName, list[str]]) -> None:
+def _insert(writes: BatchedWrites, line: Line, holders: Mapping[NodeName, list[str]]) -> None:
     at = line.at.isoformat()
     rows = [
         {
@@ -99,7 +99,7 @@ def _insert(writes: Gathered, line: Line, holders: Mapping[NodeName, list[str]])
     writes.add(_INSERT, {"rows": rows})
 
 
-def _take_down(writes: Gathered, line: Line, fact: TeardownChanged) -> None:
+def _take_down(writes: BatchedWrites, line: Line, fact: TeardownChanged) -> None:
     """Take its success away from the node. A drain that was called alone does not: it can be taken back."""
     values = {
         "status": NodeStatus.NOT_STARTED.value,
@@ -114,7 +114,7 @@ def _take_down(writes: Gathered, line: Line, fact: TeardownChanged) -> None:
         writes.add(_TAKEN_DOWN, {**row, **values})
 
 
-def _change(writes: Gathered, line: Line, fact: NodesChanged) -> None:
+def _change(writes: BatchedWrites, line: Line, fact: NodesChanged) -> None:
     details = [fact.reasons.get(node, "") for node in fact.nodes]
     values = {"status": fact.status.value, "reason": fact.reason, "group_name": fact.group}
     writes.add(_CHANGE, {**_changes(line, fact.nodes, details), **values})

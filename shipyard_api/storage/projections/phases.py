@@ -9,7 +9,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.groups import PhaseStatus
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.gathered import Gathered
+from shipyard_api.storage.batched_writes import BatchedWrites
 from shipyard_api.storage.projections.line import Line
 
 _phases = t.group_phases
@@ -28,7 +28,7 @@ _END = _END.on_conflict_do_update(
 )
 
 
-def project(writes: Gathered, line: Line, fact: Fact) -> None:
+def project(writes: BatchedWrites, line: Line, fact: Fact) -> None:
     """Bring the phases up to date."""
     match fact:
         case PhaseStarted():

@@ -5,13 +5,13 @@ from sqlalchemy.dialects.postgresql import insert
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.gathered import Gathered
+from shipyard_api.storage.batched_writes import BatchedWrites
 from shipyard_api.storage.projections.line import Line
 
 _ADD = insert(t.stragglers).on_conflict_do_nothing()
 
 
-def project(writes: Gathered, line: Line, fact: Fact) -> None:
+def project(writes: BatchedWrites, line: Line, fact: Fact) -> None:
     """Add the job that was left behind; a second time changes nothing."""
     match fact:
         case WorkLeftBehind():

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.software import TaskChanged, TaskStatus
-from shipyard_api.storage.gathered import Gathered, insert_rows
+from shipyard_api.storage.batched_writes import BatchedWrites, insert_rows
 from shipyard_api.storage.projections.line import Line
 from shipyard_api.storage.software_tables import task_results
 
@@ -22,7 +22,7 @@ _ADD = _ADD.on_conflict_do_update(
 """A task that also accepts nodes runs under another marker later: then the row is of that run."""
 
 
-def project(writes: Gathered, line: Line, fact: Fact) -> None:
+def project(writes: BatchedWrites, line: Line, fact: Fact) -> None:
     """Add what began, and complete what ended."""
     if not isinstance(fact, TaskChanged):
         return

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from shipyard_api.actions.software_parts import keeping, site_facts
+from shipyard_api.actions.software_steps import keeping, site_facts
 from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.documents import Rendering, Revision

@@ -19,7 +19,7 @@ from shipyard_api.domain.deploy_steps.planning import (
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.drift.sightings import MachineState
+from shipyard_api.domain.drift.observations import MachineState
 from shipyard_api.domain.errors import NodeNotInProvisioner
 from shipyard_api.domain.findings import Finding, error, errors
 from shipyard_api.domain.nodes import NodeName

@@ -9,7 +9,7 @@ from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.drift.differences import Difference, of_design, of_machines, of_members, of_teardowns
-from shipyard_api.domain.drift.sightings import LeftNode
+from shipyard_api.domain.drift.observations import LeftNode
 from shipyard_api.domain.errors import NoSiteAction
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.ports.cluster import Cluster
@@ -65,12 +65,12 @@ class FindDrift:
     def __call__(self, since: Since) -> Drift:
         """Return the drift; raises NoSiteAction if there is nothing to compare with."""
         with self.store.begin() as tx:
-            base = tx.sightings.last_of(ACTIONS.of_the_site, succeeded=since is Since.SUCCESSFUL_SITE_ACTION)
+            base = tx.observations.last_of(ACTIONS.of_the_site, succeeded=since is Since.SUCCESSFUL_SITE_ACTION)
             if base is None:
                 raise NoSiteAction(since.value)
-            left, taken = tx.sightings.left(base.id), tx.sightings.taken_down(base.id)
+            left, taken = tx.observations.left(base.id), tx.observations.taken_down(base.id)
             names = [*(node.name for node in left), *(node.name for node in taken)]
-            moving = tx.sightings.at_work()
+            moving = tx.observations.at_work()
             held = {hold.node for hold in tx.holds.active(names)}
         before = self._at_work(moving)
         unanswered: list[Unanswered] = []
@@ -81,9 +81,9 @@ class FindDrift:
             members = _asked(self.cluster.name, lambda: readiness(names), unanswered)
         # Work that began or ended while the peers answered explains what they showed, too.
         with self.store.begin() as tx:
-            moving = [*moving, *tx.sightings.at_work()]
-            now = {node.name: node for node in tx.sightings.left(base.id)}
-            down = set(taken).intersection(tx.sightings.taken_down(base.id))
+            moving = [*moving, *tx.observations.at_work()]
+            now = {node.name: node for node in tx.observations.left(base.id)}
+            down = set(taken).intersection(tx.observations.taken_down(base.id))
         busy = {**before, **self._at_work(moving)}
         still = [node for node in left if node.name not in busy and _is_same(node, now.get(node.name))]
         differences = {}
@@ -116,13 +116,13 @@ class FindDrift:
         except (UnreadableDesign, PeerError) as error:
             unanswered.append(Unanswered("the design", str(error)))
             return None
-        left = self.store.read(lambda tx: tx.sightings.left(ActionId("")))
+        left = self.store.read(lambda tx: tx.observations.left(ActionId("")))
         return of_design([node for node in left if node.name not in busy], designed.keys(), base.revision)
 
     def _at_work(self, moving: Sequence[ActionRecord]) -> Mapping[NodeName, ActionId]:
         """Return the nodes that actions and stragglers work on, those of a target list from the start."""
         with self.store.begin() as tx:
-            known = tx.sightings.nodes_at_work([action.id for action in moving])
+            known = tx.observations.nodes_at_work([action.id for action in moving])
         named = {node: action.id for action in moving for node in ACTIONS.targets(action.name, action.parameters)}
         return {**named, **known}
 

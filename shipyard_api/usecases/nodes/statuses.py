@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from shipyard_api.domain.drift.sightings import SeenMachine
+from shipyard_api.domain.drift.observations import ObservedMachine
 from shipyard_api.ports.provisioner import Provisioner
 
 
@@ -27,5 +27,5 @@ class SiteStatuses:
         return {kind: [(one.name, _status(one, kind)) for one in found] for kind in StatusKind if kind in kinds}
 
 
-def _status(condition: SeenMachine, kind: StatusKind) -> str:
+def _status(condition: ObservedMachine, kind: StatusKind) -> str:
     return condition.status if kind is StatusKind.PROVISIONING else condition.power

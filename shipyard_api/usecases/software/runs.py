@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from shipyard_api.actions.software_parts import SOFTWARE
+from shipyard_api.actions.software_steps import SOFTWARE
 from shipyard_api.actions.steps.software.software_stage import reasons
 from shipyard_api.actions.update_software import UPDATE_SOFTWARE
 from shipyard_api.domain.actions import ActionId, StepState

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, Systems
-from shipyard_api.actions.site_parts import RetryPolicy
+from shipyard_api.actions.site_steps import RetryPolicy
 from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.layers import SITE

@@ -12,8 +12,8 @@ from sqlalchemy.dialects.postgresql import insert
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.observation_tables import node_sightings
 from shipyard_api.storage.retention import _PARTS
-from shipyard_api.storage.sighting_tables import node_sightings
 from shipyard_api.storage.table_metadata import metadata
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.retention.prune import BATCH, PruneHistory

@@ -29,7 +29,7 @@ from shipyard_api.ports.state.errors import Fenced
 from shipyard_api.ports.state.turns import Intent
 from shipyard_api.workflow.attempts import Again, Attempt, Attempts
 from shipyard_api.workflow.bulkhead import PATIENCE, Bulkhead
-from shipyard_api.workflow.step import Act, Folded, Json, Look, Trouble, Unit
+from shipyard_api.workflow.step import Act, Folded, Json, Look, PeerFailure, Unit
 from tests.fakes.clock import FakeClock
 
 SETTLE = 10.0
@@ -102,7 +102,7 @@ class Sample(Unit[Sent, str, Sent, str]):
     def awaits(self, state: Sent, asked: str | Sent) -> Awaited | None:
         return self.awaited
 
-    def fold(self, state: Sent, asked: str | Sent, report: str | Trouble, now: datetime) -> Folded[Sent]:
+    def fold(self, state: Sent, asked: str | Sent, report: str | PeerFailure, now: datetime) -> Folded[Sent]:
         return Folded(Sent((*state.reports, report)), **self.folded)
 
     def _call(self, method: str, *arguments: Any) -> None:
@@ -413,7 +413,7 @@ def test_what_only_a_person_knows_is_asked_once_and_awaited_until_it_is_answered
 
 
 WHY = {N1: "held (maintenance) by ann: new disk"}
-HELD = Trouble("node n1 is held (maintenance) by ann: new disk", refused=True, nodes=WHY)
+HELD = PeerFailure("node n1 is held (maintenance) by ann: new disk", refused=True, nodes=WHY)
 
 
 @pytest.mark.parametrize("wait", [None, 30.0], ids=["goes on", "waits"])
@@ -616,16 +616,16 @@ def test_a_search_that_is_refused_refuses_not_the_work(caplog: pytest.LogCapture
 @pytest.mark.parametrize(
     ("method", "error", "in_time", "folded"),
     [
-        pytest.param("perform", refused(), True, Trouble("Peer submit: 403", refused=True), id="refused"),
-        pytest.param("perform", unavailable(), False, Trouble(f"Peer submit: {BROKEN}", False), id="silent"),
+        pytest.param("perform", refused(), True, PeerFailure("Peer submit: 403", refused=True), id="refused"),
+        pytest.param("perform", unavailable(), False, PeerFailure(f"Peer submit: {BROKEN}", False), id="silent"),
         pytest.param(
-            "find", unavailable("find"), False, Trouble("Peer find: broken on purpose", False), id="no search"
+            "find", unavailable("find"), False, PeerFailure("Peer find: broken on purpose", False), id="no search"
         ),
-        pytest.param("find", refused("find"), False, Trouble("Peer find: 403", False), id="search refused"),
+        pytest.param("find", refused("find"), False, PeerFailure("Peer find: 403", False), id="search refused"),
     ],
 )
 def test_what_is_refused_or_out_of_time_is_folded_as_trouble(
-    method: str, error: PeerError, in_time: bool, folded: Trouble
+    method: str, error: PeerError, in_time: bool, folded: PeerFailure
 ) -> None:
     world = World()
     world.unit.errors = {method: [error]}
@@ -654,7 +654,7 @@ def test_a_question_without_answer_is_folded_at_once() -> None:
 
     world.run(world.attempt())
 
-    assert world.decided[0][1] == Sent((Trouble("Peer report: broken on purpose", refused=False),))
+    assert world.decided[0][1] == Sent((PeerFailure("Peer report: broken on purpose", refused=False),))
 
 
 # --- How a turn goes on -----------------------------------------------------------------------------------------------

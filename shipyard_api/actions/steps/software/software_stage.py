@@ -14,7 +14,7 @@ from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.execution import Ended, Execution, Piece
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.workflow.step import Act, Done, Failed, Folded, Gather, Json, Step, Trouble
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, Gather, Json, PeerFailure, Step
 
 _PLAN_SECONDS = 300.0
 """For so long the design is asked for."""
@@ -94,10 +94,10 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
         return self.plan(effect)
 
     def fold(
-        self, state: StageState, asked: PlanSoftware, report: StageSoftware | NoPlan | Trouble, now: datetime
+        self, state: StageState, asked: PlanSoftware, report: StageSoftware | NoPlan | PeerFailure, now: datetime
     ) -> Folded[StageState]:
         """Take the plan."""
-        if isinstance(report, Trouble):
+        if isinstance(report, PeerFailure):
             return Folded(replace(state, problem=report.detail))
         if isinstance(report, NoPlan):
             return Folded(replace(state, problem=report.reason))

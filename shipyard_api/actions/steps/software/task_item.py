@@ -15,7 +15,7 @@ from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState, RemoteTask, RemoteTasks
-from shipyard_api.workflow.step import Act, Done, Failed, Folded, ItemKind, Json, Look, Trouble
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, ItemKind, Json, Look, PeerFailure
 
 SILENCE_SECONDS = 600.0
 """A node that has not answered for so long has failed."""
@@ -150,10 +150,10 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
         return (TaskChanged(state.work.task, state.work.marker, left),) if left else ()
 
     def fold(
-        self, state: TaskState, asked: LookAtTask | StartTask, report: Results | Trouble, now: datetime
+        self, state: TaskState, asked: LookAtTask | StartTask, report: Results | PeerFailure, now: datetime
     ) -> Folded[TaskState]:
         """Take what each node reported; say once which nodes do not answer, and why."""
-        if isinstance(report, Trouble):
+        if isinstance(report, PeerFailure):
             report = _of_trouble(report, asked)
         before, task = frozenset(state.running), state.work.remote
         limits = _limits(task, state)
@@ -270,7 +270,7 @@ _REASONS = {
 }
 
 
-def _of_trouble(trouble: Trouble, asked: LookAtTask | StartTask) -> Results:
+def _of_trouble(trouble: PeerFailure, asked: LookAtTask | StartTask) -> Results:
     """Return what trouble means to each node: those that are held and, without names, all are refused; else silent."""
     if trouble.nodes:
         return {node: RemoteResult(RemoteState.REFUSED, detail=why) for node, why in trouble.nodes.items()}

@@ -21,7 +21,7 @@ from shipyard_api.ports import provisioner as port
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.provisioner import JobId, JobReport, Marker, Provisioner, Wipe, Work
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.workflow.step import Act, Folded, Look, Trouble
+from shipyard_api.workflow.step import Act, Folded, Look, PeerFailure
 
 _DESTROY = port.Operation.DESTROY_NODES
 _NAMED = 10
@@ -120,7 +120,7 @@ class Destroy(Part[DestroyReport]):
             case JobReport():
                 return self._judge(state, report, now)
 
-    def fold_trouble(self, state: NodeState, asked: Request, trouble: Trouble, now: datetime) -> Folded[NodeState]:
+    def fold_trouble(self, state: NodeState, asked: Request, trouble: PeerFailure, now: datetime) -> Folded[NodeState]:
         """A provisioner that does not report on a job costs time; its limits end the wait."""
         if state.job is not None:
             return self._judge(state, trouble, now)
@@ -133,7 +133,7 @@ class Destroy(Part[DestroyReport]):
         design = self.design_of(state.task.revision)
         return (WorkLeftBehind(_DESTROY.value, state.job.id, design, (state.node,), why),)
 
-    def _judge(self, state: NodeState, report: JobReport | Trouble, now: datetime) -> Folded[NodeState]:
+    def _judge(self, state: NodeState, report: JobReport | PeerFailure, now: datetime) -> Folded[NodeState]:
         task = state.task
         limits = job_watch.Limits(task.destroy.interval, task.destroy.timeout, task.queue_limit)
         if state.job is None:
@@ -141,7 +141,7 @@ class Destroy(Part[DestroyReport]):
         watched = job_watch.judge(state.job, report, limits, now)
         state = replace(state, job=watched.job)
         if watched.end is None:
-            silent = (report.detail,) if isinstance(report, Trouble) else ()
+            silent = (report.detail,) if isinstance(report, PeerFailure) else ()
             queued = (f"the provisioner's queue, behind {watched.job.behind}",) if watched.job.behind else ()
             return waiting(state, self.operation, watched.poll_at, silent or queued)
         if watched.end is End.ENDED and watched.report is not None and state.node in watched.succeeded:

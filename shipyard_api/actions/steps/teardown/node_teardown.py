@@ -19,7 +19,7 @@ from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import GUARDED, WENT_WELL, Operation, Outcome, Teardown
 from shipyard_api.domain.waiting import of_doubt
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.workflow.step import Act, Done, Failed, Folded, ItemKind, Json, Look, Trouble
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, ItemKind, Json, Look, PeerFailure
 
 RECALL = "recall"
 DONE_BEFORE = "done before the history was lost, as the provisioner shows"
@@ -118,11 +118,11 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
         found = self._part(effect).find(effect, marker, intended_at)
         return None if found is None else self._answer(effect, found)
 
-    def fold(self, state: NodeState, asked: Request, report: Answer | Trouble, now: datetime) -> Folded[NodeState]:
+    def fold(self, state: NodeState, asked: Request, report: Answer | PeerFailure, now: datetime) -> Folded[NodeState]:
         """Have the operation judge the report."""
         if asked.what == _TAKE_BACK:
             return self._taken_back(state, report, now)
-        if isinstance(report, Trouble):
+        if isinstance(report, PeerFailure):
             if asked.what == RECALL:
                 awaited = of_doubt(asked.action, report.doubt) if report.doubt else None
                 return Folded(state, wait_until=self.pace.after(now, SILENCE_PAUSE), awaited=awaited)
@@ -162,8 +162,8 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
         part = self.parts.get(Operation.DESTROY_NODE)
         return part.leave(state, why) if isinstance(part, Destroy) else ()
 
-    def _taken_back(self, state: NodeState, report: Answer | Trouble, now: datetime) -> Folded[NodeState]:
-        if not isinstance(report, Trouble):
+    def _taken_back(self, state: NodeState, report: Answer | PeerFailure, now: datetime) -> Folded[NodeState]:
+        if not isinstance(report, PeerFailure):
             taken_back = TeardownChanged(state.node, Operation.UNCORDON, Outcome.DONE)
             return Folded(replace(state, cordon="what the drain cordoned is uncordoned again"), (taken_back,))
         if report.refused or state.since is None or self.pace.lasted(state.since, now, UNCORDON_SECONDS):
@@ -189,7 +189,7 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
         same = known is not None and (known.after, known.noticed) == (lost.after, lost.noticed)
         return replace(state, lost=lost, recalled=state.recalled and same)
 
-    def _no_history(self, state: NodeState, trouble: Trouble, now: datetime) -> Folded[NodeState]:
+    def _no_history(self, state: NodeState, trouble: PeerFailure, now: datetime) -> Folded[NodeState]:
         """Ask again for a while: the design may be stored by a peer that does not answer."""
         since = state.since or now
         if trouble.refused or self.pace.lasted(since, now, DESIGN_SECONDS):

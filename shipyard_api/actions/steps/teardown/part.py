@@ -12,7 +12,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.workflow.step import Act, Folded, Look, Trouble
+from shipyard_api.workflow.step import Act, Folded, Look, PeerFailure
 
 Report = TypeVar("Report")
 
@@ -109,7 +109,7 @@ class Part(Generic[Report]):
         """Return the report of an effect whose outcome is unknown, None if it is safe to repeat."""
         return None
 
-    def fold_trouble(self, state: NodeState, asked: Request, trouble: Trouble, now: datetime) -> Folded[NodeState]:
+    def fold_trouble(self, state: NodeState, asked: Request, trouble: PeerFailure, now: datetime) -> Folded[NodeState]:
         """Fail at once if the peer refuses or the node is held, and at the deadline if it gives no answer."""
         if trouble.nodes:
             return moved(state, state.teardown.forbid(self.operation, trouble.detail), now)

@@ -13,7 +13,7 @@ from shipyard_api.domain.facts.nodes import NodesGivenUp
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.order import Operation
-from shipyard_api.workflow.step import Done, Failed, Folded, Gather, Json, Step, Trouble
+from shipyard_api.workflow.step import Done, Failed, Folded, Gather, Json, PeerFailure, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class TeardownNodes(Step[TeardownState, Never, Never, Never]):
             f"{len(state.nodes)} node(s): {', '.join(state.nodes)}" if state.nodes else "nothing was left to do"
         )
 
-    def fold(self, state: TeardownState, asked: Never, report: Trouble, now: datetime) -> Folded[TeardownState]:
+    def fold(self, state: TeardownState, asked: Never, report: PeerFailure, now: datetime) -> Folded[TeardownState]:
         """Never called: the step asks nothing itself."""
         raise TypeError("this step asks nothing")
 

@@ -20,14 +20,14 @@ from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.workflow.step import Act, Folded, Look, Trouble
+from shipyard_api.workflow.step import Act, Folded, Look, PeerFailure
 from tests.factories import group_entry
 from tests.fakes.provisioner import FakeProvisioner
 from tests.unit.actions.steps.instants import T0, at
 
 DESIGN = "fake://design/7"
-SILENCE = Trouble("503 no answer", refused=False)
-REFUSAL = Trouble("403 forbidden", refused=True, whole_site=True)
+SILENCE = PeerFailure("503 no answer", refused=False)
+REFUSAL = PeerFailure("403 forbidden", refused=True, whole_site=True)
 TWO_GROUPS = {"a": "n1 n2", "b": "n3"}
 
 

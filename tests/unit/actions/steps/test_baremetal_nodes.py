@@ -11,7 +11,7 @@ from shipyard_api.actions.steps.baremetal_nodes import AFTER_REFUSAL, CRITICAL_F
 from shipyard_api.actions.steps.job_watch import Job, Submitted
 from shipyard_api.actions.steps.rollout_messages import Answers, Members, PollJobs, SelectMembers, SubmitMove
 from shipyard_api.actions.steps.rollout_state import RolloutState
-from shipyard_api.domain.drift.sightings import SeenMember
+from shipyard_api.domain.drift.observations import SeenMember
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
@@ -24,7 +24,7 @@ from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, Marker, Operation, Work
-from shipyard_api.workflow.step import Act, Done, Failed, Folded, Look, Trouble
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, Look, PeerFailure
 from tests.factories import group_entry, node
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.provisioner import FakeProvisioner
@@ -196,7 +196,7 @@ UNKNOWN = "the nodes of the groups could not be learnt: "
 )
 def test_a_provisioner_that_never_selects_the_members_fails_the_step(
     since: datetime | None,
-    trouble: Trouble,
+    trouble: PeerFailure,
     now: datetime,
     wait_until: datetime | None,
     failed: str,
@@ -273,7 +273,7 @@ def test_a_refusal_of_the_whole_site_fails_the_step_and_leaves_behind_what_runs(
 def test_a_refusal_of_one_submission_fails_its_group_and_descendants_only() -> None:
     groups: dict[str, dict[str, Any]] = {"b": {"depends_on": ["a"]}, "c": {"critical": False}}
     state = begun({"a": "n1 n2", "b": "n3", "c": "n1 n4"}, groups=groups)
-    refusal = Trouble("Fake: name too long.", refused=True)
+    refusal = PeerFailure("Fake: name too long.", refused=True)
     folded = STEP.fold(state, SubmitMove(PREPARE_A, DESIGN), refusal, at(5))
     why = f"prepare was refused: Fake: name too long. {AFTER_REFUSAL}"
     sent = names("n1 n2")
@@ -300,7 +300,7 @@ def test_held_nodes_fail_with_the_reason_and_the_rest_of_the_group_goes_on() -> 
     assert STEP.touches(submit) == names("n1 n2")
     n1, why = names("n1")[0], "held (operator) by ann: no power"
 
-    folded = STEP.fold(state, submit, Trouble(f"node n1 is {why}", refused=True, nodes={n1: why}), at(5))
+    folded = STEP.fold(state, submit, PeerFailure(f"node n1 is {why}", refused=True, nodes={n1: why}), at(5))
 
     assert folded == Folded(
         state,
@@ -370,7 +370,7 @@ def test_an_answer_that_fits_no_question_is_a_bug() -> None:
     ],
 )
 def test_no_move_is_under_way_before_the_members_are_known(
-    asked: PollJobs | SubmitMove, report: Answers | Submitted | Trouble
+    asked: PollJobs | SubmitMove, report: Answers | Submitted | PeerFailure
 ) -> None:
     with pytest.raises(AssertionError, match="before the members are known"):
         STEP.fold(RolloutState(INPUTS), asked, report, T0)
@@ -400,8 +400,8 @@ def test_a_provisioner_that_forgets_a_group_is_not_believed(monkeypatch: pytest.
 
 READY = {NodeName("n9"): SeenMember(ready=True)}
 DOWN, AWAY = Unavailable("Fake", "reports", "broken"), Unavailable("Fake", "readiness", "away")
-REPORTS_FAILED = Trouble("Fake reports: broken", refused=False)
-READINESS_FAILED = Trouble("Fake readiness: away", refused=False)
+REPORTS_FAILED = PeerFailure("Fake reports: broken", refused=False)
+READINESS_FAILED = PeerFailure("Fake readiness: away", refused=False)
 POLLED = {
     "jobs alone": (True, False, None, None, Answers({JobId("j"): running("j")}, None)),
     "nodes alone": (False, True, None, None, Answers({}, READY)),
@@ -457,7 +457,7 @@ def test_an_error_instead_of_one_report_is_logged_and_hides_no_other(
     answers = rollouts.step(provisioner).ask(PollJobs(jobs, ()))
     assert isinstance(answers, Answers)
     assert answers.of(JobId("j")) == running("j")
-    assert answers.of(JobId("k")) == Trouble("Fake report: no such job", refused=True)
+    assert answers.of(JobId("k")) == PeerFailure("Fake report: no such job", refused=True)
     assert [getattr(one, "trouble", "") for one in caplog.records] == ["Fake report: no such job"]
 
 

@@ -9,7 +9,7 @@ from shipyard_api.actions.steps.acceptance import Acceptance
 from shipyard_api.actions.steps.rollout_messages import AcceptNodes, Answers, Members, SelectMembers
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.actions.steps.software.software_stage import NoPlan
-from shipyard_api.domain.drift.sightings import SeenMember
+from shipyard_api.domain.drift.observations import SeenMember
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged
@@ -21,7 +21,7 @@ from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState
-from shipyard_api.workflow.step import Act, Failed, Folded, Look, Trouble
+from shipyard_api.workflow.step import Act, Failed, Folded, Look, PeerFailure
 from tests.factories import group_entry
 from tests.task_graphs import task
 from tests.unit.actions.steps.instants import T0, at
@@ -141,7 +141,7 @@ def test_where_nodes_join_a_cluster_tasks_begin_when_the_last_one_is_ready_or_lo
     ("report", "why"),
     [
         pytest.param({NodeName("n1"): SILENT, NodeName("n2"): PASSED}, "acceptance task disk: no route", id="silent"),
-        pytest.param(Trouble("no socket", refused=False), "acceptance task disk: no socket", id="no-answer"),
+        pytest.param(PeerFailure("no socket", refused=False), "acceptance task disk: no socket", id="no-answer"),
         pytest.param(
             {NodeName("n1"): RemoteResult(RemoteState.LOST, detail="the node was restarted while it ran"),
              NodeName("n2"): PASSED},
@@ -179,7 +179,7 @@ def test_while_nodes_are_accepted_other_groups_go_on() -> None:
     submit(state, "prepare-2", at(100))
     asked = question(state, at(110))
     assert (list(asked.jobs), [one.work.task for one in asked.accepting]) == (["prepare-2"], [DISK])
-    trouble = STEP.fold(state, asked, Trouble("503", refused=False), at(110))
+    trouble = STEP.fold(state, asked, PeerFailure("503", refused=False), at(110))
     assert of(trouble, NodesChanged, PhaseEnded) == []
     both = Answers({"prepare-2": running("prepare-2")}, None, {asked.accepting[0].work.key: {}})  # type: ignore[dict-item]  # an id
     assert of(STEP.fold(state, asked, both, at(112)), NodesChanged, PhaseEnded) == []
@@ -199,7 +199,7 @@ def test_a_hold_on_a_node_keeps_its_task_from_starting_and_the_others_go_on() ->
     state = deployed().state
     decision = STEP.decide(state, at(100))
     assert isinstance(decision, Act)
-    held = Trouble("node n1 is on hold", refused=True, nodes={NodeName("n1"): "held by ann"})
+    held = PeerFailure("node n1 is on hold", refused=True, nodes={NodeName("n1"): "held by ann"})
     assert reasons(STEP.fold(state, decision.effect, held, at(100))) == {"n1": "acceptance task disk: held by ann"}
     again = STEP.decide(state, at(102))
     assert isinstance(again, Act)

@@ -8,7 +8,7 @@ import pytest
 from shipyard_api.actions.steps.joining import Joining
 from shipyard_api.actions.steps.rollout_messages import PollJobs, SubmitMove
 from shipyard_api.actions.steps.rollout_state import RolloutState
-from shipyard_api.domain.drift.sightings import SeenMember
+from shipyard_api.domain.drift.observations import SeenMember
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged, RolloutEnded
 from shipyard_api.domain.facts.jobs import WorkLeftBehind

@@ -21,7 +21,7 @@ from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.errors import Unavailable
 from shipyard_api.ports.provisioner import JobAhead, JobId, JobReport
-from shipyard_api.workflow.step import Act, Done, Folded, Look, Trouble
+from shipyard_api.workflow.step import Act, Done, Folded, Look, PeerFailure
 from tests.unit.actions.steps.instants import MOMENT, T0, at
 from tests.unit.actions.steps.rollouts import (
     DESIGN,
@@ -192,7 +192,7 @@ def test_a_job_that_is_queued_longer_than_its_limit_is_given_up_and_its_nodes_st
 
 
 @pytest.mark.parametrize("answer", [SILENCE, REFUSAL], ids=["no answer", "refused"])
-def test_without_any_answer_the_limit_of_the_work_counts_from_the_submission(answer: Trouble) -> None:
+def test_without_any_answer_the_limit_of_the_work_counts_from_the_submission(answer: PeerFailure) -> None:
     state = preparing()
     assert STEP.fold(state, question(state, at(299)), answer, at(299)).wait_until == at(300)
     folded = STEP.fold(state, question(state, at(300)), answer, at(300))

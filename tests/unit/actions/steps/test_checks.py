@@ -11,14 +11,14 @@ from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.steps import AttemptFailed
 from shipyard_api.domain.findings import Finding, error, info, warning
-from shipyard_api.workflow.step import Done, Failed, Folded, Look, Trouble
+from shipyard_api.workflow.step import Done, Failed, Folded, Look, PeerFailure
 from tests.unit.actions.steps.instants import MOMENT, T0, at
 
 LATER = (StepId("build"), StepId("deploy"))
 GOOD, DOUBT = info("Good", "all is well"), warning("Doubt", "have a look")
 BAD, WORSE = error("Bad", "no such thing"), error("Worse", "nor this")
-SILENCE = Trouble("503 no answer", refused=False)
-REFUSAL = Trouble("403 forbidden", refused=True)
+SILENCE = PeerFailure("503 no answer", refused=False)
+REFUSAL = PeerFailure("403 forbidden", refused=True)
 
 
 def check(spares: tuple[StepId, ...] | None = None, findings: Sequence[Finding] = (GOOD,)) -> Check:
@@ -140,7 +140,7 @@ def again(since: datetime, attempts: int, now: datetime) -> Folded[CheckState]:
     ],
 )
 def test_how_long_a_peer_may_give_no_answer(
-    of: CheckState, trouble: Trouble, now: datetime, expected: Folded[CheckState]
+    of: CheckState, trouble: PeerFailure, now: datetime, expected: Folded[CheckState]
 ) -> None:
     assert check().fold(of, 7, trouble, now) == expected
 

@@ -24,7 +24,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.ports.errors import Undecided
 from shipyard_api.ports.provisioner import EarlierWork, JobAhead, JobId, JobReport, JobState, Marker, Operation, Work
-from shipyard_api.workflow.step import Trouble
+from shipyard_api.workflow.step import PeerFailure
 from tests.fakes.provisioner import FakeProvisioner
 from tests.unit.actions.steps.instants import MOMENT, T0, at
 
@@ -34,9 +34,9 @@ N1, N2 = NodeName("n1"), NodeName("n2")
 QUEUED_JOB = Job(ID, T0)
 # It ran from second 500 on: far enough from its submission that the two limits cannot be mistaken.
 RUNNING_JOB = Job(ID, T0, at(500), frozenset({N1}))
-SILENCE = Trouble("503 no answer", refused=False)
-BUSY = Trouble("429 later", refused=False, retry_after=50)
-REFUSAL = Trouble("404 not here", refused=True)
+SILENCE = PeerFailure("503 no answer", refused=False)
+BUSY = PeerFailure("429 later", refused=False, retry_after=50)
+REFUSAL = PeerFailure("404 not here", refused=True)
 FOUR = JobAhead(JobId("job-4"), "mara", "prepare_nodes of n9")
 BEHIND = "job job-4 (prepare_nodes of n9, submitted by mara)"
 IN_QUEUE = "waited more than 1000 s in the provisioner's queue"
@@ -312,7 +312,9 @@ def started(since: datetime, *succeeded: NodeName) -> Job:
         ),
     ],
 )
-def test_what_a_poll_of_a_job_means(job: Job, answer: JobReport | Trouble, now: datetime, expected: Watched) -> None:
+def test_what_a_poll_of_a_job_means(
+    job: Job, answer: JobReport | PeerFailure, now: datetime, expected: Watched
+) -> None:
     assert judge(job, answer, LIMITS, now) == expected
 
 

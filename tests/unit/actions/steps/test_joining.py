@@ -7,9 +7,9 @@ import pytest
 
 from shipyard_api.actions.steps.joining import Answer, Joined, Joining, first_poll, judge
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
-from shipyard_api.domain.drift.sightings import SeenMember
+from shipyard_api.domain.drift.observations import SeenMember
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.workflow.step import Trouble
+from shipyard_api.workflow.step import PeerFailure
 from tests.unit.actions.steps.instants import MOMENT, T0, at
 
 # First poll at second 120, deadline at second 620, a poll every 30 s.
@@ -17,8 +17,8 @@ SITE = DeploymentConfiguration(join_wait=120, node_status=PhaseLimits(30, 500))
 N1, N2 = NodeName("n1"), NodeName("n2")
 BOTH, NONE = frozenset({N1, N2}), frozenset[NodeName]()
 WAIT = Joining(T0, BOTH, timed_out=True, message="the deploy's own message")
-SILENCE = Trouble("503 no answer", refused=False)
-REFUSAL = Trouble("403 forbidden", refused=True)
+SILENCE = PeerFailure("503 no answer", refused=False)
+REFUSAL = PeerFailure("403 forbidden", refused=True)
 READY, NOT_READY = SeenMember(ready=True), SeenMember(ready=False, why="no network plugin")
 ALL_READY = {N1: READY, N2: READY}
 ONE_READY = {N1: READY, N2: NOT_READY}

@@ -14,7 +14,7 @@ from shipyard_api.domain.documents import RevisionTag
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.workflow.step import Act, Done, Failed, Folded, Look, Trouble
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, Look, PeerFailure
 from tests.unit.actions.steps.instants import T0, at
 
 ACTION = ActionId("01J0000000000000000000DEPL")
@@ -115,24 +115,24 @@ def test_which_tag_it_sets(states: Mapping[StepId, StepState | None], expected: 
         pytest.param(
             WELL,
             effect(RevisionTag.SITE_ACTION_SUCCESS),
-            Trouble("403 forbidden", refused=True),
+            PeerFailure("403 forbidden", refused=True),
             replace(WELL, failed="403 forbidden"),
             id="refused",
         ),
         pytest.param(
             WELL,
             effect(RevisionTag.SITE_ACTION_SUCCESS),
-            Trouble("503 no answer", refused=False),
+            PeerFailure("503 no answer", refused=False),
             replace(WELL, failed="503 no answer"),
             id="given-up",
         ),
         pytest.param(
-            NEW, ACTION, Trouble("gone", refused=False), replace(NEW, failed="gone"), id="no-answer-about-the-steps"
+            NEW, ACTION, PeerFailure("gone", refused=False), replace(NEW, failed="gone"), id="no-answer-about-the-steps"
         ),
     ],
 )
 def test_what_an_answer_means(
-    state: MarkState, asked: ActionId | SetTag, report: TagSet | Trouble, expected: MarkState
+    state: MarkState, asked: ActionId | SetTag, report: TagSet | PeerFailure, expected: MarkState
 ) -> None:
     assert STEP.fold(state, asked, report, T0) == Folded(expected)
 

@@ -11,7 +11,7 @@ from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.workflow.step import Act, Done, Failed, Trouble
+from shipyard_api.workflow.step import Act, Done, Failed, PeerFailure
 from tests.fakes.clock import FakeClock
 from tests.fakes.cluster_nodes import FakeClusterNodes
 
@@ -37,7 +37,7 @@ def run(cluster: FakeClusterNodes, **labels: dict[str, str]) -> tuple[Done | Fai
         try:
             report = step.perform(effect, Marker("m"))
         except PeerError as error:
-            report = Trouble.of(error)
+            report = PeerFailure.of(error)
         folded = step.fold(state, effect, report, CLOCK.now())
         state, said = folded.state, [*said, *(fact.text for fact in folded.facts)]  # type: ignore[attr-defined]  # notes
     assert isinstance(act, Done | Failed)

@@ -18,7 +18,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Work
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.workflow.step import Act, Done, Failed, Folded, Look, Trouble
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, Look, PeerFailure
 from tests.fakes.provisioner import FakeProvisioner
 from tests.unit.actions.steps.instants import MOMENT, T0, at
 
@@ -32,8 +32,8 @@ NEW = SiteWorkState(7, LIMITS)
 QUEUED, RUNNING = replace(NEW, job=QUEUED_JOB), replace(NEW, job=RUNNING_JOB)
 SILENT = replace(NEW, job=replace(RUNNING_JOB, silent_since=at(40)))
 POLL, SUBMIT = PollJob(ID, DESIGN), SubmitSiteWork(DESIGN)
-SILENCE = Trouble("503 no answer", refused=False)
-REFUSAL = Trouble("403 forbidden", refused=True)
+SILENCE = PeerFailure("503 no answer", refused=False)
+REFUSAL = PeerFailure("403 forbidden", refused=True)
 
 
 def step(provisioner: FakeProvisioner | None = None, store: Any = None) -> SiteWork:
@@ -92,7 +92,9 @@ def test_what_comes_next(state: SiteWorkState, expected: Act[SubmitSiteWork] | L
         pytest.param(SILENCE, Folded(replace(NEW, failed="503 no answer")), id="given-up"),
     ],
 )
-def test_what_an_answer_to_the_submission_means(answer: Submitted | Trouble, expected: Folded[SiteWorkState]) -> None:
+def test_what_an_answer_to_the_submission_means(
+    answer: Submitted | PeerFailure, expected: Folded[SiteWorkState]
+) -> None:
     assert STEP.fold(NEW, SUBMIT, answer, at(5)) == expected
 
 
@@ -181,7 +183,7 @@ def out_of_time(of: SiteWorkState, why: str) -> Folded[SiteWorkState]:
     ],
 )
 def test_what_a_poll_means(
-    state: SiteWorkState, answer: JobReport | Trouble, now: datetime, expected: Folded[SiteWorkState]
+    state: SiteWorkState, answer: JobReport | PeerFailure, now: datetime, expected: Folded[SiteWorkState]
 ) -> None:
     assert STEP.fold(state, POLL, answer, now) == expected
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from shipyard_api.actions import steps
-from shipyard_api.actions.software_parts import SOFTWARE
+from shipyard_api.actions.software_steps import SOFTWARE
 from shipyard_api.actions.steps.baremetal_nodes import BaremetalNodes
 from shipyard_api.actions.steps.checks import Check
 from shipyard_api.actions.steps.mark_revision import MarkRevision

@@ -7,7 +7,7 @@ import pytest
 
 from shipyard_api.adapters.drydock import translate
 from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
-from shipyard_api.domain.drift.sightings import MachineState, SeenMachine
+from shipyard_api.domain.drift.observations import MachineState, ObservedMachine
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.selectors import Selector
@@ -424,7 +424,7 @@ def test_every_form_of_status_gives_findings(answer: dict[str, object], found: l
 def test_a_condition_has_maas_s_label_and_the_address_that_stays(label: str | None, state: MachineState) -> None:
     listed = {"status_name": label, "power_state": "on", "boot_mac": "00:AA"}
     found = translate.condition("n1", listed, Scrubber())
-    assert found == SeenMachine("n1", label or "unknown", "on", state, "00:aa")
+    assert found == ObservedMachine("n1", label or "unknown", "on", state, "00:aa")
 
 
 @pytest.mark.parametrize(

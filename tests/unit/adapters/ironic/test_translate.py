@@ -10,7 +10,7 @@ from shipyard_api.adapters.ironic.client import Reply
 from shipyard_api.adapters.ironic.decisions import Job, Verb
 from shipyard_api.adapters.ironic.patches import Payload
 from shipyard_api.adapters.ironic.translate import Mark, Node, Reaction
-from shipyard_api.domain.drift.sightings import MachineState, SeenMachine
+from shipyard_api.domain.drift.observations import MachineState, ObservedMachine
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import Operation, Wipe
@@ -131,7 +131,7 @@ def test_of_many_unknown_nodes_ten_are_named() -> None:
 )
 def test_a_condition_has_the_words_of_the_port(power: str | None, expected: str) -> None:
     listed = {"uuid": "u", "name": None, "provision_state": "active", "power_state": power}
-    assert translate.condition(listed) == SeenMachine("u", "active", expected, MachineState.DEPLOYED, "u")
+    assert translate.condition(listed) == ObservedMachine("u", "active", expected, MachineState.DEPLOYED, "u")
 
 
 def test_a_node_is_installed_as_it_was_until_it_leaves_its_state_or_its_instance_changes() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shipyard_api.adapters.kubernetes.translate import LONGEST_WHY, one_line, readiness
-from shipyard_api.domain.drift.sightings import SeenMember
+from shipyard_api.domain.drift.observations import SeenMember
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.scrubbing import Scrubber
 

@@ -9,7 +9,7 @@ import pytest
 from shipyard_api.adapters.maas import job_tags, translate
 from shipyard_api.adapters.maas.decisions import Verb
 from shipyard_api.adapters.maas.translate import Erase, MachineOptions
-from shipyard_api.domain.drift.sightings import MachineState, SeenMachine
+from shipyard_api.domain.drift.observations import MachineState, ObservedMachine
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.ports.errors import Refused, Unavailable
@@ -210,7 +210,7 @@ def test_what_is_no_machine_is_unavailable(key: str) -> None:
 )
 def test_a_condition_is_what_maas_says(state: str | None, power: str) -> None:
     machine = translate.read_machine(FOUND | {"power_state": state})
-    found = SeenMachine("node01", "Failed deployment", power, MachineState.INSTALLING, machine.system_id)
+    found = ObservedMachine("node01", "Failed deployment", power, MachineState.INSTALLING, machine.system_id)
     assert translate.condition(machine) == found
     again = translate.read_machine(FOUND | {"current_installation_result_id": 22})
     assert translate.condition(again).installed == "installation 22"

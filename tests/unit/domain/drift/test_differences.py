@@ -7,16 +7,23 @@ import pytest
 
 from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.drift.differences import Kind, of_machines, of_members, of_teardowns
-from shipyard_api.domain.drift.sightings import LeftNode, MachineState, SeenMachine, SeenMember, Sighting, TakenDownNode
+from shipyard_api.domain.drift.observations import (
+    LeftNode,
+    MachineObservation,
+    MachineState,
+    ObservedMachine,
+    SeenMember,
+    TakenDownNode,
+)
 from shipyard_api.domain.nodes import NodeName
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
 N1 = NodeName("n1")
 MEMBER = SeenMember(ready=True, uid="u1", machine="s1", labels={"rack": "r1", "role": "web"})
-LEFT = LeftNode(N1, ActionId("A"), AT, Sighting("m1", "installation 1", MEMBER))
-SEEN = SeenMachine("n1", "Deployed", "on", MachineState.DEPLOYED, "m1", "installation 1")
+LEFT = LeftNode(N1, ActionId("A"), AT, MachineObservation("m1", "installation 1", MEMBER))
+SEEN = ObservedMachine("n1", "Deployed", "on", MachineState.DEPLOYED, "m1", "installation 1")
 FREED = replace(SEEN, status="Ready", state=MachineState.FREE)
-OTHER = SeenMachine("n2", "Ready", "off", MachineState.FREE, "m2")
+OTHER = ObservedMachine("n2", "Ready", "off", MachineState.FREE, "m2")
 
 MACHINES = {
     "as it was left": (LEFT, [OTHER, SEEN], []),
@@ -56,12 +63,12 @@ MACHINES = {
     "a peer that names no installations": (LEFT, [replace(SEEN, machine="", installed="")], []),
     "never sighted": (replace(LEFT, sighting=None), [replace(SEEN, machine="m9", installed="installation 9")], []),
     "never sighted, and gone": (replace(LEFT, sighting=None), [OTHER], [(Kind.VANISHED, "a machine", "none")]),
-    "sighted by a peer that names nothing": (replace(LEFT, sighting=Sighting()), [SEEN], []),
+    "sighted by a peer that names nothing": (replace(LEFT, sighting=MachineObservation()), [SEEN], []),
 }
 
 
 @pytest.mark.parametrize(("left", "seen", "expected"), MACHINES.values(), ids=MACHINES.keys())
-def test_machines(left: LeftNode, seen: list[SeenMachine], expected: list[tuple[Kind, str, str]]) -> None:
+def test_machines(left: LeftNode, seen: list[ObservedMachine], expected: list[tuple[Kind, str, str]]) -> None:
     found = of_machines([left], seen)
     assert [(one.kind, one.expected, one.seen) for one in found] == expected
     assert {(one.node, one.since) for one in found} <= {(N1, AT)}
@@ -81,13 +88,13 @@ MEMBERS = {
         replace(MEMBER, labels={"rack": "r2"}),
         [(Kind.LABELS, "rack=r1, role=web", "rack=r2, no role")],
     ),
-    "left cordoned": (replace(LEFT, sighting=Sighting(member=replace(MEMBER, cordoned=True))), MEMBER, []),
+    "left cordoned": (replace(LEFT, sighting=MachineObservation(member=replace(MEMBER, cordoned=True))), MEMBER, []),
     "left cordoned, as it is": (
-        replace(LEFT, sighting=Sighting(member=replace(MEMBER, cordoned=True, ready=False))),
+        replace(LEFT, sighting=MachineObservation(member=replace(MEMBER, cordoned=True, ready=False))),
         replace(MEMBER, cordoned=True, ready=False),
         [],
     ),
-    "never joined": (replace(LEFT, sighting=Sighting()), GONE, []),
+    "never joined": (replace(LEFT, sighting=MachineObservation()), GONE, []),
     "never sighted": (replace(LEFT, sighting=None), GONE, []),
     "torn down since": (replace(LEFT, in_cluster=False), GONE, []),
 }

@@ -12,12 +12,12 @@ from typing import Any, cast
 import pytest
 
 from shipyard_api.domain.actions import ActionId, ActionName
-from shipyard_api.domain.drift.sightings import (
+from shipyard_api.domain.drift.observations import (
     LeftNode,
+    MachineObservation,
     MachineState,
-    SeenMachine,
+    ObservedMachine,
     SeenMember,
-    Sighting,
     TakenDownNode,
 )
 from shipyard_api.domain.nodes import NodeName
@@ -43,7 +43,7 @@ class Site:
     meanwhile: Callable[[Site], None]
     nodes: dict[NodeName, LeftNode] = field(
         default_factory=lambda: {
-            name: LeftNode(name, BASE.id, AT, Sighting(member=SeenMember(ready=True))) for name in (N1, N2)
+            name: LeftNode(name, BASE.id, AT, MachineObservation(member=SeenMember(ready=True))) for name in (N1, N2)
         }
     )
     down: list[TakenDownNode] = field(
@@ -53,7 +53,7 @@ class Site:
     working: dict[NodeName, ActionId] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.sightings = SimpleNamespace(
+        self.observations = SimpleNamespace(
             last_of=lambda _names, succeeded: BASE,
             left=lambda since: list(self.nodes.values()),
             taken_down=lambda since: list(self.down),
@@ -65,9 +65,9 @@ class Site:
     def begin(self) -> Any:
         return nullcontext(self)
 
-    def conditions(self) -> Sequence[SeenMachine]:
+    def conditions(self) -> Sequence[ObservedMachine]:
         self.meanwhile(self)
-        return [SeenMachine(name, "Ready", "on", MachineState.FREE) for name in (N1, N2)]
+        return [ObservedMachine(name, "Ready", "on", MachineState.FREE) for name in (N1, N2)]
 
     def readiness(self, nodes: Sequence[NodeName]) -> dict[NodeName, SeenMember]:
         return {name: SeenMember(ready=False, joined=False) for name in nodes}

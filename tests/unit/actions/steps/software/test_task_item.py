@@ -13,7 +13,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState
-from shipyard_api.workflow.step import Act, Done, Failed, Look, Trouble
+from shipyard_api.workflow.step import Act, Done, Failed, Look, PeerFailure
 from tests.unit.actions.steps.instants import at
 
 A, B = NodeName("a"), NodeName("b")
@@ -121,7 +121,7 @@ def test_which_nodes_do_not_answer_is_said_at_the_first_look_and_once() -> None:
     assert [fact.what for fact in back.facts if isinstance(fact, Waiting)] == ["t on 1 node(s): b: it does not answer"]
     assert SPLITTING.fold(part, LOOK, {A: away[A]}, at(10)).facts == ()
 
-    none = ITEM.fold(NEW, START, Trouble("no route", refused=False), at(5))
+    none = ITEM.fold(NEW, START, PeerFailure("no route", refused=False), at(5))
     assert [fact.what for fact in none.facts if isinstance(fact, Waiting)] == [
         "t on 2 node(s): a: no route; b: no route"
     ]
@@ -142,16 +142,16 @@ def test_a_node_that_a_task_reboots_may_be_away_and_let_nobody_in_for_the_time_o
 
 TROUBLE = {
     "the nodes are held": (
-        Trouble("node a is held", refused=True, nodes={A: "held: disk"}),
+        PeerFailure("node a is held", refused=True, nodes={A: "held: disk"}),
         ((B,), (), {"a": "held: disk"}),
     ),
-    "the settings are unusable": (Trouble("no key", refused=True), ((), (), {"a": "no key", "b": "no key"})),
-    "nobody answered": (Trouble("broken", refused=False), ((A, B), (), {})),
+    "the settings are unusable": (PeerFailure("no key", refused=True), ((), (), {"a": "no key", "b": "no key"})),
+    "nobody answered": (PeerFailure("broken", refused=False), ((A, B), (), {})),
 }
 
 
 @pytest.mark.parametrize(("trouble", "expected"), TROUBLE.values(), ids=TROUBLE)
-def test_what_trouble_means(trouble: Trouble, expected: Any) -> None:
+def test_what_trouble_means(trouble: PeerFailure, expected: Any) -> None:
     after = ITEM.fold(NEW, START, trouble, at(5)).state
 
     assert (after.waiting, after.running, dict(after.failed)) == expected

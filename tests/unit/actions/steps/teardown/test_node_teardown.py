@@ -38,7 +38,7 @@ from shipyard_api.ports import provisioner
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.workflow.step import Act, Done, Failed, Look, Trouble
+from shipyard_api.workflow.step import Act, Done, Failed, Look, PeerFailure
 from tests.factories import node
 from tests.fakes.clock import FakeClock
 from tests.fakes.cluster_nodes import FakeClusterNodes
@@ -135,10 +135,10 @@ class Item:
                     raise provisioner_error()
                 report = self.kind.perform(effect, marker)
             except Refused as refused:
-                return Trouble.of(refused)
+                return PeerFailure.of(refused)
             except PeerError as trouble:
                 if self.clock.now() >= act.give_up_at:
-                    return Trouble.of(trouble)
+                    return PeerFailure.of(trouble)
                 self.clock.advance(10)
                 continue
             if self.calls in self.crashes and attempts < 3:
@@ -151,7 +151,7 @@ class Item:
         try:
             return call()
         except error_type as trouble:
-            return Trouble.of(trouble)
+            return PeerFailure.of(trouble)
 
     def ended(self) -> dict[str, str]:
         changed = [one for one in self.facts if isinstance(one, TeardownChanged)]
@@ -354,7 +354,7 @@ def test_a_teardown_asks_an_operator_and_looks_again_after_another_loss_only() -
     assert isinstance(asked, Look)
     assert asked.question.more["answers"] == {"ours": [], "others": []}
 
-    folded = kind.fold(state, asked.question, Trouble("why", refused=False, doubt=doubt), at)
+    folded = kind.fold(state, asked.question, PeerFailure("why", refused=False, doubt=doubt), at)
     assert folded.wait_until is not None
     assert folded.awaited is not None
     assert (folded.awaited.what, folded.awaited.doubt) == ("answers: shipyard reconcile A1", doubt)

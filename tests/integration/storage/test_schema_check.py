@@ -17,7 +17,7 @@ from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.child_processes import die_with_parent
 from shipyard_api.ports.state.errors import UnsuitableDatabase
 from shipyard_api.storage import migrations, schema
-from shipyard_api.storage.suitability import check_database, schema_of
+from shipyard_api.storage.schema_check import check_database, schema_of
 from shipyard_api.storage.tables import metadata
 from shipyard_api.storage.unit_of_work import Store, connect
 from tests.conftest import ROOT

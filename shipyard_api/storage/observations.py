@@ -9,11 +9,11 @@ from sqlalchemy.dialects.postgresql import ARRAY, distinct_on, insert
 
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.drift.sightings import LeftNode, SeenMember, Sighting, TakenDownNode
+from shipyard_api.domain.drift.observations import LeftNode, MachineObservation, SeenMember, TakenDownNode
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.ports.state.actions import ActionRecord
-from shipyard_api.ports.state.sightings import Unsighted
-from shipyard_api.storage import sighting_tables as s
+from shipyard_api.ports.state.observations import Unobserved
+from shipyard_api.storage import observation_tables as s
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.action_rows import SHOWN, action_record
 from shipyard_api.storage.worked_nodes import TORN_DOWN, removed, worked_on
@@ -21,7 +21,7 @@ from shipyard_api.storage.worked_nodes import TORN_DOWN, removed, worked_on
 _ENDED = tuple(state.value for state in ENDED)
 
 
-class Sightings:
+class Observations:
     """Nodes that actions left deployed, with their sightings."""
 
     def __init__(self, connection: sa.Connection) -> None:
@@ -58,7 +58,7 @@ class Sightings:
                 row.updated_at,
                 None
                 if row.machine is None
-                else Sighting(row.machine, row.installed, SeenMember(**row.member) if row.member else None),
+                else MachineObservation(row.machine, row.installed, SeenMember(**row.member) if row.member else None),
                 in_cluster=not row.torn_down,
             )
             for row in self._connection.execute(query)
@@ -93,7 +93,7 @@ class Sightings:
         rows = self._connection.execute(sa.union_all(nodes, stragglers))
         return {NodeName(name): ActionId(action) for name, action in rows}
 
-    def due(self, *, now: datetime, pause: float) -> Sequence[Unsighted]:
+    def due(self, *, now: datetime, pause: float) -> Sequence[Unobserved]:
         """Return ended actions to sight, and postpone them by ``pause`` seconds; none while a site action goes on."""
         own, rows = t.actions.c, s.sighted_actions
         other = t.actions.alias("other").c
@@ -114,7 +114,7 @@ class Sightings:
             .returning(rows.c.action_id, own.name, own.parameters, own.revision, own.ended_at)
         )
         found = [
-            Unsighted(
+            Unobserved(
                 ActionId(row.action_id),
                 ActionName(row.name),
                 row.parameters,
@@ -126,7 +126,11 @@ class Sightings:
         return sorted(found, key=lambda one: one.action)
 
     def record(
-        self, sightings: Mapping[NodeName, tuple[ActionId, Sighting]], done: Collection[ActionId], *, now: datetime
+        self,
+        sightings: Mapping[NodeName, tuple[ActionId, MachineObservation]],
+        done: Collection[ActionId],
+        *,
+        now: datetime,
     ) -> None:
         """Store sightings in place of the nodes' earlier ones, and count these actions as sighted."""
         rows = [

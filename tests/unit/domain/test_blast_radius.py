@@ -2,7 +2,7 @@
 
 import pytest
 
-from shipyard_api.domain.touched_share import TouchedShare
+from shipyard_api.domain.blast_radius import BlastRadius
 
 
 @pytest.mark.parametrize(
@@ -10,11 +10,11 @@ from shipyard_api.domain.touched_share import TouchedShare
     [(10, 10, 1.0, False), (5, 10, 0.5, False), (6, 10, 0.5, True), (1, 10, 0.05, True), (0, 0, 0.5, False)],
 )
 def test_a_share_is_too_large_above_the_setting(touched: int, nodes: int, most: float, too_large: bool) -> None:
-    assert TouchedShare(touched, nodes, most).too_large is too_large
+    assert BlastRadius(touched, nodes, most).too_large is too_large
 
 
 def test_the_finding_says_how_much_and_which_setting() -> None:
-    assert TouchedShare(6, 10, 0.125).finding("deploy_site").message == (
+    assert BlastRadius(6, 10, 0.125).finding("deploy_site").message == (
         "deploy_site touches 6 of the site's 10 nodes (60 %), more than the 12.5 % that [actions] max_share_touched "
         "allows."
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from shipyard_api.actions.site_checks import SiteChecks
-from shipyard_api.actions.software_parts import SoftwareParts
+from shipyard_api.actions.software_steps import SoftwareSteps
 from shipyard_api.actions.steps import pacing
 from shipyard_api.actions.steps.baremetal_nodes import BaremetalNodes
 from shipyard_api.actions.steps.checks import Check
@@ -51,7 +51,7 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class SiteParts:
+class SiteSteps:
     """The steps that site actions share. An action lists those that it has, in its order."""
 
     checks: SiteChecks
@@ -120,7 +120,7 @@ class SiteParts:
             targets=targets,
             group=GroupName(group),
             kind=kind,
-            acceptance=SoftwareParts(self.checks).acceptance,
+            acceptance=SoftwareSteps(self.checks).acceptance,
             gates=pacing.answers(self.checks.store),
         )
 

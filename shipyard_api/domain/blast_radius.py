@@ -6,7 +6,7 @@ from shipyard_api.domain.findings import Finding, warning
 
 
 @dataclass(frozen=True, slots=True)
-class TouchedShare:
+class BlastRadius:
     """How many of the site's nodes an action touches, and the share of them that it may touch."""
 
     touched: int

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from shipyard_api.storage.gathered import Gathered, insert_rows
+from shipyard_api.storage.batched_writes import BatchedWrites, insert_rows
 
 AT = datetime(2026, 3, 2, 9, 0, 0, 123456, UTC)
 TEXTS = ["", "50 % of %s, %(name)s, %%", 'it\'s \\ "quoted"; DROP TABLE gathered', "é𝄞\n", "NULL", "{a,b}"]
@@ -44,7 +44,7 @@ def stored(connection: sa.Connection) -> list[tuple[object, ...]]:
 def test_values_arrive_as_they_are(connection: sa.Connection, text: str) -> None:
     body = {"a": [1, None, text], text: True}
     row = {"text": text, "names": [text, "b"], "body": body, "at": AT}
-    writes = Gathered(connection)
+    writes = BatchedWrites(connection)
     writes.add(INSERT, {"id": 1, **row})
     writes.add(INSERT, {"id": 2, "names": [], "body": None})
     writes.add(SEVERAL, {"rows": [{"id": 3, **row, "text": f"{text} again", "at": AT.isoformat()}, {"id": 4}]})
@@ -58,7 +58,7 @@ def test_values_arrive_as_they_are(connection: sa.Connection, text: str) -> None
 
 
 def test_nothing_is_written_before_it_is_sent_and_nothing_twice(connection: sa.Connection) -> None:
-    writes = Gathered(connection)
+    writes = BatchedWrites(connection)
     writes.send()
     writes.add(INSERT, {"id": 1})
     assert stored(connection) == []
@@ -68,7 +68,7 @@ def test_nothing_is_written_before_it_is_sent_and_nothing_twice(connection: sa.C
 
 
 def test_the_order_is_kept_and_an_update_sets_the_given_columns(connection: sa.Connection) -> None:
-    writes = Gathered(connection)
+    writes = BatchedWrites(connection)
     writes.add(INSERT, {"id": 1, "text": "first", "note": "yes"})
     writes.add(CHANGE, {"of_row": 1, "text": "second"})
     writes.add(CHANGE, {"of_row": 1, "text": None, "names": ["n"]})
@@ -78,7 +78,7 @@ def test_the_order_is_kept_and_an_update_sets_the_given_columns(connection: sa.C
 
 
 def test_the_error_of_a_statement_is_that_of_all(connection: sa.Connection) -> None:
-    writes = Gathered(connection)
+    writes = BatchedWrites(connection)
     for number in (1, 2, 3):
         writes.add(INSERT, {"id": number, "text": "same"})
     with pytest.raises(sa.exc.IntegrityError, match="gathered_text_key") as caught, connection.begin_nested():

@@ -37,7 +37,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class SoftwareParts:
+class SoftwareSteps:
     """The step of the software stage, as it is configured."""
 
     checks: SiteChecks

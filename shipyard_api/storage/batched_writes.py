@@ -13,7 +13,7 @@ Values = Mapping[str, Any]
 Statement = sa.UpdateBase | sa.TextClause
 
 
-class Gathered:
+class BatchedWrites:
     """Writes of one transaction, in order, until they are sent.
 
     ``connection``: for a read; what it depends on must be sent before.

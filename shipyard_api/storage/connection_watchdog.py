@@ -25,7 +25,7 @@ LOG = logging.getLogger(__name__)
 _QUESTION = struct.pack("!ii", 8, 80_877_103)
 
 
-class SilenceWatch:
+class ConnectionWatchdog:
     """Watches the connections of engines, in a thread that starts with the first connection.
 
     In seconds: ``longest``, after which a server is asked whether it answers; ``patience`` for its answer; ``every``,

@@ -24,7 +24,7 @@ class MachineState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class SeenMachine:
+class ObservedMachine:
     """A machine as the provisioner shows it. ``status``: its own label; ``power``: on, off or unknown.
 
     ``machine``: what stays when it is renamed; ``installed``: what changes when it is installed again. Empty: the
@@ -57,7 +57,7 @@ class SeenMember:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class MachineObservation:
     """A node as the peers showed it when its action had ended. ``member``: None if the cluster did not have it."""
 
     machine: str = ""
@@ -75,7 +75,7 @@ class LeftNode:
     name: NodeName
     action: ActionId
     since: datetime
-    sighting: Sighting | None = None
+    sighting: MachineObservation | None = None
     in_cluster: bool = True
 
 

@@ -1,4 +1,4 @@
-"""Sightings: what peers showed of deployed nodes when the action that deployed them had ended."""
+"""Observations: what peers showed of deployed nodes when the action that deployed them had ended."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from shipyard_api.domain.json_types import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
-class Unsighted:
+class Unobserved:
     """An ended action whose nodes have yet to be sighted; ``parameters`` as they were stored."""
 
     action: ActionId

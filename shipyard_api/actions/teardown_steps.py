@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shipyard_api.actions.site_checks import SiteChecks
-from shipyard_api.actions.site_parts import RetryPolicy
+from shipyard_api.actions.site_steps import RetryPolicy
 from shipyard_api.actions.steps.checks import Check
 from shipyard_api.actions.steps.teardown.destroy import Destroy
 from shipyard_api.actions.steps.teardown.drain import Drain
@@ -56,7 +56,7 @@ def _kept(phase: PhaseOfTeardown) -> PhaseOfTeardown:
 
 
 @dataclass(frozen=True, slots=True)
-class TeardownParts:
+class TeardownSteps:
     """The operations of a teardown, as they are configured. ``pace``: of waits, for simulated sites."""
 
     checks: SiteChecks

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.storage.silence import SilenceWatch
+from shipyard_api.storage.connection_watchdog import ConnectionWatchdog
 from shipyard_api.storage.unit_of_work import connect
 from tests.cuttable import Line, cuttable
 
@@ -19,7 +19,7 @@ def line(database_url: str) -> Iterator[Line]:
 @pytest.fixture
 def engine(line: Line) -> Iterator[sa.Engine]:
     made = connect(line.url, pool_size=1)
-    SilenceWatch(longest=0.1, patience=0.1, every=0.05).watch(made)
+    ConnectionWatchdog(longest=0.1, patience=0.1, every=0.05).watch(made)
     yield made
     made.dispose()
 

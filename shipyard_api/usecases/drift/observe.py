@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.drift.sightings import LeftNode, Sighting
+from shipyard_api.domain.drift.observations import LeftNode, MachineObservation
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import Provisioner
-from shipyard_api.ports.state.sightings import Unsighted
+from shipyard_api.ports.state.observations import Unobserved
 from shipyard_api.storage.unit_of_work import Store
 
 LOG = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ PATIENCE = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
-class SightNodes:
+class ObserveNodes:
     """The use case. ``inventory``: the machines of a revision; ``pause``: seconds between two attempts at an action.
 
     One listing of each peer serves all nodes. A node keeps its first sighting, until a later action works on it; only
@@ -42,16 +42,16 @@ class SightNodes:
         """Sight the nodes of actions that are due; return how many nodes."""
         now = self.now()
         with self.store.begin() as tx:
-            due = {one.action: one for one in tx.sightings.due(now=now, pause=self.pause)}
+            due = {one.action: one for one in tx.observations.due(now=now, pause=self.pause)}
             if not due:
                 return 0
             relabelled = _relabelled(due.values())
-            nodes = tx.sightings.left(ActionId("") if relabelled else min(due))
+            nodes = tx.observations.left(ActionId("") if relabelled else min(due))
         wanted = [
             node for node in nodes if node.name in relabelled or (node.action in due and not self._is_complete(node))
         ]
         try:
-            found = self._sightings(
+            found = self._observations(
                 wanted, {node.name: relabelled.get(node.name) or due[node.action] for node in wanted}
             )
         except PeerError as error:
@@ -64,16 +64,16 @@ class SightNodes:
             if now - due[action].ended_at < PATIENCE
         }
         with self.store.begin() as tx:
-            tx.sightings.record(found, due.keys() - waiting, now=now)
+            tx.observations.record(found, due.keys() - waiting, now=now)
         return len(found)
 
     def _is_complete(self, node: LeftNode) -> bool:
         member = node.sighting.member if node.sighting else None
         return node.sighting is not None and (self.cluster is None or (member is not None and member.ready))
 
-    def _sightings(
-        self, nodes: Sequence[LeftNode], actions: Mapping[NodeName, Unsighted]
-    ) -> Mapping[NodeName, tuple[ActionId, Sighting]]:
+    def _observations(
+        self, nodes: Sequence[LeftNode], actions: Mapping[NodeName, Unobserved]
+    ) -> Mapping[NodeName, tuple[ActionId, MachineObservation]]:
         """Return the sighting of each node; ``actions``: whose design has its labels."""
         machines = {}
         if any(node.sighting is None for node in nodes):
@@ -84,7 +84,9 @@ class SightNodes:
         found = {}
         for node in nodes:
             machine = machines.get(node.name.lower())
-            sighting = node.sighting or (Sighting(machine.machine, machine.installed) if machine else Sighting())
+            sighting = node.sighting or (
+                MachineObservation(machine.machine, machine.installed) if machine else MachineObservation()
+            )
             member = members.get(node.name)
             if member and member.joined:
                 own = labels[actions[node.name].revision].get(node.name, ())
@@ -105,7 +107,7 @@ class SightNodes:
         return {name: [key for key, _ in node.labels] for name, node in nodes.items()}
 
 
-def _relabelled(due: Iterable[Unsighted]) -> Mapping[NodeName, Unsighted]:
+def _relabelled(due: Iterable[Unobserved]) -> Mapping[NodeName, Unobserved]:
     """Return the nodes that were only given labels, which leaves their newest record as it is."""
     relabels = [one for one in due if ACTIONS[one.name].relabels]
     return {node: one for one in relabels for node in ACTIONS.targets(one.name, one.parameters)}
