@@ -3,7 +3,7 @@
 import re
 from dataclasses import fields, is_dataclass
 
-from shipyard_api.settings import Settings
+from shipyard_api.settings import section_types
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs" / "howto" / "come-from-airship.md"
@@ -12,7 +12,7 @@ PAGE = ROOT / "docs" / "howto" / "come-from-airship.md"
 def test_each_setting_of_airship_leads_to_one_that_exists() -> None:
     section = PAGE.read_text("utf-8").split("## Translate the settings")[1].split("\n## ")[0]
     rows = [line.split("|")[2] for line in section.splitlines() if line.startswith("| `[")]
-    settings = Settings()
+    sections = section_types()
     named = {
         (found[1], name)
         for row in rows
@@ -23,6 +23,6 @@ def test_each_setting_of_airship_leads_to_one_that_exists() -> None:
     assert len(rows) > 15
     assert len(named) > 15
     for group, name in sorted(named):
-        options = getattr(settings, group)
+        options = sections[group]
         assert is_dataclass(options)
         assert name in {one.name for one in fields(options)}, f"[{group}] {name}"

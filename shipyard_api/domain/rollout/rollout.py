@@ -12,8 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 
-from msgspec.structs import replace
-
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged, RolloutEnded
 from shipyard_api.domain.facts.nodes import NodesChanged
@@ -342,8 +340,8 @@ class Rollout:
             yield NodesChanged(move.group, move.phase, _REACHES[move.phase], good)
         if bad:
             reasons = {node: outcome.reasons[node] for node in bad if node in outcome.reasons}
-            failure = NodesChanged(move.group, move.phase, NodeStatus.FAILURE, bad, outcome.timed_out, reasons)
-            yield replace(failure, held=outcome.held)
+            timed_out, held = outcome.timed_out, outcome.held
+            yield NodesChanged(move.group, move.phase, NodeStatus.FAILURE, bad, timed_out, reasons, held=held)
         if outcome.timed_out and self.mode.on_timeout is OnTimeout.FAIL_GROUP and move.group in self._open:
             detail = f"{move.phase.value} did not end within its time limit"
             yield from self._fail(move.group, Reason.TIMEOUT, f"{detail}: {outcome.why}" if outcome.why else detail)
