@@ -154,6 +154,8 @@ class _Answer(ServerHandler):
 class _RequestHandler(WSGIRequestHandler):
     server: Server
     protocol_version = "HTTP/1.1"
+    # Headers and body are two writes, of which the second would wait for the client's delayed acknowledgement.
+    disable_nagle_algorithm = True
     timeout = 60  # seconds; a connection that never sends its request must not hold a thread for ever
 
     def handle(self) -> None:
