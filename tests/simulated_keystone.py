@@ -15,7 +15,7 @@ LONGEST_SILENCE = 60.0  # seconds
 
 
 @dataclass
-class PeerFailure:
+class Trouble:
     """What the Keystone does instead of answering: hang up, answer everything with one status, or nothing at all.
 
     ``over`` ends the silence for those who still wait: it hangs up on them. ``delay``: seconds before every answer.
@@ -34,7 +34,7 @@ class Keystone(ThreadingHTTPServer):
 
     tokens: dict[str, dict[str, Any]] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)
-    trouble: PeerFailure = field(default_factory=PeerFailure)
+    trouble: Trouble = field(default_factory=Trouble)
     connections: list[Any] = field(default_factory=list)
     lifetime: float = 3600.0  # seconds, of the account's own tokens
 
@@ -89,7 +89,7 @@ class Keystone(ThreadingHTTPServer):
     @contextmanager
     def silent(self) -> Iterator[None]:
         """Accept connections and answer nothing while the block lasts."""
-        before, self.trouble = self.trouble, PeerFailure(silent=True)
+        before, self.trouble = self.trouble, Trouble(silent=True)
         try:
             yield
         finally:

@@ -16,6 +16,7 @@ from shipyard_api.actions.admission import committed, design_sound, on_targets
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.actions import ActionName, StepId
+from shipyard_api.domain.error_kinds import ErrorKind, ShipyardError
 from shipyard_api.domain.errors import InvalidParameters, UnknownNodes
 from shipyard_api.domain.findings import Finding, error, info
 from shipyard_api.domain.nodes import NodeName
@@ -28,6 +29,7 @@ from shipyard_api.workflow.step import AnyStep, Json
 from tests import world as worlds_of
 from tests.conftest import ROOT
 from tests.integration.test_deploy_site import run
+from tests.refusals import refuses
 from tests.world import Checkpoints, World
 
 ANN = Caller("ann", frozenset({"admin"}), str(uuid.uuid4()))
@@ -95,9 +97,9 @@ def test_a_further_action_is_created_run_listed_and_retried(greeting: Callable[.
     ],
 )
 def test_its_checks_refuse_it(
-    greeting: Callable[..., World], parameters: dict[str, Any], refusal: type[Exception]
+    greeting: Callable[..., World], parameters: dict[str, Any], refusal: ErrorKind[..., ShipyardError]
 ) -> None:
-    with pytest.raises(refusal):
+    with refuses(refusal):
         greeting(**parameters)
 
 

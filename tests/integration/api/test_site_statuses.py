@@ -86,7 +86,7 @@ def test_a_filter_that_is_none_is_refused_before_anybody_is_asked(site: Site, qu
 
 
 @dataclass(frozen=True)
-class PeerFailure:
+class Trouble:
     """What Drydock does, and what our caller is told; ``answers`` is empty if it hangs up."""
 
     answers: list[Answer]
@@ -100,24 +100,24 @@ class PeerFailure:
 UNAVAILABLE = falcon.HTTP_503
 POWER_TITLE = "Unable to retrieve nodes power-state"
 TROUBLES = {
-    "broken": PeerFailure([Answer(500, {"message": "MAAS is away"})], UNAVAILABLE, "answered 500: MAAS is away", True),
-    "broken, status": PeerFailure([Answer(500)], UNAVAILABLE, "answered 500", True, {"filters": ONE}),
-    "broken, power": PeerFailure([Answer(500)], UNAVAILABLE, "answered 500", True, {"filters": OTHER}, POWER_TITLE),
-    "broken, power first": PeerFailure([Answer(500)], UNAVAILABLE, "answered 500", True, {"filters": f"{OTHER},{ONE}"}),
-    "forbidden": PeerFailure([Answer(403)], UNAVAILABLE, "it granted this a moment ago", True),
-    "forbidden, power": PeerFailure([Answer(403)], UNAVAILABLE, "answered 403", True, {"filters": OTHER}, POWER_TITLE),
-    "token refused": PeerFailure([Answer(401)], UNAVAILABLE, "answered 401", True),
-    "no such address": PeerFailure([Answer(404)], UNAVAILABLE, "answered 404", True),
-    "busy": PeerFailure([Answer(429)], UNAVAILABLE, "answered 429", True),
-    "no JSON": PeerFailure([Answer(200, "<html>")], UNAVAILABLE, "JSON", True),
-    "another shape": PeerFailure([Answer(200, {"n1": "Ready"})], UNAVAILABLE, "unexpected structure", True),
-    "cut off": PeerFailure([Answer(200, MACHINES, cut=5)], UNAVAILABLE, "GET /nodes", True),
-    "hung up": PeerFailure([], UNAVAILABLE, "GET /nodes", True),
+    "broken": Trouble([Answer(500, {"message": "MAAS is away"})], UNAVAILABLE, "answered 500: MAAS is away", True),
+    "broken, status": Trouble([Answer(500)], UNAVAILABLE, "answered 500", True, {"filters": ONE}),
+    "broken, power": Trouble([Answer(500)], UNAVAILABLE, "answered 500", True, {"filters": OTHER}, POWER_TITLE),
+    "broken, power first": Trouble([Answer(500)], UNAVAILABLE, "answered 500", True, {"filters": f"{OTHER},{ONE}"}),
+    "forbidden": Trouble([Answer(403)], UNAVAILABLE, "it granted this a moment ago", True),
+    "forbidden, power": Trouble([Answer(403)], UNAVAILABLE, "answered 403", True, {"filters": OTHER}, POWER_TITLE),
+    "token refused": Trouble([Answer(401)], UNAVAILABLE, "answered 401", True),
+    "no such address": Trouble([Answer(404)], UNAVAILABLE, "answered 404", True),
+    "busy": Trouble([Answer(429)], UNAVAILABLE, "answered 429", True),
+    "no JSON": Trouble([Answer(200, "<html>")], UNAVAILABLE, "JSON", True),
+    "another shape": Trouble([Answer(200, {"n1": "Ready"})], UNAVAILABLE, "unexpected structure", True),
+    "cut off": Trouble([Answer(200, MACHINES, cut=5)], UNAVAILABLE, "GET /nodes", True),
+    "hung up": Trouble([], UNAVAILABLE, "GET /nodes", True),
 }
 
 
 @pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES.keys())
-def test_a_provisioner_in_trouble_is_told_in_the_words_of_the_contract(site: Site, trouble: PeerFailure) -> None:
+def test_a_provisioner_in_trouble_is_told_in_the_words_of_the_contract(site: Site, trouble: Trouble) -> None:
     # It granted the request before; what it never granted is refused (502) in the wire cases machines_refused.
     site.drydock.on("GET /nodes", Answer(200, MACHINES))
     assert site.viewer.get("/site_statuses").status == falcon.HTTP_200
