@@ -94,4 +94,5 @@ def test_without_the_keys_a_restored_backup_says_what_is_missing(tmp_path: Path)
         assert (refused.status_code, refused.json()["message"]) == (503, "Secrets cannot be opened")
         assert "none of the configured keys decrypts it" in refused.json()["reason"]
         assert stand.action(action)["dag_status"] == "running"
-        assert stand.events()[began:] == []
+        # What runs in Drydock meanwhile comes to its end.
+        assert [one for one in stand.events()[began:] if one["event"] == "request"] == []
