@@ -38,14 +38,14 @@ class Reports:
         self._longest = longest
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """See what became of a test."""
+        """Note the result of a test; the next one must come in time."""
         if report.failed:
             print(f"\nfailed: {report.nodeid} ({report.when})", file=sys.__stderr__, flush=True)
         if self._longest:
             faulthandler.dump_traceback_later(1.5 * self._longest, exit=True, file=sys.__stderr__)
 
     def pytest_unconfigure(self) -> None:
-        """Come to the end."""
+        """Wait for no further result."""
         faulthandler.cancel_dump_traceback_later()
 
 

@@ -2,6 +2,9 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -37,3 +40,19 @@ def test_fifty_clients_are_answered_at_once(url: str) -> None:
     with ThreadPoolExecutor(CLIENTS) as pool:
         answers = list(pool.map(lambda _: requests.get(f"{url}/nodes", timeout=PATIENCE).status_code, range(CLIENTS)))
     assert answers == [200] * CLIENTS
+
+
+def test_a_connection_is_kept_until_the_client_or_the_simulator_ends_it() -> None:
+    with in_thread(DrydockSimulator(parse_scenario(""))) as simulator:
+        kept = HTTPConnection(urlsplit(simulator.url).netloc, timeout=PATIENCE)
+        sockets = []
+        for _ in range(2):
+            kept.request("GET", "/api/v1.0/tasks")
+            kept.getresponse().read()
+            sockets.append(kept.sock)
+        with closing(HTTPConnection(urlsplit(simulator.url).netloc, timeout=PATIENCE)) as once:
+            once.request("GET", "/api/v1.0/tasks", headers={"Connection": "close"})
+            assert once.getresponse().will_close
+    with closing(kept):
+        assert sockets[0] is sockets[1] is not None
+        assert sockets[0].recv(1) == b""
