@@ -13,8 +13,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 from urllib.parse import quote, urlsplit
+
+from msgspec import ValidationError
 
 from shipyard_api.http_failures import describe_failure
 from shipyard_api.peer_restarts import EXPLANATION, PeerRestarts
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
     import ssl
 
     import requests
+    from msgspec.json import Decoder
 
+T = TypeVar("T")
 MAX_BODY = 64 * 1024 * 1024
 
 _READS = frozenset({"GET", "HEAD"})
@@ -90,13 +94,19 @@ class Response:
 
         Raises Unavailable if there is no list.
         """
-        return self.objects_of(self.object().get(key) if key else self.json())
-
-    def objects_of(self, listed: Any) -> list[Mapping[str, Any]]:
-        """Return the objects in a list that was read from this answer, as ``objects`` does."""
+        listed = self.object().get(key) if key else self.json()
         if not isinstance(listed, list):
             raise self.unexpected()
         return [one for one in listed if isinstance(one, dict)]
+
+    def typed(self, decoder: "Decoder[T]") -> T:
+        """Return the body as a type: what the type leaves out is not parsed. Raises Unavailable if it is none."""
+        try:
+            return decoder.decode(self.body)
+        except ValidationError as error:
+            raise self.unexpected() from error
+        except (ValueError, RecursionError) as error:
+            raise Unavailable(self.system, self.operation, f"answered {self.status}, not in JSON") from error
 
     def unexpected(self, form: str = "JSON") -> Unavailable:
         """Return the error for an answer that is readable but has an unexpected structure."""

@@ -2,8 +2,9 @@
 
 Ironic lists no changes: ``updated_at`` cannot be asked for, and a list sorted by ``provision_updated_at`` has the nodes
 that never moved first or last (contract: ironic-provisioner, section 6). So a listing has all nodes, without fields
-that nobody needs, and serves every report for some seconds. Between two listings, nodes of small jobs are read one by
-one, until that has cost as many requests as a listing.
+that nobody needs, and serves every report for some seconds. A node whose text is the same as in the listing before is
+not parsed again: parsing is nine tenths of the work with 10,000 nodes. Between two listings, nodes of small jobs are
+read one by one, until that has cost as many requests as a listing.
 """
 
 import threading
@@ -15,7 +16,7 @@ from shipyard_api.ports.provisioner import Operation, Work
 from shipyard_api.shared_reading import SharedReading
 
 from . import translate
-from .client import LARGEST_PAGE, IronicClient
+from .client import LARGEST_PAGE, IronicClient, parsed
 from .translate import FIELDS, INTERNAL, Node
 
 INSTALLS = frozenset({Operation.DEPLOY_NODES, Operation.REBUILD_NODES})
@@ -33,7 +34,8 @@ class Listing:
         self._client = client
         self._shared = SharedReading(self._all, now, seconds) if seconds else None
         self._lock = threading.Lock()
-        # Of the newest listing: the ids of nodes, and how many requests about single nodes it still saves.
+        # Of the newest listing: nodes by their texts, their ids, and how many single requests it still saves.
+        self._known: Mapping[bytes, Node] = {}
         self._ids: Mapping[NodeName, str] = {}
         self._saved = 0
 
@@ -44,21 +46,30 @@ class Listing:
     def fresh(self, works: Sequence[Work]) -> Nodes:
         """Return the nodes of these works, read now."""
         names = {name for work in works for name in work.nodes or ()}
-        if self._shared is None or _needs_internal(works):
-            return self._read(internal=_needs_internal(works))
+        if _needs_internal(works):
+            return self._internal()
+        if self._shared is None:
+            return self._all()
         if self._may_be_single(len(names)) and (nodes := self._singly(names)) is not None:
             return nodes
         return self._shared.fresh()
 
     def _all(self) -> Nodes:
-        nodes = self._read(internal=False)
+        before, known = self._known, dict[bytes, Node]()
+        for text in self._client.texts(FIELDS):
+            if (node := before.get(text)) is not None:
+                known[text] = node
+            elif (listed := parsed(text)) is not None:
+                known[text] = Node.read(listed)
+        nodes = translate.by_name(known.values())
         with self._lock:
+            self._known = known
             self._ids = {name: node.uuid for name, node in nodes.items()}
             self._saved = min(len(nodes) // LARGEST_PAGE, _MOST_SINGLE)
         return nodes
 
-    def _read(self, *, internal: bool) -> Nodes:
-        return translate.by_name(self._client.nodes((*FIELDS, *((INTERNAL,) if internal else ()))))
+    def _internal(self) -> Nodes:
+        return translate.by_name(map(Node.read, self._client.nodes((*FIELDS, INTERNAL))))
 
     def _may_be_single(self, count: int) -> bool:
         with self._lock:

@@ -191,7 +191,7 @@ class IronicProvisioner:
         """
         if work.operation in site.OPERATIONS:
             return site.find(marker, work.operation, known)
-        nodes = translate.by_name(self._client.nodes(("name", "uuid", "extra")))
+        nodes = translate.by_name(map(Node.read, self._client.nodes(("name", "uuid", "extra"))))
         marked = [node for name in work.nodes or () if (node := nodes.get(name)) and node.mark]
         other = [node.mark for node in marked if node.mark and node.mark.operation != work.operation.value]
         if any(mark.marker == marker for mark in other) or not _marked(marker, work.operation, marked):
@@ -204,7 +204,7 @@ class IronicProvisioner:
         self, marker: Marker, work: Work, *, since: datetime, known: Collection[JobId] = ()
     ) -> Sequence[EarlierWork]:
         """Return the latest job of each node, if it is one of the marker's action. Exact: Ironic keeps the mark."""
-        nodes = translate.by_name(self._client.nodes(("name", "uuid", "extra")))
+        nodes = translate.by_name(map(Node.read, self._client.nodes(("name", "uuid", "extra"))))
         marks = {name: nodes[name].mark for name in work.nodes or () if name in nodes}
         return [
             EarlierWork(JobId(mark.marker), Operation(mark.operation), (name,))

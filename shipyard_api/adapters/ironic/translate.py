@@ -207,9 +207,9 @@ def claim(marker: str, name: str) -> str:
     return str(uuid.uuid5(uuid.uuid5(_SHIPYARD, marker), name))
 
 
-def by_name(listed: Iterable[JsonObject]) -> dict[NodeName, Node]:
+def by_name(nodes: Iterable[Node]) -> dict[NodeName, Node]:
     """Return the nodes that have a name."""
-    return {NodeName(node.name): node for node in map(Node.read, listed) if node.name}
+    return {NodeName(node.name): node for node in nodes if node.name}
 
 
 def set_mark(mark: Mark) -> JsonObject:
