@@ -13,6 +13,7 @@ from shipyard_simulators.ironic import (
     node_part_resources,
     node_resources,
     port_resources,
+    runbook_resources,
     service_resources,
     simulator_resources,
     state_resources,
@@ -84,7 +85,7 @@ def _add_nodes(app: "falcon.App[falcon.Request, falcon.Response]", conductor: Co
 def _add_others(app: "falcon.App[falcon.Request, falcon.Response]", conductor: Conductor, highest: int) -> None:
     root = service_resources.Root(highest)
     ports, templates = port_resources.Ports(conductor), template_resources.Templates(conductor)
-    allocations = allocation_resources.Allocations(conductor)
+    allocations, runbooks = allocation_resources.Allocations(conductor), runbook_resources.Runbooks(conductor)
     app.add_route("/", root)
     app.add_route(wire.API, root, suffix="v1")
     app.add_route(f"{wire.API}/conductors", service_resources.Conductors())
@@ -95,6 +96,10 @@ def _add_others(app: "falcon.App[falcon.Request, falcon.Response]", conductor: C
     app.add_route(f"{wire.API}/allocations/{{ident}}", allocations, suffix="one")
     app.add_route(f"{wire.API}/deploy_templates", templates)
     app.add_route(f"{wire.API}/deploy_templates/{{ident}}", templates, suffix="one")
+    app.add_route(f"{wire.API}/runbooks", runbooks)
+    app.add_route(f"{wire.API}/runbooks/{{ident}}", runbooks, suffix="one")
+    app.add_route(f"{wire.API}/runbooks/{{ident}}/traits", runbooks, suffix="traits")
+    app.add_route(f"{wire.API}/runbooks/{{ident}}/traits/{{trait}}", runbooks, suffix="trait")
 
 
 def _add_simulator(

@@ -1,4 +1,4 @@
-"""All data of this Ironic: nodes, ports, allocations and deploy templates."""
+"""All data of this Ironic: nodes, ports, allocations, deploy templates and runbooks."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,6 +17,7 @@ class Registry:
     ports: dict[str, dict[str, Any]] = field(default_factory=dict)
     allocations: dict[str, dict[str, Any]] = field(default_factory=dict)
     templates: dict[str, dict[str, Any]] = field(default_factory=dict)
+    runbooks: dict[str, dict[str, Any]] = field(default_factory=dict)
     last_number: int = 0
     names: dict[str, str] = field(default_factory=dict)
     """The uuid of every node that has a name."""

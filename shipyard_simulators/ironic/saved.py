@@ -28,6 +28,7 @@ def save(conductor: Conductor, path: Path) -> None:
                 "ports": registry.ports,
                 "allocations": registry.allocations,
                 "templates": registry.templates,
+                "runbooks": registry.runbooks,
             }
         )
 
@@ -47,7 +48,7 @@ def load(conductor: Conductor, path: Path) -> bool:
     except (OSError, ValueError, KeyError, TypeError) as cause:
         raise StateUnreadable(f"{path} cannot be read: {cause}") from cause
     registry = conductor.registry
-    for kind in ("ports", "allocations", "templates"):
+    for kind in ("ports", "allocations", "templates", "runbooks"):
         setattr(registry, kind, content.get(kind, {}))
     for node in nodes:
         registry.nodes[node.uuid] = node

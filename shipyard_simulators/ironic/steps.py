@@ -70,6 +70,7 @@ _AGENT = (
     Offered("deploy", "erase_devices_metadata", in_band=True),
     Offered("deploy", "inject_files", args={"files": False}, in_band=True),
 )
+_RESERVED = {"power_on", "power_off", "reboot", "wait", "hold"}
 _BURN_IN = {("deploy", f"burnin_{part}") for part in ("cpu", "gpu", "memory", "network")}
 _AGENT_RAID = Offered("raid", "apply_configuration", args={"raid_config": True, "delete_existing": False})
 _BY_DRIVER: Mapping[str, tuple[Offered, ...]] = MappingProxyType(
@@ -160,6 +161,8 @@ def check_service_shape(steps: object) -> list[dict[str, Any]]:
 def offers(node: Node, step: Requested) -> bool:
     """Return whether a deployed node can run the step: none of an installation, but burn-in if it has an agent."""
     offered = _BY_DRIVER[node.values["driver"]]
+    if key_of(step)[1] in _RESERVED:
+        return True
     if key_of(step) in _BURN_IN:
         return any(known.in_band for known in offered)
     return any(known.key == key_of(step) and known.interface != "deploy" for known in offered)

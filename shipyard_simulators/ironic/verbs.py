@@ -19,6 +19,7 @@ from shipyard_simulators.ironic.errors import (
     unexpected_arguments,
 )
 from shipyard_simulators.ironic.node import Node
+from shipyard_simulators.ironic.runbook_resources import steps_for
 from shipyard_simulators.ironic.states import LOCKED, OTHER_WORDS, OTHER_WORDS_SINCE, VERBS
 
 _SINCE: Mapping[str, int] = MappingProxyType(
@@ -56,6 +57,9 @@ def request(conductor: Conductor, ident: str, body: Mapping[str, Any], version: 
     if verb == "abort" and version < _ABORT_SINCE.get(node.state, 1):
         raise above_version()
     _check_members(body, verb, version)
+    if body.get("runbook"):
+        ordered = conductor.look(lambda registry: steps_for(registry, body["runbook"], node, version))
+        body = {**body, f"{verb}_steps": ordered}
     conductor.locked(ident, lambda locked: _accept(conductor, locked, verb, asked, body, deploy_steps))
 
 
@@ -75,6 +79,8 @@ def _check_members(body: Mapping[str, Any], verb: str, version: int) -> None:
         raise invalid('Adding a config drive is only supported when setting provision state to "active" or "rebuild"')
     if isinstance(configdrive, dict) and version < _OBJECT_CONFIGDRIVE_SINCE:
         raise invalid("Providing a JSON object for configdrive is only supported starting with API version 1.56")
+    if body.get("runbook") and (verb not in ("clean", "service") or body.get(f"{verb}_steps")):
+        raise invalid('"runbook" is only valid for clean and service, and instead of steps')
     if verb == "clean" and not body.get("clean_steps") and not body.get("runbook"):
         raise invalid('"clean_steps" is required when setting target provision state to clean')
     if verb == "service" and not body.get("runbook"):
