@@ -61,8 +61,8 @@ class StepPlanner(Protocol):
     def left_alone(self, plan: StepPlan) -> StepPlan:
         """Return the plan of a deployment of the site with the nodes that it leaves alone."""
 
-    def service(self, template: str, nodes: Collection[NodeName]) -> StepPlan:
-        """Return the steps of a template on these deployed nodes."""
+    def service(self, template: str, runbook: str, nodes: Collection[NodeName]) -> StepPlan:
+        """Return the steps of a template, or of a runbook, on these deployed nodes."""
 
 
 class Desk(Protocol):

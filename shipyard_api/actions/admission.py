@@ -250,9 +250,9 @@ def target_steps(case: Case, desk: Desk) -> Case:
 
 
 def service_steps(case: Case, desk: Desk) -> Case:
-    """Plan the steps of the template on the nodes."""
+    """Plan the steps of the template, or of the runbook, on the nodes."""
     nodes = case.site.nodes(desk.inventory(Revision(case.inputs.revision)))
-    plan = desk.plan_steps.service(case.parameters.template, nodes)
+    plan = desk.plan_steps.service(case.parameters.template, case.parameters.runbook, nodes)
     return _planned(case, plan, InvalidParameters(errors(plan.findings)))
 
 

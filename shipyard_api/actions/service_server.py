@@ -1,4 +1,4 @@
-"""service_server: run the steps of a deploy template on servers that run (product, section 8).
+"""service_server: run the steps of a deploy template, or of a runbook, on servers that run (product, section 8).
 
 Group by group of the site's strategy, restricted to the servers of the action: a group is drained, its servers run the
 steps as service steps, and they join the cluster again. Success criteria and dependencies are those of a deployment.
@@ -15,7 +15,7 @@ from shipyard_api.actions.admission import (
     teardown_limits,
 )
 from shipyard_api.domain.actions import ActionName, StepId
-from shipyard_api.domain.parameters import CONTINUES, DRAIN_LIMITS, FORCED, SOME_TARGETS, TEMPLATES
+from shipyard_api.domain.parameters import CONTINUES, DRAIN_LIMITS, FORCED, RUNBOOKS, SOME_TARGETS, TEMPLATES
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.workflow.step import AnyStep, Json
@@ -32,7 +32,7 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
 SERVICE_SERVER = Action(
     name=ActionName("service_server"),
     steps=_steps,
-    parameters=(CONTINUES, FORCED, SOME_TARGETS, TEMPLATES, DRAIN_LIMITS),
+    parameters=(CONTINUES, FORCED, SOME_TARGETS, TEMPLATES, RUNBOOKS, DRAIN_LIMITS),
     admission=(committed, design_sound, service_possible, teardown_limits, on_deployed_groups, share_small),
     asks_peers=(service_steps,),
     reads=DesignRules.read,

@@ -27,6 +27,7 @@ TARGET_REVISION = "target-revision"
 RELEASE = "release"
 MODE = "mode"
 TEMPLATE = "template"
+RUNBOOK = "runbook"
 MAX_PARALLEL_NODES = "max_parallel_nodes"
 NODES, TASKS, SKIP, START, END, VALUES, NOOP = "nodes", "tasks", "skip", "start", "end", "values", "noop"
 _SOFTWARE = frozenset({NODES, TASKS, SKIP, START, END, VALUES, NOOP})
@@ -64,7 +65,7 @@ class Parameters:
     ``allows_intermediate_commits`` is None when it was not sent. ``targets`` is empty for an action on the whole site.
     ``target_revision``: None for an action without this parameter. ``release``: the only release to test; None for
     all. ``max_parallel_nodes``: targets that are redeployed at a time.
-    ``template``: the deploy template whose steps a service runs.
+    ``template``, ``runbook``: the deploy template, or the runbook of the provisioner, whose steps a service runs.
     ``limits``: the time limits of a teardown as they were written; None: those of the design. ``software``: what a run
     of the task graph is limited to, as in the inputs of the action.
     """
@@ -78,6 +79,7 @@ class Parameters:
     mode: RedeployMode = RedeployMode.REPLACE
     release: str | None = None
     template: str = ""
+    runbook: str = ""
     max_parallel_nodes: int = 1
     limits: Mapping[str, Any] = field(default_factory=dict)
     software: Mapping[str, Any] = field(default_factory=dict)
@@ -264,9 +266,20 @@ def _release(given: Mapping[str, Any], _: list[Finding]) -> str | None:
 
 def _template(given: Mapping[str, Any], _: list[Finding]) -> str:
     template = given.get(TEMPLATE)
+    if RUNBOOK in given and TEMPLATE in given:
+        raise _refused(TEMPLATE, f"a service runs the steps of one of them, and {RUNBOOK} is given, too")
+    if RUNBOOK in given:
+        return ""
     if not isinstance(template, str) or not template:
         raise _refused(TEMPLATE, f"it is the name of a deploy template, not {_shown(template)}")
     return template
+
+
+def _runbook(given: Mapping[str, Any], _: list[Finding]) -> str:
+    runbook = given.get(RUNBOOK, "")
+    if not isinstance(runbook, str) or (RUNBOOK in given and not runbook):
+        raise _refused(RUNBOOK, f"it is the name of a runbook of the provisioner, not {_shown(runbook)}")
+    return runbook
 
 
 def _unknown(name: ActionName, key: str, every: Mapping[ActionName, Collection[str]]) -> Finding:
@@ -338,7 +351,8 @@ PRESERVES = Parameter(
 REVISION = Parameter("target_revision", (TARGET_REVISION,), _target_revision)
 MODES = Parameter("mode", (MODE,), _mode)
 RELEASES = Parameter("release", (RELEASE,), _release)
-TEMPLATES = Parameter("template", (TEMPLATE,), _template)
+TEMPLATES = Parameter("template", (TEMPLATE, RUNBOOK), _template)
+RUNBOOKS = Parameter("runbook", (RUNBOOK,), _runbook)
 PARALLEL = Parameter("max_parallel_nodes", (MAX_PARALLEL_NODES,), _parallel)
 LIMITS = Parameter("limits", limits.PARAMETERS, _limits)
 DRAIN_LIMITS = replace(LIMITS, names=("drain-timeout", "grace-period", limits.ON_BLOCKED))

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import NewType, Protocol
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
-from shipyard_api.domain.deploy_steps.templates import DeployStep
+from shipyard_api.domain.deploy_steps.templates import DeployStep, Runbook
 from shipyard_api.domain.drift.observations import ObservedMachine
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
@@ -59,13 +59,15 @@ class Capabilities:
     """What a provisioner can do beyond the rest of the port, and its limits.
 
     ``aborts``: running work can be stopped. ``marks``: it stores our marker with the work, so ``find`` is certain and
-    ``submit`` may be repeated. ``selects``: it evaluates selectors itself. ``limits``: what it refuses.
+    ``submit`` may be repeated. ``selects``: it evaluates selectors itself. ``limits``: what it refuses. ``runbook``:
+    reads a runbook of this name for these deployed nodes, None if there is none; may raise ports.errors.
     """
 
     aborts: bool = False
     marks: bool = False
     selects: bool = False
     limits: ProvisionerLimits = NO_LIMITS
+    runbook: Callable[[str, Collection[NodeName]], Runbook | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

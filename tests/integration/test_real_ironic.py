@@ -107,6 +107,27 @@ def site() -> Iterator[Site]:
     started.remove()
 
 
+def test_a_runbook_is_read_with_its_traits_and_hidden_arguments(site: Site) -> None:
+    steps = [
+        {"interface": "power", "step": "reboot", "args": {}, "order": 2},
+        {"interface": "bios", "step": "apply_configuration", "args": {"settings": [], "password": "x"}, "order": 1},
+    ]
+    name = f"{site.names[0]}-runbook"
+    written = call("POST", "/v1/runbooks", {"name": name, "steps": steps})
+    read = site.provisioner.capabilities.runbook
+    assert read is not None
+    try:
+        call("PUT", f"/v1/runbooks/{written['uuid']}/traits/CUSTOM_SERVER")
+        call("PUT", f"/v1/nodes/{site.names[0]}/traits/CUSTOM_SERVER")
+        found = read(name, site.names[:2])
+    finally:
+        call("DELETE", f"/v1/runbooks/{written['uuid']}")
+    assert found is not None
+    assert [str(step.key) for step in found.steps.steps] == ["bios.apply_configuration", "power.reboot"]
+    assert (found.unsuitable, list(map(str, found.masked))) == ({site.names[1]}, ["bios.apply_configuration"])
+    assert read(name, site.names) is None
+
+
 def test_the_site_is_healthy_and_verified(site: Site) -> None:
     site.provisioner.check_health()
     for operation in (Operation.VERIFY_SITE, Operation.PREPARE_SITE):

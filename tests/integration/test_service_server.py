@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import requests
 
 from shipyard_api.actions.service_server import CHECK_SERVICE
 from shipyard_api.domain.actions import ENDED, ActionName, RunState
@@ -157,9 +158,44 @@ def test_only_the_nodes_that_are_named_are_serviced_and_a_failed_one_is_again(wo
         assert whole(world) == expected
 
 
+def test_a_runbook_of_ironic_runs_as_it_was_when_the_action_began(worlds: Worlds) -> None:
+    world = worlds()
+    runbook = with_runbook(world, "firmware-2026", "n1", "n3")
+    world.create(SERVICE, runbook="firmware-2026", target_nodes="n1,n3")
+    ironic(world, "DELETE", f"/v1/runbooks/{runbook}")
+    world.run(world.worker())
+
+    assert world.state() is RunState.SUCCESS, world.told()
+    assert ran(world) == [(node, step) for node in ("n1", "n3") for step in RUN]
+
+
+@pytest.mark.parametrize(
+    ("step", "targets", "message"),
+    [
+        ({}, "n2,n3", "n2: no trait of the runbook firmware-2026 is on the nodes"),
+        ({"args": {"settings": [], "password": "secret"}}, "n3", "hides arguments of bios.apply_configuration"),
+        ({"step": "reset_all"}, "n3", "runbook firmware-2026: bios.reset_all is not a deploy step"),
+    ],
+    ids=["a node without its trait", "a hidden argument", "an unknown step"],
+)
+def test_a_runbook_that_cannot_run_is_refused_before_anything(
+    worlds: Worlds, step: dict[str, Any], targets: str, message: str
+) -> None:
+    world = worlds()
+    with_runbook(world, "firmware-2026", "n3", **step)
+    with refuses(InvalidParameters) as refused:
+        world.create(SERVICE, runbook="firmware-2026", target_nodes=targets)
+    assert message in " ".join(one.message for one in refused.value.findings)
+    assert world.story() == []
+
+
 @pytest.mark.parametrize(
     ("peer", "parameters", "message"),
     [
+        ("ironic", {"runbook": "nothing"}, "Ironic has no runbook nothing that we may see"),
+        ("ironic", {"runbook": "a", "template": "CUSTOM_BIOS"}, "runbook is given, too"),
+        ("ironic", {"runbook": ""}, "it is the name of a runbook of the provisioner, not ''"),
+        ("maas", {"runbook": "a"}, "MAAS cannot run steps on deployed servers"),
         ("drydock", {"template": "CUSTOM_BIOS"}, "Drydock cannot run steps on deployed servers"),
         ("maas", {"template": "CUSTOM_BIOS"}, "MAAS cannot run steps on deployed servers"),
         ("ironic", {"template": "CUSTOM_NONE"}, "There is no deploy template CUSTOM_NONE"),
@@ -175,6 +211,28 @@ def test_what_cannot_be_serviced_is_refused_before_anything(
         world.create(SERVICE, **parameters)
     assert message in " ".join(one.message for one in refused.value.findings)
     assert world.story() == []
+
+
+RUN = ("bios.apply_configuration", "power.reboot")
+
+
+def with_runbook(world: RedeployWorld, name: str, *nodes: str, **first: Any) -> str:
+    """Add a runbook to Ironic that these nodes have a trait of; ``first`` changes its first step."""
+    written = {"interface": "bios", "step": "apply_configuration", "args": {"settings": []}, "order": 1, **first}
+    steps = [{"interface": "power", "step": "reboot", "args": {}, "order": 2}, written]
+    runbook = str(ironic(world, "POST", "/v1/runbooks", {"name": name, "steps": steps})["uuid"])
+    ironic(world, "PUT", f"/v1/runbooks/{runbook}/traits/CUSTOM_SERVER")
+    for node in nodes:
+        ironic(world, "PUT", f"/v1/nodes/{node}/traits/CUSTOM_SERVER")
+    return runbook
+
+
+def ironic(world: RedeployWorld, method: str, path: str, body: object = None) -> Any:
+    """Ask Ironic itself, past the adapter."""
+    headers = {"X-OpenStack-Ironic-API-Version": "1.115"}
+    answer = requests.request(method, world.peer.url + path, json=body, headers=headers, timeout=60)
+    assert answer.ok, answer.text
+    return answer.json() if answer.content else None
 
 
 def die() -> None:

@@ -145,6 +145,11 @@ class IronicClient:
         is_gone = answer.status == 404 and not (answer.restarting and not _text(answer))
         return None if is_gone else _expected(answer).object()
 
+    def runbook(self, name: str) -> JsonObject | None:
+        """Return a runbook with its steps, or None if none is visible to our user. Needs RUNBOOKS_SINCE."""
+        answer = self._send("GET", f"v1/runbooks/{segment(name)}")
+        return None if answer.status == 404 and _text(answer) else _expected(answer).object()
+
     def history(self, node: str) -> list[JsonObject]:
         """Return the entries of a node's history, oldest first; none from an Ironic that keeps no history."""
         if self.version() < _HISTORY_SINCE:

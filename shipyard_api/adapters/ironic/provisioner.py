@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
+from shipyard_api.domain.deploy_steps.templates import Runbook
 from shipyard_api.domain.drift.observations import ObservedMachine
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.markers import same_action
@@ -31,7 +32,7 @@ from shipyard_api.ports.provisioner import (
 )
 from shipyard_api.request_context import propagated
 
-from . import deploy_steps, site, translate
+from . import deploy_steps, runbooks, site, translate
 from .client import SYSTEM, IronicClient
 from .decisions import Decision, Do, Done, Failed, Job, NodePolicy, Waiting, decide, interruption
 from .deploy_steps import StepTable
@@ -106,7 +107,7 @@ class IronicProvisioner:
         # Ironic 39 answers a rebuild without an image with 500.
         why = "" if "image_source" in self._instance_info else translate.LIMITS.no_rebuild
         limits = replace(translate.LIMITS, no_rebuild=why)
-        self.capabilities = Capabilities(aborts=True, marks=True, limits=limits)
+        self.capabilities = Capabilities(aborts=True, marks=True, limits=limits, runbook=self._runbook)
         self._deploy_steps = deploy_steps or {}
         self._configdrive = configdrive
         self._policy = NodePolicy(inspect, undo_failed, remove)
@@ -150,6 +151,14 @@ class IronicProvisioner:
         version = self._client.version()
         listed = self._client.nodes(("name", *deploy_steps.fields(version)))
         return deploy_steps.supported(listed, nodes, self._deploy_steps, version)
+
+    def _runbook(self, name: str, nodes: Collection[NodeName]) -> Runbook | None:
+        version = self._client.version()
+        if version < runbooks.SINCE:
+            why = f"runbooks need version 1.{runbooks.SINCE} of Ironic's API; this Ironic has 1.{version}"
+            raise Refused(SYSTEM, "runbook", why, whole_site=True)
+        found = self._client.runbook(name)
+        return None if found is None else runbooks.read(found, self._client.nodes(("name", "traits")), nodes, version)
 
     def submit(self, marker: Marker, work: Work) -> JobId:
         """Mark the nodes as the job's, and start each node that needs it.

@@ -25,6 +25,8 @@ from shipyard_api.domain.json_types import JsonObject
 RESERVED = frozenset({"power_on", "power_off", "reboot", "wait", "hold"})
 """Step names that mean something when Ironic cleans a node, and that it leaves out of a deployment."""
 
+RUNBOOK = "runbook"
+
 _RANK = {interface: place for place, interface in enumerate(Interface)}
 _IMAGE = frozenset(
     {StepKey(Interface.DEPLOY, "write_image"), StepKey(Interface.DEPLOY, "execute_bootc_install")},
@@ -93,17 +95,20 @@ def requested_steps(traits: NodeTraits, templates: Iterable[DeployTemplate]) -> 
 
 
 def service_steps(
-    nodes: str, template: DeployTemplate, supported: SupportedSteps
+    nodes: str, template: DeployTemplate, supported: SupportedSteps, kind: str = "template"
 ) -> tuple[tuple[TemplateStep, ...], tuple[Finding, ...]]:
     """Return the steps of a template that run on deployed nodes, in order, and every finding; with an error, none.
 
     The same rules as for a deployment, but no step of an installation can run. ``nodes``: their names, for findings.
+    ``kind``: what the steps are kept in; only a runbook may switch the power and wait.
     """
     known, findings = supported.service_by_key(), list[Finding]()
     of_deploy = {key: step for key, step in supported.by_key().items() if key.interface is Interface.DEPLOY}
     installs = _IMAGE | {key for key, step in of_deploy.items() if step.priority or key not in known}
     for step in template.steps:
-        about = f"{nodes}: template {template.name}"
+        about = f"{nodes}: {kind} {template.name}"
+        if kind == RUNBOOK and step.step in RESERVED:
+            continue
         if step.priority > 0 and step.key in installs:
             message = f"{about}: {step.key} is part of an installation, and a service leaves the system installed."
             findings.append(error("StepOfInstallation", message))
@@ -111,7 +116,7 @@ def service_steps(
             findings += [error(name, f"{about}: {fault}.") for name, fault in _step_faults(step, known, supported)]
     running = [step for step in template.steps if step.priority > 0]
     if not running:
-        findings.append(error("NoServiceSteps", f"Template {template.name} has no step with a priority above 0."))
+        findings.append(error("NoServiceSteps", f"The {kind} {template.name} has no step with a priority above 0."))
     running.sort(key=lambda step: (-step.priority, _RANK[step.interface]))
     return () if errors(findings) else tuple(TemplateStep(template.name, step) for step in running), tuple(findings)
 

@@ -5,9 +5,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shipyard_api.domain.deploy_steps.merge import PlannedStep, plan_node, requested_steps, service_steps, trait_faults
+from shipyard_api.domain.deploy_steps.merge import (
+    RUNBOOK,
+    PlannedStep,
+    plan_node,
+    requested_steps,
+    service_steps,
+    trait_faults,
+)
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
-from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, TemplateStep
+from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Runbook, TemplateStep
 from shipyard_api.domain.deploy_steps.traits import NodeTraits, TraitName, in_words
 from shipyard_api.domain.findings import Finding, error, errors, warning
 from shipyard_api.domain.nodes import NodeName
@@ -101,7 +108,10 @@ def _plan(
 
 
 def plan_service(
-    nodes: Collection[NodeName], template: DeployTemplate, supported: Mapping[NodeName, SupportedSteps]
+    nodes: Collection[NodeName],
+    template: DeployTemplate,
+    supported: Mapping[NodeName, SupportedSteps],
+    kind: str = "template",
 ) -> tuple[PlannedNodes, ...]:
     """Return the steps that a service runs on deployed nodes, grouped as ``plan_nodes`` does."""
     kinds: list[SupportedSteps] = []
@@ -109,15 +119,30 @@ def plan_service(
     for node in sorted(nodes):
         alike[_kind(kinds, supported.get(node))].append(node)
     planned = []
-    for kind, names in alike.items():
+    for at, names in alike.items():
         named = _named(names)
-        if kind is None:
+        if at is None:
             faults = (error("NodeNotInProvisioner", f"{named}: the provisioner does not know these nodes."),)
             planned.append(PlannedNodes(tuple(names), findings=faults))
             continue
-        steps, findings = service_steps(named, template, kinds[kind])
+        steps, findings = service_steps(named, template, kinds[at], kind)
         planned.append(PlannedNodes(tuple(names), steps, running(steps), findings))
     return tuple(planned)
+
+
+def plan_runbook(
+    nodes: Collection[NodeName], runbook: Runbook, supported: Mapping[NodeName, SupportedSteps]
+) -> "StepPlan":
+    """Return the steps of a runbook on deployed nodes, with an error for what keeps it from running there."""
+    name, faults = runbook.steps.name, list[Finding]()
+    if runbook.unsuitable:
+        message = f"{_named(sorted(runbook.unsuitable))}: no trait of the runbook {name} is on the nodes."
+        faults.append(error("RunbookNotForNode", f"{message} Give them one, or name other nodes."))
+    if runbook.masked:
+        message = f"The provisioner hides arguments of {in_words(map(str, runbook.masked))} in the runbook {name}"
+        faults.append(error("RunbookMasked", f"{message}, so they cannot be sent. Write a deploy template instead."))
+    planned = plan_service(nodes, runbook.steps, supported, RUNBOOK)
+    return StepPlan(planned, (*faults, *(finding for one in planned for finding in one.findings)))
 
 
 def running(steps: Sequence[TemplateStep]) -> tuple[PlannedStep, ...]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from shipyard_api.domain.deploy_steps.traits import TraitName, in_words
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.nodes import NodeName
 
 
 class Interface(Enum):
@@ -74,6 +75,19 @@ class DeployTemplate:
 
     name: TraitName
     steps: tuple[DeployStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Runbook:
+    """Steps that the provisioner keeps for servers that run, in their order: the first has the highest priority.
+
+    ``unsuitable``: the nodes asked about that have none of its traits. ``masked``: the steps of which the provisioner
+    hides arguments, so that nobody else can send them.
+    """
+
+    steps: DeployTemplate
+    unsuitable: frozenset[NodeName] = frozenset()
+    masked: tuple[StepKey, ...] = ()
 
 
 DUPLICATE_STEP = "DuplicateStep"

@@ -11,6 +11,7 @@ from shipyard_api.domain.deploy_steps.planning import (
     StepPlan,
     nodes_with_templates,
     plan_nodes,
+    plan_runbook,
     plan_service,
     shared_steps,
     unused_templates,
@@ -76,17 +77,27 @@ class PlanDeploySteps:
         names = {one.name.lower() for one in machines if one.state is MachineState.DEPLOYED}
         return frozenset(node for node in nodes if node.lower() in names)
 
-    def service(self, template: str, nodes: Collection[NodeName]) -> StepPlan:
-        """Return the steps of a template on these deployed nodes.
+    def service(self, template: str, runbook: str, nodes: Collection[NodeName]) -> StepPlan:
+        """Return the steps of a template, or of a runbook, on these deployed nodes.
 
         Raises ports.errors if the provisioner does not answer.
         """
+        if runbook:
+            return self._runbook(runbook, nodes)
         found = self.store.read(lambda tx: tx.deploy_templates.of_traits([TraitName(template)]))
         if not found:
             message = f"There is no deploy template {template[:80]}."
             return StepPlan(findings=[error("DeployTemplateNotFound", message, path="/parameters/template")])
         planned = plan_service(nodes, found[0], self._supported(nodes))
         return StepPlan(planned, tuple(finding for one in planned for finding in one.findings))
+
+    def _runbook(self, name: str, nodes: Collection[NodeName]) -> StepPlan:
+        read = self.provisioner.capabilities.runbook
+        found = read(name, nodes) if read else None
+        if found is None:
+            message = f"{self.provisioner.name} has no runbook {name[:80]} that we may see."
+            return StepPlan(findings=[error("RunbookNotFound", message, path="/parameters/runbook")])
+        return plan_runbook(nodes, found, self._supported(nodes))
 
     def frozen(self, requested: RequestedSteps) -> StepPlan:
         """Return the plan of steps that an action has frozen. Raises ports.errors."""
