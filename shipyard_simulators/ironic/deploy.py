@@ -107,6 +107,7 @@ def _run(conductor: Conductor, node: Node, steps: Sequence[dict[str, Any]], seco
         conductor.touch(node)
         yield seconds / len(steps)
         conductor.note("step", node, step=_dotted(step), kind="deploy", args=step.get("args") or {})
+        deploy_steps.apply(node, step)
     if not steps:
         yield seconds
 

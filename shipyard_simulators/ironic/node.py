@@ -11,12 +11,16 @@ DRIVERS = ("fake-hardware", "ipmi", "redfish")
 
 @dataclass(slots=True)
 class Node:
-    """One node. ``number``: its position in order of creation. ``inventory``: None before an inspection."""
+    """One node. ``number``: its position in order of creation. ``inventory``: None before an inspection.
+
+    ``bios``: the settings of its board that were ever set.
+    """
 
     number: int
     values: dict[str, Any]
     inventory: dict[str, Any] | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
+    bios: dict[str, str] = field(default_factory=dict)
 
     @property
     def uuid(self) -> str:

@@ -86,6 +86,28 @@ class Inventory:
         resp.media = {"inventory": node.inventory, "plugin_data": {}}
 
 
+class Bios:
+    """The settings of a node's board."""
+
+    def __init__(self, conductor: Conductor) -> None:
+        self._conductor = conductor
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
+        """Return all settings, by name."""
+        need(req, 40)
+        queries.parameters(req, ("detail", "fields"))
+
+        def read(registry: Registry) -> list[dict[str, Any]]:
+            node = registry.node(ident_of(req, ident))
+            path = f"nodes/{node.uuid}/bios"
+            return [
+                {"name": name, "value": node.bios[name], "links": links(req.prefix, f"{path}/{name}")}
+                for name in sorted(node.bios)
+            ]
+
+        resp.media = {"bios": self._conductor.look(read)}
+
+
 class History:
     """The history of a node."""
 

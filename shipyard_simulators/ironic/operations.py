@@ -6,7 +6,7 @@ from typing import Any
 from shipyard_simulators.ironic.conductor import Conductor, Operation
 from shipyard_simulators.ironic.node import HOST, Node
 from shipyard_simulators.ironic.states import LOCKED
-from shipyard_simulators.ironic.steps import offers
+from shipyard_simulators.ironic.steps import apply, offers
 from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
 
 FAILING = (
@@ -185,6 +185,7 @@ def service(conductor: Conductor, node: Node, steps: list[dict[str, Any]]) -> Op
     for step in steps:
         args = step.get("args") or {}
         conductor.note("step", node, step=f"{step['interface']}.{step['step']}", kind="service", args=args)
+        apply(node, step)
     node.values |= {"service_step": {}, "last_error": None, "power_state": "power on"}
     conductor.move(node, "active", "serviced")
 

@@ -19,7 +19,7 @@ def save(conductor: Conductor, path: Path) -> None:
 
     def written(registry: Registry) -> str:
         nodes = [
-            {"number": node.number, "values": node.values, "inventory": node.inventory, "history": node.history}
+            {key: getattr(node, key) for key in ("number", "values", "inventory", "history", "bios")}
             for node in registry.nodes.values()
         ]
         return json.dumps(

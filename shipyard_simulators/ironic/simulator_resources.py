@@ -59,6 +59,16 @@ class NodeControl:
         self._conductor.look(lambda _registry: put(self._conductor, ident, body))
         resp.status = falcon.HTTP_204
 
+    def on_put_bios(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
+        """Replace the settings of its board, as a person at the machine does."""
+        body = json.loads(req.bounded_stream.read() or b"{}")
+
+        def change(registry: Registry) -> None:
+            registry.node(ident).bios = {str(name): str(value) for name, value in body.items()}
+
+        self._conductor.look(change)
+        resp.status = falcon.HTTP_204
+
     def on_post_lock(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
         """Lock the node for this many nominal seconds, as a background operation does."""
         seconds = req.get_param_as_float("seconds", default=1e9)

@@ -168,6 +168,14 @@ def offers(node: Node, step: Requested) -> bool:
     return any(known.key == key_of(step) and known.interface != "deploy" for known in offered)
 
 
+def apply(node: Node, step: Requested) -> None:
+    """Do what a step does to the settings of the board."""
+    if key_of(step) == ("bios", "factory_reset"):
+        node.bios.clear()
+    elif key_of(step) == ("bios", "apply_configuration"):
+        node.bios |= {str(one["name"]): str(one["value"]) for one in (step.get("args") or {}).get("settings") or ()}
+
+
 def merge(
     node: Node, requested: Sequence[Requested], templates: Sequence[Mapping[str, Any]], *, agent: bool
 ) -> list[dict[str, Any]]:
