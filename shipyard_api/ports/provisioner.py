@@ -60,7 +60,8 @@ class Capabilities:
 
     ``aborts``: running work can be stopped. ``marks``: it stores our marker with the work, so ``find`` is certain and
     ``submit`` may be repeated. ``selects``: it evaluates selectors itself. ``limits``: what it refuses. ``runbook``:
-    reads a runbook of this name for these deployed nodes, None if there is none; may raise ports.errors.
+    reads a runbook of this name for these deployed nodes, None if there is none. ``bios``: reads the settings of these
+    nodes' boards, each by its name; a node that has none, or is unknown, is left out. Both may raise ports.errors.
     """
 
     aborts: bool = False
@@ -68,6 +69,7 @@ class Capabilities:
     selects: bool = False
     limits: ProvisionerLimits = NO_LIMITS
     runbook: Callable[[str, Collection[NodeName]], Runbook | None] | None = None
+    bios: Callable[[Collection[NodeName]], Mapping[NodeName, Mapping[str, str]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

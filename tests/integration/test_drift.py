@@ -16,6 +16,8 @@ from shipyard_api.adapters.kubernetes.access import Address
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId
+from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface, TemplateStep
+from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import NoSiteAction
 from shipyard_api.domain.holds import HoldKind
@@ -43,6 +45,10 @@ def call(method: str, url: str, body: Any = None, kind: str = "application/json"
     headers = {"Content-Type": kind, "X-OpenStack-Ironic-API-Version": "1.80"}
     with urlopen(Request(url, data, headers, method=method), timeout=10):
         pass
+
+
+VT = DeployStep(Interface.BIOS, "apply_configuration", {"settings": [{"name": "vt", "value": "on"}]}, 150)
+STEPS = dict.fromkeys(map(NodeName, NODES), (TemplateStep(TraitName("CUSTOM_VT"), VT),))
 
 
 @dataclass
@@ -73,6 +79,8 @@ class Hands:
         self.world.clock.advance(60)
         for name in NODES:
             self.node(name, {"metadata": {"labels": LABELS}})
+            if self.world.peer.name == "ironic":
+                self.bios(name, vt="on", other="any")
         assert self.sight() == len(NODES)
         assert self.sight() == 0
 
@@ -96,7 +104,8 @@ class Hands:
     def drift(self, since: Since = Since.SUCCESSFUL_SITE_ACTION) -> Drift:
         rendered = RenderedDesigns(self.world.designs())
         machines = lambda revision: rendered.inventory(Revision(revision))  # noqa: E731  # as in the wiring
-        return FindDrift(self.world.store(), self.world.provisioner, self.cluster, machines)(since)
+        store, provisioner = self.world.store(), self.world.provisioner
+        return FindDrift(store, provisioner, self.cluster, machines, lambda _: STEPS)(since)
 
     def found(self) -> list[tuple[str, str]]:
         return [(one.node, one.kind.value) for rows in self.drift().differences.values() for one in rows]
@@ -132,6 +141,9 @@ class Hands:
         change = {"op": "add", "path": path, "value": value}
         reply = self.world.provisioner._client.patch(node, [change])  # type: ignore[attr-defined]
         assert reply.status == 200, reply
+
+    def bios(self, node: str, **settings: str) -> None:
+        call("PUT", f"{self.world.peer.url}/simulator/nodes/{node}/bios", settings)
 
     def power_off(self, node: str) -> None:
         self.world.provisioner._client.power_off(node)  # type: ignore[attr-defined]
@@ -213,6 +225,8 @@ CHANGES: dict[str, list[tuple[str, Callable[[Hands, str], object], str]]] = {
         ("removed, and another has its name", replaced_in_ironic, "replaced"),
         ("renamed", lambda site, node: site.patch(node, "/name", "elsewhere"), "renamed"),
         ("powered off", lambda site, node: site.power_off(node), "powered-off"),
+        ("another setting", lambda site, node: site.bios(node, vt="off", other="new"), "settings"),
+        ("a setting is gone", lambda site, node: site.bios(node, other="any"), "settings"),
         ("rescued", lambda site, node: site.ironic(node, "rescue", rescue_password="x"), "out-of-service"),
         ("being rebuilt", lambda site, node: site.ironic(node, "rebuild"), "reinstalled"),
         ("being cleaned", lambda site, node: site.ironic(node, "deleted"), "released"),
@@ -243,8 +257,8 @@ def site(request: pytest.FixtureRequest, database_url: str) -> Iterator[Hands]:
         yield found
 
 
-def test_thirty_changes_are_tried() -> None:
-    assert sum(map(len, CHANGES.values())) == 30
+def test_thirty_two_changes_are_tried() -> None:
+    assert sum(map(len, CHANGES.values())) == 32
 
 
 @pytest.mark.parametrize(

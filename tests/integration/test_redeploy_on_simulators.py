@@ -205,7 +205,7 @@ def test_a_server_that_a_stopped_redeploy_leaves_cordoned_is_drift_until_a_retry
         client = KubernetesClient(Address(world.apiserver.url), first_pause=0.0)
         world.running.callback(client.close)
         machines = lambda revision: rendered.inventory(Revision(revision))  # noqa: E731  # as in the wiring
-        drift = FindDrift(world.store(), world.provisioner, KubernetesCluster(client), machines)
+        drift = FindDrift(world.store(), world.provisioner, KubernetesCluster(client), machines, lambda _: {})
         rows = drift(Since.SUCCESSFUL_SITE_ACTION).differences
         return [(one.node, one.kind.value, one.seen) for one in rows["Kubernetes"]]
 

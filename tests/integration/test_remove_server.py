@@ -66,7 +66,8 @@ def test_a_server_that_left_the_design_is_shown_until_it_is_taken_down(world: Re
     rendered = RenderedDesigns(world.designs())
 
     def shown() -> tuple[list[tuple[str, str]], Any]:
-        drift = FindDrift(world.store(), world.provisioner, None, lambda one: rendered.inventory(Revision(one)))
+        inventory = lambda one: rendered.inventory(Revision(one))  # noqa: E731  # as in the wiring
+        drift = FindDrift(world.store(), world.provisioner, None, inventory, lambda _: {})
         rows = drift(Since.SUCCESSFUL_SITE_ACTION).differences["design"]
         return [(one.node, one.kind.value) for one in rows], design_changes(world.store(), rendered, Revision(2))
 

@@ -150,6 +150,12 @@ class IronicClient:
         answer = self._send("GET", f"v1/runbooks/{segment(name)}")
         return None if answer.status == 404 and _text(answer) else _expected(answer).object()
 
+    def bios(self, node: str) -> list[JsonObject]:
+        """Return the settings of a node's board; none if the node is not visible, or has no such interface."""
+        answer = self._send("GET", f"v1/nodes/{segment(node)}/bios")
+        is_gone = answer.status in (400, 404) and _text(answer)
+        return [] if is_gone else _expected(answer).objects("bios")
+
     def history(self, node: str) -> list[JsonObject]:
         """Return the entries of a node's history, oldest first; none from an Ironic that keeps no history."""
         if self.version() < _HISTORY_SINCE:

@@ -107,7 +107,7 @@ class IronicProvisioner:
         # Ironic 39 answers a rebuild without an image with 500.
         why = "" if "image_source" in self._instance_info else translate.LIMITS.no_rebuild
         limits = replace(translate.LIMITS, no_rebuild=why)
-        self.capabilities = Capabilities(aborts=True, marks=True, limits=limits, runbook=self._runbook)
+        self.capabilities = Capabilities(True, True, limits=limits, runbook=self._runbook, bios=self._bios)
         self._deploy_steps = deploy_steps or {}
         self._configdrive = configdrive
         self._policy = NodePolicy(inspect, undo_failed, remove)
@@ -159,6 +159,15 @@ class IronicProvisioner:
             raise Refused(SYSTEM, "runbook", why, whole_site=True)
         found = self._client.runbook(name)
         return None if found is None else runbooks.read(found, self._client.nodes(("name", "traits")), nodes, version)
+
+    def _bios(self, nodes: Collection[NodeName]) -> Mapping[NodeName, Mapping[str, str]]:
+        names, found = sorted(nodes), dict[NodeName, Mapping[str, str]]()
+        for name, answer in zip(names, self._each(self._client.bios, names), strict=True):
+            if isinstance(answer, PeerError):
+                raise answer
+            if answer:
+                found[name] = {str(one.get("name")): str(one.get("value")) for one in answer}
+        return found
 
     def submit(self, marker: Marker, work: Work) -> JobId:
         """Mark the nodes as the job's, and start each node that needs it.

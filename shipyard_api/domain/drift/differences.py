@@ -28,6 +28,7 @@ class Kind(Enum):
     NOT_READY = "not-ready"
     CORDONED = "cordoned"
     LABELS = "labels"
+    SETTINGS = "settings"
     NOT_IN_DESIGN = "not-in-design"
 
 

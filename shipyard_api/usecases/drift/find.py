@@ -7,9 +7,11 @@ from typing import TypeVar
 
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.deploy_steps.planning import RequestedSteps, only
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.drift.differences import Difference, of_design, of_machines, of_members, of_teardowns
 from shipyard_api.domain.drift.observations import LeftNode
+from shipyard_api.domain.drift.settings import of_settings, wanted_settings
 from shipyard_api.domain.errors import NoSiteAction
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.ports.cluster import Cluster
@@ -55,12 +57,17 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class FindDrift:
-    """The use case; changes nothing, and makes one listing of each peer. May take minutes on a large site."""
+    """The use case; changes nothing, and makes one listing of each peer. May take minutes on a large site.
+
+    ``steps``: returns what the deploy templates of a revision ask for. Settings of boards are read node by node, of
+    those nodes alone whose templates have any.
+    """
 
     store: Store
     provisioner: Provisioner
     cluster: Cluster | None
     inventory: Callable[[Revision], Inventory]
+    steps: Callable[[Revision], RequestedSteps]
 
     def __call__(self, since: Since) -> Drift:
         """Return the drift; raises NoSiteAction if there is nothing to compare with."""
@@ -90,7 +97,8 @@ class FindDrift:
         if (dropped := self._not_in_design(base, busy, unanswered)) is not None:
             differences["design"] = dropped
         if machines is not None:
-            differences[self.provisioner.name] = of_machines(still, machines)
+            settings = () if dropped is None else self._settings(base, still, unanswered)
+            differences[self.provisioner.name] = [*of_machines(still, machines), *settings]
         if self.cluster is not None and members is not None:
             differences[self.cluster.name] = [
                 *of_members(still, members, cordoned_by_us=held),
@@ -118,6 +126,19 @@ class FindDrift:
             return None
         left = self.store.read(lambda tx: tx.observations.left(ActionId("")))
         return of_design([node for node in left if node.name not in busy], designed.keys(), base.revision)
+
+    def _settings(
+        self, base: ActionRecord, nodes: Sequence[LeftNode], unanswered: list[Unanswered]
+    ) -> Sequence[Difference]:
+        """Return how boards of nodes differ from what the templates of the design set."""
+        read, revision = self.provisioner.capabilities.bios, base.revision
+        if read is None or revision is None:
+            return ()
+        name, steps = self.provisioner.name, self.steps
+        requested = _asked(name, lambda: steps(Revision(revision)), unanswered) or {}
+        wanted = wanted_settings(only(requested, [node.name for node in nodes]))
+        seen = _asked(name, lambda: read(wanted.keys()), unanswered) if wanted else None
+        return of_settings(nodes, wanted, seen or {})
 
     def _at_work(self, moving: Sequence[ActionRecord]) -> Mapping[NodeName, ActionId]:
         """Return the nodes that actions and stragglers work on, those of a target list from the start."""

@@ -21,6 +21,7 @@ from shipyard_api.domain.drift.observations import (
     TakenDownNode,
 )
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.provisioner import Capabilities
 from shipyard_api.usecases.drift.find import Drift, FindDrift, Since
 
 AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -73,9 +74,9 @@ class Site:
         return {name: SeenMember(ready=False, joined=False) for name in nodes}
 
     def drift(self) -> Drift:
-        peer = cast(Any, SimpleNamespace(name="MAAS", conditions=self.conditions))
+        peer = cast(Any, SimpleNamespace(name="MAAS", conditions=self.conditions, capabilities=Capabilities()))
         cluster = cast(Any, SimpleNamespace(name="Kubernetes", readiness=self.readiness))
-        return FindDrift(cast(Any, self), peer, cluster, cast(Any, None))(Since.LAST_SITE_ACTION)
+        return FindDrift(cast(Any, self), peer, cluster, cast(Any, None), lambda _: {})(Since.LAST_SITE_ACTION)
 
 
 def nothing(site: Site) -> None:
