@@ -12,6 +12,7 @@ import click
 
 from shipyard_api import programs
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
+from shipyard_api.plugins import DESIGN_STORES
 from shipyard_api.ports.documents import NoSecretKey, Overtaken, SecretsLocked, UnknownRevision
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.setting_types import Address
@@ -26,6 +27,7 @@ from shipyard_api.usecases.configdocs.import_revisions import (
 )
 from shipyard_api.wiring import design_stores
 
+_SOURCE = "deckhand"
 _COMPARED = {
     Outcome.EQUAL: "renders alike",
     Outcome.IN_NEITHER: "renders neither in Deckhand nor here",
@@ -50,15 +52,17 @@ def deckhand(url: str, dry_run: bool) -> None:
     for Deckhand is in the settings.
     """
     settings = load(os.environ)
+    _, options = settings.plugin(DESIGN_STORES, _SOURCE)
     try:
-        settings = replace(settings, deckhand=replace(settings.deckhand, url=Address(url)))
+        sections = {**settings.of_plugins, _SOURCE: replace(options, url=Address(url))}
     except ValueError as error:
         raise SettingsError([f"--url: {error}"]) from error
+    settings = replace(settings, of_plugins=sections)
     target = design_stores.embedded_designs(settings)
     check_database(settings.database.url)
     revisions = ImportRevisions(
         # The target makes the fingerprints.
-        source=design_stores.deckhand_designs(settings, fingerprint_key=""),
+        source=design_stores.other_store(settings, _SOURCE, fingerprint_key=""),
         target=target,
         importer=design_stores.revision_import(settings),
         compile_schema=DataSchemas(),

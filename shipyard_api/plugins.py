@@ -8,34 +8,31 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
+from shipyard_api.ports.design_store_plugin import DesignStorePlugin
 from shipyard_api.ports.provisioner_plugin import ProvisionerPlugin
 from shipyard_api.setting_types import SettingsError
 
+EMBEDDED = "embedded"
+"""The document store in Shipyard's own database, which is no plug-in."""
 
-class HasSection(Protocol):
-    """What every plug-in has."""
-
-    @property
-    def options(self) -> type:
-        """The dataclass of its section; every field has a default."""
-
-
-Plugin = TypeVar("Plugin", bound=HasSection)
+Plugin = TypeVar("Plugin")
 
 
 @dataclass(frozen=True, slots=True)
 class Group(Generic[Plugin]):
     """One kind of plug-in: the entry point ``group``, the class of its objects, and its name in errors.
 
-    ``settings``: those that the section of each must have.
+    ``settings``: those that the section of each, its ``options``, must have; None: it has no section. ``built_in``: the
+    name of one that is no plug-in.
     """
 
     group: str
     kind: type[Plugin]
     noun: str
-    settings: frozenset[str]
+    settings: frozenset[str] | None = None
+    built_in: str | None = None
 
     def installed(self) -> Mapping[str, Plugin]:
         """Return all plug-ins of the group by name, in alphabetical order; they are loaded once in a process.
@@ -51,13 +48,21 @@ class Group(Generic[Plugin]):
             raise SettingsError([self.unknown(name)])
         return found[name]
 
+    def names(self) -> list[str]:
+        """Return what the settings can choose from, in alphabetical order. Raises SettingsError."""
+        return sorted({*self.installed(), *filter(None, [self.built_in])})
+
     def unknown(self, name: str) -> str:
         """Return the error for a name of no plug-in."""
-        return f"there is no {self.noun} {name[:100]!r}; installed: {', '.join(self.installed())}"
+        return f"there is no {self.noun} {name[:100]!r}; installed: {', '.join(self.names())}"
 
 
 PROVISIONERS: Group[ProvisionerPlugin] = Group(
     "shipyard.provisioners", ProvisionerPlugin, "provisioner", frozenset({"url", "connect_timeout_seconds"})
+)
+
+DESIGN_STORES: Group[DesignStorePlugin] = Group(
+    "shipyard.design_stores", DesignStorePlugin, "document store", frozenset({"url"}), EMBEDDED
 )
 
 
@@ -65,7 +70,7 @@ class PluginName(str):
     """The name of a plug-in of ``GROUP``; ``settings.load`` refuses one that is not installed."""
 
     __slots__ = ()
-    GROUP: ClassVar[Group[ProvisionerPlugin]]
+    GROUP: ClassVar[Group[Any]]
 
 
 class ProvisionerName(PluginName):
@@ -73,6 +78,13 @@ class ProvisionerName(PluginName):
 
     __slots__ = ()
     GROUP = PROVISIONERS
+
+
+class DesignStoreName(PluginName):
+    """The name of a document store."""
+
+    __slots__ = ()
+    GROUP = DESIGN_STORES
 
 
 def forget() -> None:
@@ -103,7 +115,7 @@ def _load(group: Group[Plugin]) -> Mapping[str, Plugin]:
             faults.append(f"{where} is of type {type(plugin).__name__}, not {group.kind.__name__}")
         elif not name.isidentifier() or not name.islower():
             faults.append(f"{where}: its name must be a word in small letters")
-        elif not _is_section(plugin.options, group.settings):
+        elif group.settings is not None and not _is_section(getattr(plugin, "options", None), group.settings):
             names = " and ".join(sorted(group.settings))
             faults.append(f"{where}: its options must be a dataclass with {names}, and a default for each field")
         else:
@@ -113,8 +125,8 @@ def _load(group: Group[Plugin]) -> Mapping[str, Plugin]:
     return found
 
 
-def _is_section(options: type, settings: frozenset[str]) -> bool:
-    if not is_dataclass(options):
+def _is_section(options: object, settings: frozenset[str]) -> bool:
+    if not isinstance(options, type) or not is_dataclass(options):
         return False
     has_default = {one.name: (one.default, one.default_factory) != (MISSING, MISSING) for one in fields(options)}
     return settings <= has_default.keys() and all(has_default.values())

@@ -16,7 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from shipyard_api.adapters.deckhand.options import DeckhandOptions
 from shipyard_api.adapters.encryption.options import EncryptionOptions
 from shipyard_api.adapters.identity.options import IdentityOptions
 from shipyard_api.adapters.keystone.options import KeystoneOptions
@@ -27,7 +26,17 @@ from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.promenade.options import PromenadeOptions
 from shipyard_api.adapters.ssh.options import SshOptions
 from shipyard_api.adapters.webhooks.options import WebhookOptions
-from shipyard_api.plugins import PROVISIONERS, PluginName, ProvisionerName
+from shipyard_api.plugins import (
+    DESIGN_STORES,
+    EMBEDDED,
+    PROVISIONERS,
+    DesignStoreName,
+    Group,
+    Plugin,
+    PluginName,
+    ProvisionerName,
+)
+from shipyard_api.ports.design_store_plugin import DesignStorePlugin
 from shipyard_api.setting_types import (
     LARGEST_NUMBER,
     LARGEST_SECONDS,
@@ -83,18 +92,11 @@ class ProvisionerOptions:
     node_page: NodePage = NodePage("")  # noqa: RUF009  # immutable
 
 
-class DesignStoreKind(Enum):
-    """The supported stores of documents."""
-
-    EMBEDDED = "embedded"
-    DECKHAND = "deckhand"
-
-
 @dataclass(frozen=True, slots=True)
 class DesignStoreOptions:
-    """``store``: the store of documents: embedded (in Shipyard's own database) or deckhand."""
+    """``store``: the store of documents: embedded (in Shipyard's own database), deckhand, or an installed plug-in."""
 
-    store: DesignStoreKind = DesignStoreKind.EMBEDDED
+    store: DesignStoreName = DesignStoreName(EMBEDDED)  # noqa: RUF009  # immutable
 
 
 class Severity(Enum):
@@ -209,7 +211,6 @@ class Settings:
     identity: IdentityOptions = field(default_factory=IdentityOptions)
     policy: PolicyOptions = field(default_factory=PolicyOptions)
     designs: DesignStoreOptions = field(default_factory=DesignStoreOptions)
-    deckhand: DeckhandOptions = field(default_factory=DeckhandOptions)
     secrets: EncryptionOptions = field(default_factory=EncryptionOptions)
     promenade: PromenadeOptions = field(default_factory=PromenadeOptions)
     kubernetes: KubernetesOptions = field(default_factory=KubernetesOptions)
@@ -228,18 +229,30 @@ class Settings:
         section = self.of_plugins.get(name)
         return section if isinstance(section, options) else options()
 
+    def plugin(self, group: Group[Plugin], name: str) -> tuple[Plugin, Any]:
+        """Return a plug-in with its section. Raises SettingsError if it is not installed."""
+        plugin: Any = group.get(name)
+        return plugin, self.of(name, plugin.options)
+
+    def design_store(self) -> tuple[DesignStorePlugin, Any] | None:
+        """Return the plug-in of the document store with its section, None if the store is the embedded one."""
+        return None if self.designs.store == EMBEDDED else self.plugin(DESIGN_STORES, self.designs.store)
+
 
 def section_types() -> Mapping[str, type]:
     """Return the type of each section by name; raises SettingsError if a plug-in cannot be used."""
     own = {name: kind for name, kind in get_type_hints(Settings).items() if name != _OF_PLUGINS}
-    plugins = PROVISIONERS.installed()
-    if taken := sorted(own.keys() & plugins.keys()):
-        raise SettingsError([f"{PROVISIONERS.group}: {name} is a section of Shipyard's" for name in taken])
     sections: dict[str, type] = {}
-    for name, kind in own.items():
-        sections[name] = kind
-        if name == "provisioner":
-            sections |= {plugin: found.options for plugin, found in plugins.items()}
+    faults = []
+    for section, kind in own.items():
+        sections[section] = kind
+        if group := _SECTIONS_AFTER.get(section):
+            plugins: Mapping[str, Any] = group.installed()
+            taken = sorted(plugins.keys() & (own.keys() | sections.keys()))
+            faults += [f"{group.group}: {name} is a section of Shipyard's" for name in taken]
+            sections |= {name: plugin.options for name, plugin in plugins.items()}
+    if faults:
+        raise SettingsError(faults)
     return sections
 
 
@@ -313,6 +326,8 @@ def share_directory() -> Path:
     raise SettingsError([f"none of {looked} holds Shipyard's schemas; reinstall Shipyard"])
 
 
+# Where the sections of plug-ins stand.
+_SECTIONS_AFTER: Mapping[str, Group[Any]] = {"provisioner": PROVISIONERS, "designs": DESIGN_STORES}
 _OF_PLUGINS = "of_plugins"
 _OWN = frozenset(section.name for section in fields(Settings)) - {_OF_PLUGINS}
 # Of the command line, of ./dev, and of the server's address.
@@ -360,7 +375,7 @@ def _section(kind: Any, section: str, values: dict[str, tuple[str, str]], faults
             written = "this" if hints[name] in _UNQUOTED else repr(text[:100])
             faults.append(f"{where}: {written} is not {_wanted(hints[name])}")
             continue
-        if issubclass(hints[name], PluginName) and text not in hints[name].GROUP.installed():
+        if issubclass(hints[name], PluginName) and text not in hints[name].GROUP.names():
             faults.append(f"{where}: {hints[name].GROUP.unknown(text)}")
         largest = _LARGEST.get(hints[name])
         if largest and not 0 < known[name] <= largest:

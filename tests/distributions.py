@@ -1,7 +1,15 @@
 """Distributions that a test installs: a dist-info in a directory that is put on ``sys.path``."""
 
-from collections.abc import Mapping
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
+
+from shipyard_api import plugins
+from tests.conftest import ROOT
 
 
 def install(directory: Path, name: str, entry_points: Mapping[str, Mapping[str, str]]) -> None:
@@ -13,3 +21,19 @@ def install(directory: Path, name: str, entry_points: Mapping[str, Mapping[str, 
     for group, entries in entry_points.items():
         lines += [f"[{group}]", *(f"{entry} = {value}" for entry, value in entries.items())]
     (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+
+
+@contextmanager
+def installed_example(name: str) -> Iterator[None]:
+    """Install a plug-in of docs/examples as its pyproject.toml says."""
+    example = ROOT / "docs" / "examples" / name
+    project = tomllib.loads((example / "pyproject.toml").read_text())["project"]
+    with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patched:
+        install(Path(directory), project["name"], project["entry-points"])
+        patched.syspath_prepend(str(example))
+        patched.syspath_prepend(directory)
+        plugins.forget()
+        try:
+            yield
+        finally:
+            plugins.forget()

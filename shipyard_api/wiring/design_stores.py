@@ -2,14 +2,13 @@
 
 import sqlalchemy as sa
 
-from shipyard_api.adapters.deckhand.client import DeckhandClient
-from shipyard_api.adapters.deckhand.design_store import DeckhandDesigns
 from shipyard_api.adapters.encryption.fernet import FernetEncryption
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.nodes import Inventory
+from shipyard_api.plugins import DESIGN_STORES
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision, UnreadableDesign
-from shipyard_api.settings import DesignStoreKind, Settings, SettingsError
+from shipyard_api.settings import Settings, SettingsError
 from shipyard_api.storage.design_import import RevisionImport
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import connect
@@ -31,23 +30,15 @@ def revision_import(settings: Settings) -> RevisionImport:
 
 def design_store(settings: Settings, engine: sa.Engine, compile_schema: DataSchemas) -> DesignStore:
     """Return the document store, without connecting yet. Raises SettingsError."""
-    if settings.designs.store is DesignStoreKind.EMBEDDED:
+    if settings.design_store() is None:
         return SqlDesigns(engine, _encryption(settings), compile_schema)
-    return deckhand_designs(settings, fingerprint_key=keys(settings)[0])
+    return other_store(settings, settings.designs.store, fingerprint_key=keys(settings)[0])
 
 
-def deckhand_designs(settings: Settings, *, fingerprint_key: str) -> DeckhandDesigns:
-    """Return the Deckhand of the settings, without connecting yet. Raises SettingsError."""
-    own = settings.deckhand
-    tokens = peer_tokens.peer_tokens(own, settings.keystone)
-    client = DeckhandClient(
-        own.url,
-        token=tokens.token,
-        renew_token=tokens.renew,
-        connect_timeout=own.connect_timeout_seconds,
-        read_timeout=own.read_timeout_seconds,
-    )
-    return DeckhandDesigns(client, fingerprint_key=fingerprint_key.encode())
+def other_store(settings: Settings, name: str, *, fingerprint_key: str) -> DesignStore:
+    """Return the store of a plug-in, without connecting yet. Raises SettingsError."""
+    plugin, options = settings.plugin(DESIGN_STORES, name)
+    return plugin.build(options, lambda own: peer_tokens.peer_tokens(own, settings.keystone), fingerprint_key.encode())
 
 
 def _encryption(settings: Settings) -> FernetEncryption | None:

@@ -9,6 +9,7 @@ from importlib import import_module
 from shipyard_api.adapters.opentelemetry.options import TraceOptions
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.http import clock_ahead
+from shipyard_api.plugins import DESIGN_STORES
 from shipyard_api.ports.metrics import Exposition
 from shipyard_api.settings import Settings, SettingsError
 from shipyard_api.storage.unit_of_work import Store
@@ -37,7 +38,7 @@ def clock_skew(settings: Settings, provisioner: str, database: Reading) -> Clock
     _, options = provisioners.chosen(settings)
     addresses = {
         provisioner: options.url,
-        "Deckhand": settings.deckhand.url,
+        **{store.system: settings.of(name, store.options).url for name, store in DESIGN_STORES.installed().items()},
         "Promenade": settings.promenade.url,
         "Keystone": settings.keystone.auth_url,
         "Kubernetes": settings.kubernetes.url,

@@ -20,7 +20,7 @@ from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.etcd import Etcd
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.state.errors import StoreUnavailable
-from shipyard_api.settings import DesignStoreKind, Settings, SettingsError, Severity, share_directory
+from shipyard_api.settings import Settings, SettingsError, Severity, share_directory
 from shipyard_api.storage.addresses import check_address, open_connection
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.connection_bound import ConnectionBound
@@ -42,7 +42,7 @@ from shipyard_api.workflow.definition import Definition
 if TYPE_CHECKING:
     from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
 
-# How old the committed design may be that lists of nodes are compared with, if Deckhand keeps it.
+# How old the committed design may be that lists of nodes are compared with, if a peer keeps it.
 _DESIGN_SECONDS = 10.0
 
 
@@ -84,18 +84,19 @@ def build(settings: Settings, bound: ConnectionBound | None = None) -> Parts:
         needed["[drydock] design_url"] = provisioners.design_url(settings)
     if settings.promenade.teardown:
         needed["[promenade] url"] = settings.promenade.url
-    if settings.designs.store is DesignStoreKind.DECKHAND:
-        needed["[deckhand] url"] = settings.deckhand.url
+    other_store = settings.design_store()
+    if other_store:
+        needed[f"[{settings.designs.store}] url"] = other_store[1].url
     faults = [f"{name} is not set" for name, value in needed.items() if not value]
     if settings.database.url:
         try:
             check_address(settings.database.url)
         except StoreUnavailable as error:
             faults.append(str(error))
-    if settings.designs.store is DesignStoreKind.DECKHAND and not design_stores.keys(settings):
+    if other_store and not design_stores.keys(settings):
         faults.append(
-            "[secrets] keys is not set: with [designs] store = deckhand it keeps the fingerprints that readers see "
-            "instead of secrets from being guessed; `shipyard db new-key` makes one"
+            f"[secrets] keys is not set: with [designs] store = {settings.designs.store} it keeps the fingerprints "
+            "that readers see instead of secrets from being guessed; `shipyard db new-key` makes one"
         )
     faults += provisioners.faults(settings)
     faults += peer_tokens.faults(settings)
@@ -108,8 +109,7 @@ def build(settings: Settings, bound: ConnectionBound | None = None) -> Parts:
     (bound or ConnectionWatchdog()).watch(engine, readers)
     compile_schema, schemas = DataSchemas(), SchemaFiles(share_directory() / "schemas")
     designs = design_stores.design_store(settings, engine, compile_schema)
-    is_peer = settings.designs.store is DesignStoreKind.DECKHAND
-    rendered = RenderedDesigns(designs, remember=_DESIGN_SECONDS if is_peer else 0.0)
+    rendered = RenderedDesigns(designs, remember=_DESIGN_SECONDS if other_store else 0.0)
     cluster = clusters.cluster(settings)
     version = version_rule(settings, settings.validations.deployment_version_commit)
     wakeup = ProcrastinateWakeup()

@@ -8,7 +8,7 @@ from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.plugins import PROVISIONERS
 from shipyard_api.ports.provisioner_plugin import CatalogTokens, PeerTokens
 from shipyard_api.setting_types import PeerAuth
-from shipyard_api.settings import DesignStoreKind, Settings, SettingsError
+from shipyard_api.settings import Settings, SettingsError
 
 
 class PeerOptions(Protocol):
@@ -60,11 +60,11 @@ def keystone_tokens(options: KeystoneOptions) -> CatalogTokens:
 
 
 def _in_use(settings: Settings) -> Iterator[tuple[str, PeerOptions]]:
-    name = settings.provisioner.kind
-    provisioner: Any = settings.of(name, PROVISIONERS.get(name).options)
-    if isinstance(getattr(provisioner, "auth", None), PeerAuth):
-        yield name, provisioner
-    if settings.designs.store is DesignStoreKind.DECKHAND:
-        yield "deckhand", settings.deckhand
+    chosen: dict[str, Any] = {settings.provisioner.kind: settings.plugin(PROVISIONERS, settings.provisioner.kind)[1]}
+    if store := settings.design_store():
+        chosen[settings.designs.store] = store[1]
+    for name, options in chosen.items():
+        if isinstance(getattr(options, "auth", None), PeerAuth):
+            yield name, options
     if settings.promenade.url:
         yield "promenade", settings.promenade

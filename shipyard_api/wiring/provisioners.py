@@ -11,15 +11,14 @@ from shipyard_api.plugins import PROVISIONERS
 from shipyard_api.ports.links import Links
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.provisioner_plugin import ProvisionerPlugin, Section, Surroundings
-from shipyard_api.settings import DesignStoreKind, Settings, SettingsError
+from shipyard_api.settings import Settings, SettingsError
 from shipyard_api.usecases.actions.report import Places
 from shipyard_api.wiring.peer_tokens import keystone_tokens, peer_tokens
 
 
 def chosen(settings: Settings) -> tuple[ProvisionerPlugin, Section]:
     """Return the provisioner's plug-in and its section. Raises SettingsError if it is not installed."""
-    plugin = PROVISIONERS.get(settings.provisioner.kind)
-    return plugin, settings.of(settings.provisioner.kind, plugin.options)
+    return settings.plugin(PROVISIONERS, settings.provisioner.kind)
 
 
 def needed(settings: Settings) -> Mapping[str, str]:
@@ -78,11 +77,12 @@ def links(settings: Settings) -> Links | None:
 
 
 def design_url(settings: Settings) -> str:
-    """Return the address from which peers fetch a design: as set, or Deckhand's if it stores the documents (C3)."""
-    own = settings.of("drydock", DrydockOptions).design_url
-    if own or settings.designs.store is not DesignStoreKind.DECKHAND or not settings.deckhand.url:
+    """Return the address from which peers fetch a design: as set, or that of the store."""
+    own, store = settings.of("drydock", DrydockOptions).design_url, settings.design_store()
+    if own or store is None:
         return own
-    return f"deckhand+{settings.deckhand.url.rstrip('/')}/revisions/{{revision}}/rendered-documents"
+    plugin, options = store
+    return plugin.design_url(options)
 
 
 def _surroundings(settings: Settings) -> Surroundings:

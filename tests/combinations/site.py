@@ -27,8 +27,9 @@ from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.layers import SITE, Layer, ReleaseId
 from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
+from shipyard_api.plugins import EMBEDDED, DesignStoreName
 from shipyard_api.setting_types import Count, HeaderSecret, Secret
-from shipyard_api.settings import ApiOptions, DatabaseOptions, DesignStoreKind, DesignStoreOptions, Settings, load
+from shipyard_api.settings import ApiOptions, DatabaseOptions, DesignStoreOptions, Settings, load
 from shipyard_api.storage.connection_watchdog import ConnectionWatchdog
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.journal.follow import FollowJournal, as_fields
@@ -220,16 +221,16 @@ class Site:
         settings = Settings(
             database=DatabaseOptions(url=Secret(url), pool_size=3),
             of_plugins={
-                "drydock": DrydockOptions(url="http://127.0.0.1:9", design_url="http://127.0.0.1:9/{revision}")
+                "drydock": DrydockOptions(url="http://127.0.0.1:9", design_url="http://127.0.0.1:9/{revision}"),
+                "deckhand": DeckhandOptions(
+                    url=f"{self.deckhand.url}{API}" if self.deckhand else "", token=HeaderSecret("any")
+                ),
             },
             kubernetes=KubernetesOptions(url=self.apiserver.url if self.apiserver else ""),
             promenade=PromenadeOptions(
                 url=f"{self.promenade.url}{API}" if self.promenade else "", teardown=self.promenade is not None
             ),
-            designs=DesignStoreOptions(store=DesignStoreKind.DECKHAND if self.deckhand else DesignStoreKind.EMBEDDED),
-            deckhand=DeckhandOptions(
-                url=f"{self.deckhand.url}{API}" if self.deckhand else "", token=HeaderSecret("any")
-            ),
+            designs=DesignStoreOptions(store=DesignStoreName("deckhand" if self.deckhand else EMBEDDED)),
             secrets=EncryptionOptions(keys=Secret(new_key())),
             api=ApiOptions(writes_per_minute=Count(0)),
         )

@@ -1,4 +1,4 @@
-"""The stores that the suite of the design store port runs over: the embedded one, and Deckhand's adapter.
+"""The stores that the suite of the design store port runs over: the embedded one, Deckhand's adapter, and a plug-in.
 
 A store joins by a context manager like ``embedded`` and a line in ``STORES``.
 """
@@ -24,7 +24,10 @@ from shipyard_api.adapters.encryption.fernet import FernetEncryption, new_key
 from shipyard_api.domain.documents import CONTROL, DOCUMENT, Collection, DataCheck, Document, Revision, SchemaFault
 from shipyard_api.domain.documents.document import with_defaults
 from shipyard_api.ports.documents import DesignStore
+from shipyard_api.settings import load
 from shipyard_api.storage.designs import SqlDesigns
+from shipyard_api.wiring.design_stores import other_store
+from tests.distributions import installed_example
 from tests.integration.storage.rows import empty
 
 PATIENCE = 20.0  # seconds; nothing takes that long, it only ends a test that would hang
@@ -199,7 +202,15 @@ def simulator(ready: Path, *options: str) -> Iterator[str]:
             process.terminate()
 
 
+@contextmanager
+def files(request: pytest.FixtureRequest) -> Iterator[Home]:
+    """The store of the how-to, installed as a plug-in."""
+    with installed_example("file_design_store"):
+        settings = load({"SHIPYARD_FILES_URL": request.getfixturevalue("tmp_path").as_uri()})
+        yield Home(other_store(settings, "files", fingerprint_key="key"))
+
+
 Start = Callable[[pytest.FixtureRequest], AbstractContextManager[Home]]
-STORES: dict[str, Start] = {"embedded": embedded, "deckhand": deckhand, "good-deckhand": good_deckhand}
+STORES: dict[str, Start] = {"embedded": embedded, "deckhand": deckhand, "good-deckhand": good_deckhand, "files": files}
 if not why_no_real_deckhand():
     STORES["real-deckhand"] = real_deckhand

@@ -1,46 +1,24 @@
 """The provisioner of the how-to, installed as a plug-in, before Redfish BMCs that speak HTTP."""
 
 import json
-import tempfile
 import threading
 import time
-import tomllib
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pytest
-
-from shipyard_api import plugins
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.provisioner import JobId, Operation, Provisioner
 from shipyard_api.settings import load
 from shipyard_api.wiring.provisioners import provisioner
-from tests.conftest import ROOT
 from tests.contract.provisioner_sites import NODES, Fate, Plot, Site, Slip
-from tests.distributions import install
+from tests.distributions import installed_example
 
-EXAMPLE = ROOT / "docs" / "examples" / "redfish_provisioner"
 UNREADABLE = 404
 IMAGE_SECONDS = 0.05
-
-
-@contextmanager
-def installed() -> Iterator[None]:
-    """Install the example as its pyproject.toml says: a dist-info in a directory on ``sys.path``."""
-    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
-    with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patched:
-        install(Path(directory), project["name"], project["entry-points"])
-        patched.syspath_prepend(str(EXAMPLE))
-        patched.syspath_prepend(directory)
-        plugins.forget()
-        try:
-            yield
-        finally:
-            plugins.forget()
 
 
 class Bmcs(ThreadingHTTPServer):
@@ -140,7 +118,7 @@ class RedfishSite(Site):
         cleanup.callback(thread.join)
         cleanup.callback(self.bmcs.server_close)
         cleanup.callback(self.bmcs.shutdown)
-        cleanup.enter_context(installed())
+        cleanup.enter_context(installed_example("redfish_provisioner"))
         settings = load(
             {
                 "SHIPYARD_PROVISIONER_KIND": "redfish",

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 from ulid import ULID
 
+from shipyard_api.adapters.deckhand.options import DeckhandOptions
 from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.adapters.encryption.fernet import FernetEncryption, new_key
 from shipyard_api.adapters.encryption.options import EncryptionOptions
@@ -21,9 +22,10 @@ from shipyard_api.adapters.identity.options import IdentityOptions, Seconds
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.api.mount import Mount
+from shipyard_api.plugins import DesignStoreName
 from shipyard_api.ports.identity import digest
 from shipyard_api.setting_types import Count, Secret
-from shipyard_api.settings import ApiOptions, DatabaseOptions, Settings
+from shipyard_api.settings import ApiOptions, DatabaseOptions, DesignStoreOptions, Settings
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import Store, connect
@@ -51,12 +53,24 @@ DESIGN = "http://127.0.0.1:9/{revision}"
 API = ApiOptions(design_bytes=4_000_000, json_bytes=100_000, writes_per_minute=Count(0))
 
 
-def settings(url: str, drydock: str = "http://127.0.0.1:9/api/v1.0", **sections: Any) -> Settings:
-    """Settings of an API on that database, with a DrydockOptions that is only asked about designs."""
+def settings(
+    url: str,
+    drydock: str = "http://127.0.0.1:9/api/v1.0",
+    deckhand: DeckhandOptions | None = None,
+    **sections: Any,
+) -> Settings:
+    """Settings of an API on that database, with a Drydock that is only asked about designs.
+
+    ``deckhand``: the Deckhand that keeps the documents.
+    """
+    of_plugins: dict[str, Any] = {"drydock": DrydockOptions(url=drydock, design_url=DESIGN, connect_timeout_seconds=1)}
+    if deckhand:
+        of_plugins["deckhand"] = deckhand
+        sections["designs"] = DesignStoreOptions(store=DesignStoreName("deckhand"))
     return Settings(
         database=DatabaseOptions(url=Secret(url)),
         **{
-            "of_plugins": {"drydock": DrydockOptions(url=drydock, design_url=DESIGN, connect_timeout_seconds=1)},
+            "of_plugins": of_plugins,
             "secrets": EncryptionOptions(keys=Secret(KEY)),
             "identity": UNCACHED,
             "api": API,

@@ -8,7 +8,6 @@ from falcon.testing import Result
 
 from shipyard_api.adapters.deckhand.options import DeckhandOptions
 from shipyard_api.setting_types import Secret
-from shipyard_api.settings import DesignStoreKind, DesignStoreOptions
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_api.wiring import bootstrap
@@ -40,7 +39,7 @@ def deckhand() -> Iterator[Peer]:
 @pytest.fixture(scope="module")
 def caller(shared_url: str, store: Store, deckhand: Peer) -> Caller:
     own = DeckhandOptions(url=deckhand.url, token=Secret("t"), connect_timeout_seconds=1)
-    app = bootstrap.api(settings(shared_url, designs=DesignStoreOptions(store=DesignStoreKind.DECKHAND), deckhand=own))
+    app = bootstrap.api(settings(shared_url, deckhand=own))
     return Caller(app, ApiTokens(store).create("ann-with-deckhand", "admin")[1])
 
 

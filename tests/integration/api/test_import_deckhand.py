@@ -29,7 +29,6 @@ from shipyard_api.domain.documents import Revision
 from shipyard_api.imports import run
 from shipyard_api.programs import run_program
 from shipyard_api.setting_types import Address, HeaderSecret
-from shipyard_api.settings import DesignStoreKind, DesignStoreOptions
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.design_import import RevisionImport
 from shipyard_api.usecases.configdocs.import_revisions import ImportRevisions
@@ -247,11 +246,7 @@ def test_clients_get_the_answers_that_they_got_before_the_cut_over(
 ) -> None:
     live(deckhand, revisions=9)
     options = DeckhandOptions(url=Address(deckhand.url), token=HeaderSecret("any"))
-    stored_there = DesignStoreOptions(store=DesignStoreKind.DECKHAND)
-    old = Caller(
-        bootstrap.api(configured(shared_url, site.drydock.url, designs=stored_there, deckhand=options)),
-        known_tokens()[0][0],
-    )
+    old = Caller(bootstrap.api(configured(shared_url, site.drydock.url, options)), known_tokens()[0][0])
     before = {path: old.get(path) for path in REQUESTS}
 
     run_import()

@@ -11,7 +11,6 @@ import sqlalchemy as sa
 from shipyard_api.adapters.deckhand.options import DeckhandOptions
 from shipyard_api.adapters.promenade.options import PromenadeOptions
 from shipyard_api.domain.actions import ActionId
-from shipyard_api.settings import DesignStoreKind, DesignStoreOptions
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.wiring import bootstrap
 from tests.integration.api.conftest import NO_FAULT, new_site, settings
@@ -119,12 +118,7 @@ def test_deckhand_is_told_who_reads_and_who_loads(
     empty(engine)
     peer.on("GET /revisions", Answer(200, "count: 0\nresults: []\n"))
     peer.on("PUT /buckets/design/documents", Answer(503))
-    chosen = settings(
-        shared_url,
-        drydock.url,
-        designs=DesignStoreOptions(store=DesignStoreKind.DECKHAND),
-        deckhand=DeckhandOptions(url=peer.url),
-    )
+    chosen = settings(shared_url, drydock.url, DeckhandOptions(url=peer.url))
     site = new_site(bootstrap.api(chosen), store, engine, drydock)
 
     site.viewer.ask("GET", f"{V1}/configdocs", headers={"X-Context-Marker": MARKER})

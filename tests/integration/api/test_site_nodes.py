@@ -19,7 +19,6 @@ from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.setting_types import Secret
-from shipyard_api.settings import DesignStoreKind, DesignStoreOptions
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.projections.line import Line
@@ -130,9 +129,7 @@ def test_a_design_in_deckhand_is_read_once_for_many_lists_of_nodes(
     monkeypatch.setattr(parts, "_DESIGN_SECONDS", 10_000.0)
     with deckhand() as simulator:
         client = DeckhandOptions(url=f"{simulator.url}/api/v1.0", token=Secret("any"))
-        options = settings(
-            shared_url, site.drydock.url, designs=DesignStoreOptions(store=DesignStoreKind.DECKHAND), deckhand=client
-        )
+        options = settings(shared_url, site.drydock.url, client)
         admin = Caller(bootstrap.api(options), site.admin.client.headers["X-Auth-Token"])
 
         def known() -> tuple[list[str], int]:

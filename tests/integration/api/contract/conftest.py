@@ -14,7 +14,7 @@ from shipyard_api.adapters.deckhand.options import DeckhandOptions
 from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.setting_types import Count
-from shipyard_api.settings import DesignStoreKind, DesignStoreOptions, Settings
+from shipyard_api.settings import Settings
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.wiring import bootstrap
 from tests.integration.api.conftest import new_site, settings
@@ -110,12 +110,9 @@ class Given:
 
     def _settings(self, sections: dict[str, Any]) -> Settings:
         wanted = dict(sections)
-        if wanted.pop("store", None) is DesignStoreKind.DECKHAND:
+        if wanted.pop("in_deckhand", False):
             # The scripted peer plays that part, too.
-            wanted |= {
-                "designs": DesignStoreOptions(store=DesignStoreKind.DECKHAND),
-                "deckhand": DeckhandOptions(url=self._drydock.url),
-            }
+            wanted["deckhand"] = DeckhandOptions(url=self._drydock.url)
         if rules := wanted.pop("rules", {}):
             file = self._directory / f"policy{len(self._apps)}.yaml"
             file.write_text("".join(f'"workflow_orchestrator:{rule}": "{check}"\n' for rule, check in rules.items()))

@@ -16,7 +16,7 @@ from shipyard_api.adapters.identity.options import IdentityKind, IdentityOptions
 from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.domain.actions import ActionId, RunState, StepState
 from shipyard_api.domain.documents import Revision
-from shipyard_api.settings import DesignStoreKind, Severity, ValidationOptions
+from shipyard_api.settings import Severity, ValidationOptions
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.actions import Actions
 from shipyard_api.storage.writer_lock import SqlWriterLock
@@ -300,7 +300,7 @@ def secret(stage: Stage) -> dict[str, Any]:
     return {"committed": stage.commit()}
 
 
-@state(store=DesignStoreKind.DECKHAND)
+@state(in_deckhand=True)
 def deckhand_objects(stage: Stage) -> dict[str, Any]:
     """Documents are kept in a Deckhand that has nothing, and will store that the next ones fail."""
     peer = stage.site.drydock
