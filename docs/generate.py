@@ -27,8 +27,7 @@ from shipyard_api.api.airship import error_answers
 from shipyard_api.api.airship.action_views import shown_steps
 from shipyard_api.api.airship.app import Collaborators, routes
 from shipyard_api.api.events import resources as events
-from shipyard_api.api.fuel import app as fuel
-from shipyard_api.api.ironic import app as ironic
+from shipyard_api.api.http.dialect import DIALECTS
 from shipyard_api.cli.output.live_view import export_svg
 from shipyard_api.domain import transitions
 from shipyard_api.domain.actions import ActionId, ActionName, StepState
@@ -101,7 +100,7 @@ def routes_page() -> str:
         **dict.fromkeys((one.name for one in fields(Collaborators)), nothing)
         | {"openapi": description, "events": events.routes(nothing, nothing)}
     )
-    further = {**ironic.routes(nothing, 0), **fuel.routes(nothing, None, fuel.Sizes(0, 0))}
+    others = [row for dialect in DIALECTS.installed().values() for row in dialect.routes(cast(Any, nothing)).items()]
     lines = [
         "# Routes\n",
         "Every address of the REST API, its rule, and the roles that satisfy the rule by default. A",
@@ -111,7 +110,7 @@ def routes_page() -> str:
         "| method | address | rule | roles | what it does |",
         "|---|---|---|---|---|",
     ]
-    for address, resource in {**routes(own), **further}.items():
+    for address, resource in (*routes(own).items(), *others):
         for method in _METHODS:
             responder = getattr(resource, f"on_{method.lower()}", None)
             if responder is None:

@@ -19,16 +19,13 @@ from shipyard_api.api.airship import error_answers as airship_errors
 from shipyard_api.api.dashboard.app import PREFIX as DASHBOARD
 from shipyard_api.api.dashboard.app import Dashboard
 from shipyard_api.api.events.resources import PATH as EVENTS
-from shipyard_api.api.fuel import app as fuel
-from shipyard_api.api.fuel import error_answers as fuel_errors
 from shipyard_api.api.http import health
 from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.dialect import mounted
 from shipyard_api.api.http.limits import MOUNTED, Application, Receive, Scope, Send
 from shipyard_api.api.http.observation import Observation
 from shipyard_api.api.http.request_context import RequestContextMiddleware
 from shipyard_api.api.http.security_headers import SecurityHeaders
-from shipyard_api.api.ironic import app as ironic
-from shipyard_api.api.ironic import error_answers as ironic_errors
 from shipyard_api.api.mount import Mount
 
 LOG = logging.getLogger(__name__)
@@ -188,8 +185,7 @@ def _roof(sites: Mapping[str, Site]) -> Mount:
 
 def _absent() -> Mount:
     """Return what answers for a site that is not there, in the form of each dialect."""
-    templates, software = _app(ironic_errors.install, _Absence()), _app(fuel_errors.install, _Absence())
-    prefixes = dict.fromkeys(ironic.PREFIXES, templates) | dict.fromkeys(fuel.PREFIXES, software)
+    prefixes = mounted(lambda dialect: _app(dialect.install_errors, _Absence()))
     return Mount(_app(partial(airship_errors.install, addresses=()), _Absence()), prefixes)
 
 

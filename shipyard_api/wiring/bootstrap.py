@@ -53,8 +53,10 @@ def check(settings: Settings) -> parts.Parts:
 
     Opens no connection and starts no thread.
     """
+    from shipyard_api.api.http.dialect import DIALECTS
     from shipyard_api.wiring import monitoring
 
+    DIALECTS.installed()
     made = parts.build(settings)
     access.identities(settings, made.store)
     access.policy(settings)
@@ -81,10 +83,9 @@ def api(
     from shipyard_api.api.dashboard.app import PREFIX, Dashboard
     from shipyard_api.api.events import resources as events
     from shipyard_api.api.events.hub import Hub
-    from shipyard_api.api.fuel import app as fuel
-    from shipyard_api.api.http.dialect import Guards, create_app
+    from shipyard_api.api.http.dialect import Guards, create_app, mounted
+    from shipyard_api.api.http.limits import Application
     from shipyard_api.api.http.waiting import EndedActions
-    from shipyard_api.api.ironic import app as ironic
     from shipyard_api.api.mount import Mount
     from shipyard_api.usecases.actions import build as actions
     from shipyard_api.usecases.callers.limit_writes import LimitWrites
@@ -172,44 +173,41 @@ def api(
     skew = monitoring.clock_skew(settings, made.provisioner.name, made.clock.ahead_of_host)
     tickets = EventTickets(store)
     hub = Hub(of_journal.follow, PostgresNotices(partial(conninfo, settings.database.url), SERVER_KEEPALIVES))
-    airship = dialect(
-        Collaborators(
-            check_schema=store.check_schema,
-            clock_skew=skew,
-            check_health=CheckHealth(store, store.check_schema, skew, pooled=bool(site)),
-            metrics=monitoring.api_metrics(store, skew.latest, site),
-            actions=of_actions,
-            configdocs=of_configdocs,
-            journal=of_journal,
-            nodes=of_nodes,
-            node_operations=operations,
-            node_holds=NodeHolds(store, designs, rendered, made.clock),
-            ended_actions=EndedActions(operations.operate.ended),
-            plan_steps=plan_steps,
-            find_drift=FindDrift(
-                store,
-                made.provisioner,
-                made.cluster,
-                partial(design_stores.machines, rendered),
-                lambda revision: plan_steps(revision).requested,
-            ),
-            task_results=of_software.results,
-            events=events.routes(hub, tickets),
-            schemas=schemas,
-            openapi=share_directory() / "schemas" / "openapi.yaml",
-            design_bytes=settings.api.design_bytes,
-            json_bytes=settings.api.json_bytes,
-            costly=costly or CostlyWork(),
-        )
+    own = Collaborators(
+        actions=of_actions,
+        configdocs=of_configdocs,
+        journal=of_journal,
+        nodes=of_nodes,
+        node_operations=operations,
+        node_holds=NodeHolds(store, designs, rendered, made.clock),
+        templates=ManageTemplates(store),
+        plan_steps=plan_steps,
+        find_drift=FindDrift(
+            store,
+            made.provisioner,
+            made.cluster,
+            partial(design_stores.machines, rendered),
+            lambda revision: plan_steps(revision).requested,
+        ),
+        software=of_software,
+        schemas=schemas,
+        tokens=None if settings.identity.kind is IdentityKind.NONE else guards.identities,
+        design_bytes=settings.api.design_bytes,
+        json_bytes=settings.api.json_bytes,
+        check_schema=store.check_schema,
+        clock_skew=skew,
+        check_health=CheckHealth(store, store.check_schema, skew, pooled=bool(site)),
+        metrics=monitoring.api_metrics(store, skew.latest, site),
+        ended_actions=EndedActions(operations.operate.ended),
+        events=events.routes(hub, tickets),
+        openapi=share_directory() / "schemas" / "openapi.yaml",
+        costly=costly or CostlyWork(),
     )
-    templates = create_app(ironic.dialect(ManageTemplates(store), settings.api.json_bytes), guards)
-    tokens = None if settings.identity.kind is IdentityKind.NONE else guards.identities
-    sizes = fuel.Sizes(settings.api.design_bytes, settings.api.json_bytes)
-    graphs = create_app(fuel.dialect(of_software, tokens, sizes), guards)
-    prefixes = dict.fromkeys(ironic.PREFIXES, templates) | dict.fromkeys(fuel.PREFIXES, graphs)
+    prefixes: dict[str, Application] = {**mounted(lambda dialect: create_app(dialect, own, guards))}
     with_tickets = TicketIdentities(guards.identities, tickets.authenticate, events.PATH)
-    page = Dashboard(otherwise=templates)
-    return Mount(create_app(airship, replace(guards, identities=with_tickets)), {**prefixes, "/": page, PREFIX: page})
+    airship = create_app(dialect(own), own, replace(guards, identities=with_tickets))
+    page = Dashboard(otherwise=prefixes.get("/", airship))
+    return Mount(airship, {**prefixes, "/": page, PREFIX: page})
 
 
 def worker(settings: Settings) -> "TurnWorker":

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from shipyard_api import plugins
-from shipyard_api.plugins import PROVISIONERS
+from shipyard_api.api.http.dialect import DIALECTS, mounted
+from shipyard_api.plugins import DESIGN_STORES, PROVISIONERS, Group
 from shipyard_api.settings import SettingsError, load
 from tests.distributions import install
 
@@ -42,13 +45,13 @@ Register = Callable[..., None]
 
 @pytest.fixture
 def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Register]:
-    """Return what installs a distribution that registers provisioners."""
+    """Return what installs a distribution that registers plug-ins, provisioners unless it is given another group."""
     (tmp_path / "of_a_plugin.py").write_text(MODULE)
     (tmp_path / "broken_plugin.py").write_text("import no_such_module")
     monkeypatch.syspath_prepend(str(tmp_path))
 
-    def installed(distribution: str = "some-plugin", **entries: str) -> None:
-        install(tmp_path, distribution, {PROVISIONERS.group: entries})
+    def installed(group: Group[Any] = PROVISIONERS, **entries: str) -> None:
+        install(tmp_path, "some-plugin", {group.group: entries})
         plugins.forget()
 
     yield installed
@@ -56,7 +59,9 @@ def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Regist
 
 
 def test_without_further_distributions_there_are_ours() -> None:
-    assert list(PROVISIONERS.installed()) == OURS
+    assert PROVISIONERS.names() == OURS
+    assert DESIGN_STORES.names() == ["deckhand", "embedded"]
+    assert DIALECTS.names() == ["fuel", "ironic"]
 
 
 def test_a_plug_in_has_a_name_and_a_section(register: Register) -> None:
@@ -131,3 +136,28 @@ def test_all_bad_plug_ins_are_named_at_once(register: Register) -> None:
     with pytest.raises(SettingsError) as refused:
         load({})
     assert len(refused.value.faults) == 2
+
+
+def test_a_document_store_cannot_have_the_name_of_a_provisioner(register: Register) -> None:
+    register(DESIGN_STORES, maas="shipyard_api.adapters.deckhand.plugin:DECKHAND")
+    with pytest.raises(SettingsError) as refused:
+        load({})
+    assert refused.value.faults == ["shipyard.design_stores: maas is a section of Shipyard's"]
+
+
+def test_an_unknown_document_store_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(SettingsError) as refused:
+        load({"SHIPYARD_DESIGNS_STORE": "git"})
+    assert refused.value.faults == [
+        "SHIPYARD_DESIGNS_STORE: there is no document store 'git'; installed: deckhand, embedded"
+    ]
+
+
+def test_two_dialects_cannot_serve_the_same_addresses(register: Register) -> None:
+    register(DIALECTS, nailgun="shipyard_api.api.fuel.app:DIALECT")
+    with pytest.raises(SettingsError) as refused:
+        mounted(Mock())
+    assert refused.value.faults == [
+        "shipyard.dialects: nailgun and fuel both serve /api/v1",
+        "shipyard.dialects: nailgun and fuel both serve /keystone/v2.0",
+    ]

@@ -39,28 +39,18 @@ from shipyard_api.api.airship.parameters import Verbosity
 from shipyard_api.api.airship.rendered_actions import RenderedActions
 from shipyard_api.api.http import health
 from shipyard_api.api.http.authentication import Guarded
-from shipyard_api.api.http.dialect import Dialect
+from shipyard_api.api.http.dialect import Dialect, UseCases
 from shipyard_api.api.http.waiting import EndedActions
 from shipyard_api.api.metrics.resource import Metrics
 from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.ports.metrics import Exposition
-from shipyard_api.ports.schemas import Schemas
-from shipyard_api.usecases.actions.build import ActionUseCases
 from shipyard_api.usecases.clock_skew import ClockSkew
-from shipyard_api.usecases.configdocs.build import ConfigdocsUseCases
-from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
-from shipyard_api.usecases.drift.find import FindDrift
 from shipyard_api.usecases.health import CheckHealth
-from shipyard_api.usecases.holds.manage import NodeHolds
-from shipyard_api.usecases.journal.build import JournalUseCases
-from shipyard_api.usecases.node_operations.build import NodeOperationUseCases
-from shipyard_api.usecases.nodes.build import NodeUseCases
-from shipyard_api.usecases.software.results import ReadTaskResults
 
 
-@dataclass(frozen=True, slots=True)
-class Collaborators:
-    """What the resources work with. The two limits are the largest bodies accepted, in bytes.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collaborators(UseCases):
+    """What the resources work with.
 
     ``check_schema`` raises UnsuitableDatabase if the database has a schema of another release. ``events``: the
     addresses of event streams, which have the errors of this dialect.
@@ -70,21 +60,9 @@ class Collaborators:
     clock_skew: ClockSkew
     check_health: CheckHealth
     metrics: Exposition
-    actions: ActionUseCases
-    configdocs: ConfigdocsUseCases
-    journal: JournalUseCases
-    nodes: NodeUseCases
-    node_operations: NodeOperationUseCases
-    node_holds: NodeHolds
     ended_actions: EndedActions
-    plan_steps: PlanDeploySteps
-    find_drift: FindDrift
-    task_results: ReadTaskResults
     events: Mapping[str, Guarded]
-    schemas: Schemas
     openapi: Path
-    design_bytes: int
-    json_bytes: int
     costly: CostlyWork
 
 
@@ -92,7 +70,7 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
     """Return every address with its resource."""
     v1 = "/api/v1.0"
     on_actions, describe, read = own.actions, own.actions.describe, own.configdocs.read
-    rendered, costly = RenderedActions(), own.costly
+    rendered, costly, task_results = RenderedActions(), own.costly, own.software.results
     return {
         "/versions": versions.Versions(),
         "/health": health.Readiness(own.check_schema, on_actions.find_left_alone, own.clock_skew),
@@ -119,8 +97,8 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
         ),
         f"{v1}/actions/{{action_id}}/groups": action_nodes.Groups(describe),
         f"{v1}/actions/{{action_id}}/nodes": action_nodes.Nodes(describe),
-        f"{v1}/actions/{{action_id}}/tasks": tasks.Tasks(own.task_results),
-        f"{v1}/actions/{{action_id}}/tasks/{{task}}/nodes/{{node_name}}/output": tasks.TaskOutput(own.task_results),
+        f"{v1}/actions/{{action_id}}/tasks": tasks.Tasks(task_results),
+        f"{v1}/actions/{{action_id}}/tasks/{{task}}/nodes/{{node_name}}/output": tasks.TaskOutput(task_results),
         f"{v1}/actions/{{action_id}}/limits": limits.Limits(on_actions.limits, own.json_bytes),
         f"{v1}/actions/{{action_id}}/reconciliation": reconciliation.Reconciliations(
             on_actions.reconcile, own.json_bytes
@@ -147,7 +125,7 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
         },
         f"{v1}/nodes/{{node_name}}/drain-plan": drain_plans.NodeDrain(own.nodes.plan_drain),
         f"{v1}/nodes/{{node_name}}/deploy-steps": deploy_steps.NodeSteps(own.plan_steps),
-        f"{v1}/nodes/{{node_name}}/tasks": tasks.NodeTasks(own.task_results),
+        f"{v1}/nodes/{{node_name}}/tasks": tasks.NodeTasks(task_results),
         f"{v1}/etcd-cluster-health-statuses": node_operations.EtcdHealthStatuses(own.node_operations.etcd_health),
         f"{v1}/holds": holds.Holds(own.node_holds),
         f"{v1}/holds/{{hold_id}}": holds.Hold(own.node_holds),
@@ -159,4 +137,5 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
 def dialect(own: Collaborators) -> Dialect:
     """Return the dialect: its routes, its parameter that every address takes, its form of errors."""
     made = routes(own)
-    return Dialect(made, partial(error_answers.install, addresses=tuple(made)), [Verbosity()])
+    errors = partial(error_answers.install, addresses=tuple(made))
+    return Dialect(lambda _: made, errors, middleware=[Verbosity()])

@@ -1,27 +1,27 @@
 """The route table of the dialect; what a resource may be asked, and by whom, it says itself."""
 
 from shipyard_api.api.http.authentication import Guarded
-from shipyard_api.api.http.dialect import Dialect
+from shipyard_api.api.http.dialect import Dialect, UseCases
 from shipyard_api.api.ironic import error_answers
 from shipyard_api.api.ironic.discovery import Root, Version1
 from shipyard_api.api.ironic.templates import IRONIC, SEED, Template, Templates
 from shipyard_api.api.ironic.versions import Microversions, VersionCheck
-from shipyard_api.usecases.deploy_templates.manage import ManageTemplates
-
-PREFIXES = ("/", "/v1")
-"""Where the dialect is mounted: the root itself, and everything below its version."""
 
 
-def routes(templates: ManageTemplates, json_bytes: int) -> dict[str, Guarded]:
-    """Return every address with its resource. ``json_bytes``: the largest body."""
+def routes(own: UseCases) -> dict[str, Guarded]:
+    """Return every address with its resource."""
     found: dict[str, Guarded] = {"/": Root(), "/v1": Version1()}
     for face in (IRONIC, SEED):
-        found[face.path] = Templates(templates, face, json_bytes)
-        found[f"{face.path}/{{template_ident}}"] = Template(templates, json_bytes)
+        found[face.path] = Templates(own.templates, face, own.json_bytes)
+        found[f"{face.path}/{{template_ident}}"] = Template(own.templates, own.json_bytes)
     return found
 
 
-def dialect(templates: ManageTemplates, json_bytes: int) -> Dialect:
-    """Return the dialect: its routes, its microversions, its form of errors."""
-    made = routes(templates, json_bytes)
-    return Dialect(made, error_answers.install, [Microversions()], True, [VersionCheck()])
+DIALECT = Dialect(
+    routes,
+    error_answers.install,
+    prefixes=("/", "/v1"),  # the root itself, and everything below its version
+    middleware=[Microversions()],
+    ignores_trailing_slash=True,
+    for_known_callers=[VersionCheck()],
+)

@@ -24,8 +24,10 @@ from shipyard_api.storage import tables as t
 from shipyard_api.storage.projections.line import Line
 from shipyard_api.wiring import bootstrap, parts
 from shipyard_simulators.deckhand.simulator import running as deckhand
+from tests.distributions import installed_example
 from tests.factories import group, strategy
 from tests.integration.api.conftest import settings
+from tests.integration.api.in_process import Client
 from tests.integration.api.recorded import pages, record, statements
 from tests.integration.api.wire import Caller, Site, small_design
 
@@ -408,3 +410,19 @@ def test_a_page_is_found_by_way_of_the_index(committed: Site, engine: sa.Engine)
         plan = "\n".join(connection.exec_driver_sql(f"EXPLAIN {walk}", values).scalars())
     assert "Seq Scan" not in plan
     assert "action_nodes_name_action_id_index" in plan
+
+
+def test_a_dialect_of_a_plug_in_shows_them_in_its_own_form(site: Site, two: tuple[str, str], shared_url: str) -> None:
+    with installed_example("redfish_dialect"):
+        app = bootstrap.api(settings(shared_url, site.drydock.url))
+    viewer, nobody = Client(app, headers=site.viewer.client.headers), Client(app)
+    systems = "/redfish/v1/Systems"
+
+    listed, failed, unknown = (viewer.simulate_get(systems + rest) for rest in ("", "/n2", "/n9"))
+
+    assert two
+    assert [one["@odata.id"].rpartition("/")[2] for one in listed.json["Members"]] == ["n1", "n10", "n2", "n3"]
+    assert failed.json == {"@odata.id": f"{systems}/n2", "Id": "n2", "Status": {"Health": "Critical"}}
+    assert (unknown.status_code, *unknown.json) == (404, "error")
+    assert nobody.simulate_get(systems).status == falcon.HTTP_401
+    assert nobody.simulate_get("/v1").json["id"] == "v1"
