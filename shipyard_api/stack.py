@@ -9,14 +9,13 @@ import contextlib
 import errno
 import json
 import os
-import secrets
 import signal
 import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -26,6 +25,8 @@ from shipyard_api import programs
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.adapters.gunicorn import first_check
 from shipyard_api.child_processes import Stack, wait_until_it_answers
+from shipyard_api.plugins import PROVISIONERS
+from shipyard_api.ports.provisioner_plugin import SimulatedPeer
 from shipyard_api.settings import load, share_directory
 from shipyard_api.stack_settings import given_settings, simulates_hosts, worker_intervals
 from shipyard_api.storage import migrations
@@ -44,47 +45,6 @@ _DESIGN = "/api/v1.0/revisions/{revision}/rendered-documents"
 
 
 @dataclass(frozen=True, slots=True)
-class SimulatedPeer:
-    """A simulated provisioner: its options, its readiness path, and the settings that the service needs for it.
-
-    MAAS and Ironic read no designs, so they get the machines when they start.
-    """
-
-    ready: str
-    base: str
-    options: Sequence[str] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, str] = field(default_factory=dict)
-
-
-def _peer(provisioner: str, site: Path, design_token: str) -> SimulatedPeer:
-    machines = ("--site", str(site))
-    match provisioner:
-        case "maas":
-            key = ":".join(("shipyard", secrets.token_hex(16), secrets.token_hex(16)))
-            settings = {"SHIPYARD_MAAS_API_KEY": key}
-            return SimulatedPeer(
-                "/MAAS/api/2.0/version/", "/MAAS/api/2.0", machines, {"SIMULATOR_API_KEY": key}, settings
-            )
-        case "ironic":
-            password = secrets.token_hex(16)
-            return SimulatedPeer(
-                "/",
-                "",
-                (*machines, "--auth", "basic", "--basic-user", "shipyard"),
-                {"SIMULATOR_BASIC_PASSWORD": password},
-                {
-                    "SHIPYARD_IRONIC_AUTH": "basic",
-                    "SHIPYARD_IRONIC_USER": "shipyard",
-                    "SHIPYARD_IRONIC_PASSWORD": password,
-                    "SHIPYARD_IRONIC_DEPLOY_STEPS_FILE": str(share_directory() / "etc" / "ironic-fake-steps.json"),
-                },
-            )
-        case _:
-            return SimulatedPeer("/versions", "/api/v1.0", environment={"SIMULATOR_DESIGN_TOKEN": design_token})
-
-
-@dataclass(frozen=True, slots=True)
 class StackOptions:
     """The options of `shipyard up`."""
 
@@ -97,6 +57,13 @@ class StackOptions:
     provisioner: str
     site: Path
     kubernetes: bool
+
+
+def _peer(options: StackOptions, design_token: str = "") -> SimulatedPeer:
+    simulated = PROVISIONERS.get(options.provisioner).simulated
+    if simulated is None:
+        raise click.UsageError(f"--provisioner {options.provisioner}: it has no simulator")
+    return simulated(site=options.site, share=share_directory(), design_token=design_token)
 
 
 @click.group()
@@ -112,10 +79,9 @@ def main() -> None:
 @click.option("--temporary", is_flag=True, help="Delete all data when the stack stops.")
 @click.option(
     "--provisioner",
-    type=click.Choice(["drydock", "maas", "ironic"]),
     default="drydock",
     show_default=True,
-    help="Which provisioner is simulated.",
+    help="Which provisioner is simulated: drydock, maas, ironic, or one of an installed plug-in.",
 )
 @click.option(
     "--site",
@@ -167,7 +133,7 @@ def up(
 
 def refuse_unusable(options: StackOptions, given: Mapping[str, str]) -> None:
     """Exit with 2, saying why, if the service could not use the caller's settings. Nothing has been started yet."""
-    peer = _peer(options.provisioner, options.site, "")
+    peer = _peer(options)
     settings = {f"SHIPYARD_{options.provisioner.upper()}_URL": f"{_NOWHERE}{peer.base}", **peer.settings}
     if not given.keys() & _KEYS:
         settings["SHIPYARD_SECRETS_KEYS"] = new_key()
@@ -199,10 +165,10 @@ def _run(options: StackOptions, given: Mapping[str, str]) -> None:
         engine.dispose()
         token, design_token = _tokens(url, options.data_directory)
         stack, provisioner = Stack(directory), options.provisioner
-        peer = _peer(provisioner, options.site, design_token)
+        peer = _peer(options, design_token)
         try:
             # Start all at once: each takes a second or two, and none needs another one to start.
-            simulator = _start_simulator(stack, options, peer)
+            simulator = _add_simulator(stack, options, provisioner, peer)
             settings = {f"SHIPYARD_{provisioner.upper()}_URL": f"{simulator}{peer.base}", **peer.settings}
             simulators = {provisioner: simulator}
             if options.kubernetes:
@@ -312,13 +278,9 @@ def _tokens(url: str, kept: Path | None) -> tuple[str, str]:
     return secret, design_token
 
 
-def _start_simulator(stack: Stack, options: StackOptions, peer: SimulatedPeer) -> str:
-    return _add_simulator(stack, options, options.provisioner, peer.options, peer.environment)
-
-
 def _start_kubernetes(stack: Stack, options: StackOptions) -> str:
     follow = str(_event_log(stack, options.provisioner))
-    return _add_simulator(stack, options, "kubernetes", ("--site", str(options.site), "--follow", follow), {})
+    return _start_own(stack, options, "kubernetes", "--site", str(options.site), "--follow", follow)
 
 
 def _start_hosts(stack: Stack, options: StackOptions, directory: Path) -> tuple[str, Mapping[str, str]]:
@@ -327,7 +289,7 @@ def _start_hosts(stack: Stack, options: StackOptions, directory: Path) -> tuple[
     port = str(_free_port())
     follow = str(_event_log(stack, options.provisioner))
     own = ("--site", str(options.site), "--directory", str(directory), "--ssh-port", port, "--follow", follow)
-    return _add_simulator(stack, options, "hosts", own, {}), {
+    return _start_own(stack, options, "hosts", *own), {
         "SHIPYARD_SSH_KEY_FILE": str(directory / keys.KEY),
         "SHIPYARD_SSH_KNOWN_HOSTS": str(directory / keys.KNOWN_HOSTS),
         "SHIPYARD_SSH_JUMP_HOST": f"shipyard@127.0.0.1:{port}",
@@ -336,17 +298,20 @@ def _start_hosts(stack: Stack, options: StackOptions, directory: Path) -> tuple[
     }
 
 
-def _add_simulator(
-    stack: Stack, options: StackOptions, name: str, own: Sequence[str], environment: Mapping[str, str]
-) -> str:
+def _start_own(stack: Stack, options: StackOptions, name: str, *arguments: str) -> str:
+    peer = SimulatedPeer(module=f"shipyard_simulators.{name}", ready="", arguments=arguments)
+    return _add_simulator(stack, options, name, peer)
+
+
+def _add_simulator(stack: Stack, options: StackOptions, name: str, peer: SimulatedPeer) -> str:
     # A fixed port: after a restart, the simulator must have the address that the service knows.
     port = _free_port()
     command = [
-        *(sys.executable, "-m", f"shipyard_simulators.{name}", "--port", str(port)),
+        *(sys.executable, "-m", peer.module, "--port", str(port)),
         *("--scenario", options.scenario, "--time-scale", f"{1 / options.speed:g}"),
-        *("--log-file", str(_event_log(stack, name)), *own),
+        *("--log-file", str(_event_log(stack, name)), *peer.arguments),
     ]
-    stack.add(name, command, environment)
+    stack.add(name, command, peer.environment)
     return f"http://127.0.0.1:{port}"
 
 

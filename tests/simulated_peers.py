@@ -70,9 +70,12 @@ class Peer:
     ``patience``: seconds of the wall clock for which an adapter waits for an answer before it takes it for lost.
     ``keeps``: it will be restarted. ``ahead``: seconds that its clock is ahead of the site's. ``options`` are those of
     the simulator.
+
+    ``words``: the phases of a row of the covering array in which it has a part, as its scenario calls them.
     """
 
     name: ClassVar[str]
+    words: ClassVar[Mapping[str, str]]
 
     def __init__(
         self,
@@ -166,6 +169,7 @@ class DrydockPeer(Peer):
     """Drydock; it reads designs from files. What it does to machines outlives its tasks, but not its process."""
 
     name = "drydock"
+    words: ClassVar = {"deploy": "deploy", "prepare": "prepare", "teardown": "destroy"}
     _phases: ClassVar = {"prepare_nodes": "prepare", "deploy_nodes": "deploy"}
 
     def _new(self, *, port: int) -> DrydockSimulator:
@@ -236,6 +240,7 @@ class MaasPeer(Peer):
     """MAAS."""
 
     name = "maas"
+    words: ClassVar = {"deploy": "deploy", "prepare": "prepare", "teardown": "release"}
 
     def _new(self, *, port: int) -> MaasSimulator:
         return MaasSimulator(
@@ -300,6 +305,7 @@ class IronicPeer(Peer):
     """Ironic; its nodes are enrolled, and nothing more."""
 
     name = "ironic"
+    words: ClassVar = {"deploy": "deploy", "prepare": "clean", "teardown": "clean"}
 
     def _new(self, *, port: int) -> IronicSimulator:
         site = [SiteNode(node) for node in self.nodes]

@@ -3,9 +3,10 @@
 The name of the entry point chooses it (``[provisioner] kind``) and is the name of its section of the settings.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Protocol
 
 from shipyard_api.domain.nodes import Inventory
@@ -26,6 +27,33 @@ class CatalogTokens(PeerTokens):
     """Tokens of Keystone. ``endpoint``: the address of a service type in their catalog; raises ``ports.errors``."""
 
     endpoint: Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedPeer:
+    """The simulator that `shipyard up` runs in place of the peer.
+
+    ``module``: for ``python -m``; it takes the options of `shipyard simulate`. ``ready``: the path that answers when it
+    serves. ``base``: what ``url`` of the section has after the simulator's address. ``arguments``, ``environment``: the
+    program's own. ``settings``: the variables that the service needs for it.
+    """
+
+    module: str
+    ready: str
+    base: str = ""
+    arguments: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+class Simulated(Protocol):
+    """Describes the simulator of a run of `shipyard up`."""
+
+    def __call__(self, *, site: Path, share: Path, design_token: str) -> SimulatedPeer:
+        """Return the simulator. ``site``: the file of the design whose machines it has, if it reads no designs.
+
+        ``share``: the directory of Shipyard's data files. ``design_token``: with which it fetches designs.
+        """
 
 
 class Section(Protocol):
@@ -105,7 +133,8 @@ class ProvisionerPlugin:
     each (``[maas]`` is an example). ``required``: the settings that must not be empty, by name. ``faults``: those that
     contradict each other. ``needs_keystone``: whether it uses tokens of Keystone. ``reads_designs``: it fetches designs
     itself, so ``[drydock] design_url`` must be set. ``node_page``, ``job_page``: the peer's address of a node and of a
-    job, None if it has no such page. ``links``: the client that fetches those pages.
+    job, None if it has no such page. ``links``: the client that fetches those pages. ``simulated``: its simulator, None
+    if there is none.
     """
 
     options: type
@@ -117,3 +146,4 @@ class ProvisionerPlugin:
     node_page: Callable[[Any, str], str | None] = _nowhere
     job_page: Callable[[Any, str], str | None] = _nowhere
     links: Callable[[Any, Surroundings], Links | None] = _no_links
+    simulated: Simulated | None = None

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tests.simulated_peers import PEERS
+
 Row = Mapping[str, str]
 
 # The first value of each option is the plain one.
@@ -22,7 +24,7 @@ OPTIONS: dict[str, Sequence[str]] = {
         "service_server",
         "update_software",
     ),
-    "provisioner": ("drydock", "maas", "ironic"),
+    "provisioner": tuple(PEERS),
     "targets": ("2", "1", "3"),
     "batch": ("1", "2"),
     "groups": ("one", "several", "shared", "lenient"),

@@ -73,12 +73,6 @@ BIOS = {
 
 TIMEOUT, CHANGED = 120, 240  # seconds that a drain may take, at first and after a change of limits
 
-# The phase of a row as each provisioner's simulator calls it; it has no part in the others.
-PHASES: Mapping[str, Mapping[str, str]] = {
-    "deploy": {"drydock": "deploy", "maas": "deploy", "ironic": "deploy"},
-    "prepare": {"drydock": "prepare", "maas": "prepare", "ironic": "clean"},
-    "teardown": {"drydock": "destroy", "maas": "release", "ironic": "clean"},
-}
 PIPELINES: Mapping[str, Mapping[str, Any]] = {
     "serial": {},
     "parallel": {"max_parallel_groups": 3},
@@ -192,8 +186,8 @@ class Site:
     def fail(self, nodes: Sequence[str]) -> None:
         """Let the phase of the row fail for these nodes from now on."""
         phase = self.row["phase"]
-        if phase in PHASES:
-            name = "service" if self.row["action"] == "service_server" else PHASES[phase][self.row["provisioner"]]
+        if word := self.peer.words.get(phase):
+            name = "service" if self.row["action"] == "service_server" else word
             self.play({node: {name: "fail", "reason": reason_of(node)} for node in nodes})
         elif phase == "join":
             self._stay_away = set(nodes)

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.links import Links
 from shipyard_api.ports.provisioner import Provisioner
-from shipyard_api.ports.provisioner_plugin import ProvisionerPlugin, Surroundings
+from shipyard_api.ports.provisioner_plugin import ProvisionerPlugin, SimulatedPeer, Surroundings
 from shipyard_api.setting_types import PeerAuth, SettingsError
 
 from .addresses import DrydockAddresses
@@ -54,6 +55,15 @@ def _links(options: DrydockOptions, around: Surroundings) -> Links:
     return DrydockLinks(options.url, token=tokens.token, renew_token=tokens.renew, design_url=around.design_url)
 
 
+def _simulated(*, site: Path, share: Path, design_token: str) -> SimulatedPeer:  # it reads the committed design
+    return SimulatedPeer(
+        module="shipyard_simulators.drydock",
+        ready="/versions",
+        base="/api/v1.0",
+        environment={"SIMULATOR_DESIGN_TOKEN": design_token},
+    )
+
+
 DRYDOCK = ProvisionerPlugin(
     options=DrydockOptions,
     build=_build,
@@ -62,4 +72,5 @@ DRYDOCK = ProvisionerPlugin(
     node_page=lambda options, name: DrydockAddresses(options.url).node(name),
     job_page=lambda options, job: DrydockAddresses(options.url).job(job),
     links=_links,
+    simulated=_simulated,
 )

@@ -1,14 +1,16 @@
 """Registers Ironic as a provisioner. The rest of the adapter is imported when Ironic is chosen."""
 
 import json
+import secrets
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.provisioner import Provisioner
-from shipyard_api.ports.provisioner_plugin import ProvisionerPlugin, Surroundings
+from shipyard_api.ports.provisioner_plugin import ProvisionerPlugin, SimulatedPeer, Surroundings
 from shipyard_api.setting_types import SettingsError, file_text
 
 from .options import IronicAuth, IronicOptions
@@ -83,10 +85,27 @@ def _json(setting: str, file: str) -> Any:
         raise SettingsError([f"{setting}: {file} is not JSON: {error}"]) from error
 
 
+def _simulated(*, site: Path, share: Path, design_token: str) -> SimulatedPeer:
+    password = secrets.token_hex(16)
+    return SimulatedPeer(
+        module="shipyard_simulators.ironic",
+        ready="/",
+        arguments=("--site", str(site), "--auth", "basic", "--basic-user", "shipyard"),
+        environment={"SIMULATOR_BASIC_PASSWORD": password},
+        settings={
+            "SHIPYARD_IRONIC_AUTH": "basic",
+            "SHIPYARD_IRONIC_USER": "shipyard",
+            "SHIPYARD_IRONIC_PASSWORD": password,
+            "SHIPYARD_IRONIC_DEPLOY_STEPS_FILE": str(share / "etc" / "ironic-fake-steps.json"),
+        },
+    )
+
+
 IRONIC = ProvisionerPlugin(
     options=IronicOptions,
     build=_build,
     required=IronicOptions.required,
     faults=IronicOptions.faults,
     needs_keystone=lambda options: options.auth is IronicAuth.KEYSTONE,
+    simulated=_simulated,
 )

@@ -1,11 +1,13 @@
 """Registers MAAS as a provisioner. The rest of the adapter is imported when MAAS is chosen."""
 
+import secrets
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.provisioner import Provisioner
-from shipyard_api.ports.provisioner_plugin import ProvisionerPlugin, Surroundings
+from shipyard_api.ports.provisioner_plugin import ProvisionerPlugin, SimulatedPeer, Surroundings
 from shipyard_api.setting_types import SettingsError, file_text
 
 from .options import MaasOptions
@@ -41,4 +43,16 @@ def _build(
     return MaasProvisioner(client, inventory, options=machines)
 
 
-MAAS = ProvisionerPlugin(options=MaasOptions, build=_build, required=MaasOptions.required)
+def _simulated(*, site: Path, share: Path, design_token: str) -> SimulatedPeer:
+    key = ":".join(("shipyard", secrets.token_hex(16), secrets.token_hex(16)))
+    return SimulatedPeer(
+        module="shipyard_simulators.maas",
+        ready="/MAAS/api/2.0/version/",
+        base="/MAAS/api/2.0",
+        arguments=("--site", str(site)),
+        environment={"SIMULATOR_API_KEY": key},
+        settings={"SHIPYARD_MAAS_API_KEY": key},
+    )
+
+
+MAAS = ProvisionerPlugin(options=MaasOptions, build=_build, required=MaasOptions.required, simulated=_simulated)

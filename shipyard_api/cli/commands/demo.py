@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from shipyard_api.cli.client import Api
 
 POLL = 0.2
-PROVISIONERS = ("drydock", "maas", "ironic")
 SPEEDS = click.FloatRange(0.1, 10_000)
 SLOWEST = 7200.0  # seconds of simulated time without any change before the demo gives up
 _MACHINE = "drydock/BaremetalNode/v1"
@@ -65,6 +64,25 @@ def scenarios(_: click.Context, __: click.Parameter, incomplete: str) -> list[Co
     return offered or [CompletionItem(incomplete, type="file")]
 
 
+def installed_provisioners() -> list[str]:
+    """Return the names of the provisioners that are installed, those of plug-ins included."""
+    from importlib.metadata import entry_points  # reads the metadata of every distribution: only if it is needed
+
+    return sorted(entry_points(group="shipyard.provisioners").names)
+
+
+def known_provisioner(_: click.Context, __: click.Parameter, name: str) -> str:
+    """Return the name of a provisioner; exit with a usage error if it is not installed."""
+    if name not in (installed := installed_provisioners()):
+        raise click.BadParameter(f"{name!r} is not one of {', '.join(installed)}.")
+    return name
+
+
+def provisioners(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the installed provisioners that begin so, for shell completion."""
+    return [CompletionItem(name) for name in installed_provisioners() if name.startswith(incomplete)]
+
+
 @click.command(
     short_help="Play a whole deployment here, with everything embedded.",
     epilog=examples(
@@ -85,10 +103,11 @@ def scenarios(_: click.Context, __: click.Parameter, incomplete: str) -> list[Co
 )
 @click.option(
     "--provisioner",
-    type=click.Choice(PROVISIONERS),
     default="drydock",
     show_default=True,
-    help="Which simulated provisioner deploys the machines.",
+    callback=known_provisioner,
+    shell_complete=provisioners,
+    help="Which simulated provisioner deploys the machines: drydock, maas, ironic, or one of an installed plug-in.",
 )
 @click.option("--collection", default="design", show_default=True, help="The name under which the design is loaded.")
 @click.option(

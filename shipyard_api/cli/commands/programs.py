@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from shipyard_api.cli.commands.demo import PROVISIONERS, SPEEDS, require_demo_parts, scenarios
+from shipyard_api.cli.commands.demo import SPEEDS, known_provisioner, provisioners, require_demo_parts, scenarios
 from shipyard_api.cli.commands.syntax import examples
 
 _ADMIN = "shipyard_api.admin"
@@ -149,10 +149,11 @@ def worker(**_: object) -> None:
 )
 @click.option(
     "--provisioner",
-    type=click.Choice(PROVISIONERS),
     default="drydock",
     show_default=True,
-    help="Which provisioner is simulated.",
+    callback=known_provisioner,
+    shell_complete=provisioners,
+    help="Which provisioner is simulated: drydock, maas, ironic, or one of an installed plug-in.",
 )
 @click.option(
     "--site",
