@@ -5,21 +5,21 @@ Contract: shipyard-rest, chapter 12.1. Everything is in seconds; a value of 0 or
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from shipyard_api.domain.rollout.modes import SERIAL, Mode, OnTimeout
+from shipyard_api.domain.stored import Number
 from shipyard_api.domain.teardown.limits import TeardownLimits
 
 SCHEMA = "shipyard/DeploymentConfiguration/v1"
 NAME = "deployment-configuration"
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseLimits:
+class PhaseLimits(NamedTuple):
     """Seconds between two polls of a job (``interval``) and seconds that it may run (``timeout``)."""
 
-    interval: float
-    timeout: float
+    interval: Number
+    timeout: Number
 
     def scaled(self, factor: float) -> "PhaseLimits":
         """Return the same limits for a simulation that runs ``1 / factor`` times as fast."""
@@ -41,17 +41,17 @@ class DeploymentConfiguration:
     """
 
     strategy_name: str | None = None
-    verify_site: PhaseLimits = PhaseLimits(10, 60)
-    prepare_site: PhaseLimits = PhaseLimits(10, 300)
-    prepare_nodes: PhaseLimits = PhaseLimits(30, 1800)
-    deploy_nodes: PhaseLimits = PhaseLimits(30, 3600)
-    destroy_nodes: PhaseLimits = PhaseLimits(30, 900)
-    relabel_nodes: PhaseLimits = PhaseLimits(30, 900)
+    verify_site: PhaseLimits = PhaseLimits(10, 60)  # noqa: RUF009  # immutable
+    prepare_site: PhaseLimits = PhaseLimits(10, 300)  # noqa: RUF009  # immutable
+    prepare_nodes: PhaseLimits = PhaseLimits(30, 1800)  # noqa: RUF009  # immutable
+    deploy_nodes: PhaseLimits = PhaseLimits(30, 3600)  # noqa: RUF009  # immutable
+    destroy_nodes: PhaseLimits = PhaseLimits(30, 900)  # noqa: RUF009  # immutable
+    relabel_nodes: PhaseLimits = PhaseLimits(30, 900)  # noqa: RUF009  # immutable
     queue_limit: float = 86_400
     mode: Mode = SERIAL
     join: bool | None = None
     join_wait: float = 120
-    node_status: PhaseLimits = PhaseLimits(30, 1800)
+    node_status: PhaseLimits = PhaseLimits(30, 1800)  # noqa: RUF009  # immutable
     teardown: TeardownLimits = TeardownLimits()  # noqa: RUF009  # immutable
     hold_after: int = 0
     drain_interval: float = 10

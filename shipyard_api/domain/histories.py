@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from shipyard_api.domain.reconciliation import JobAnswers
 
@@ -21,8 +22,7 @@ class HistoryIdentity:
     table: int
 
 
-@dataclass(frozen=True, slots=True)
-class LostHistory:
+class LostHistory(NamedTuple):
     """What was recorded ``after`` this moment may be lost; that was ``noticed`` then.
 
     ``answers``: what an operator has said of jobs since.
@@ -30,7 +30,7 @@ class LostHistory:
 
     after: datetime
     noticed: datetime
-    answers: JobAnswers = JobAnswers()  # noqa: RUF009  # immutable
+    answers: JobAnswers = JobAnswers()
 
 
 def difference(before: HistoryIdentity, now: HistoryIdentity) -> str:

@@ -6,18 +6,19 @@ operator and never guessed (product, section 10: Postgres is our HA).
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.stored import ByFields
 
 OURS, OTHERS = "ours", "others"
 _MOST = 10  # nodes named in a sentence
 
 
 @dataclass(frozen=True, slots=True)
-class DoubtfulJob:
+class DoubtfulJob(ByFields):
     """A job that may be the action's or another client's, and all nodes that it names."""
 
     job: str
@@ -30,7 +31,7 @@ class DoubtfulJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class Doubt(ByFields):
     """An ``operation`` on ``nodes`` that is not sent to ``provisioner`` before it is known whose the jobs are."""
 
     provisioner: str
@@ -45,31 +46,9 @@ class Doubt:
             f"{self.operation} is not sent to {_named(self.nodes)}"
         )
 
-    def to_json(self) -> JsonObject:
-        """Return the stored form, which is the form on the wire as well."""
-        jobs = [{"job": one.job, "operation": one.operation, "nodes": list(one.nodes)} for one in self.jobs]
-        return {
-            "provisioner": self.provisioner,
-            "operation": self.operation,
-            "nodes": list(self.nodes),
-            "jobs": jobs,
-        }
-
-    @classmethod
-    def from_json(cls, stored: JsonObject) -> Self:
-        """Return the doubt from its stored form."""
-        return cls(
-            stored["provisioner"],
-            stored["operation"],
-            tuple(map(NodeName, stored["nodes"])),
-            tuple(
-                DoubtfulJob(one["job"], one["operation"], tuple(map(NodeName, one["nodes"]))) for one in stored["jobs"]
-            ),
-        )
-
 
 @dataclass(frozen=True, slots=True)
-class JobAnswers:
+class JobAnswers(ByFields):
     """Jobs that a person has called the action's own, and jobs of other clients."""
 
     ours: frozenset[str] = frozenset()
@@ -87,15 +66,6 @@ class JobAnswers:
         if self.others:
             parts.append(f"{', '.join(sorted(self.others))} {_are(self.others)} not this action's")
         return ", ".join(parts)
-
-    def to_json(self) -> JsonObject:
-        """Return the stored form, which is the form on the wire as well."""
-        return {OURS: sorted(self.ours), OTHERS: sorted(self.others)}
-
-    @classmethod
-    def from_json(cls, stored: JsonObject) -> Self:
-        """Return the answers from their stored form."""
-        return cls(frozenset(stored[OURS]), frozenset(stored[OTHERS]))
 
 
 def unanswered(doubts: Sequence[Doubt], answers: JobAnswers) -> list[Doubt]:

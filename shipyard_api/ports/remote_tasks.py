@@ -12,7 +12,7 @@ carry has been made printable, has the secrets of the task masked, and is limite
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.commands import CopiedFile, RemoteFile, RemoteTask
@@ -35,8 +35,7 @@ TAIL = 4096
 """The most characters of output that a result carries."""
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(NamedTuple):
     """A node and the address at which SSH reaches it."""
 
     name: NodeName

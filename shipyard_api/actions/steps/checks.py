@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Never
+from typing import ClassVar, Never
 
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.steps import AttemptFailed
 from shipyard_api.domain.findings import Finding, errors
+from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.workflow.step import Done, Failed, Folded, Json, Look, PeerFailure, Step
 
@@ -16,11 +17,15 @@ Findings = Sequence[Finding]
 
 
 @dataclass(frozen=True, slots=True)
-class CheckState:
+class CheckState(ByFields):
     """``since``: when a peer first gave no answer. ``done`` or ``failed`` is the sentence that ends the step.
 
     ``continues``: a failure does not fail the step, since the action was created with continue-on-fail.
     """
+
+    STORED_VERSION: ClassVar = 1
+    FIRST: ClassVar = ("revision", "since", "failed", "done", "continues")
+    OPTIONAL: ClassVar = frozenset({"attempts"})
 
     revision: int
     continues: bool
@@ -28,30 +33,6 @@ class CheckState:
     attempts: int = 0
     failed: str | None = None
     done: str | None = None
-
-    def to_json(self) -> Json:
-        """Return the stored form."""
-        stored = {
-            "v": Check.version,
-            "revision": self.revision,
-            "since": self.since.isoformat() if self.since else None,
-            "failed": self.failed,
-            "done": self.done,
-            "continues": self.continues,
-        }
-        return stored | ({"attempts": self.attempts} if self.attempts else {})
-
-    @classmethod
-    def from_json(cls, stored: Json) -> "CheckState":
-        """Return the state from its stored form."""
-        return cls(
-            revision=stored["revision"],
-            continues=stored["continues"],
-            since=datetime.fromisoformat(stored["since"]) if stored["since"] else None,
-            attempts=stored.get("attempts", 0),
-            failed=stored["failed"],
-            done=stored["done"],
-        )
 
 
 def _ourselves() -> str:

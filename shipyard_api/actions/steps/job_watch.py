@@ -11,6 +11,7 @@ from enum import Enum
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.reconciliation import Doubt, DoubtfulJob, JobAnswers
+from shipyard_api.domain.stored import ByFields
 from shipyard_api.ports.errors import PeerError, Undecided
 from shipyard_api.ports.provisioner import (
     EarlierWork,
@@ -24,7 +25,7 @@ from shipyard_api.ports.provisioner import (
     Work,
 )
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.workflow.step import Json, PeerFailure
+from shipyard_api.workflow.step import PeerFailure
 
 # A peer's clock may be this far behind ours: jobs that were recorded longer before an intent cannot be mistaken for it.
 _KNOWN_BEFORE = timedelta(days=1)
@@ -137,7 +138,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Job(ByFields):
     """A submitted job; ``succeeded`` are nodes that were reported as done while it ran.
 
     ``silent_since``: since when the provisioner has not reported on it, None while it does; at first the submission.
@@ -155,30 +156,6 @@ class Job:
     def submitted(cls, job: JobId, now: datetime) -> "Job":
         """Return a job that the provisioner has just accepted, and not reported on."""
         return cls(job, now, silent_since=now)
-
-    def to_json(self) -> Json:
-        """Return the stored form."""
-        return {
-            "id": self.id,
-            "submitted_at": self.submitted_at.isoformat(),
-            "running_since": self.running_since.isoformat() if self.running_since else None,
-            "succeeded": sorted(self.succeeded),
-            "silent_since": self.silent_since.isoformat() if self.silent_since else None,
-            "behind": self.behind,
-        }
-
-    @classmethod
-    def from_json(cls, stored: Json) -> "Job":
-        """Return the job from its stored form; version 1 did not say whether the provisioner reports on it."""
-        silent_since = stored.get("silent_since")
-        return cls(
-            JobId(stored["id"]),
-            datetime.fromisoformat(stored["submitted_at"]),
-            datetime.fromisoformat(stored["running_since"]) if stored["running_since"] else None,
-            frozenset(NodeName(node) for node in stored["succeeded"]),
-            datetime.fromisoformat(silent_since) if silent_since else None,
-            stored.get("behind", ""),
-        )
 
 
 class End(Enum):

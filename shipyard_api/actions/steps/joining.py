@@ -7,43 +7,31 @@ cluster that does not answer only costs time.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import ClassVar
 
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.drift.observations import SeenMember
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.workflow.step import Json, PeerFailure
+from shipyard_api.domain.stored import ByFields
+from shipyard_api.workflow.step import PeerFailure
 
 Answer = Mapping[NodeName, SeenMember] | PeerFailure
 
 
 @dataclass(frozen=True, slots=True)
-class Joining:
+class Joining(ByFields):
     """A wait for nodes, and how their deploy itself ended: ``timed_out`` and the provisioner's ``message``.
 
     ``ready``: nodes that have joined and do not count yet, because their group has acceptance tasks.
     """
+
+    OPTIONAL: ClassVar = frozenset({"ready"})
 
     since: datetime
     nodes: frozenset[NodeName]
     timed_out: bool
     message: str
     ready: frozenset[NodeName] = frozenset()
-
-    def to_json(self) -> Json:
-        """Return the stored form."""
-        return {
-            "since": self.since.isoformat(),
-            "nodes": sorted(self.nodes),
-            "timed_out": self.timed_out,
-            "message": self.message,
-            **({"ready": sorted(self.ready)} if self.ready else {}),
-        }
-
-    @classmethod
-    def from_json(cls, stored: Json) -> "Joining":
-        """Return the wait from its stored form."""
-        nodes, ready = (frozenset(map(NodeName, stored.get(key, ()))) for key in ("nodes", "ready"))
-        return cls(datetime.fromisoformat(stored["since"]), nodes, stored["timed_out"], stored["message"], ready)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import ClassVar
 
 from shipyard_api.domain.actions import ActionId, StepId, StepState
 from shipyard_api.domain.documents import Revision, RevisionTag
+from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.provisioner import Marker
@@ -14,8 +16,10 @@ from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Look, Pe
 
 
 @dataclass(frozen=True, slots=True)
-class MarkState:
+class MarkState(ByFields):
     """``tag`` is None until it is known how the action ended; ``dag_id`` is the action's name."""
+
+    STORED_VERSION: ClassVar = 1
 
     action: ActionId
     dag_id: str
@@ -24,43 +28,15 @@ class MarkState:
     done: str | None = None
     failed: str | None = None
 
-    def to_json(self) -> Json:
-        """Return the stored form."""
-        return {
-            "v": MarkRevision.version,
-            "action": self.action,
-            "dag_id": self.dag_id,
-            "revision": self.revision,
-            "tag": self.tag.value if self.tag else None,
-            "done": self.done,
-            "failed": self.failed,
-        }
-
-    @classmethod
-    def from_json(cls, stored: Json) -> "MarkState":
-        """Return the state from its stored form."""
-        return cls(
-            action=ActionId(stored["action"]),
-            dag_id=stored["dag_id"],
-            revision=stored["revision"],
-            tag=RevisionTag(stored["tag"]) if stored["tag"] else None,
-            done=stored["done"],
-            failed=stored["failed"],
-        )
-
 
 @dataclass(frozen=True, slots=True)
-class SetTag:
+class SetTag(ByFields):
     """Set the tag on the revision."""
 
     revision: int
     tag: RevisionTag
     action: ActionId
     dag_id: str
-
-    def to_json(self) -> Json:
-        """Return the stored form."""
-        return {"revision": self.revision, "tag": self.tag.value, "action": self.action, "dag_id": self.dag_id}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +75,7 @@ class MarkRevision(Step[MarkState, ActionId, SetTag, StepsEnded | TagSet]):
 
     def load_effect(self, stored: Json) -> SetTag:
         """Return an effect from its stored form."""
-        tag, action = RevisionTag(stored["tag"]), ActionId(stored["action"])
-        return SetTag(stored["revision"], tag, action, stored["dag_id"])
+        return SetTag.from_json(stored)
 
     def decide(self, state: MarkState, now: datetime) -> Act[SetTag] | Look[ActionId] | Done | Failed:
         """Find out how the action ended, then set the tag."""

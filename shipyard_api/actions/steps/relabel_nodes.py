@@ -10,6 +10,7 @@ from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.domain.stored import ByFields, Number
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.errors import Refused, Unavailable
@@ -21,35 +22,23 @@ _ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class RelabelState:
+class RelabelState(ByFields):
     """``todo``: the nodes whose turn comes, with their labels; ``failed``: those that have failed, with the reason."""
 
+    STORED_VERSION: ClassVar = 1
+
     todo: tuple[tuple[NodeName, Mapping[str, str]], ...]
-    timeout: float
+    timeout: Number
     done: int = 0
     failed: tuple[tuple[NodeName, str], ...] = ()
 
-    def to_json(self) -> Json:
-        """Return the stored form."""
-        return {
-            "v": RelabelNodes.version,
-            "todo": [[node, dict(labels)] for node, labels in self.todo],
-            "timeout": self.timeout,
-            "done": self.done,
-            "failed": [list(one) for one in self.failed],
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class SetLabels:
+class SetLabels(ByFields):
     """Set the labels of a node."""
 
     node: NodeName
     labels: Mapping[str, str]
-
-    def to_json(self) -> Json:
-        """Return the stored form."""
-        return {"node": self.node, "labels": dict(self.labels)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +69,11 @@ class RelabelNodes(Step[RelabelState, Never, SetLabels, Labelled]):
 
     def load_state(self, stored: Json) -> RelabelState:
         """Return a state from its stored form."""
-        todo = tuple((NodeName(node), labels) for node, labels in stored["todo"])
-        failed = tuple((NodeName(node), why) for node, why in stored["failed"])
-        return RelabelState(todo, stored["timeout"], stored["done"], failed)
+        return RelabelState.from_json(stored)
 
     def load_effect(self, stored: Json) -> SetLabels:
         """Return an effect from its stored form."""
-        return SetLabels(NodeName(stored["node"]), stored["labels"])
+        return SetLabels.from_json(stored)
 
     def decide(self, state: RelabelState, now: datetime) -> Act[SetLabels] | Done | Failed:
         """Take the next node."""

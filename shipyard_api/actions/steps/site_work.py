@@ -13,6 +13,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.provisioner import JobId, JobReport, Marker, Operation, Provisioner, Work
 from shipyard_api.storage.unit_of_work import Store
@@ -55,14 +56,10 @@ class SiteWorkState:
 
 
 @dataclass(frozen=True, slots=True)
-class SubmitSiteWork:
+class SubmitSiteWork(ByFields):
     """Submit the work. The design's address is part of the intent: a setting that changes must not hide the job."""
 
     design: str
-
-    def to_json(self) -> Json:
-        """Return the stored form."""
-        return {"design": self.design}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +97,7 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
 
     def load_effect(self, stored: Json) -> SubmitSiteWork:
         """Return an effect from its stored form."""
-        return SubmitSiteWork(stored["design"])
+        return SubmitSiteWork.from_json(stored)
 
     def decide(self, state: SiteWorkState, now: datetime) -> Act[SubmitSiteWork] | Look[PollJob] | Done | Failed:
         """Submit, then poll, then end."""

@@ -6,12 +6,10 @@ from typing import Any, ClassVar, Self
 from msgspec import Struct, ValidationError, convert, to_builtins
 
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.stored import Number as Number
 
 Malformed = ValidationError
 """A stored fact does not have the form of its kind and version."""
-
-Number = int | float
-"""A number that is written as it was read: 5 does not become 5.0."""
 
 
 class Fact(Struct, frozen=True):

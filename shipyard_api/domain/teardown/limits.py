@@ -1,11 +1,11 @@
 """Time limits of a teardown's operations, which may change while it runs (seed 004; contract: promenade, 3.2)."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from shipyard_api.domain.findings import Finding, error
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.teardown.drain import OnBlocked
 
 ON_BLOCKED = "on-blocked"
@@ -22,7 +22,7 @@ PARAMETERS = (*_FIELDS, ON_BLOCKED)
 
 
 @dataclass(frozen=True, slots=True)
-class TeardownLimits:
+class TeardownLimits(ByFields):
     """Whole seconds for each operation; the defaults are the seed's, that of ``shutdown_kubelet`` is ours.
 
     ``drain_grace_period`` is given to every pod instead of its own. ``on_blocked``: what a drain does about pods that
@@ -90,16 +90,6 @@ class TeardownLimits:
         """Return the limits by the names of their parameters."""
         times = {name: getattr(self, field) for name, field in _FIELDS.items()}
         return times | {ON_BLOCKED: self.on_blocked.value}
-
-    def to_json(self) -> JsonObject:
-        """Return the stored form."""
-        return asdict(self) | {"on_blocked": self.on_blocked.value}
-
-    @classmethod
-    def from_json(cls, stored: JsonObject) -> Self:
-        """Return the limits; those that an earlier release did not know have their defaults."""
-        known = {one.name: stored[one.name] for one in fields(cls) if one.name in stored}
-        return cls(**known | {"on_blocked": OnBlocked(known.get("on_blocked", OnBlocked.WAIT.value))})
 
     def _faults(self) -> Iterator[Finding]:
         for name, field in _FIELDS.items():

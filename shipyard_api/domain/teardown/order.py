@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Self
 
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.stored import ByFields
 
 
 class Operation(Enum):
@@ -81,7 +81,7 @@ class UnknownNode(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Teardown:
+class Teardown(ByFields):
     """How far the teardown of one node is. Immutable; a step stores it as JSON.
 
     ``holds_etcd``: whether the node holds, or may hold, etcd members. ``etcd_removal_began_earlier``: an earlier action
@@ -191,27 +191,6 @@ class Teardown:
     def report(self) -> tuple[tuple[Operation, Outcome | None, str], ...]:
         """Return each operation with its outcome (None: not tried) and message, in order."""
         return tuple((one, self.outcomes.get(one), self.messages.get(one, "")) for one in self.operations)
-
-    def to_json(self) -> JsonObject:
-        """Return the stored form."""
-        return {
-            "operations": [operation.value for operation in self.operations],
-            "outcomes": {operation.value: outcome.value for operation, outcome in self.outcomes.items()},
-            "messages": {operation.value: message for operation, message in self.messages.items()},
-            "holds_etcd": self.holds_etcd,
-            "etcd_removal_began_earlier": self.etcd_removal_began_earlier,
-        }
-
-    @classmethod
-    def from_json(cls, stored: JsonObject) -> Self:
-        """Return the teardown."""
-        return cls(
-            tuple(map(Operation, stored["operations"])),
-            {Operation(operation): Outcome(outcome) for operation, outcome in stored["outcomes"].items()},
-            {Operation(operation): message for operation, message in stored["messages"].items()},
-            stored["holds_etcd"],
-            stored["etcd_removal_began_earlier"],
-        )
 
     @property
     def _is_finished(self) -> bool:

@@ -8,9 +8,8 @@ minimum does not hold for members that are sick themselves: without them the clu
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Self
 
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.teardown.etcd_members import SICK, EtcdCluster, EtcdMember, MemberId, MemberState, Minimum
 
 
@@ -36,7 +35,7 @@ _SENTENCES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
+class Obstacle(ByFields):
     """One condition that a removal misses: the voters that it needs, and the actual number."""
 
     kind: ObstacleKind
@@ -46,18 +45,9 @@ class Obstacle:
     def __str__(self) -> str:
         return _SENTENCES[self.kind].format(needed=self.needed, actual=self.actual)
 
-    def to_json(self) -> JsonObject:
-        """Return the stored form."""
-        return {"kind": self.kind.value, "needed": self.needed, "actual": self.actual}
-
-    @classmethod
-    def from_json(cls, stored: JsonObject) -> Self:
-        """Return the obstacle."""
-        return cls(ObstacleKind(stored["kind"]), stored["needed"], stored["actual"])
-
 
 @dataclass(frozen=True, slots=True)
-class Remove:
+class Remove(ByFields):
     """Remove this member next, then look at the cluster again.
 
     ``transfer_to``: the member to move the leadership to first, None if the member does not lead; a failed transfer is
@@ -67,17 +57,6 @@ class Remove:
     member: MemberId
     transfer_to: MemberId | None = None
     waived: tuple[Obstacle, ...] = ()
-
-    def to_json(self) -> JsonObject:
-        """Return the stored form."""
-        waived = [obstacle.to_json() for obstacle in self.waived]
-        return {"member": self.member, "transfer_to": self.transfer_to, "waived": waived}
-
-    @classmethod
-    def from_json(cls, stored: JsonObject) -> Self:
-        """Return the removal."""
-        waived = tuple(Obstacle.from_json(one) for one in stored["waived"])
-        return cls(MemberId(stored["member"]), stored["transfer_to"], waived)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.task_graph.execution import Ended, Execution, Piece
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Gather, Json, PeerFailure, Step
@@ -21,21 +22,18 @@ _PLAN_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class PlanSoftware:
+class PlanSoftware(ByFields):
     """Plan the run, and keep the primaries that it chose. ``selection``: the limits of the run, None for none.
 
     ``retried``: the action whose run failed, and of which this one keeps what succeeded.
     """
 
+    OPTIONAL: ClassVar = frozenset({"retried"})
+
     action: str
     revision: int
     selection: Json | None = None
     retried: str | None = None
-
-    def to_json(self) -> Json:
-        """Return the stored form."""
-        retried = {"retried": self.retried} if self.retried else {}
-        return {"action": self.action, "revision": self.revision, "selection": self.selection, **retried}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
 
     def load_effect(self, stored: Json) -> PlanSoftware:
         """Return an effect from its stored form."""
-        return PlanSoftware(stored["action"], stored["revision"], stored["selection"], stored.get("retried"))
+        return PlanSoftware.from_json(stored)
 
     def decide(self, state: StageState, now: datetime) -> Act[PlanSoftware] | Gather | Done | Failed:
         """Plan, run, end."""

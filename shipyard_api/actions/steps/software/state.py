@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.task_graph.commands import NodeFiles, RemoteTask, filled, keys_in, rehearsal, remote_task
 from shipyard_api.domain.task_graph.execution import Execution, Limit, Rules, Running
 from shipyard_api.domain.task_graph.flow import Cell, Flow, Judge, Point, Window
@@ -259,7 +260,7 @@ _OLDER = "an earlier release began this run and ordered it in batches: retry the
 
 
 @dataclass(frozen=True, slots=True)
-class TaskOnNodes:
+class TaskOnNodes(ByFields):
     """What a work item works from: one task on up to fifty nodes, under one marker. Outputs show no ``secrets``.
 
     ``before``: the state of the task on these nodes where an earlier item began it, as stored by ``TaskState``.
@@ -267,6 +268,8 @@ class TaskOnNodes:
     ``noop``: it only shows what it would do. ``connect_timeout``: seconds in which a node must take it, where the
     patience of the stage does not count.
     """
+
+    OPTIONAL: ClassVar = frozenset({"secrets", "before", "own", "first", "noop", "connect_timeout"})
 
     task: TaskId
     document: Json
@@ -312,48 +315,16 @@ class TaskOnNodes:
             },
         )
 
-    def to_json(self) -> Json:
-        """Return the stored form."""
-        hosts = [[host.name, host.address, host.port] for host in self.hosts]
-        secrets = {"secrets": list(self.secrets)} if self.secrets else {}
-        before = {"before": self.before} if self.before else {}
-        own = {"own": {node: dict(values) for node, values in self.own.items()}} if self.own else {}
-        first = {"first": list(self.first)} if self.first else {}
-        noop = {"noop": True} if self.noop else {}
-        connect_timeout = {"connect_timeout": self.connect_timeout} if self.connect_timeout else {}
-        return {
-            "task": self.task,
-            "document": self.document,
-            "marker": self.marker,
-            "hosts": hosts,
-            **secrets,
-            **before,
-            **own,
-            **first,
-            **noop,
-            **connect_timeout,
-        }
-
-    @classmethod
-    def from_json(cls, stored: Json) -> "TaskOnNodes":
-        """Return it from its stored form."""
-        hosts = tuple(Host(NodeName(name), *where) for name, *where in stored["hosts"])
-        secrets = tuple(stored.get("secrets", ()))
-        before = stored.get("before")
-        own = {NodeName(node): values for node, values in stored.get("own", {}).items()}
-        first = tuple(map(NodeName, stored.get("first", ())))
-        task, noop = TaskId(stored["task"]), stored.get("noop", False)
-        limit = stored.get("connect_timeout")
-        return cls(task, stored["document"], stored["marker"], hosts, secrets, before, own, first, noop, limit)
-
 
 @dataclass(frozen=True, slots=True)
-class TaskState:
+class TaskState(ByFields):
     """The status of a task on its nodes.
 
     ``waiting``: not known to have begun. ``running``: begun. ``failed``: why, by node. ``silent``: since when a node
     has not answered. ``began``: when the first node began.
     """
+
+    STORED_VERSION: ClassVar = 1
 
     work: TaskOnNodes
     waiting: tuple[NodeName, ...]
@@ -361,18 +332,6 @@ class TaskState:
     failed: Mapping[NodeName, str] = field(default_factory=dict)
     silent: Mapping[NodeName, datetime] = field(default_factory=dict)
     began: datetime | None = None
-
-    def to_json(self) -> Json:
-        """Return the stored form."""
-        return {
-            "v": 1,
-            "work": self.work.to_json(),
-            "waiting": list(self.waiting),
-            "running": list(self.running),
-            "failed": dict(self.failed),
-            "silent": {node: since.isoformat() for node, since in self.silent.items()},
-            "began": self.began.isoformat() if self.began else None,
-        }
 
     @classmethod
     def of(cls, work: TaskOnNodes) -> "TaskState":
@@ -397,18 +356,6 @@ class TaskState:
         left = (*self.waiting, *self.running)
         answering = tuple(node for node in left if node not in self.silent)
         return tuple(part for part in (answering, tuple(node for node in left if node in self.silent)) if part)
-
-    @classmethod
-    def from_json(cls, stored: Json) -> "TaskState":
-        """Return the state from its stored form."""
-        return cls(
-            TaskOnNodes.from_json(stored["work"]),
-            tuple(map(NodeName, stored["waiting"])),
-            tuple(map(NodeName, stored["running"])),
-            failures(stored),
-            {NodeName(node): datetime.fromisoformat(since) for node, since in stored["silent"].items()},
-            datetime.fromisoformat(stored["began"]) if stored["began"] else None,
-        )
 
     def hosts(self, nodes: tuple[NodeName, ...]) -> tuple[Host, ...]:
         """Return where these nodes are reached."""

@@ -9,6 +9,7 @@ from shipyard_api.actions.steps.teardown.state import NodeState, moved, waiting
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.ports.provisioner import Marker
@@ -24,7 +25,7 @@ SILENCE_PAUSE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class Request(ByFields):
     """A question about a node, or an effect on it. ``what`` names the request among those of one operation.
 
     ``at``: when it was decided. ``more``: what else the operation needs, as JSON.
@@ -37,31 +38,6 @@ class Request:
     at: datetime
     what: str = ""
     more: JsonObject = field(default_factory=dict)
-
-    def to_json(self) -> JsonObject:
-        """Return the stored form."""
-        return {
-            "operation": self.operation.value if self.operation else None,
-            "node": self.node,
-            "action": self.action,
-            "revision": self.revision,
-            "at": self.at.isoformat(),
-            "what": self.what,
-            "more": dict(self.more),
-        }
-
-    @classmethod
-    def from_json(cls, stored: JsonObject) -> "Request":
-        """Return the request."""
-        return cls(
-            Operation(stored["operation"]) if stored["operation"] else None,
-            NodeName(stored["node"]),
-            ActionId(stored["action"]),
-            stored["revision"],
-            datetime.fromisoformat(stored["at"]),
-            stored["what"],
-            stored["more"],
-        )
 
 
 @dataclass(frozen=True, slots=True)

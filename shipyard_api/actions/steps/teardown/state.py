@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from shipyard_api.actions.steps.job_watch import Job
 from shipyard_api.domain.actions import ActionId
@@ -11,8 +11,8 @@ from shipyard_api.domain.deployment_configuration import PhaseLimits
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.teardown import TeardownChanged, TeardownWaits
 from shipyard_api.domain.histories import LostHistory
-from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.stored import ByFields, Number
 from shipyard_api.domain.teardown.etcd_members import MemberId
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import GUARDED, Operation, Outcome, Teardown, UnknownNode
@@ -22,7 +22,7 @@ from shipyard_api.workflow.step import Folded
 
 
 @dataclass(frozen=True, slots=True)
-class TeardownTask:
+class TeardownTask(ByFields):
     """What an item works from. ``force``: a node that Kubernetes lacks is passed over, a lost etcd cluster given up.
 
     ``must_exist``: a node that Kubernetes lacks is a fault, although it was never deployed.
@@ -39,42 +39,10 @@ class TeardownTask:
     force: bool = False
     must_exist: bool = False
     destroy: PhaseLimits = PhaseLimits(30, 900)  # noqa: RUF009  # immutable
-    queue_limit: float = 86_400
-
-    def to_json(self) -> JsonObject:
-        """Return the stored form."""
-        return {
-            "node": self.node,
-            "action": self.action,
-            "revision": self.revision,
-            "operations": [operation.value for operation in self.operations],
-            "limits": self.limits.to_json(),
-            "wipe": self.wipe.value,
-            "force": self.force,
-            "must_exist": self.must_exist,
-            "destroy": [self.destroy.interval, self.destroy.timeout],
-            "queue_limit": self.queue_limit,
-        }
-
-    @classmethod
-    def from_json(cls, stored: JsonObject) -> "TeardownTask":
-        """Return the task."""
-        return cls(
-            NodeName(stored["node"]),
-            ActionId(stored["action"]),
-            stored["revision"],
-            tuple(map(Operation, stored["operations"])),
-            TeardownLimits.from_json(stored["limits"]),
-            Wipe(stored["wipe"]),
-            stored["force"],
-            stored["must_exist"],
-            PhaseLimits(*stored["destroy"]),
-            stored["queue_limit"],
-        )
+    queue_limit: Number = 86_400
 
 
-@dataclass(frozen=True, slots=True)
-class Removal:
+class Removal(NamedTuple):
     """The next member to remove from a cluster. It is stored before anything is sent, with what it waives."""
 
     cluster: str
@@ -82,7 +50,7 @@ class Removal:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeState:
+class NodeState(ByFields):
     """How far the teardown of a node is. ``order`` is None until its history is known.
 
     Of the current operation: ``since``: when its turn came; ``waits``: what it was last said to wait for;
@@ -101,6 +69,8 @@ class NodeState:
     """
 
     version: ClassVar[int] = 1
+    STORED_VERSION: ClassVar = version
+    FIRST: ClassVar = ("task", "limits")
 
     task: TeardownTask
     order: Teardown | None = None
@@ -149,58 +119,10 @@ class NodeState:
             raise ValueError("no operation is at work")
         return self.since + timedelta(seconds=seconds)
 
-    def to_json(self) -> JsonObject:
-        """Return the stored form."""
-        stored: dict[str, Any] = {"v": self.version, "task": self.task.to_json(), "limits": self.limits.to_json()}
-        optional: Mapping[str, Any] = {
-            "order": self.order.to_json() if self.order else None,
-            "never_joined": self.never_joined,
-            "waived": {name: [one.to_json() for one in obstacles] for name, obstacles in self.waived.items()},
-            "given_up": list(self.given_up),
-            "addresses": {name: list(urls) for name, urls in self.addresses.items()},
-            "since": self.since.isoformat() if self.since else None,
-            "waits": list(self.waits),
-            "calm_since": self.calm_since.isoformat() if self.calm_since else None,
-            "members": list(self.members),
-            "removal": [self.removal.cluster, self.removal.remove.to_json()] if self.removal else None,
-            "lease": [self.lease[0], self.lease[1].isoformat()] if self.lease else None,
-            "uid": self.uid,
-            "job": self.job.to_json() if self.job else None,
-            "checked": self.checked,
-            "cordon": self.cordon,
-            "lost": [self.lost.after.isoformat(), self.lost.noticed.isoformat()] if self.lost else None,
-            "recalled": self.recalled,
-        }
-        return stored | {name: value for name, value in optional.items() if value}
-
-    @classmethod
-    def from_json(cls, stored: JsonObject) -> "NodeState":
-        """Return the state."""
-        removal, lease, lost = stored.get("removal"), stored.get("lease"), stored.get("lost")
-        return cls(
-            task=TeardownTask.from_json(stored["task"]),
-            order=Teardown.from_json(stored["order"]) if "order" in stored else None,
-            never_joined=stored.get("never_joined", False),
-            limits=TeardownLimits.from_json(stored["limits"]),
-            waived={
-                name: tuple(Obstacle.from_json(one) for one in obstacles)
-                for name, obstacles in stored.get("waived", {}).items()
-            },
-            given_up=tuple(stored.get("given_up", ())),
-            addresses={name: tuple(urls) for name, urls in stored.get("addresses", {}).items()},
-            since=_moment(stored.get("since")),
-            waits=tuple(stored.get("waits", ())),
-            calm_since=_moment(stored.get("calm_since")),
-            members=tuple(map(MemberId, stored.get("members", ()))),
-            removal=Removal(removal[0], Remove.from_json(removal[1])) if removal else None,
-            lease=(lease[0], datetime.fromisoformat(lease[1])) if lease else None,
-            uid=stored.get("uid", ""),
-            job=Job.from_json(stored["job"]) if "job" in stored else None,
-            checked=stored.get("checked", False),
-            cordon=stored.get("cordon", ""),
-            lost=LostHistory(datetime.fromisoformat(lost[0]), datetime.fromisoformat(lost[1])) if lost else None,
-            recalled=stored.get("recalled", False),
-        )
+    def to_json(self) -> dict[str, Any]:
+        """Return the stored form, without what is empty; of the loss without its answers, which are read anew."""
+        stored = {name: value for name, value in super(NodeState, self).to_json().items() if value}
+        return stored | {"lost": stored["lost"][:2]} if self.lost else stored
 
 
 def moved(state: NodeState, order: Teardown, now: datetime, facts: tuple[Fact, ...] = ()) -> Folded[NodeState]:
@@ -246,7 +168,3 @@ def waiting(
     if reasons != state.waits:
         facts = (*facts, TeardownWaits(state.node, operation, reasons))
     return Folded(replace(state, waits=reasons), facts, wait_until=until, watch_at=until)
-
-
-def _moment(stored: str | None) -> datetime | None:
-    return datetime.fromisoformat(stored) if stored else None

@@ -12,6 +12,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.nodes import NodesGivenUp
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.workflow.step import Done, Failed, Folded, Gather, Json, PeerFailure, Step
 
@@ -26,35 +27,19 @@ class PhaseOfTeardown:
 
 
 @dataclass(frozen=True, slots=True)
-class TeardownState:
+class TeardownState(ByFields):
     """``phase``: the index of the current one. ``todo``: its nodes without an item; ``open``: items at work.
 
     ``failed``: nodes whose item failed, with its sentence; no further item begins after one has failed.
     """
+
+    STORED_VERSION: ClassVar = 1
 
     nodes: tuple[NodeName, ...]
     phase: int = -1
     todo: tuple[NodeName, ...] = ()
     open: tuple[NodeName, ...] = ()
     failed: tuple[tuple[NodeName, str], ...] = ()
-
-    def to_json(self) -> Json:
-        """Return the stored form."""
-        return {
-            "v": TeardownNodes.version,
-            "nodes": list(self.nodes),
-            "phase": self.phase,
-            "todo": list(self.todo),
-            "open": list(self.open),
-            "failed": [list(one) for one in self.failed],
-        }
-
-    @classmethod
-    def from_json(cls, stored: Json) -> "TeardownState":
-        """Return the state from its stored form."""
-        nodes, todo, at_work = (tuple(map(NodeName, stored[key])) for key in ("nodes", "todo", "open"))
-        failed = tuple((NodeName(node), why) for node, why in stored["failed"])
-        return cls(nodes, stored["phase"], todo, at_work, failed)
 
 
 @dataclass(frozen=True, slots=True)

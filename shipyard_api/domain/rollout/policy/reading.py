@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from shipyard_api.domain.findings import Finding, error, warning
@@ -15,6 +15,7 @@ from shipyard_api.domain.rollout.policy.gates import AtLimit, Gate, GateKind
 from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.policy.waves import REST, Scope, Wave, Waves
 from shipyard_api.domain.rollout.policy.windows import DAYS, Unit, Window, Windows
+from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
 from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.strategy.strategy import parse_selector
@@ -29,12 +30,14 @@ _NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyInputs:
+class PolicyInputs(ByFields):
     """A policy as an action freezes it: ``data`` as written, and what was found when the action was created.
 
     ``chosen``, ``topology``: as in ``Policy``. ``seconds``: how long each phase may take, by the phase's word.
     ``scale``: the length of a second in gates; anything but 1 is for simulated sites. Windows are not scaled.
     """
+
+    FIRST: ClassVar = ("scale",)
 
     data: Mapping[str, Any]
     chosen: Mapping[str, Sequence[NodeName]] = field(default_factory=dict)
@@ -84,21 +87,6 @@ class PolicyInputs:
         """Return the inputs for a simulated site where a second lasts ``factor`` seconds."""
         seconds = {phase: length * factor for phase, length in self.seconds.items()}
         return replace(self, seconds=seconds, scale=self.scale * factor)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the stored form."""
-        return {
-            "scale": self.scale,
-            "data": self.data,
-            "chosen": {name: list(nodes) for name, nodes in self.chosen.items()},
-            "topology": self.topology,
-            "seconds": self.seconds,
-        }
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> "PolicyInputs":
-        """Return the inputs from their stored form."""
-        return cls(stored["data"], stored["chosen"], stored["topology"], stored["seconds"], stored["scale"])
 
 
 def check_policy(inputs: PolicyInputs, inventory: Inventory, now: datetime) -> Iterator[Finding]:

@@ -94,6 +94,8 @@ def test_a_stored_state_is_read_and_stored_again_as_it_was(sample: Path) -> None
     assert version <= written["v"] <= step.version
     if version == written["v"]:
         assert json.loads(json.dumps(written)) == stored
+        # Columns are JSON, so the order of keys and 5 beside 5.0 count. Samples of NodeTeardown are in another order.
+        assert isinstance(step, NodeTeardown) or json.dumps(written) == json.dumps(stored)
 
 
 @pytest.mark.parametrize("sample", STATES, ids=lambda one: one.stem)
