@@ -34,7 +34,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
-import sqlalchemy as sa
+import installation
 from software import InstantHosts, planned
 
 from shipyard_api.actions.software_steps import SOFTWARE
@@ -53,12 +53,10 @@ from shipyard_api.domain.task_graph.site_plan import SiteRun, plan_site
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import ENDED_REMOTE, Host, RemoteResult, RemoteState, RemoteTask
 from shipyard_api.ports.state.actions import NewAction, StepRecord
-from shipyard_api.storage import migrations
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.workflow.definition import Definition, fixed
 from shipyard_api.workflow.turn import Engine
-from shipyard_simulators.embedded_postgres import server
 
 ROOT = Path(__file__).resolve().parents[1]
 AT_ONCE = 10
@@ -247,7 +245,7 @@ def fan_out(number: int, turns: int) -> None:
                 print(f"  {name} is left out: {requirement} cannot be installed: {why}")
             else:
                 ready.append((name, run))
-        with hosts(directory, number) as on, database() as url:
+        with hosts(directory, number) as on, installation.address() as url:
             times: dict[str, list[float]] = {}
             tasks: list[float] = []
             for _ in range(turns):
@@ -371,19 +369,9 @@ def seconds_with(url: str, number: int) -> float:
     return (step.ended_at - step.started_at).total_seconds()
 
 
-@contextmanager
-def database() -> Iterator[str]:
-    """Run an embedded Postgres with Shipyard's tables; the value is its URL."""
-    with server.temporary({}) as running:
-        engine = sa.create_engine(running.url.replace("postgresql", "postgresql+psycopg2", 1))
-        migrations.upgrade(engine, ROOT / "migrations")
-        engine.dispose()
-        yield running.url
-
-
 def two_workers() -> float:
     """Print how long one and two workers take; return how much faster the two are."""
-    with database() as url:
+    with installation.address() as url:
         one, two = seconds_with(url, 1), seconds_with(url, 2)
     pieces = TASKS * -(-NODES // 50)
     print(f"  {pieces} pieces of work: one worker {one:.1f} s, two {two:.1f} s: {one / two:.2f} times as fast")

@@ -33,6 +33,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
 
+import installation
 import large_site
 import loop
 import psycopg2
@@ -207,7 +208,7 @@ def engine_alone(machines: int, *, instant: bool) -> None:
         for at in range(machines // 250)
     ]
     site = loop.timed(f"{machines} machines", groups, 1)
-    with loop.installation() as database:
+    with installation.database() as database:
         patient: Mapping[str, object] = {**IN_FLIGHT, "prepare_node_timeout": 86_400, "deploy_timeout": 86_400}
         clock = loop.VirtualClock()
         run = loop.Run.of(database, site, patient, clock, instant=instant)

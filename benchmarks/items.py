@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Never
 from uuid import uuid4
 
-import sqlalchemy as sa
+import installation
 
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
@@ -34,13 +34,11 @@ from shipyard_api.domain.actions import ENDED, ActionId, ActionName, StepId
 from shipyard_api.domain.items import EndedItem, ItemId, NewItem
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.actions import NewAction
-from shipyard_api.storage import migrations
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.workflow.definition import Definition, fixed
 from shipyard_api.workflow.step import Act, Done, Folded, Gather, ItemKind, Json, PeerFailure, Step
 from shipyard_api.workflow.turn import Engine
-from shipyard_simulators.embedded_postgres import server
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST_MILLISECONDS = 10.0
@@ -254,13 +252,10 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if options.worker:
         return work(options.worker)
-    with server.temporary({}) as running:
-        database = sa.create_engine(running.url.replace("postgresql", "postgresql+psycopg2", 1))
-        migrations.upgrade(database, ROOT / "migrations")
-        database.dispose()
-        one = measure(running.url, 1, options.items, 0.0)
-        two = measure(running.url, 2, options.items, 0.0)
-        waiting = [measure(running.url, workers, options.items // 10, 0.2) for workers in (1, 2)]
+    with installation.address() as url:
+        one = measure(url, 1, options.items, 0.0)
+        two = measure(url, 2, options.items, 0.0)
+        waiting = [measure(url, workers, options.items // 10, 0.2) for workers in (1, 2)]
     print(f"{options.items} items of {EFFECTS} no-op effects")
     for workers, result in ((1, one), (2, two)):
         print(

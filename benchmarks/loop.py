@@ -23,7 +23,6 @@ import random
 import statistics
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,6 +30,7 @@ from time import process_time
 from typing import Any
 from uuid import uuid4
 
+import installation
 import networkx as nx
 import sites
 import sqlalchemy as sa
@@ -62,10 +62,10 @@ from shipyard_api.ports.provisioner import (
     Operation,
     Work,
 )
-from shipyard_api.storage import migrations, tables
+from shipyard_api.storage import tables
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.designs import SqlDesigns
-from shipyard_api.storage.unit_of_work import Store, connect
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
@@ -79,7 +79,6 @@ from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
 from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
 from shipyard_api.workflow.turn import Engine
-from shipyard_simulators.embedded_postgres import server
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST_MILLISECONDS = 15.0
@@ -211,16 +210,6 @@ class Table:
             return JobReport(job, JobState.RUNNING, ok=False, succeeded=done)
         self.last = self.clock.now()
         return JobReport(job, JobState.ENDED, ok=True, succeeded=done)
-
-
-@contextmanager
-def installation() -> Iterator[sa.Engine]:
-    """Yield a migrated database with durable commits."""
-    with server.temporary({}) as postgres:
-        engine = connect(postgres.url, pool_size=2)
-        migrations.upgrade(engine, ROOT / "migrations")
-        yield engine
-        engine.dispose()
 
 
 def documents(site: Site, mode: Mapping[str, Any]) -> list[Document]:
@@ -445,7 +434,7 @@ def _hours(seconds: float) -> str:
 
 
 def main() -> int:
-    with installation() as database:
+    with installation.database() as database:
         exceeded = [*overhead(database), *makespan(database), *writing_turn(database)]
     for line in exceeded:
         print(f"TOO MUCH: {line}")

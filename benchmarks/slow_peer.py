@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import uuid4
 
+import installation
 import items
 import sqlalchemy as sa
 
@@ -33,12 +34,10 @@ from shipyard_api.domain.actions import ENDED, ActionId, ActionName, Control
 from shipyard_api.http import HttpClient
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.actions import NewAction
-from shipyard_api.storage import migrations
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.workflow.definition import Definition, fixed
 from shipyard_api.workflow.turn import Engine
-from shipyard_simulators.embedded_postgres import server
 
 ROUNDS, HANGING, TIMEOUT = 3, (8, 40), 120.0
 MOST_SLOWER = 1.1
@@ -166,13 +165,10 @@ def main(arguments: Sequence[str]) -> int:
     if options.worker:
         return work(options.worker, options.silent)
     exceeded = False
-    with server.temporary({}) as running, silence() as silent:
-        database = sa.create_engine(running.url.replace("postgresql", "postgresql+psycopg2", 1))
-        migrations.upgrade(database, items.ROOT / "migrations")
-        database.dispose()
+    with installation.address() as url, silence() as silent:
         print(f"an action of {options.items} work items beside requests that hang; one worker of 8 threads")
         for hanging in HANGING:
-            rounds = [round_of(running.url, silent, hanging, options.items) for _ in range(ROUNDS)]
+            rounds = [round_of(url, silent, hanging, options.items) for _ in range(ROUNDS)]
             ratios = sorted(beside / alone for alone, beside, _ in rounds)
             ratio = statistics.median(ratios)
             alone, beside = (statistics.median(one[at] for one in rounds) for at in (0, 1))

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import installation
 import sqlalchemy as sa
 from task_graph import made_up_graph, peak_megabytes, site_of
 
@@ -37,12 +38,10 @@ from shipyard_api.domain.task_graph.tasks import parse_tasks
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import Host, Output, RemoteResult, RemoteState, RemoteTask
 from shipyard_api.ports.state.actions import NewAction
-from shipyard_api.storage import migrations
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.workflow.definition import Definition, fixed
 from shipyard_api.workflow.turn import Engine
-from shipyard_simulators.embedded_postgres import server
 
 ROOT = Path(__file__).resolve().parents[1]
 ACTION = ActionId("0" * 26)
@@ -128,12 +127,9 @@ def main(arguments: Sequence[str]) -> int:
     planning = time.perf_counter() - began
     flow = software.flow
     rows = sum(len(flow.nodes[cell.number]) for cell in flow.cells)
-    with server.temporary({}) as running:
-        database = sa.create_engine(running.url.replace("postgresql", "postgresql+psycopg2", 1))
-        migrations.upgrade(database, ROOT / "migrations")
-        database.dispose()
+    with installation.address() as url:
         began, cpu = time.perf_counter(), time.process_time()
-        pieces = run(running.url, software)
+        pieces = run(url, software)
         seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
     peak = peak_megabytes()
     size = f"{rows} results in {pieces} pieces"
