@@ -4,7 +4,8 @@ from typing import Any
 
 import psycopg
 
-_NEVER = 1e9  # seconds
+NEVER = 1e9
+"""Seconds, for what must never happen by the clock."""
 
 
 class ListeningConnection(psycopg.AsyncConnection[Any]):
@@ -14,6 +15,6 @@ class ListeningConnection(psycopg.AsyncConnection[Any]):
     worker took.
     """
 
-    async def wait(self, gen: Any, interval: float = _NEVER, timeout: float | None = None) -> Any:
+    async def wait(self, gen: Any, interval: float = NEVER, timeout: float | None = None) -> Any:
         """Run an exchange with the server to its end; the driver's hook. ``timeout``: seconds."""
         return await super().wait(gen, interval, timeout)

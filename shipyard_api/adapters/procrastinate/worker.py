@@ -22,7 +22,7 @@ import psycopg_pool
 from procrastinate import JobContext
 from procrastinate.jobs import Job
 
-from shipyard_api.adapters.procrastinate.connection import ListeningConnection
+from shipyard_api.adapters.procrastinate.connection import NEVER, ListeningConnection
 from shipyard_api.adapters.procrastinate.lifeline import BuriedError, Lifeline, ended_without_answer
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.procrastinate.slots import Slots
@@ -35,7 +35,6 @@ LOG = logging.getLogger(__name__)
 
 # Seconds before a turn that lost its database is tried again.
 _OUTAGE_PAUSE = 0.5
-_NEVER = 1e9  # seconds
 # Jobs that wait for peers, beside those that have a slot: as many as may wait for five of them.
 _MOST_WAITING = 160
 
@@ -114,9 +113,9 @@ class TurnWorker:
                     queues=[QUEUE, ITEMS_QUEUE],
                     concurrency=most_jobs,  # the slots allow fewer
                     fetch_job_polling_interval=options.poll_seconds,
-                    abort_job_polling_interval=_NEVER,
-                    update_heartbeat_interval=_NEVER,  # the lifeline sends them
-                    stalled_worker_timeout=_NEVER,
+                    abort_job_polling_interval=NEVER,
+                    update_heartbeat_interval=NEVER,  # the lifeline sends them
+                    stalled_worker_timeout=NEVER,
                     shutdown_graceful_timeout=options.graceful_seconds,
                     delete_jobs="successful",
                     install_signal_handlers=False,
