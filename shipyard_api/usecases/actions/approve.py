@@ -6,9 +6,10 @@ from datetime import datetime
 
 from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.approvals import Approval, WaveGate, choose
-from shipyard_api.domain.errors import ActionNotFound, ActionOver, InvalidParameters
+from shipyard_api.domain.errors import ActionNotFound, InvalidParameters
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.usecases.actions.preconditions import lock_running
 from shipyard_api.usecases.callers.caller import Caller
 
 
@@ -44,12 +45,7 @@ class ApproveAction:
         """
         action, now = ActionId(action_id), self.now()
         with self.store.begin() as tx:
-            tx.actions.lock(action)
-            record = tx.actions.get(action)
-            if record is None:
-                raise ActionNotFound(action_id)
-            if record.state in ENDED:
-                raise ActionOver(action_id)
+            lock_running(tx, action)
             gates, given = tx.actions.approvals(action)
             gate, faults = choose(written, _unanswered(gates, given))
             if gate is None:

@@ -1,11 +1,13 @@
-"""Preconditions of a new action: no other site action runs, and neither a straggler nor a hold is on its nodes."""
+"""Preconditions: of a new action, that nothing else is on its nodes; of a change to an action, that it runs."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from shipyard_api.actions.catalog import ACTIONS
-from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.actions import ENDED, ActionId, ActionName
 from shipyard_api.domain.errors import (
+    ActionNotFound,
+    ActionOver,
     HoldsNotOverridden,
     NodeOperationRunning,
     NodesHeld,
@@ -17,6 +19,7 @@ from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.actions import ActionRecord, NewAction
 from shipyard_api.ports.state.stragglers import Straggler
+from shipyard_api.storage.unit_of_work import Transaction
 
 
 def refuse_stragglers(
@@ -64,3 +67,13 @@ def override(action: NewAction, holds: Sequence[Hold]) -> NewAction:
     notes = [Noted("Hold Overridden", f"node {hold.node} is {hold}") for hold in holds]
     inputs = {**action.inputs, OVERRIDDEN: [hold.id for hold in holds]}
     return replace(action, inputs=inputs, facts=(*action.facts, *notes))
+
+
+def lock_running(tx: Transaction, action: ActionId) -> None:
+    """Lock an action until the end of the transaction. Raises ActionNotFound, and ActionOver if it has ended."""
+    tx.actions.lock(action)
+    record = tx.actions.get(action)
+    if record is None:
+        raise ActionNotFound(action)
+    if record.state in ENDED:
+        raise ActionOver(action)

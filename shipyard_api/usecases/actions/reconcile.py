@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shipyard_api.domain.actions import ENDED, ActionId
-from shipyard_api.domain.errors import ActionNotFound, ActionOver, InvalidParameters
+from shipyard_api.domain.errors import ActionNotFound, InvalidParameters
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.reconciliation import Doubt, JobAnswers, parse_answers, unanswered
 from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.usecases.actions.preconditions import lock_running
 from shipyard_api.usecases.callers.caller import Caller
 
 
@@ -42,12 +43,7 @@ class ReconcileAction:
         """
         action = ActionId(action_id)
         with self.store.begin() as tx:
-            tx.actions.lock(action)
-            record = tx.actions.get(action)
-            if record is None:
-                raise ActionNotFound(action_id)
-            if record.state in ENDED:
-                raise ActionOver(action_id)
+            lock_running(tx, action)
             doubts, before = tx.actions.doubts(action)
             given, faults = parse_answers(written, doubts)
             if faults:
