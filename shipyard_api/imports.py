@@ -75,27 +75,28 @@ def _import(revisions: ImportRevisions, *, dry_run: bool) -> None:
     if head := revisions.begun():
         click.echo(f"the store has the revisions up to {head}")
     seen: list[ComparedRevision] = []
-    for one in revisions.run(store=not dry_run):
-        seen.append(one)
-        click.echo(_line(one))
-    left_out = sum(1 for one in seen if one.left_out)
-    unsound = sum(1 for one in seen if not one.is_sound) - left_out
+    for revision in revisions.run(store=not dry_run):
+        seen.append(revision)
+        click.echo(_line(revision))
+    left_out = sum(1 for revision in seen if revision.left_out)
+    unsound = sum(1 for revision in seen if not revision.is_sound) - left_out
     word = "would be imported" if dry_run else "imported"
     click.echo(f"{len(seen) - left_out} revision(s) {word}, {unsound} of them render differently; {left_out} left out")
     if unsound or left_out:
         raise SystemExit(1)
 
 
-def _line(one: ComparedRevision) -> str:
-    tags = f" [{', '.join(sorted(one.record.tags))}]" if one.record.tags else ""
-    about = f"revision {one.record.revision}{tags}: {', '.join(one.collections) or 'empty'}"
-    if one.left_out:
-        return f"{about}: left out, {one.left_out}"
-    if one.outcome is Outcome.DIFFERENT:
-        return f"{about}: {len(one.different)} of {one.rendered} document(s) render differently: {named(one.different)}"
-    count = f"{one.rendered} document(s), " if one.outcome is Outcome.EQUAL else ""
-    why = f": {one.finding}" if one.finding else ""
-    return f"{about}: {count}{_COMPARED[one.outcome]}{why}"
+def _line(revision: ComparedRevision) -> str:
+    tags = f" [{', '.join(sorted(revision.record.tags))}]" if revision.record.tags else ""
+    about = f"revision {revision.record.revision}{tags}: {', '.join(revision.collections) or 'empty'}"
+    if revision.left_out:
+        return f"{about}: left out, {revision.left_out}"
+    if revision.outcome is Outcome.DIFFERENT:
+        count = f"{len(revision.different)} of {revision.rendered} document(s)"
+        return f"{about}: {count} render differently: {named(revision.different)}"
+    count = f"{revision.rendered} document(s), " if revision.outcome is Outcome.EQUAL else ""
+    why = f": {revision.finding}" if revision.finding else ""
+    return f"{about}: {count}{_COMPARED[revision.outcome]}{why}"
 
 
 def run() -> int | None:

@@ -128,7 +128,9 @@ def _load(group: Group[Plugin]) -> Mapping[str, Plugin]:
 def _is_section(options: object, settings: frozenset[str]) -> bool:
     if not isinstance(options, type) or not is_dataclass(options):
         return False
-    has_default = {one.name: (one.default, one.default_factory) != (MISSING, MISSING) for one in fields(options)}
+    has_default = {
+        field.name: (field.default, field.default_factory) != (MISSING, MISSING) for field in fields(options)
+    }
     return settings <= has_default.keys() and all(has_default.values())
 
 

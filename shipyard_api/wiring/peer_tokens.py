@@ -25,23 +25,23 @@ class PeerOptions(Protocol):
 
 def needed(settings: Settings) -> Mapping[str, str]:
     """Return the settings that the tokens of the peers in use require, by name."""
-    from_keystone = any(own.auth is PeerAuth.KEYSTONE for _, own in _in_use(settings))
+    from_keystone = any(options.auth is PeerAuth.KEYSTONE for _, options in _in_use(settings))
     return settings.keystone.required() if from_keystone else {}
 
 
 def faults(settings: Settings) -> Iterator[str]:
     """Yield the settings of peers in use that contradict each other."""
-    for section, own in _in_use(settings):
-        if own.auth is PeerAuth.KEYSTONE and own.token:
+    for section, options in _in_use(settings):
+        if options.auth is PeerAuth.KEYSTONE and options.token:
             yield f"[{section}] token is for auth = token, and [{section}] auth is keystone"
     if needed(settings):
         yield from settings.keystone.faults()
 
 
-def peer_tokens(own: PeerOptions, keystone: KeystoneOptions) -> PeerTokens:
+def peer_tokens(options: PeerOptions, keystone: KeystoneOptions) -> PeerTokens:
     """Return the tokens of one peer; opens no connection. Raises SettingsError for a Keystone that is no address."""
-    if own.auth is PeerAuth.TOKEN:
-        return PeerTokens(lambda: own.token, lambda: None)
+    if options.auth is PeerAuth.TOKEN:
+        return PeerTokens(lambda: options.token, lambda: None)
     return keystone_tokens(keystone)
 
 

@@ -66,24 +66,26 @@ class FileDesigns:
         if newest != head:
             raise Overtaken(f"revision {newest} was made after revision {head}")
         before = self.documents(base)
-        others = [one for one in before if one.collection != collection]
+        others = [stored for stored in before if stored.collection != collection]
         _check_owners(documents, others)
-        loaded = [StoredDocument(one, collection, Revision(newest + 1)) for one in documents]
-        if _contents(loaded) == _contents(one for one in before if one.collection == collection):
+        loaded = [StoredDocument(document, collection, Revision(newest + 1)) for document in documents]
+        if _contents(loaded) == _contents(stored for stored in before if stored.collection == collection):
             return None
         return self._add([*others, *_aged(loaded, before)])
 
     def revisions(self, *, tags: Collection[str] = (), after: Revision, limit: int) -> Sequence[RevisionRecord]:
         found = (self.revision(number) for number in self._numbers() if number > after)
-        return [one for one in found if not tags or set(tags) & one.tags.keys()][: max(limit, 0)]
+        return [record for record in found if not tags or set(tags) & record.tags.keys()][: max(limit, 0)]
 
     def revision(self, revision: Revision) -> RevisionRecord:
         return RevisionRecord(revision, datetime.fromisoformat(self._read(revision)["created"]), self._tags(revision))
 
     def documents(self, revision: Revision, collection: domain.Collection | None = None) -> tuple[StoredDocument, ...]:
         entries = self._read(revision)["documents"] if revision else []
-        found = [StoredDocument(Document(**one["document"]), one["collection"], one["since"]) for one in entries]
-        return tuple(one for one in found if collection in (None, one.collection))
+        found = [
+            StoredDocument(Document(**entry["document"]), entry["collection"], entry["since"]) for entry in entries
+        ]
+        return tuple(stored for stored in found if collection in (None, stored.collection))
 
     def rendered(self, revision: Revision) -> Rendering:
         self._read(revision)
@@ -102,7 +104,10 @@ class FileDesigns:
 
     def rollback(self, revision: Revision) -> Revision:
         newest = max(self._numbers(), default=Revision(0))
-        back = [StoredDocument(one.document, one.collection, Revision(newest + 1)) for one in self.documents(revision)]
+        back = [
+            StoredDocument(stored.document, stored.collection, Revision(newest + 1))
+            for stored in self.documents(revision)
+        ]
         return self._add(_aged(back, self.documents(newest)))
 
     def tag(self, revision: Revision, tag: str, data: JsonObject) -> None:
@@ -134,7 +139,7 @@ class FileDesigns:
 
     def _add(self, documents: Iterable[StoredDocument]) -> Revision:
         revision = Revision(max(self._numbers(), default=0) + 1)
-        entries = [asdict(one) for one in sorted(documents, key=lambda one: one.collection)]
+        entries = [asdict(stored) for stored in sorted(documents, key=lambda stored: stored.collection)]
         self._write(f"{revision}.revision", {"created": datetime.now(UTC).isoformat(), "documents": entries})
         return revision
 
@@ -150,24 +155,24 @@ class FileDesigns:
 
 def _contents(documents: Iterable[StoredDocument]) -> dict[Identity, bytes]:
     """Return what decides whether documents are the same, to the type of each value."""
-    found = (one.document for one in documents)
-    return {one.identity: domain.canonical([dict(one.metadata), one.data]) for one in found}
+    found = (stored.document for stored in documents)
+    return {document.identity: domain.canonical([dict(document.metadata), document.data]) for document in found}
 
 
 def _aged(documents: Sequence[StoredDocument], before: Sequence[StoredDocument]) -> list[StoredDocument]:
     """Return the documents; one that is unchanged keeps the revision in which it last changed."""
     same = _contents(before).items() & _contents(documents).items()
-    since = {one.document.identity: one.since for one in before}
+    since = {stored.document.identity: stored.since for stored in before}
     return [
-        replace(one, since=since[identity]) if (identity, content) in same else one
-        for one, (identity, content) in zip(documents, _contents(documents).items(), strict=True)
+        replace(stored, since=since[identity]) if (identity, content) in same else stored
+        for stored, (identity, content) in zip(documents, _contents(documents).items(), strict=True)
     ]
 
 
 def _by_collection(documents: Iterable[StoredDocument]) -> dict[domain.Collection, dict[Identity, bytes]]:
     found: defaultdict[domain.Collection, list[StoredDocument]] = defaultdict(list)
-    for one in documents:
-        found[one.collection].append(one)
+    for stored in documents:
+        found[stored.collection].append(stored)
     return {name: _contents(held) for name, held in found.items()}
 
 
@@ -180,7 +185,7 @@ def _change(before: Mapping[Identity, bytes] | None, after: Mapping[Identity, by
 
 
 def _check_owners(documents: Sequence[Document], others: Iterable[StoredDocument]) -> None:
-    owners = {one.document.identity: one.collection for one in others}
+    owners = {stored.document.identity: stored.collection for stored in others}
     policies = [name for schema, _, name in owners if schema == domain.LAYERING_POLICY]
     for document in documents:
         if document.identity in owners:

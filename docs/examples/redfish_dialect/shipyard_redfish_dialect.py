@@ -41,7 +41,7 @@ class Systems:
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with the first nodes."""
         nodes = self._nodes.page(status=(), prefix="", after="", limit=MOST)
-        members = [{"@odata.id": f"{ROOT}/Systems/{one.node.name}"} for one in nodes]
+        members = [{"@odata.id": f"{ROOT}/Systems/{record.node.name}"} for record in nodes]
         resp.media = {"@odata.id": f"{ROOT}/Systems", "Members": members, "Members@odata.count": len(members)}
 
 
@@ -61,9 +61,9 @@ class System:
         resp.media = {"@odata.id": f"{ROOT}/Systems/{name}", "Id": name, "Status": {"Health": health}}
 
 
-def routes(own: UseCases) -> dict[str, Guarded]:
+def routes(use_cases: UseCases) -> dict[str, Guarded]:
     """Return every address with its resource."""
-    nodes = own.nodes.list
+    nodes = use_cases.nodes.list
     return {ROOT: Root(), f"{ROOT}/Systems": Systems(nodes), f"{ROOT}/Systems/{{name}}": System(nodes)}
 
 

@@ -68,7 +68,7 @@ class DeckhandDesigns:
     def heads(self) -> Heads:
         """Return the newest revision, and the newest with each tag. Slow with many revisions."""
         listed = self._listed()
-        newest = {tag: one.revision for one in listed for tag in RevisionTag if tag.value in one.tags}
+        newest = {tag: entry.revision for entry in listed for tag in RevisionTag if tag.value in entry.tags}
         return Heads(listed[-1].revision if listed else EMPTY, newest)
 
     def revisions(
@@ -76,11 +76,11 @@ class DeckhandDesigns:
     ) -> Sequence[RevisionRecord]:
         """Return up to ``limit`` revisions after the given one, in order; with ``tags``, those that carry one."""
         wanted = frozenset(tags)
-        later = (one for one in self._listed() if one.revision > after and (not wanted or one.tags & wanted))
+        later = (entry for entry in self._listed() if entry.revision > after and (not wanted or entry.tags & wanted))
         # The list lacks the data of tags, and few revisions have tags.
         return [
-            RevisionRecord(one.revision, one.created_at, self._tags(one.revision) if one.tags else {})
-            for one in islice(later, max(limit, 0))
+            RevisionRecord(entry.revision, entry.created_at, self._tags(entry.revision) if entry.tags else {})
+            for entry in islice(later, max(limit, 0))
         ]
 
     def revision(self, revision: Revision) -> RevisionRecord:
@@ -99,7 +99,7 @@ class DeckhandDesigns:
         entries = _found(revision, self._client.documents(_number(revision), collection))
         with _parsing("documents"):
             found = [translate.stored_of(entry) for entry in entries]
-        return tuple(sorted(found, key=lambda one: one.collection))
+        return tuple(sorted(found, key=lambda stored: stored.collection))
 
     def rendered(self, revision: Revision) -> Rendering:
         """Return the design rendered from the documents, secrets in clear. May take minutes.
@@ -108,7 +108,7 @@ class DeckhandDesigns:
         first of any other error.
         """
         _number(revision)
-        written = [one.document for one in self.documents(revision)]
+        written = [stored.document for stored in self.documents(revision)]
         secrets = translate.secrets_among(written)
         answer = self._client.rendered(revision)
         if answer is None:
@@ -121,8 +121,8 @@ class DeckhandDesigns:
             found = [translate.rendered_of(entry, secrets) for entry in answer]
         # Deckhand shows a revision without a layering policy with that of another revision.
         keys = {document.key for document in written}
-        of_it = (one for one in found if one.document.key in keys)
-        return Rendering(tuple(sorted(of_it, key=lambda one: one.document.key)))
+        of_it = (rendered for rendered in found if rendered.document.key in keys)
+        return Rendering(tuple(sorted(of_it, key=lambda rendered: rendered.document.key)))
 
     def differences(self, base: Revision, new: Revision) -> Mapping[Collection, Change]:
         """Return the change of each collection from ``base`` to ``new``, by name.
@@ -146,7 +146,7 @@ class DeckhandDesigns:
             self._known(revision)
         if not any(entry.get("status") == "failure" for entry in entries):
             return ()
-        written = [one.document for one in self.documents(revision)]
+        written = [stored.document for stored in self.documents(revision)]
         reported = self._client.scrubber.values(entries)
         return translate.reported_findings(reported, written, translate.secrets_among(written))
 
@@ -223,12 +223,16 @@ class DeckhandDesigns:
     ) -> bool:
         """Return whether ``base`` holds exactly these documents in this collection; False if unknown."""
         kept = {
-            one.document.identity: translate.as_kept(one.document) for one in before if one.collection == collection
+            stored.document.identity: translate.as_kept(stored.document)
+            for stored in before
+            if stored.collection == collection
         }
         wanted = {document.identity: translate.as_kept(document) for document in documents}
         if kept.keys() != wanted.keys() or translate.has_hidden(documents):
             return False
-        encrypted = [one for one in wanted.values() if one.is_encrypted and kept[one.identity].is_encrypted]
+        encrypted = [
+            document for document in wanted.values() if document.is_encrypted and kept[document.identity].is_encrypted
+        ]
         hidden = {document.identity for document in encrypted}
         for identity, document in wanted.items():
             with_data = identity not in hidden
@@ -238,7 +242,7 @@ class DeckhandDesigns:
         if base != EMPTY and self._known(base).get("validationPolicies"):
             return False
         secrets = self._secrets(base, encrypted) if encrypted else {}
-        return all(translate.content(one) == secrets.get(one.identity) for one in encrypted)
+        return all(translate.content(document) == secrets.get(document.identity) for document in encrypted)
 
     def _load(
         self, collection: Collection, documents: Sequence[Document], before: Iterable[StoredDocument], head: Revision
@@ -248,7 +252,9 @@ class DeckhandDesigns:
         if isinstance(answer, Denial):
             if answer.code == 409:
                 self._check_head(head)  # only another writer can cause a conflict after the checks above
-            renamed = any(one.collection == collection and one.document.schema == LAYERING_POLICY for one in before)
+            renamed = any(
+                stored.collection == collection and stored.document.schema == LAYERING_POLICY for stored in before
+            )
             if answer.kind != "SingletonDocumentConflict" or not renamed:
                 raise answer.error
             # Deckhand keeps the old policy until a load without it.
@@ -288,18 +294,20 @@ class DeckhandDesigns:
 
         if target != EMPTY and self._known(target).get("validationPolicies"):
             raise beyond_repair("there are validation policies, which Deckhand does not show")
-        encrypted = [one for name in wrong for one in wanted.get(name, {}).values() if one.is_encrypted]
+        encrypted = [document for name in wrong for document in wanted.get(name, {}).values() if document.is_encrypted]
         secrets = self._clear(target, encrypted) if encrypted else {}
-        if lost := sorted(f"{one.schema} '{one.name}'" for one in encrypted if one.identity not in secrets):
+        if lost := sorted(
+            f"{document.schema} '{document.name}'" for document in encrypted if document.identity not in secrets
+        ):
             raise beyond_repair(f"Deckhand does not show the secrets of {', '.join(lost)}")
         # A document, or the layering policy, must leave its collection before another one can load it.
         owner = {identity: name for name, held in wanted.items() for identity in held}
         for name in wrong:
-            foreign = [one for one in found.get(name, {}) if owner.get(one) != name]
-            if any(one in owner or one[0] == LAYERING_POLICY for one in foreign):
+            foreign = [identity for identity in found.get(name, {}) if owner.get(identity) != name]
+            if any(identity in owner or identity[0] == LAYERING_POLICY for identity in foreign):
                 made = self._load(Collection(name), (), (), made) or made
         for name in wrong:
-            documents = [secrets.get(identity, one) for identity, one in wanted.get(name, {}).items()]
+            documents = [secrets.get(identity, document) for identity, document in wanted.get(name, {}).items()]
             made = self._load(Collection(name), documents, (), made) or made
         found = _by_collection(self.documents(made))
         known = frozenset(secrets)
@@ -307,14 +315,16 @@ class DeckhandDesigns:
             raise beyond_repair("loading it again did not help")
         # An account that may not see encrypted documents has just loaded collections without them. Differences of
         # visible secrets mean nothing: each load makes a new reference.
-        blurred = {name for name, held in wanted.items() if any(one.is_encrypted for one in held.values())}
+        blurred = {name for name, held in wanted.items() if any(document.is_encrypted for document in held.values())}
         changes = self.differences(target, made)
         if any(changes[name] is not Change.UNMODIFIED for name in changes.keys() - blurred):
             raise beyond_repair("the others are not visible to Shipyard's account")
         return made
 
     def _secrets(self, revision: Revision, encrypted: Iterable[Document]) -> dict[Identity, bytes]:
-        return {identity: translate.content(one) for identity, one in self._clear(revision, encrypted).items()}
+        return {
+            identity: translate.content(document) for identity, document in self._clear(revision, encrypted).items()
+        }
 
     def _clear(self, revision: Revision, encrypted: Iterable[Document]) -> dict[Identity, Document]:
         """Return those encrypted documents whose secret the design shows unchanged, with the secret."""
@@ -322,9 +332,9 @@ class DeckhandDesigns:
             design = self.rendered(revision)
         except RenderingFailed:
             return {}
-        shown = {one.document.identity: one.document for one in design.documents}
-        mine = (shown.get(one.identity) for one in encrypted if one.keeps_its_data)
-        return {one.identity: one for one in mine if one is not None and one.is_encrypted}
+        shown = {rendered.document.identity: rendered.document for rendered in design.documents}
+        mine = (shown.get(document.identity) for document in encrypted if document.keeps_its_data)
+        return {document.identity: document for document in mine if document is not None and document.is_encrypted}
 
 
 def _number(revision: Revision) -> Revision:
@@ -342,8 +352,8 @@ def _found(revision: Revision, answer: _T | None) -> _T:
 
 def _by_collection(documents: Iterable[StoredDocument]) -> dict[Collection, dict[Identity, Document]]:
     found: dict[Collection, dict[Identity, Document]] = {}
-    for one in documents:
-        found.setdefault(one.collection, {})[one.document.identity] = one.document
+    for stored in documents:
+        found.setdefault(stored.collection, {})[stored.document.identity] = stored.document
     return found
 
 

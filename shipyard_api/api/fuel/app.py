@@ -15,9 +15,9 @@ from shipyard_api.domain.task_graph.layers import OwnerKind
 from shipyard_api.domain.task_graph.tasks import Domain
 
 
-def routes(own: UseCases) -> dict[str, Guarded]:
+def routes(use_cases: UseCases) -> dict[str, Guarded]:
     """Return every address with its resource."""
-    software, tokens, largest = own.software, own.tokens, own.json_bytes
+    software, tokens, largest = use_cases.software, use_cases.tokens, use_cases.json_bytes
     graphs, labels, nodes, runs = software.graphs, software.labels, software.nodes, software.runs
     releases, clusters = "/api/v1/releases", "/api/v1/clusters"
     cluster = f"{clusters}/{{owner_id}}"
@@ -31,7 +31,7 @@ def routes(own: UseCases) -> dict[str, Guarded]:
     }
     for kind in OwnerKind:
         base = f"/api/v1/{kind.value}/{{owner_id}}"
-        found[f"{base}/deployment_tasks"] = DeploymentTasks(graphs, kind, own.design_bytes)
+        found[f"{base}/deployment_tasks"] = DeploymentTasks(graphs, kind, use_cases.design_bytes)
         found[f"{base}/deployment_graphs"] = found[f"{base}/deployment_graphs/{{graph_type}}"] = Graphs()
         for domain in Domain:
             found[f"{base}/{domain.value}"] = Labels(labels, kind, domain, largest)

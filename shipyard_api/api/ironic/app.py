@@ -8,12 +8,12 @@ from shipyard_api.api.ironic.templates import IRONIC, SEED, Template, Templates
 from shipyard_api.api.ironic.versions import Microversions, VersionCheck
 
 
-def routes(own: UseCases) -> dict[str, Guarded]:
+def routes(use_cases: UseCases) -> dict[str, Guarded]:
     """Return every address with its resource."""
     found: dict[str, Guarded] = {"/": Root(), "/v1": Version1()}
     for face in (IRONIC, SEED):
-        found[face.path] = Templates(own.templates, face, own.json_bytes)
-        found[f"{face.path}/{{template_ident}}"] = Template(own.templates, own.json_bytes)
+        found[face.path] = Templates(use_cases.templates, face, use_cases.json_bytes)
+        found[f"{face.path}/{{template_ident}}"] = Template(use_cases.templates, use_cases.json_bytes)
     return found
 
 

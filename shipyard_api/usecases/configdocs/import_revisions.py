@@ -113,22 +113,22 @@ class ImportRevisions:
 
     def _check(self, listed: Sequence[RevisionRecord], present: Sequence[RevisionRecord]) -> None:
         """Raise ImportRefused unless an earlier import from this source explains all revisions of the target."""
-        known = {one.revision: one for one in listed}
-        for one in present:
-            theirs = known.get(one.revision)
-            if theirs is None or theirs.created_at != one.created_at:
+        known = {record.revision: record for record in listed}
+        for record in present:
+            theirs = known.get(record.revision)
+            if theirs is None or theirs.created_at != record.created_at:
                 raise ImportRefused(
-                    f"the document store is not empty: its revision {one.revision} is not from {self.source.name}. "
+                    f"the document store is not empty: its revision {record.revision} is not from {self.source.name}. "
                     "Nothing was changed. Import into an empty database"
                 )
-            if added := sorted(one.tags.keys() - theirs.tags.keys()):
+            if added := sorted(record.tags.keys() - theirs.tags.keys()):
                 raise ImportRefused(
-                    f"the document store is in use: its revision {one.revision} has the tag {added[0]}, which it does "
-                    f"not have in {self.source.name}. Nothing was changed"
+                    f"the document store is in use: its revision {record.revision} has the tag {added[0]}, which it "
+                    f"does not have in {self.source.name}. Nothing was changed"
                 )
 
     def _copy_tags(self, listed: Sequence[RevisionRecord], present: Sequence[RevisionRecord]) -> None:
-        before = {one.revision: one.tags for one in present}
+        before = {record.revision: record.tags for record in present}
         for record in listed:
             for tag, data in record.tags.items():
                 if record.revision in before and before[record.revision].get(tag) != data:
@@ -137,26 +137,26 @@ class ImportRevisions:
     def _read(self, record: RevisionRecord, later: Sequence[RevisionRecord], secrets: "_Secrets") -> "_Read":
         stored = self.source.documents(record.revision)
         rendering = self._rendering(record.revision)
-        encrypted = [one for one in stored if one.document.is_encrypted]
+        encrypted = [entry for entry in stored if entry.document.is_encrypted]
         if encrypted and not self.can_encrypt:
-            raise NoSecretKey([one.document for one in encrypted])
+            raise NoSecretKey([entry.document for entry in encrypted])
         _learn(secrets, encrypted, rendering)
         self._look_ahead(secrets, encrypted, later)
-        hidden = [one.document for one in encrypted if _reference(one) not in secrets]
+        hidden = [entry.document for entry in encrypted if _reference(entry) not in secrets]
         documents = [
-            replace(one, document=replace(one.document, data=secrets[_reference(one)]))
-            if one.document.is_encrypted and _reference(one) in secrets
-            else one
-            for one in stored
+            replace(entry, document=replace(entry.document, data=secrets[_reference(entry)]))
+            if entry.document.is_encrypted and _reference(entry) in secrets
+            else entry
+            for entry in stored
         ]
         return _Read(record, documents, rendering, self._why_left_out(stored, hidden))
 
     def _why_left_out(self, stored: Sequence[StoredDocument], hidden: Sequence[Document]) -> str:
         if hidden:
-            return f"{self.source.name} does not show the secrets of {named([one.key for one in hidden])}"
+            return f"{self.source.name} does not show the secrets of {named([document.key for document in hidden])}"
         # Two clients that write to Deckhand at the same time may both get a document.
-        counts = Counter(one.document.identity for one in stored)
-        if twice := [one.document.key for one in stored if counts[one.document.identity] > 1]:
+        counts = Counter(entry.document.identity for entry in stored)
+        if twice := [entry.document.key for entry in stored if counts[entry.document.identity] > 1]:
             return f"several collections have {named(list(dict.fromkeys(twice)))}"
         return ""
 
@@ -165,11 +165,11 @@ class ImportRevisions:
     ) -> None:
         """Learn the secrets of a revision that does not render from later ones that hold the same documents."""
         for record in later:
-            missing = {_reference(one) for one in encrypted if one.document.keeps_its_data} - secrets.keys()
+            missing = {_reference(entry) for entry in encrypted if entry.document.keeps_its_data} - secrets.keys()
             if not missing:
                 return
-            held = [one for one in self.source.documents(record.revision) if one.document.is_encrypted]
-            if not missing & {_reference(one) for one in held}:
+            held = [entry for entry in self.source.documents(record.revision) if entry.document.is_encrypted]
+            if not missing & {_reference(entry) for entry in held}:
                 return
             _learn(secrets, held, self._rendering(record.revision))
 
@@ -180,7 +180,7 @@ class ImportRevisions:
             return None
 
     def _compared(self, read: "_Read") -> ComparedRevision:
-        collections = sorted({one.collection for one in read.documents})
+        collections = sorted({entry.collection for entry in read.documents})
         if read.left_out:
             return ComparedRevision(read.record, collections, left_out=read.left_out)
         ours, findings = render(read.documents, self.compile_schema)
@@ -207,8 +207,8 @@ class _Read:
     left_out: str
 
 
-def _reference(one: StoredDocument) -> tuple[Identity, bytes]:
-    return one.document.identity, canonical(one.document.data)
+def _reference(entry: StoredDocument) -> tuple[Identity, bytes]:
+    return entry.document.identity, canonical(entry.document.data)
 
 
 def _learn(secrets: _Secrets, encrypted: Sequence[StoredDocument], rendering: Rendering | None) -> None:
@@ -217,11 +217,11 @@ def _learn(secrets: _Secrets, encrypted: Sequence[StoredDocument], rendering: Re
     Deckhand keeps one rendering of a revision. If its first reader wanted no secrets, it shows everybody hashes, so a
     rendering without any other secret has none.
     """
-    shown = {one.document.identity: one.document for one in rendering.documents} if rendering else {}
+    shown = {entry.document.identity: entry.document for entry in rendering.documents} if rendering else {}
     found = {
-        _reference(one): shown[one.document.identity].data
-        for one in encrypted
-        if one.document.keeps_its_data and one.document.identity in shown
+        _reference(entry): shown[entry.document.identity].data
+        for entry in encrypted
+        if entry.document.keeps_its_data and entry.document.identity in shown
     }
     if not all(isinstance(secret, str) and _HASH.fullmatch(secret) for secret in found.values()):
         secrets.update(found)
@@ -236,6 +236,7 @@ def named(keys: Sequence[Key]) -> str:
 def _hashes(rendering: Rendering) -> Mapping[Key, str]:
     """Return the hash of each rendered document: of its place, metadata and data."""
     parts = {
-        one.document.key: [one.collection, one.document.metadata, one.document.data] for one in rendering.documents
+        rendered.document.key: [rendered.collection, rendered.document.metadata, rendered.document.data]
+        for rendered in rendering.documents
     }
     return {key: hashlib.sha256(canonical(part)).hexdigest() for key, part in parts.items()}
