@@ -12,6 +12,7 @@ from shipyard_api.actions.steps.acceptance import Acceptance, Accepting
 from shipyard_api.actions.steps.job_watch import Job, Limits, described
 from shipyard_api.actions.steps.job_watch import limit as job_limit
 from shipyard_api.actions.steps.joining import Joining
+from shipyard_api.actions.steps.rollout_messages import move_from_json, move_to_json
 from shipyard_api.domain.deployment_configuration import PhaseLimits
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -215,10 +216,7 @@ def _nodes(names: Any) -> tuple[NodeName, ...]:
 
 def _dump_watch(move: Move, watch: Watch) -> dict[str, Any]:
     return {
-        "group": move.group,
-        "phase": move.phase.value,
-        "nodes": list(move.nodes),
-        "batch": move.batch,
+        **move_to_json(move),
         "job": watch.job.to_json(),
         "joining": watch.joining.to_json() if watch.joining else None,
         "done": list(watch.done),
@@ -227,10 +225,9 @@ def _dump_watch(move: Move, watch: Watch) -> dict[str, Any]:
 
 
 def _load_watch(stored: Mapping[str, Any]) -> tuple[Move, Watch]:
-    move = Move(GroupName(stored["group"]), Phase(stored["phase"]), _nodes(stored["nodes"]), stored["batch"])
     joining = Joining.from_json(stored["joining"]) if stored["joining"] else None
     accepting = Accepting.from_json(stored["accepting"]) if "accepting" in stored else None
-    return move, Watch(Job.from_json(stored["job"]), joining, _nodes(stored["done"]), accepting)
+    return move_from_json(stored), Watch(Job.from_json(stored["job"]), joining, _nodes(stored["done"]), accepting)
 
 
 class _Statuses:
