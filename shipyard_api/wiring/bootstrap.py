@@ -53,10 +53,10 @@ def check(settings: Settings) -> parts.Parts:
 
     Opens no connection and starts no thread.
     """
-    from shipyard_api.api.http.dialect import DIALECTS
+    from shipyard_api.api.http.dialect import mounted
     from shipyard_api.wiring import monitoring
 
-    DIALECTS.installed()
+    mounted(lambda dialect: dialect)
     made = parts.build(settings)
     access.identities(settings, made.store)
     access.policy(settings)

@@ -5,7 +5,7 @@ A dialect registers as an entry point of the group ``shipyard.dialects``.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import falcon.asgi
 
@@ -33,6 +33,7 @@ from shipyard_api.usecases.nodes.build import NodeUseCases
 from shipyard_api.usecases.software.build import SoftwareUseCases
 
 App = falcon.asgi.App[Any, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +89,13 @@ class Dialect:
 DIALECTS = Group("shipyard.dialects", Dialect, "dialect")
 
 
-def mounted(make: Callable[[Dialect], App]) -> dict[str, App]:
+def mounted(make: Callable[[Dialect], T]) -> dict[str, T]:
     """Return what ``make`` returns for each installed dialect, by prefix.
 
     Raises SettingsError for a dialect that cannot be loaded, or that has the prefix of another.
     """
     owners: dict[str, str] = {}
-    found: dict[str, App] = {}
+    found: dict[str, T] = {}
     for name, dialect in DIALECTS.installed().items():
         if taken := sorted(owners.keys() & set(dialect.prefixes)):
             faults = [f"{DIALECTS.group}: {name} and {owners[prefix]} both serve {prefix}" for prefix in taken]
