@@ -200,6 +200,9 @@ class Table:
     def abort(self, job: JobId, work: Work) -> None:
         pass
 
+    def power_cycle(self, nodes: Collection[NodeName]) -> Mapping[NodeName, str]:
+        return {}
+
     def _report(self, job: JobId, work: Work) -> JobReport:
         if work.nodes is None:
             return JobReport(job, JobState.ENDED, ok=True)

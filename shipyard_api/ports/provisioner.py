@@ -269,6 +269,13 @@ class Provisioner(Protocol):
         Raises Refused if the provisioner does not abort.
         """
 
+    def power_cycle(self, nodes: Collection[NodeName]) -> Mapping[NodeName, str]:
+        """Switch these machines off and on, whatever is under way; return why not, of those that were refused.
+
+        Their job is neither ended nor started again by it. Not repeatable: each call is one power cycle. Called only if
+        the limits say that it can; raises Refused otherwise.
+        """
+
 
 Reports = Mapping[JobId, JobReport | PeerError]
 """The report on each of several jobs, or the error instead of it."""

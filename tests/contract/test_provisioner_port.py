@@ -292,6 +292,22 @@ def test_steps_run_on_deployed_nodes_or_the_work_is_refused(site: Site) -> None:
     assert site.run(work).succeeded == names("n1")
 
 
+def test_a_machine_that_works_is_power_cycled_or_that_is_refused(start_site: StartSite) -> None:
+    site = start_site(Plot(fates={"n1": Fate.HANGS_PREPARE}))
+    nodes, work = [NodeName("n1")], site.work(Operation.PREPARE_NODES, "n1")
+    if site.provisioner.capabilities.limits.no_power_cycle:
+        with pytest.raises(Refused):
+            site.provisioner.power_cycle(nodes)
+        return
+    job = site.provisioner.submit(marker(), work)
+    site.watch(job, work, until=lambda report: site.hangs("n1"))
+
+    refused = site.provisioner.power_cycle([*nodes, NodeName("unknown")])
+
+    assert list(refused) == ["unknown"]
+    assert site.provisioner.report(job, work).state is JobState.RUNNING
+
+
 # Stopping
 
 

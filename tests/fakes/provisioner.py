@@ -89,6 +89,7 @@ class FakeProvisioner:
         self._reports: dict[JobId, int] = {}
         self._lost: set[JobId] = set()
         self.aborted: set[JobId] = set()
+        self.power_cycled: list[NodeName] = []
         self.last_polled: Work | None = None
         self.mute: set[JobId] = set()
         self.finished: set[JobId] = set()
@@ -212,6 +213,13 @@ class FakeProvisioner:
         if not self.capabilities.aborts:
             raise Refused(self.name, f"abort {job}", "it cannot stop work")
         self.aborted.add(job)
+
+    def power_cycle(self, nodes: Collection[NodeName]) -> Mapping[NodeName, str]:
+        self._call("power_cycle")
+        if why := self.capabilities.limits.no_power_cycle:
+            raise Refused(self.name, "power_cycle", why)
+        self.power_cycled.extend(sorted(nodes))
+        return {}
 
     def _running_report(self, job: JobId, work: Work, state: JobState) -> JobReport:
         sent = frozenset(work.nodes or ()) & self.early if state is JobState.RUNNING else frozenset()

@@ -164,6 +164,9 @@ class RedfishProvisioner:
     def abort(self, job: JobId, work: Work) -> None:
         raise Refused(SYSTEM, f"abort {job}", "an image that runs cannot be stopped")
 
+    def power_cycle(self, nodes: Collection[NodeName]) -> Mapping[NodeName, str]:
+        raise Refused(SYSTEM, "power_cycle", LIMITS.no_power_cycle)
+
     def _report(self, job: JobId, work: Work, servers: Mapping[str, Server]) -> JobReport:
         """Report on a job, and restart the servers that it has marked only."""
         if work.nodes is None:

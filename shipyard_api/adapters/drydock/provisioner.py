@@ -185,6 +185,10 @@ class DrydockProvisioner:
         """Refuse: Drydock cannot stop a task."""
         raise Refused(self.name, f"abort {job}", "Drydock cannot stop a task; it runs until it ends")
 
+    def power_cycle(self, nodes: Collection[NodeName]) -> Mapping[NodeName, str]:
+        """Refuse: Drydock has no such task."""
+        raise Refused(self.name, "power_cycle", translate.LIMITS.no_power_cycle)
+
     def _names(self, design: str, node_filter: dict[str, Any] | None) -> frozenset[NodeName]:
         return frozenset(NodeName(name) for name in self._client.filter_nodes(design, node_filter))
 

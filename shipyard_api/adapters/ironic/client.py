@@ -173,7 +173,14 @@ class IronicClient:
 
     def power_off(self, node: str) -> Reply:
         """Power off a node."""
-        return self._change("PUT", f"v1/nodes/{segment(node)}/states/power", {"target": "power off"})
+        return self._power(node, "power off")
+
+    def reboot(self, node: str) -> Reply:
+        """Power off a node, hard, and power it on."""
+        return self._power(node, "rebooting")
+
+    def _power(self, node: str, target: str) -> Reply:
+        return self._change("PUT", f"v1/nodes/{segment(node)}/states/power", {"target": target})
 
     def end_maintenance(self, node: str) -> Reply:
         """End a node's maintenance, whoever set it."""

@@ -26,13 +26,12 @@ from shipyard_api.ports.provisioner import (
     Marker,
     Operation,
     Reports,
-    Wipe,
     Work,
     each_report,
 )
 from shipyard_api.request_context import propagated
 
-from . import deploy_steps, runbooks, site, translate
+from . import deploy_steps, power, runbooks, site, translate
 from .client import SYSTEM, IronicClient
 from .decisions import Decision, Do, Done, Failed, Job, NodePolicy, Waiting, decide, interruption
 from .deploy_steps import StepTable
@@ -322,11 +321,14 @@ class IronicProvisioner:
         ours, version = self._job(job, work), self._client.version()
         decisions = _decisions(ours, _names(work, Marker(job)), self._listing.fresh([work]))
         nodes = [one.node for one in decisions if one.node]
-        for answer in self._each(
-            lambda node: self._transitions.stop(node, ours, interruption(node, ours, version)), nodes
-        ):
+        stop = self._transitions.stop
+        for answer in self._each(lambda node: stop(node, ours, interruption(node, ours, version)), nodes):
             if isinstance(answer, PeerError):
                 raise _about(Marker(job), answer)
+
+    def power_cycle(self, nodes: Collection[NodeName]) -> Mapping[NodeName, str]:
+        """Reboot the nodes; Ironic refuses those that it cleans, and those that are locked by work of its own."""
+        return power.cycle(self._client, self._transitions, self._each, self._scrubber, sorted(nodes))
 
     def _job(self, marker: str, work: Work) -> Job:
         left_out = self._left_out.get(marker, {})
@@ -374,7 +376,9 @@ class IronicProvisioner:
         ended = len(failed) + len(succeeded) == len(decided)
         notes = list(errors[:MOST_ERRORS])
         if ended and job.operation is Operation.DESTROY_NODES:
-            notes.append(_erased(job, [one.node for one in decisions if one.node and one.name in succeeded]))
+            notes.append(
+                translate.erased(job.wipe, [one.node for one in decisions if one.node and one.name in succeeded])
+            )
         if ended and job.operation in INSTALLS:
             looked_at = self._left_out.get(job.marker, {})
             unsure = sorted(name for name in succeeded if name not in looked_at and self._payload(job, name).steps)
@@ -437,11 +441,3 @@ def _names(work: Work, marker: Marker) -> tuple[NodeName, ...]:
 def _about(marker: Marker, error: PeerError) -> PeerError:
     error.marker = marker
     return error
-
-
-def _erased(job: Job, nodes: Sequence[Node]) -> str:
-    if job.wipe is Wipe.OS_DISK_ONLY:
-        return "automated cleaning was skipped: nothing was erased" if nodes else ""
-    skipped = sorted(node.name for node in nodes if node.automated_clean is False)
-    note = "Ironic's automated cleaning decides what was erased"
-    return f"{note}; not on {', '.join(skipped)}, whose automated_clean is off" if skipped else note

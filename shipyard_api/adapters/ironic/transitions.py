@@ -77,6 +77,11 @@ class Transitions:
         if verb:
             self._unlocked(lambda: self._client.provision(node.uuid, {"target": verb.value}))
 
+    def reboot(self, node: str) -> str:
+        """Power a node off and on, and return why Ironic refuses it, empty if it does not. Raises Unavailable."""
+        reply = self._unlocked(lambda: self._client.reboot(node))
+        return "" if reaction(reply) is Reaction.ACCEPTED else refusal(reply)
+
     def steps_left_out(self, node: Node) -> tuple[str, ...] | None:
         """Return the deploy steps that Ironic dropped from the deployment just started, None if it does not say."""
         for pause in STEP_PAUSES:

@@ -16,7 +16,7 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.markers import same_action
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
-from shipyard_api.ports.provisioner import Operation, goes_beyond
+from shipyard_api.ports.provisioner import Operation, Wipe, goes_beyond
 
 from .client import SYSTEM, Reply
 
@@ -59,6 +59,7 @@ LIMITS = ProvisionerLimits(
     names_are="of letters, digits and -._~ that are no UUID",
     no_rebuild="it rebuilds only nodes with an image; name an image_source in [ironic] instance_info_file",
     no_service="",
+    no_power_cycle="",
 )
 
 
@@ -210,6 +211,15 @@ def claim(marker: str, name: str) -> str:
 def by_name(nodes: Iterable[Node]) -> dict[NodeName, Node]:
     """Return the nodes that have a name."""
     return {NodeName(node.name): node for node in nodes if node.name}
+
+
+def erased(wipe: Wipe, nodes: Sequence[Node]) -> str:
+    """Return what a destruction of these nodes has erased, in one sentence."""
+    if wipe is Wipe.OS_DISK_ONLY:
+        return "automated cleaning was skipped: nothing was erased" if nodes else ""
+    skipped = sorted(node.name for node in nodes if node.automated_clean is False)
+    note = "Ironic's automated cleaning decides what was erased"
+    return f"{note}; not on {', '.join(skipped)}, whose automated_clean is off" if skipped else note
 
 
 def set_mark(mark: Mark) -> JsonObject:

@@ -224,6 +224,10 @@ class MaasProvisioner:
         if failures := one_pass.stop(one_pass.observe(self._whole_listing(work))):
             raise failures[0]
 
+    def power_cycle(self, nodes: Collection[NodeName]) -> Mapping[NodeName, str]:
+        """Refuse: MAAS has no power cycle, only off and, after that, on."""
+        raise Refused(self.name, "power_cycle", translate.LIMITS.no_power_cycle)
+
     def _pass(self, job: JobId, work: Work, tags: Mapping[str, str], newest: int | None) -> ReconcilePass:
         stopped, marks = job_tags.stop_tag(job) in tags, job_tags.begun_tag(job) in tags
         comment = "" if marks else job_tags.record_text(work, self._now(), newest=newest)

@@ -32,6 +32,7 @@ LIMITS = ProvisionerLimits(
     names_are="of letters, digits and inner hyphens",
     ignores_case=True,
     no_rebuild="it deploys only released machines; with preserve-local-storage=true they are released unerased",
+    no_power_cycle="its API can only power machines off and, after that, on",
     no_service="its scripts run only in the commissioning of machines that are not deployed",
 )
 _REVISION = "revision:"

@@ -226,6 +226,7 @@ def test_every_change_has_its_request(ironic: Peer) -> None:
         "PATCH /v1/nodes/u": lambda asking: asking.patch("u", [{"op": "add"}]),
         "PUT /v1/nodes/u/states/provision": lambda asking: asking.provision("u", {"target": "provide"}),
         "PUT /v1/nodes/u/states/power": lambda asking: asking.power_off("u"),
+        "PUT /v1/nodes/v/states/power": lambda asking: asking.reboot("v"),
         "DELETE /v1/nodes/u/maintenance": lambda asking: asking.end_maintenance("u"),
         "DELETE /v1/nodes/u": lambda asking: asking.remove("u"),
     }
