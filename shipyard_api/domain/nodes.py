@@ -24,12 +24,13 @@ class NodeStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One machine of the design, with the properties that selectors match."""
+    """One machine of the design, with the properties that selectors match, and its hardware profile."""
 
     name: NodeName
     rack: str = ""
     tags: frozenset[str] = frozenset()
     labels: frozenset[tuple[str, str]] = frozenset()
+    hardware: str = ""
 
 
 @dataclass(frozen=True, slots=True)

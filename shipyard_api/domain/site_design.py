@@ -18,6 +18,7 @@ from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits, check_names
 from shipyard_api.domain.rollout.modes import Mode, OnTimeout
+from shipyard_api.domain.rollout.policy.lateness import Usual
 from shipyard_api.domain.rollout.policy.reading import PolicyInputs, check_policy
 from shipyard_api.domain.strategy import selectors, strategy
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -29,6 +30,9 @@ _CONFIGURATION = DocumentRef(deployment_configuration.SCHEMA, deployment_configu
 
 Measured = Callable[[], Mapping[Phase, Sequence[float]]]
 """Asks how long each phase of groups took on this site, in seconds and in ascending order; phases may be missing."""
+
+Learn = Callable[[Mapping[NodeName, str]], Usual]
+"""Asks how long each phase usually lasts with nodes of these hardware profiles; see ``lateness``."""
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -183,7 +187,8 @@ class DesignRules:
     ``cluster``: whether a Kubernetes cluster is configured. ``limits``: those of the configured provisioner.
     ``drains``: whether servers can be taken out of their cluster. ``max_share``: of the site's nodes, how many an
     action may touch. ``time_scale``: the length of a second in a site's limits; anything but 1 is for simulated sites.
-    ``now``: the time, by which a maintenance window may lie in the past. ``measured``: asked for a design with windows.
+    ``now``: the time, by which a maintenance window may lie in the past. ``measured``: asked for a design with windows;
+    ``learn``: for one whose policy has ``late``.
     """
 
     check: SchemaCheck
@@ -195,6 +200,7 @@ class DesignRules:
     time_scale: float = 1.0
     now: Callable[[], datetime] = lambda: _EPOCH
     measured: Measured = dict
+    learn: Learn = lambda _: {}
 
     @property
     def usual_limits(self) -> TeardownLimits:
@@ -206,7 +212,9 @@ class DesignRules:
 
         Inputs are None if the configuration or the strategy is invalid. They can come with errors of other checks.
         """
-        inputs, findings = read_design(revision, rendering, self.check, self.limits, self.now(), self._unscaled)
+        inputs, findings = read_design(
+            revision, rendering, self.check, self.limits, self.now(), self._unscaled, self._learn_unscaled
+        )
         if inputs is not None:
             inputs, faults = self._resolve_join(inputs.scaled(self.time_scale))
             findings = (*findings, *faults)
@@ -217,6 +225,13 @@ class DesignRules:
     def _unscaled(self) -> Mapping[Phase, Sequence[float]]:
         """Return the measured durations as the design would write them: its inputs are scaled as a whole."""
         return {phase: [one / self.time_scale for one in seconds] for phase, seconds in self.measured().items()}
+
+    def _learn_unscaled(self, models: Mapping[NodeName, str]) -> Usual:
+        learnt = self.learn(models)
+        return {
+            phase: {model: seconds / self.time_scale for model, seconds in lengths.items()}
+            for phase, lengths in learnt.items()
+        }
 
     def read_configuration(self, revision: int, rendering: Rendering) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
         """Return the inputs of an action that touches no node, and findings about the configuration alone."""
@@ -261,6 +276,7 @@ def read_design(
     limits: ProvisionerLimits = NO_LIMITS,
     now: datetime = _EPOCH,
     measured: Measured = dict,
+    learn: Learn = lambda _: {},
 ) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
     """Return the inputs of an action on this design, and all findings; None if one of them is an error."""
     documents = tuple(one.document for one in rendering.documents)
@@ -283,13 +299,18 @@ def read_design(
     name, groups = (used.name, used.data) if used else (None, None)
     inputs = SiteInputs(revision, configuration, name, groups)
     found.extend(_members(inputs, documents, used.ref if used else None, limits))
-    inputs, about_policy = _with_policy(inputs, inventory(documents), now, measured)
+    inputs, about_policy = _with_policy(inputs, inventory(documents), limits, now, measured, learn)
     found.extend(finding.about(_CONFIGURATION) for finding in about_policy)
     return None if errors(about_policy) else inputs, tuple(found)
 
 
 def _with_policy(
-    inputs: SiteInputs, machines: Inventory, now: datetime, measured: Measured
+    inputs: SiteInputs,
+    machines: Inventory,
+    declared: ProvisionerLimits,
+    now: datetime,
+    measured: Measured,
+    learn: Learn,
 ) -> tuple[SiteInputs, tuple[Finding, ...]]:
     """Return the inputs with the policy of the site, and the findings about it."""
     configuration = inputs.configuration
@@ -297,8 +318,8 @@ def _with_policy(
         return inputs, ()
     limits = {Phase.PREPARE: configuration.prepare_nodes.timeout, Phase.DEPLOY: configuration.deploy_nodes.timeout}
     history = measured() if configuration.policy.get("windows") else {}
-    policy = PolicyInputs.of(configuration.policy, machines, limits, history)
-    return replace(inputs, policy=policy), tuple(check_policy(policy, machines, now))
+    policy = PolicyInputs.of(configuration.policy, machines, limits, history, learn)
+    return replace(inputs, policy=policy), tuple(check_policy(policy, machines, now, declared))
 
 
 def _secret_inputs(rendering: Rendering, *read: str) -> tuple[Finding, ...]:

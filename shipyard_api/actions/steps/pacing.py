@@ -34,8 +34,8 @@ class GateAnswers(Protocol):
 
 
 def rollout_type(inputs: SiteInputs) -> type[Rollout]:
-    """Return the class of the rollout: only a site with a policy has a paced one."""
-    return Rollout if inputs.policy is None else PacedRollout
+    """Return the class of the rollout: only a site whose policy paces it has a paced one."""
+    return PacedRollout if inputs.policy is not None and inputs.policy.paces else Rollout
 
 
 def begin(inputs: SiteInputs, members: Mapping[GroupName, frozenset[NodeName]]) -> Rollout:
@@ -57,8 +57,8 @@ def at(
     begin: datetime,
     stored: Mapping[str, Any] | None = None,
 ) -> Pace | None:
-    """Return the policy of a rollout at the moment ``begin``, with its stored state; None without a policy."""
-    if inputs.policy is None:
+    """Return the policy of a rollout at the moment ``begin``, with its stored state; None without one that paces it."""
+    if inputs.policy is None or not inputs.policy.paces:
         return None
     stored = stored or {}
     progress = Progress(

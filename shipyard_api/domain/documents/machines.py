@@ -12,8 +12,8 @@ HOST_PROFILE = "drydock/HostProfile/v1"
 def inventory(documents: Iterable[Document]) -> Inventory:
     """Return the machines of a design, including what they inherit from host profiles (contract: drydock, 8).
 
-    Tags add up along the profiles, the node's own rack and labels win, and a leading ``!`` removes an inherited tag
-    or label. A profile that does not exist, or that is its own ancestor, ends the chain.
+    Tags add up along the profiles, the node's own rack, labels and hardware profile win, and a leading ``!`` removes an
+    inherited tag or label. A profile that does not exist, or that is its own ancestor, ends the chain.
     """
     documents = list(documents)
     profiles = {document.name: document for document in documents if document.schema == HOST_PROFILE}
@@ -32,8 +32,10 @@ def _node(document: Document, profiles: Mapping[str, Document]) -> Node:
         chain.append(profiles[parent])
     tags: set[str] = set()
     labels: dict[str, str] = {}
-    rack = ""
+    rack = hardware = ""
     for level in reversed(chain):
+        profile = level.data.get("hardware_profile") if isinstance(level.data, Mapping) else None
+        hardware = profile if isinstance(profile, str) else hardware
         metadata = level.data.get("metadata") if isinstance(level.data, Mapping) else None
         if not isinstance(metadata, Mapping):
             continue
@@ -47,7 +49,7 @@ def _node(document: Document, profiles: Mapping[str, Document]) -> Node:
                 labels[key] = value
         if isinstance(metadata.get("rack"), str):
             rack = metadata["rack"]
-    return Node(NodeName(document.name), rack, frozenset(tags), frozenset(labels.items()))
+    return Node(NodeName(document.name), rack, frozenset(tags), frozenset(labels.items()), hardware)
 
 
 def _texts(value: object) -> list[str]:

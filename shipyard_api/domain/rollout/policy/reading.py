@@ -1,17 +1,19 @@
 """Read the rollout policy of a deployment configuration, and check it against the site (product, section 13)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from types import MappingProxyType
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from shipyard_api.domain.findings import Finding, error, warning
+from shipyard_api.domain.findings import Finding, error, info, warning
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
+from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits
 from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
 from shipyard_api.domain.rollout.policy.gates import AtLimit, Gate, GateKind
+from shipyard_api.domain.rollout.policy.lateness import ANY, LEAST, Lateness, OnLate, Usual
 from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.policy.waves import REST, Scope, Wave, Waves
 from shipyard_api.domain.rollout.policy.windows import DAYS, Unit, Window, Windows
@@ -25,6 +27,8 @@ RACK = "rack"
 CERTAINTY = 95
 """The percent of the measured durations that must fit into a window, unless the policy says another."""
 
+_PACING = ("waves", "budgets", "windows")
+
 # How many nodes without a label a finding names.
 _NAMED = 5
 
@@ -35,15 +39,19 @@ class PolicyInputs(ByFields):
 
     ``chosen``, ``topology``: as in ``Policy``. ``seconds``: how long each phase may take, by the phase's word.
     ``scale``: the length of a second in gates; anything but 1 is for simulated sites. Windows are not scaled.
+    ``usual``, ``models``: when a node is late, as in ``Lateness``, by the phase's word; empty without ``late``.
     """
 
     FIRST: ClassVar = ("scale",)
+    OPTIONAL: ClassVar = frozenset({"usual", "models"})
 
     data: Mapping[str, Any]
     chosen: Mapping[str, Sequence[NodeName]] = field(default_factory=dict)
     topology: Mapping[NodeName, Mapping[str, str]] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     scale: float = 1.0
+    usual: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    models: Mapping[NodeName, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -52,11 +60,13 @@ class PolicyInputs(ByFields):
         inventory: Inventory,
         limits: Mapping[Phase, float],
         measured: Mapping[Phase, Sequence[float]] = MappingProxyType({}),
+        learn: Callable[[Mapping[NodeName, str]], Usual] = lambda _: {},
     ) -> "PolicyInputs":
         """Resolve the selectors, labels and durations of a policy.
 
         A phase that the policy gives no length lasts as long as the policy's ``certainty`` of those ``measured``,
-        which are seconds in ascending order; without any, as its time limit in seconds.
+        which are seconds in ascending order; without any, as its time limit in seconds. ``learn``: asked how long
+        phases usually last with nodes of these hardware profiles, if the policy does not say when a node is late.
         """
         chosen = {
             wave["name"]: sorted(select([parse_selector(one) for one in wave["selectors"]], inventory))
@@ -69,7 +79,21 @@ class PolicyInputs(ByFields):
         given, percent = windows.get("durations") or {}, int(windows.get("certainty", CERTAINTY))
         usual = {phase: _percentile(measured.get(phase, ()), percent) or limits[phase] for phase in Phase}
         lengths = {phase.value: float(given.get(phase.value) or usual[phase]) for phase in Phase}
-        return cls(data, chosen, {node: found for node, found in values.items() if found}, lengths)
+        inputs = cls(data, chosen, {node: found for node, found in values.items() if found}, lengths)
+        return replace(inputs, **_late(data["late"], inventory, learn)) if "late" in data else inputs
+
+    @property
+    def paces(self) -> bool:
+        """Whether a rule of the policy can keep nodes from beginning."""
+        return any(self.data.get(rule) for rule in _PACING)
+
+    @property
+    def lateness(self) -> Lateness | None:
+        """When a node is late, None if the policy has no ``late``."""
+        if "late" not in self.data:
+            return None
+        usual = {Phase(name): seconds for name, seconds in self.usual.items()}
+        return Lateness(usual, self.models, _on_late(self.data["late"]))
 
     @property
     def policy(self) -> Policy:
@@ -86,12 +110,19 @@ class PolicyInputs(ByFields):
     def scaled(self, factor: float) -> "PolicyInputs":
         """Return the inputs for a simulated site where a second lasts ``factor`` seconds."""
         seconds = {phase: length * factor for phase, length in self.seconds.items()}
-        return replace(self, seconds=seconds, scale=self.scale * factor)
+        usual = {
+            phase: {model: length * factor for model, length in lengths.items()}
+            for phase, lengths in self.usual.items()
+        }
+        return replace(self, seconds=seconds, scale=self.scale * factor, usual=usual)
 
 
-def check_policy(inputs: PolicyInputs, inventory: Inventory, now: datetime) -> Iterator[Finding]:
+def check_policy(
+    inputs: PolicyInputs, inventory: Inventory, now: datetime, limits: ProvisionerLimits = NO_LIMITS
+) -> Iterator[Finding]:
     """Return findings that a schema cannot express. ``inputs`` passed the schema."""
     data = inputs.data
+    yield from _check_late(inputs, limits)
     yield from _duplicates("waves", [wave["name"] for wave in data.get("waves", ())])
     yield from _duplicates("budgets", [budget["name"] for budget in data.get("budgets", ())])
     for place, wave in enumerate(data.get("waves", ())):
@@ -112,6 +143,22 @@ def check_policy(inputs: PolicyInputs, inventory: Inventory, now: datetime) -> I
                 f"No maintenance window is as long as the {seconds:g} s that preparing and deploying a server take."
             )
             yield error("PolicyWindowTooShort", message, path=f"{PATH}/windows/open")
+
+
+def _check_late(inputs: PolicyInputs, limits: ProvisionerLimits) -> Iterator[Finding]:
+    if "late" not in inputs.data:
+        return
+    if _on_late(inputs.data["late"]) is OnLate.POWER_CYCLE and limits.no_power_cycle:
+        message = (
+            f"{limits.system} cannot power-cycle a late node: {limits.no_power_cycle}. Set on_late to hold or nothing."
+        )
+        yield error("PolicyPowerCycleImpossible", message, path=f"{PATH}/late/on_late")
+    if unknown := [phase.value for phase in Phase if ANY not in inputs.usual.get(phase.value, {})]:
+        message = (
+            f"No node is late in {' or '.join(unknown)} yet: fewer than {LEAST} nodes were measured on this site. "
+            "Give the seconds in late/durations to have them now."
+        )
+        yield info("PolicyLateNotMeasured", message, path=f"{PATH}/late")
 
 
 def _check_budget(budget: Budget, path: str, inputs: PolicyInputs, inventory: Inventory) -> Iterator[Finding]:
@@ -153,6 +200,24 @@ def _check_window(entry: Mapping[str, Any], place: int) -> Iterator[Finding]:
 def _percentile(values: Sequence[float], percent: int) -> float | None:
     """Return the value that so many percent of the ascending values do not exceed, None without any."""
     return values[-(-percent * len(values) // 100) - 1] if values else None
+
+
+def _late(
+    late: Mapping[str, Any], inventory: Inventory, learn: Callable[[Mapping[NodeName, str]], Usual]
+) -> dict[str, Any]:
+    """Return the frozen fields about late nodes; a duration that the policy gives is that of every node."""
+    models = {node.name: node.hardware for node in inventory.nodes.values() if node.hardware}
+    given = {phase.value: {ANY: float(late["durations"][phase.value])} for phase in Phase if _gives(late, phase)}
+    learnt = {} if len(given) == len(Phase) else learn(models)
+    return {"usual": {phase.value: dict(found) for phase, found in learnt.items()} | given, "models": models}
+
+
+def _gives(late: Mapping[str, Any], phase: Phase) -> bool:
+    return bool(late.get("durations", {}).get(phase.value))
+
+
+def _on_late(late: Mapping[str, Any]) -> OnLate:
+    return OnLate(late.get("on_late", OnLate.NOTHING.value))
 
 
 def _values(node: Node, labels: Iterable[str]) -> dict[str, str]:

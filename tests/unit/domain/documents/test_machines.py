@@ -22,6 +22,28 @@ def profile(name: str, metadata: dict[str, Any], parent: str | None = None) -> d
     return document("drydock/HostProfile/v1", name, data)
 
 
+def test_a_node_has_the_hardware_profile_that_is_nearest_to_it() -> None:
+    base = document("drydock/HostProfile/v1", "base", {"hardware_profile": "gen8"})
+    child = document("drydock/HostProfile/v1", "child", {"host_profile": "base", "hardware_profile": "gen9"})
+    heir = document("drydock/HostProfile/v1", "heir", {"host_profile": "base"})
+    found = site(
+        base,
+        child,
+        heir,
+        document("drydock/BaremetalNode/v1", "n1", {"host_profile": "heir"}),
+        document("drydock/BaremetalNode/v1", "n2", {"host_profile": "child"}),
+        document("drydock/BaremetalNode/v1", "n3", {"host_profile": "child", "hardware_profile": "gen11"}),
+        document("drydock/BaremetalNode/v1", "n4", {"hardware_profile": 7}),
+    )
+
+    assert {name: one.hardware for name, one in found.nodes.items()} == {
+        "n1": "gen8",
+        "n2": "gen9",
+        "n3": "gen11",
+        "n4": "",
+    }
+
+
 def only(found: Inventory) -> Node:
     (machine,) = found.nodes.values()
     return machine

@@ -1,7 +1,7 @@
 """A rollout policy as a design writes it: what is refused, what is reported, and what an action freezes."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
+from shipyard_api.domain.rollout.policy.lateness import Lateness, OnLate, Usual
 from shipyard_api.domain.rollout.policy.reading import PolicyInputs, check_policy
 from tests.conftest import ROOT
 
@@ -56,6 +57,16 @@ def schema_faults(policy: dict[str, Any]) -> list[str]:
             id="a budget of nothing",
         ),
         pytest.param({"windows": {"open": [NIGHT]}}, [], id="a window"),
+        pytest.param({"late": {}}, ["PolicyLateNotMeasured late"], id="late, and nothing measured"),
+        pytest.param(
+            {"late": {"durations": {"prepare": 60, "deploy": 0}}}, ["PolicyLateNotMeasured late"], id="half of it"
+        ),
+        pytest.param({"late": {"durations": {"prepare": 60, "deploy": 90}, "on_late": "hold"}}, [], id="late"),
+        pytest.param(
+            {"late": {"durations": {"prepare": 60, "deploy": 90}, "on_late": "power_cycle"}},
+            ["PolicyPowerCycleImpossible late/on_late"],
+            id="a provisioner that cannot",
+        ),
         pytest.param(
             {"windows": {"open": [{**NIGHT, "zone": "Mars/Olympus"}, {**NIGHT, "dates": ["2026-02-30"]}]}},
             ["PolicyUnknownTimeZone windows/open/0/zone", "PolicyDateInvalid windows/open/1/dates/0"],
@@ -109,6 +120,7 @@ def test_how_long_a_phase_may_take(windows: dict[str, Any], measured: Sequence[f
     "policy",
     [
         pytest.param({"wavs": []}, id="a misspelt key"),
+        pytest.param({"late": {"on_late": "fail"}}, id="lateness is no verdict"),
         pytest.param({"waves": [{"name": "c"}]}, id="a wave without a size"),
         pytest.param({"waves": [{"name": "c", "nodes": 1, "percent": 1}]}, id="two sizes"),
         pytest.param({"waves": [{"name": "c", "nodes": 0}]}, id="a wave of no node"),
@@ -123,6 +135,36 @@ def test_how_long_a_phase_may_take(windows: dict[str, Any], measured: Sequence[f
 )
 def test_the_schema_refuses(policy: dict[str, Any]) -> None:
     assert schema_faults(policy)
+
+
+@pytest.mark.parametrize(
+    ("durations", "usual"),
+    [
+        pytest.param({}, {Phase.PREPARE: {"": 30, "gen8": 60}, Phase.DEPLOY: {"": 90}}, id="measured"),
+        pytest.param({"prepare": 50}, {Phase.PREPARE: {"": 50}, Phase.DEPLOY: {"": 90}}, id="one is given"),
+        pytest.param({"prepare": 50, "deploy": 70}, {Phase.PREPARE: {"": 50}, Phase.DEPLOY: {"": 70}}, id="both"),
+    ],
+)
+def test_an_action_freezes_when_a_node_is_late(
+    durations: dict[str, float], usual: Mapping[Phase, Mapping[str, float]]
+) -> None:
+    site = Inventory.of([Node(NodeName("n1"), hardware="gen8"), Node(NodeName("n2"))])
+    asked = []
+
+    def learn(models: Mapping[NodeName, str]) -> Usual:
+        asked.append(models)
+        return {Phase.PREPARE: {"": 30, "gen8": 60}, Phase.DEPLOY: {"": 90}}
+
+    frozen = PolicyInputs.of({"late": {"durations": durations, "on_late": "hold"}}, site, LIMITS, learn=learn)
+    read = PolicyInputs.from_json(json.loads(json.dumps(frozen.scaled(2).to_json())))
+
+    assert frozen.lateness == Lateness(usual, {NodeName("n1"): "gen8"}, OnLate.HOLD)
+    assert read.lateness is not None
+    assert read.lateness.usual == {
+        phase: {model: 2 * seconds for model, seconds in lengths.items()} for phase, lengths in usual.items()
+    }
+    assert asked == ([{"n1": "gen8"}] if len(durations) < 2 else [])
+    assert not frozen.paces
 
 
 def test_an_action_freezes_what_selectors_labels_and_limits_meant() -> None:
