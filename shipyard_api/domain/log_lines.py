@@ -15,7 +15,15 @@ from shipyard_api.domain.facts.fact import JournalFact, UnknownFact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
-from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesGivenUp, NodesKept, TargetsKnown
+from shipyard_api.domain.facts.nodes import (
+    NodesChanged,
+    NodesFailed,
+    NodesGivenUp,
+    NodesKept,
+    NodesLate,
+    NodesNotLate,
+    TargetsKnown,
+)
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.policy import PolicyStopped, WaveEnded
 from shipyard_api.domain.facts.software import TaskChanged
@@ -175,6 +183,17 @@ def _(fact: NodesChanged) -> str:
     named = [f"{node} ({fact.reasons[node]})" if fact.reasons.get(node) else node for node in fact.nodes]
     status = _because(fact.status.value, fact.reason)
     return f"group {fact.group}, {fact.phase.value}: {status}: {_nodes(named)}"
+
+
+@_text.register
+def _(fact: NodesLate) -> str:
+    named = [f"{node} (usually at most {usual:.0f} s)" for node, usual in fact.usual.items()]
+    return f"group {fact.group}, {fact.phase.value}: late after {fact.seconds:.0f} s: {_nodes(named)}"
+
+
+@_text.register
+def _(fact: NodesNotLate) -> str:
+    return f"group {fact.group}, {fact.phase.value}: no longer late: {_nodes(fact.nodes)}"
 
 
 @_text.register

@@ -17,7 +17,7 @@ from shipyard_api.domain.facts.fact import Fact, JournalFact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
-from shipyard_api.domain.facts.nodes import NodesChanged
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesLate
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseStarted
 from shipyard_api.domain.facts.policy import PolicyStopped, WaveEnded
 from shipyard_api.domain.facts.software import TaskChanged, TaskStatus
@@ -96,6 +96,7 @@ _LEAST: Mapping[type[Fact], int] = {
     PhaseStarted: 2,
     PolicyStopped: 1,
     WaveEnded: 2,
+    NodesLate: 2,
     JoinAwaited: 2,
     AcceptanceAwaited: 2,
     PhaseEnded: 3,
@@ -239,6 +240,15 @@ def _(fact: WaveEnded, _jobs: _Jobs) -> Iterator[_Draft]:
     sent = f"{fact.begun} of {fact.nodes} nodes sent, {fact.lost} lost"
     text = _message("wave", fact.wave, f"{sent}; {fact.missed}" if fact.missed else sent, error=bool(fact.missed))
     yield _Draft(2, "Wave Ended", text, fact.group or "")
+
+
+@_drafts.register
+def _(fact: NodesLate, jobs: _Jobs) -> Iterator[_Draft]:
+    for number, (node, usual) in enumerate(fact.usual.items()):
+        held = "; held because of it" if fact.hold else ""
+        late = f"{fact.phase.value} has lasted {fact.seconds:.0f} s, usually at most {usual:.0f} s{held}"
+        job = jobs.of_nodes.get((fact.phase, node), "")
+        yield _Draft(2, "Node Late", _message("node", node, late, error=False), job, number)
 
 
 @_drafts.register

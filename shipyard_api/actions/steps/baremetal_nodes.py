@@ -9,7 +9,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from shipyard_api.actions.steps import job_watch, joining, node_waits, pacing, rollout_polls, rollout_state
+from shipyard_api.actions.steps import (
+    job_watch,
+    joining,
+    late_nodes,
+    leaving,
+    node_waits,
+    pacing,
+    rollout_polls,
+    rollout_state,
+)
 from shipyard_api.actions.steps.acceptance import ITEM, Acceptance, PlanAcceptance
 from shipyard_api.actions.steps.job_watch import Job, Submitted
 from shipyard_api.actions.steps.rollout_messages import (
@@ -18,6 +27,8 @@ from shipyard_api.actions.steps.rollout_messages import (
     Kind,
     Members,
     PollJobs,
+    PowerCycle,
+    PowerCycled,
     SelectMembers,
     SubmitMove,
     steps_of,
@@ -31,7 +42,6 @@ from shipyard_api.domain.deploy_steps.planning import work_steps
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
-from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesFailed, NodesGivenUp, NodesKept
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
@@ -54,8 +64,8 @@ AFTER_REFUSAL = (
 )
 
 Question = SelectMembers | PollJobs
-Effect = SubmitMove | AcceptNodes
-Report = Members | Answers | Submitted | Results
+Effect = SubmitMove | AcceptNodes | PowerCycle
+Report = Members | Answers | Submitted | Results | PowerCycled
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +105,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
 
     def load_effect(self, stored: Json) -> Effect:
         """Return an effect from its stored form."""
+        if "power_cycle" in stored:
+            return PowerCycle.from_json(stored)
         return AcceptNodes.from_json(stored) if "accept" in stored else SubmitMove.from_json(stored)
 
     def decide(self, state: RolloutState, now: datetime) -> Act[Effect] | Look[Question] | Done | Failed:
@@ -105,6 +117,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             return Look(SelectMembers(state.inputs, state.action))
         if accept := node_waits.due(state, now):
             return Act(accept, now + timedelta(seconds=SILENCE_SECONDS), repeatable=True)
+        if cycle := late_nodes.due(state, late_nodes.rule(state, self.kind)):
+            return Act(cycle, now + timedelta(seconds=self.give_up_after))
         move = state.rollout.next_move(now)
         if move is not None:
             limit = timedelta(seconds=state.limits(move.phase).timeout)
@@ -122,16 +136,18 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             return None
         return Look(self._poll(state, state.rollout, now))
 
-    def perform(self, effect: Effect, marker: Marker) -> Submitted | Results:
-        """Submit the nodes of a move to the provisioner, or start an acceptance task on them."""
+    def perform(self, effect: Effect, marker: Marker) -> Submitted | Results | PowerCycled:
+        """Submit the nodes of a move to the provisioner, start an acceptance task on them, or power-cycle them."""
         if isinstance(effect, AcceptNodes):
             return self._tasks.perform(effect.start, marker)
+        if isinstance(effect, PowerCycle):
+            return PowerCycled(self.provisioner.power_cycle(effect.nodes))
         return Submitted(self.provisioner.submit(marker, effect.work))
 
-    def find(self, effect: Effect, marker: Marker, intended_at: datetime) -> Submitted | None:
+    def find(self, effect: Effect, marker: Marker, intended_at: datetime) -> Submitted | PowerCycled | None:
         """Look for the job that may have been started. An acceptance task is started again, under its own marker."""
-        if isinstance(effect, AcceptNodes):
-            return None
+        if not isinstance(effect, SubmitMove):
+            return PowerCycled(unknown=True) if isinstance(effect, PowerCycle) else None
         return job_watch.find(self.store, self.provisioner, marker, effect.work, intended_at)
 
     def ask(self, question: Question) -> Members | Answers:
@@ -187,22 +203,28 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 accepted = {look.work.key: report for look in looks}
                 answers = Answers(report, report if nodes else None, accepted, {} if machines else None)
                 return self._fold_answers(state, answers, now)
+            case PowerCycled() | PeerFailure(), PowerCycle():
+                return late_nodes.fold(state, asked, report)
             case PeerFailure(), SubmitMove(move):
                 return self._fold_not_submitted(state, move, report)
         raise AssertionError(f"{report} is no report on {asked}")
 
-    def recall(self, effect: Effect, marker: Marker, since: datetime, answers: JobAnswers) -> Submitted | None:
+    def recall(
+        self, effect: Effect, marker: Marker, since: datetime, answers: JobAnswers
+    ) -> Submitted | PowerCycled | None:
         """Look for the job of the move or, without markers, of a part of it."""
-        if isinstance(effect, AcceptNodes):
-            return None
+        if not isinstance(effect, SubmitMove):
+            return self.find(effect, marker, since)
         return job_watch.recall(self.store, self.provisioner, marker, effect.work, since, answers)
 
     def identity(self, effect: Json) -> Json:
         """Return the group, the phase and the nodes: the number of a batch may change when a move is decided again."""
-        return effect if "accept" in effect else {name: effect[name] for name in ("group", "phase", "nodes")}
+        return effect if "move" in effect else {name: effect[name] for name in ("group", "phase", "nodes")}
 
     def touches(self, effect: Effect) -> tuple[NodeName, ...]:
         """Return the nodes of the move, or those of it where a task starts."""
+        if isinstance(effect, PowerCycle):
+            return effect.nodes
         return ITEM.touches(effect.start) if isinstance(effect, AcceptNodes) else effect.move.nodes
 
     def awaits(self, state: RolloutState, asked: Question | Effect) -> Awaited:
@@ -220,7 +242,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         """Return the jobs that go on, and that the groups they worked for have failed by it."""
         if state.rollout is None or state.failed or state.rollout.done:
             return ()
-        return self._left_all(state, state.rollout, why)
+        return leaving.left(state, state.rollout, self.kind, self._design(state), why)
 
     def give_up(self, why: str) -> tuple[Fact, ...]:
         """Return that the group of a batch has failed, and that its servers stay as they are."""
@@ -329,7 +351,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         if not trouble.whole_site:
             return Folded(state, tuple(facts))
         state.failed = f"group {move.group}: {why}"
-        return Folded(state, (*facts, *self._left_all(state, rollout, state.failed)))
+        return Folded(state, (*facts, *leaving.left(state, rollout, self.kind, self._design(state), state.failed)))
 
     def _fold_answers(self, state: RolloutState, answers: Answers, now: datetime) -> Folded[RolloutState]:
         rollout = _known(state)
@@ -343,6 +365,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             facts.extend(more)
             if poll_at is not None:
                 polls.append(poll_at)
+        if late := late_nodes.rule(state, self.kind):
+            facts.extend(late_nodes.notice(state, late, now))
         pacing.answer(rollout, answers.gates)
         poll_at = min(polls) if polls else None
         awaited = rollout_state.awaited(state, self.provisioner.name, self._operations) if rollout.running else None
@@ -390,7 +414,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         outcome = Outcome(succeeded, timed_out, reasons, why)
         message = "; ".join(part for part in (why, report.message if report else "") if part)
         if timed_out:
-            facts.extend(self._left(state, move, job, left, succeeded, watched.why))
+            facts.extend(leaving.straggler(self.kind, self._design(state), move, job, left, succeeded, watched.why))
         if not waits or not succeeded:
             return [*facts, *finish(state.watches.pop(move), rollout, move, outcome, message)], None
         failed = frozenset(left) - succeeded
@@ -404,43 +428,9 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         """Return the facts about a job that the provisioner kept in its queue for too long."""
         job, left = watched.job.id, rollout.unsettled(move)
         why = f"{watched.why}; job {job} may still begin"
-        straggler = self._left(state, move, job, left, frozenset(), watched.why)
+        straggler = leaving.straggler(self.kind, self._design(state), move, job, left, frozenset(), watched.why)
         end = finish(state.watches.pop(move), rollout, move, Outcome(why=why, never_begun=True), why)
         return (*straggler, *end)
-
-    def _left_all(self, state: RolloutState, rollout: Rollout, why: str) -> tuple[Fact, ...]:
-        facts: list[Fact] = []
-        for move in rollout.running:
-            watch = state.watches[move]
-            detail = why
-            facts.extend(node_waits.left(state, move, why))
-            if watch.at_provisioner and not node_waits.waits(state, move):
-                facts.extend(progress(watch, rollout, move, Outcome(watch.job.succeeded), frozenset()))
-            if watch.at_provisioner and (left := rollout.unsettled(move)):
-                job = watch.job.id
-                facts.extend(self._left(state, move, job, left, frozenset(), why))
-                detail = f"{why}; job {job} may be at work"
-            facts.append(PhaseEnded(move.group, move.phase, PhaseStatus.STOPPED, detail, move.batch))
-        return (*facts, *rollout.stop(why), rollout.report())
-
-    def _left(
-        self,
-        state: RolloutState,
-        move: Move,
-        job: JobId,
-        nodes: tuple[NodeName, ...],
-        done: frozenset[NodeName],
-        why: str,
-    ) -> tuple[WorkLeftBehind, ...]:
-        """Return the straggler of a move; it holds the nodes that its job is not done with.
-
-        A drain goes on only while it is polled, so it leaves none.
-        """
-        operation = self._operations[move.phase]
-        if operation is Operation.DRAIN_NODES:
-            return ()
-        held = tuple(node for node in nodes if node not in done) or nodes
-        return (WorkLeftBehind(operation.value, job, self._design(state), held, why),)
 
 
 def _known(state: RolloutState) -> Rollout:

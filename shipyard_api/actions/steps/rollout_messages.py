@@ -137,6 +137,31 @@ class AcceptNodes:
         return cls(move_from_json(stored["move"]), StartTask.from_json(stored["accept"]))
 
 
+@dataclass(frozen=True, slots=True)
+class PowerCycle:
+    """Switch late nodes of a move off and on. An attempt whose outcome is unknown is the only one."""
+
+    move: Move
+    nodes: tuple[NodeName, ...]
+
+    def to_json(self) -> Json:
+        """Return the stored form."""
+        return {"move": move_to_json(self.move), "power_cycle": list(self.nodes)}
+
+    @classmethod
+    def from_json(cls, stored: Json) -> "PowerCycle":
+        """Return the effect from its stored form."""
+        return cls(move_from_json(stored["move"]), tuple(NodeName(node) for node in stored["power_cycle"]))
+
+
+@dataclass(frozen=True, slots=True)
+class PowerCycled:
+    """The nodes are switched off and on, but for those that were ``refused``; ``unknown``: or they may be."""
+
+    refused: Mapping[NodeName, str] = field(default_factory=dict)
+    unknown: bool = False
+
+
 def move_to_json(move: Move) -> dict[str, Any]:
     """Return the stored form of a move."""
     return {"group": move.group, "phase": move.phase.value, "nodes": list(move.nodes), "batch": move.batch}

@@ -25,16 +25,18 @@ from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.provisioner import Operation
 from shipyard_api.workflow.step import Json
 
-VERSION = 5
+VERSION = 6
+WITH_POLICY = 5
 WITHOUT_POLICY = 4
-"""The version of the state that this release writes; without a policy it is 4, so that an older worker goes on with it.
+"""This release writes the least version that a state needs, so that an older worker goes on with it where it can.
 
 Version 1 listed the names of the nodes of each status, and had no group with the reason ``refused``. Version 2 had no
 nodes in a queue, and jobs without ``silent_since`` and ``behind``. Version 3 had no acceptance tasks. Version 4
-had no policy.
+had no policy, and version 5 no late nodes.
 """
 
 MOST_WORKS = 3  # moves named in what an action waits for
+MOST_LATE = 3  # late nodes named in it of one move
 _SERVICE_WORDS = {Operation.DRAIN_NODES: "drain", Operation.SERVICE_NODES: "service"}
 
 _LETTERS = {
@@ -51,13 +53,16 @@ _PIECE = 256  # nodes whose statuses are compared at once
 class Watch:
     """How a running move is polled: its job, or after the job's end what its nodes wait for, one of the two.
 
-    ``done`` are nodes that it brought to their goal and that are settled already.
+    ``done`` are nodes that it brought to their goal and that are settled already. ``late`` are those that are late, and
+    ``tried`` those that were to be power-cycled because of it.
     """
 
     job: Job
     joining: Joining | None = None
     done: tuple[NodeName, ...] = ()
     accepting: Accepting | None = None
+    late: tuple[NodeName, ...] = ()
+    tried: tuple[NodeName, ...] = ()
 
     @property
     def at_provisioner(self) -> bool:
@@ -72,7 +77,7 @@ class RolloutState:
     ``since``: when the provisioner first gave no answer to the question for members. ``failed`` ends the step without a
     verdict. ``kept`` are nodes that the action ``kept_from`` deployed and that are left alone. ``fixed`` is the stored
     text of inputs, members and acceptance tasks, empty until all are known. ``acceptance``: None without such tasks.
-    ``action``: the id of the action.
+    ``action``: the id of the action. ``cycled``: nodes that it has power-cycled.
     """
 
     inputs: SiteInputs
@@ -85,6 +90,7 @@ class RolloutState:
     fixed: str = ""
     acceptance: Acceptance | None = None
     action: str = ""
+    cycled: tuple[NodeName, ...] = ()
 
     def limits(self, phase: Phase) -> PhaseLimits:
         """Return interval and time limit of one phase of one group."""
@@ -125,7 +131,9 @@ class RolloutState:
             running = [_dump_watch(move, self.watches[move]) for move in self.rollout.running]
             stored |= {"rollout": {**_dump(self.rollout), "running": running}}
             if (paced := pacing.dump(self.rollout)) is not None:
-                stored |= {"v": VERSION, "policy": paced}
+                stored |= {"v": WITH_POLICY, "policy": paced}
+        if self.cycled or any(watch.late or watch.tried for watch in self.watches.values()):
+            stored |= {"v": VERSION, "cycled": list(self.cycled)}
         return stored
 
     @classmethod
@@ -141,6 +149,7 @@ class RolloutState:
             kept_from=stored.get("kept_from", ""),
             acceptance=fixed.acceptance,
             action=stored.get("action", ""),
+            cycled=_nodes(stored.get("cycled", ())),
         )
         if fixed.membership is not None:
             watched = [_load_watch(one) for one in stored["rollout"]["running"]]
@@ -177,11 +186,11 @@ def awaited(
             accepting.append(f"acceptance task {watch.accepting.state.work.task} of group {move.group}")
             continue
         if watch.joining is not None:
-            joining.append(f"nodes of group {move.group} to be ready")
+            joining.append(f"nodes of group {move.group} to be ready{_late(watch)}")
             limit = configuration.join_wait + configuration.node_status.timeout
             deadlines.append(watch.joining.since + timedelta(seconds=limit))
             continue
-        work(move, described(watch.job))
+        work(move, f"{described(watch.job)}{_late(watch)}")
         deadlines.append(job_limit(watch.job, _limits(state, move))[1])
     if submitted is not None:
         work(submitted)
@@ -189,6 +198,13 @@ def awaited(
     works = [*at_peer, *draining, *joining, *accepting]
     more = f" and {len(works) - MOST_WORKS} more" if len(works) > MOST_WORKS else ""
     return Awaited(who, f"{'; '.join(works[:MOST_WORKS])}{more}", deadline=min(deadlines, default=None))
+
+
+def _late(watch: Watch) -> str:
+    """Return which nodes are late, as the end of a sentence about their work."""
+    nodes = watch.late
+    more = f" and {len(nodes) - MOST_LATE} more" if len(nodes) > MOST_LATE else ""
+    return f", late: {' '.join(nodes[:MOST_LATE])}{more}" if nodes else ""
 
 
 def job_deadlines(state: RolloutState) -> list[datetime]:
@@ -221,13 +237,16 @@ def _dump_watch(move: Move, watch: Watch) -> dict[str, Any]:
         "joining": watch.joining.to_json() if watch.joining else None,
         "done": list(watch.done),
         **({"accepting": watch.accepting.to_json()} if watch.accepting else {}),
+        **({"late": list(watch.late), "tried": list(watch.tried)} if watch.late or watch.tried else {}),
     }
 
 
 def _load_watch(stored: Mapping[str, Any]) -> tuple[Move, Watch]:
     joining = Joining.from_json(stored["joining"]) if stored["joining"] else None
     accepting = Accepting.from_json(stored["accepting"]) if "accepting" in stored else None
-    return move_from_json(stored), Watch(Job.from_json(stored["job"]), joining, _nodes(stored["done"]), accepting)
+    late, tried = _nodes(stored.get("late", ())), _nodes(stored.get("tried", ()))
+    job, done = Job.from_json(stored["job"]), _nodes(stored["done"])
+    return move_from_json(stored), Watch(job, joining, done, accepting, late, tried)
 
 
 class _Statuses:

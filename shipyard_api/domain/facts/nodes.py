@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.fact import Fact, Number
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -112,4 +112,37 @@ class NodesFailed(Fact, frozen=True):
     hold_after: int
 
 
-FACTS: tuple[type[Fact], ...] = (NodesChanged, NodesKept, TargetsKnown, NodesGivenUp, NodesFailed)
+class NodesLate(Fact, frozen=True):
+    """A phase has lasted longer with these nodes than it usually does: ``usual`` seconds of each. It goes on.
+
+    ``seconds``: how long it had lasted when that was noticed. ``hold``: whether the nodes are held because of it.
+    """
+
+    kind: ClassVar[str] = "nodes_late"
+
+    group: GroupName
+    phase: Phase
+    usual: Mapping[NodeName, Number]
+    seconds: Number
+    hold: bool = False
+
+
+class NodesNotLate(Fact, frozen=True):
+    """The phase is done with these late nodes. Their next status may follow later, with that of their batch."""
+
+    kind: ClassVar[str] = "nodes_not_late"
+
+    group: GroupName
+    phase: Phase
+    nodes: tuple[NodeName, ...]
+
+
+FACTS: tuple[type[Fact], ...] = (
+    NodesChanged,
+    NodesKept,
+    TargetsKnown,
+    NodesGivenUp,
+    NodesFailed,
+    NodesLate,
+    NodesNotLate,
+)

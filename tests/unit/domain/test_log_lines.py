@@ -147,6 +147,16 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
         {"operation": "deploy_nodes", "job": "job-5", "nodes": ["n1"], "why": "limit 5 s"},
         "deploy_nodes, job job-5, may go on and Shipyard does not wait for it: limit 5 s; on 1 node: n1",
     ),
+    "nodes are late": (
+        "nodes_late",
+        {"group": "a", "phase": "deploy", "usual": {"n1": 900.5, "n2": 30}, "seconds": 1000.2, "hold": False},
+        "group a, deploy: late after 1000 s: 2 nodes: n1 (usually at most 900 s), n2 (usually at most 30 s)",
+    ),
+    "late nodes are done": (
+        "nodes_not_late",
+        {"group": "a", "phase": "deploy", "nodes": ["n1"]},
+        "group a, deploy: no longer late: 1 node: n1",
+    ),
     "nodes fail on a site that holds them": (
         "nodes_failed",
         {"nodes": ["n1"], "hold_after": 2},

@@ -65,6 +65,16 @@ SAID = {
         {"group": "a", "wave": "canary", "nodes": 2, "begun": 1, "lost": 1, "missed": "too many"},
         [(2, "a", "Wave Ended", "wave:canary:1 of 2 nodes sent, 1 lost; too many (error)")],
     ),
+    "nodes that are late": (
+        "nodes_late",
+        {"group": "a", "phase": "deploy", "usual": {"n1": 900, "n2": 30}, "seconds": 1000.2, "hold": True},
+        [
+            (2, "drydock_build.prepare_and_deploy_nodes", "Node Late",
+             "node:n1:deploy has lasted 1000 s, usually at most 900 s; held because of it"),
+            (2, "drydock_build.prepare_and_deploy_nodes", "Node Late",
+             "node:n2:deploy has lasted 1000 s, usually at most 30 s; held because of it"),
+        ],
+    ),
     "nodes that the policy stopped": (
         "policy_stopped",
         {"rule": "wave canary of group a", "why": "too many", "nodes": 3},

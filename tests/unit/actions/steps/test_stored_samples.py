@@ -52,6 +52,7 @@ NEXT: dict[str, type] = {
     "BaremetalNodes.joining": Look,
     "BaremetalNodes.accepting": Act,
     "BaremetalNodes.soaking": Act,
+    "BaremetalNodes.late": Act,
     "SiteWork.begun": Act,
     "MarkRevision.tagging": Act,
     "NodeTeardown.drain": Act,

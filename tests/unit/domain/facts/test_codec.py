@@ -18,7 +18,15 @@ from shipyard_api.domain.facts.fact import Fact, UnknownFact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
-from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesGivenUp, NodesKept, TargetsKnown
+from shipyard_api.domain.facts.nodes import (
+    NodesChanged,
+    NodesFailed,
+    NodesGivenUp,
+    NodesKept,
+    NodesLate,
+    NodesNotLate,
+    TargetsKnown,
+)
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.policy import PolicyStopped, WaveEnded
 from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
@@ -249,6 +257,16 @@ SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
             "details": {"n1": "held by ann"},
         },
         NodesChanged(A, Phase.DEPLOY, NodeStatus.FAILURE, (N1,), reasons={N1: "held by ann"}, held=True),
+    ),
+    "nodes are late": (
+        "nodes_late",
+        {"group": "a", "phase": "deploy", "usual": {"n1": 900.5}, "seconds": 1000, "hold": True},
+        NodesLate(A, Phase.DEPLOY, {N1: 900.5}, 1000, hold=True),
+    ),
+    "late nodes are done": (
+        "nodes_not_late",
+        {"group": "a", "phase": "deploy", "nodes": ["n1"]},
+        NodesNotLate(A, Phase.DEPLOY, (N1,)),
     ),
     "nodes fail on a site that holds them": (
         "nodes_failed",

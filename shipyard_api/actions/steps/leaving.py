@@ -1,0 +1,51 @@
+"""What a rollout leaves behind when Shipyard no longer waits for the jobs of its moves."""
+
+from shipyard_api.actions.steps import node_waits
+from shipyard_api.actions.steps.rollout_messages import Kind
+from shipyard_api.actions.steps.rollout_state import RolloutState
+from shipyard_api.actions.steps.settling import progress
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.jobs import WorkLeftBehind
+from shipyard_api.domain.facts.phases import PhaseEnded
+from shipyard_api.domain.groups import PhaseStatus
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.moves import Move, Outcome
+from shipyard_api.domain.rollout.rollout import Rollout
+from shipyard_api.ports.provisioner import JobId, Operation
+
+
+def straggler(
+    kind: Kind,
+    design: str,
+    move: Move,
+    job: JobId,
+    nodes: tuple[NodeName, ...],
+    done: frozenset[NodeName],
+    why: str,
+) -> tuple[WorkLeftBehind, ...]:
+    """Return the straggler of a move; it holds the nodes that its job is not done with.
+
+    A drain goes on only while it is polled, so it leaves none.
+    """
+    operation = kind.operations[move.phase]
+    if operation is Operation.DRAIN_NODES:
+        return ()
+    held = tuple(node for node in nodes if node not in done) or nodes
+    return (WorkLeftBehind(operation.value, job, design, held, why),)
+
+
+def left(state: RolloutState, rollout: Rollout, kind: Kind, design: str, why: str) -> tuple[Fact, ...]:
+    """Return the jobs of all running moves as left behind, and what the rollout has failed by it."""
+    facts: list[Fact] = []
+    for move in rollout.running:
+        watch = state.watches[move]
+        detail = why
+        facts.extend(node_waits.left(state, move, why))
+        if watch.at_provisioner and not node_waits.waits(state, move):
+            facts.extend(progress(watch, rollout, move, Outcome(watch.job.succeeded), frozenset()))
+        if watch.at_provisioner and (unsettled := rollout.unsettled(move)):
+            job = watch.job.id
+            facts.extend(straggler(kind, design, move, job, unsettled, frozenset(), why))
+            detail = f"{why}; job {job} may be at work"
+        facts.append(PhaseEnded(move.group, move.phase, PhaseStatus.STOPPED, detail, move.batch))
+    return (*facts, *rollout.stop(why), rollout.report())

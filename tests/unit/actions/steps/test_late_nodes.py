@@ -1,0 +1,196 @@
+"""Late nodes of a rollout: when they are noticed, what is done with them once, and that none of it settles a node."""
+
+import json
+from typing import Any
+
+import pytest
+
+from shipyard_api.actions.steps import late_nodes
+from shipyard_api.actions.steps.rollout_messages import Kind, PowerCycle, PowerCycled
+from shipyard_api.actions.steps.rollout_state import RolloutState
+from shipyard_api.domain.facts.actions import Noted
+from shipyard_api.domain.facts.nodes import NodesLate, NodesNotLate
+from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.provisioner_limits import ProvisionerLimits
+from shipyard_api.domain.rollout.policy.lateness import ANY
+from shipyard_api.domain.rollout.policy.reading import PolicyInputs
+from shipyard_api.domain.rollout.rollout import Rollout
+from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.ports.provisioner import Capabilities, Marker
+from shipyard_api.workflow.step import Act, Folded, Look, PeerFailure
+from tests.fakes.provisioner import FakeProvisioner
+from tests.unit.actions.steps.instants import T0, at
+from tests.unit.actions.steps.rollouts import STEP, begun, ended, names, poll, queued, running, step, submit
+
+N1, N2 = NodeName("n1"), NodeName("n2")
+A = GroupName("a")
+GROUPS = {"a": "n1 n2"}
+
+
+def policy(on_late: str = "nothing", **usual: float) -> PolicyInputs:
+    """Return a policy by which n2, of a slow profile, is late after twice as long as n1."""
+    lengths = {phase: {ANY: seconds, "slow": 2 * seconds} for phase, seconds in (usual or {"prepare": 100}).items()}
+    return PolicyInputs({"late": {"on_late": on_late}}, usual=lengths, models={N2: "slow"})
+
+
+def reread(state: RolloutState) -> RolloutState:
+    return RolloutState.from_json(json.loads(json.dumps(state.to_json())))
+
+
+def sent(rules: PolicyInputs | None, **options: Any) -> RolloutState:
+    return submit(begun(GROUPS, policy=rules, **options), "j").state
+
+
+def late(folded: Folded[RolloutState]) -> list[NodesLate]:
+    return [fact for fact in folded.facts if isinstance(fact, NodesLate)]
+
+
+def test_each_node_is_noticed_once_after_the_usual_duration_of_its_profile() -> None:
+    state, noticed = sent(policy()), []
+    for seconds in (10, 90, 111, 150, 211, 290):
+        folded = poll(reread(state), at(seconds), running("j"))
+        noticed += late(folded)
+        state = folded.state
+
+    assert noticed == [
+        NodesLate(A, Phase.PREPARE, {N1: 100}, 101),
+        NodesLate(A, Phase.PREPARE, {N2: 200}, 201),
+    ]
+    assert state.rollout is not None
+    assert set(state.rollout.nodes.values()) == {NodeStatus.NOT_STARTED}
+    assert folded.awaited is not None
+    assert folded.awaited.what == "prepare of group a, running, late: n1 n2"
+
+
+def test_a_node_that_the_job_reports_as_done_is_not_late_before_its_move_ends() -> None:
+    state = poll(sent(policy()), at(1), running("j", "n2")).state
+    folded = poll(reread(state), at(150), running("j", "n2"))
+    assert [*late(folded)[0].usual] == ["n1"]
+
+    folded = poll(reread(folded.state), at(250), running("j", "n1 n2"))
+    assert folded.facts == (NodesNotLate(A, Phase.PREPARE, (N1,)),)
+    assert poll(reread(folded.state), at(290), running("j", "n1 n2")).facts == ()
+    assert folded.awaited is not None
+    assert "late" not in folded.awaited.what
+
+
+def test_a_job_in_the_queue_is_not_late() -> None:
+    folded = poll(sent(policy()), at(900), queued("j"))
+
+    assert late(folded) == []
+
+
+def test_nothing_is_late_without_the_rule_and_the_stored_state_is_that_of_before() -> None:
+    plain, ruled = sent(None), sent(policy())
+    for state, facts in ((plain, 0), (ruled, 1)):
+        folded = poll(poll(state, at(1), running("j")).state, at(150), running("j"))
+        assert len(late(folded)) == facts
+        assert folded.state.to_json()["v"] == (6 if facts else 4)
+    # No rule of this policy keeps a node from beginning, so it has no part in what moves.
+    assert type(ruled.rollout) is Rollout
+
+
+def test_a_node_that_is_done_is_not_late_and_its_move_ends_as_ever() -> None:
+    state = poll(sent(policy()), at(1), running("j")).state
+    state = poll(state, at(150), running("j")).state
+
+    folded = poll(reread(state), at(160), ended("j", "n1 n2"))
+
+    assert late(folded) == []
+    assert folded.state.rollout is not None
+    assert set(folded.state.rollout.nodes.values()) == {NodeStatus.PREPARED}
+    assert folded.state.to_json()["v"] == 4
+
+
+def test_nodes_that_take_long_to_join_kubernetes_are_late_in_their_deployment() -> None:
+    state = poll(sent(policy(deploy=100), join=True), at(0), ended("j", "n1 n2")).state
+    state = submit(state, "k", at(0)).state
+    state = poll(state, at(10), ended("k", "n1 n2")).state
+
+    folded = poll(state, at(150), readiness={})
+
+    assert late(folded) == [NodesLate(A, Phase.DEPLOY, {N1: 100}, 150)]
+
+
+def test_a_service_is_never_late() -> None:
+    assert late_nodes.rule(sent(policy()), Kind.SERVICE) is None
+    assert late_nodes.rule(sent(policy()), Kind.REBUILD) is not None
+
+
+def test_a_hold_is_placed_with_the_fact() -> None:
+    state = poll(sent(policy("hold")), at(1), running("j")).state
+
+    assert [fact.hold for fact in late(poll(state, at(150), running("j")))] == [True]
+
+
+CYCLING = Capabilities(limits=ProvisionerLimits("Fake", no_power_cycle=""))
+
+
+def cycle(state: RolloutState, seconds: float) -> PowerCycle | None:
+    """Return the power cycle that the step decides now."""
+    decision = STEP.decide(reread(state), at(seconds))
+    if isinstance(decision, Look):
+        return None
+    assert isinstance(decision, Act)
+    assert isinstance(decision.effect, PowerCycle)
+    assert STEP.load_effect(decision.effect.to_json()) == decision.effect
+    assert STEP.touches(decision.effect) == decision.effect.nodes
+    return decision.effect
+
+
+def test_a_late_node_is_power_cycled_once_in_an_action() -> None:
+    fake = FakeProvisioner(capabilities=CYCLING)
+    state = poll(sent(policy("power_cycle", prepare=100, deploy=100)), at(1), running("j")).state
+    assert cycle(state, 50) is None
+    state = poll(state, at(150), running("j")).state
+    effect = cycle(state, 150)
+    assert effect is not None
+    report = step(fake).perform(effect, Marker("m"))
+    folded = STEP.fold(reread(state), effect, report, at(150))
+
+    assert fake.power_cycled == [N1]
+    assert folded.facts == (Noted("Late Node Power-Cycled", "node n1, late in prepare: once; its phase goes on"),)
+    state = poll(folded.state, at(250), running("j")).state
+    assert cycle(state, 250) == PowerCycle(effect.move, (N2,))
+    state = submit(poll(folded.state, at(260), ended("j", "n1 n2")).state, "k", at(260)).state
+    state = poll(poll(state, at(261), running("k")).state, at(390), running("k")).state
+    assert cycle(state, 390) is None
+
+
+@pytest.mark.parametrize(
+    ("report", "note", "again"),
+    [
+        pytest.param(PowerCycled({N1: "is locked"}), "node n1, late in prepare: is locked", None, id="refused"),
+        pytest.param(
+            PowerCycled(unknown=True),
+            "node n1, late in prepare: the outcome is unknown, and it is not repeated",
+            None,
+            id="unknown",
+        ),
+        pytest.param(PeerFailure("403", refused=True), "node n1, late in prepare: 403", None, id="no rights"),
+        pytest.param(
+            PeerFailure("held", refused=True, nodes={N1: "held by ann"}),
+            "node n1, late in prepare: held by ann",
+            None,
+            id="held",
+        ),
+    ],
+)
+def test_a_power_cycle_that_is_not_possible_is_not_repeated_in_the_phase(
+    report: PowerCycled | PeerFailure, note: str, again: PowerCycle | None
+) -> None:
+    state = poll(poll(sent(policy("power_cycle")), at(1), running("j")).state, at(150), running("j")).state
+    effect = cycle(state, 150)
+    assert effect is not None
+
+    folded = STEP.fold(state, effect, report, at(150))
+
+    assert [fact.text for fact in folded.facts if isinstance(fact, Noted)] == [note]
+    assert cycle(folded.state, 160) is again
+
+
+def test_a_power_cycle_whose_outcome_is_unknown_counts() -> None:
+    effect = PowerCycle(begun(GROUPS).rollout.next_move(T0), names("n1"))  # type: ignore[union-attr, arg-type]  # it has moves
+
+    assert STEP.find(effect, Marker("m"), T0) == PowerCycled(unknown=True)
