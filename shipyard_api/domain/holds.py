@@ -19,15 +19,16 @@ SHIPYARD = "shipyard"
 
 
 class HoldKind(Enum):
-    """Why a node is held, as a word on the wire. Only Shipyard places ``failed``, after failed deployments."""
+    """Why a node is held, as a word on the wire. Only Shipyard places ``failed``, after failures, and ``late``."""
 
     OPERATOR = "operator"
     MAINTENANCE = "maintenance"
     HARDWARE = "hardware"
     FAILED = "failed"
+    LATE = "late"
 
 
-BY_OPERATORS = tuple(kind for kind in HoldKind if kind is not HoldKind.FAILED)
+BY_OPERATORS = tuple(kind for kind in HoldKind if kind not in (HoldKind.FAILED, HoldKind.LATE))
 """The kinds of holds that operators place."""
 
 

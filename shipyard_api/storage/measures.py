@@ -38,6 +38,7 @@ class Measures:
             items=found["items"],
             stragglers=_only(found["stragglers"]),
             holds=_only(found["holds"]),
+            late=_only(found["late"]),
             queue=self._load(),
             heartbeats=self._heartbeats(),
         )
@@ -112,6 +113,9 @@ _COUNTS = sa.union_all(
     _count("nodes", t.action_nodes.c.status).where(_of_latest_site_action(t.action_nodes.c.action_id)),
     _count("items", t.work_items.c.state).where(t.work_items.c.action_id.in_(_open_actions)),
     _count("stragglers").select_from(t.stragglers).where(t.stragglers.c.ended_at.is_(None)),
+    _count("late")
+    .select_from(t.action_nodes)
+    .where(t.action_nodes.c.late_since.is_not(None), t.action_nodes.c.action_id.in_(_open_actions)),
     _count("holds")
     .select_from(t.holds)
     .where(t.holds.c.released_at.is_(None), sa.or_(t.holds.c.until.is_(None), t.holds.c.until > sa.func.now())),

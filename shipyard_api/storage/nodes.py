@@ -13,11 +13,13 @@ from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.history import PhaseHistory
+from shipyard_api.domain.rollout.policy.lateness import Usual
 from shipyard_api.domain.teardown.left_cordons import LeftCordon
 from shipyard_api.domain.teardown.order import WENT_WELL, Operation, Outcome
 from shipyard_api.ports.state.groups import PhaseRecord
 from shipyard_api.ports.state.nodes import (
     LastNodeRecord,
+    Late,
     NodeChange,
     NodeHistory,
     NodeLine,
@@ -26,7 +28,7 @@ from shipyard_api.ports.state.nodes import (
 )
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.left_cordons import left_cordons
-from shipyard_api.storage.phase_history import phase_history
+from shipyard_api.storage.phase_history import phase_history, usual_durations
 from shipyard_api.storage.phases import IN_ORDER, phase
 from shipyard_api.storage.worked_nodes import TORN_DOWN, removed, worked_on
 
@@ -228,6 +230,10 @@ class Nodes:
         """
         return phase_history(self._connection, names, actions=actions, before=before)
 
+    def usual_durations(self, names: Collection[ActionName], models: Mapping[NodeName, str], *, actions: int) -> Usual:
+        """Return how long each phase usually lasts with nodes of these hardware profiles, in the newest actions."""
+        return usual_durations(self._connection, names, models, actions=actions)
+
     def history(self, node: str, *, before: str | None, limit: int) -> Sequence[NodeHistory]:
         """Return what each action did with the node, newest first, only actions before the given id.
 
@@ -340,6 +346,7 @@ def _known(row: Row) -> NodeChange:
 
 def node_record(row: Row) -> NodeRecord:
     """Return a row of ``action_nodes`` as readers get it."""
+    late = Late(row.late_since, row.late_usual) if row.late_since is not None else None
     return NodeRecord(
-        row.name, NodeStatus(row.status), row.reason, row.detail, row.group_name, row.groups, row.updated_at
+        row.name, NodeStatus(row.status), row.reason, row.detail, row.group_name, row.groups, row.updated_at, late
     )

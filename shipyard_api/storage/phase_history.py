@@ -4,11 +4,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.groups import Phase, PhaseStatus
-from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.history import PhaseHistory
+from shipyard_api.domain.rollout.policy.lateness import ANY, LEAST, PERCENT, Usual
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.storage import tables as t
 
@@ -22,15 +24,7 @@ def phase_history(
     connection: sa.Connection, names: Collection[ActionName], *, actions: int, before: ActionId | None
 ) -> Mapping[Phase, PhaseHistory]:
     """Return the history of both phases."""
-    newest = (
-        sa.select(t.actions.c.id)
-        .where(
-            t.actions.c.name.in_(list(names)),
-            t.actions.c.id < before if before else sa.true(),
-        )
-        .order_by(t.actions.c.id.desc())
-        .limit(actions)
-    )
+    newest = _newest(names, actions, before)
     changes, phases = t.node_changes.c, t.group_phases.c
     stopped_by = t.actions.c.stopped_by
     # Nor does the end of a job that an operator no longer waits for (``Rollout.stop``).
@@ -72,6 +66,56 @@ def phase_history(
         )
         for phase, reached in _REACHED.items()
     }
+
+
+def usual_durations(
+    connection: sa.Connection, names: Collection[ActionName], models: Mapping[NodeName, str], *, actions: int
+) -> Usual:
+    """Return how long each phase usually lasts with a node, by hardware profile; of enough nodes that succeeded.
+
+    Seconds from the provisioner's begin, or from the submission if no poll saw it at work, until the node's success.
+    """
+    changes, phases = t.node_changes.c, t.group_phases.c
+    seconds = sa.func.extract("epoch", changes.at - sa.func.coalesce(phases.running_at, phases.submitted_at))
+    sent = sa.and_(
+        phases.action_id == changes.action_id,
+        phases.group_name == changes.group_name,
+        phases.phase == changes.phase,
+        # The nodes of a change are all of one batch.
+        changes.nodes[1] == sa.any_(phases.nodes),
+    )
+    reached = sa.tuple_(changes.phase, changes.status).in_([(one.value, at.value) for one, at in _REACHED.items()])
+    took = (
+        sa.select(
+            changes.phase, sa.cast(seconds, sa.Double).label("seconds"), sa.func.unnest(changes.nodes).label("node")
+        )
+        .select_from(t.node_changes.join(t.group_phases, sent))
+        .where(changes.action_id.in_(_newest(names, actions, None)), changes.late.is_(sa.false()), reached)
+        .subquery()
+    )
+    known = (
+        sa.func.unnest(sa.cast(list(models), ARRAY(sa.Text)), sa.cast(list(models.values()), ARRAY(sa.Text)))
+        .table_valued("node", "model")
+        .render_derived(name="known")
+    )
+    usual = sa.func.percentile_disc(PERCENT / 100).within_group(took.c.seconds).label("usual")
+    rows = connection.execute(
+        sa.select(took.c.phase, sa.func.coalesce(known.c.model, ANY).label("model"), usual)
+        .select_from(took.outerjoin(known, known.c.node == took.c.node))
+        .group_by(sa.func.grouping_sets(sa.tuple_(took.c.phase), sa.tuple_(took.c.phase, known.c.model)))
+        # A node of no known profile is in the row of all nodes alone.
+        .having(sa.func.count() >= LEAST, sa.or_(sa.func.grouping(known.c.model) == 1, known.c.model.is_not(None)))
+    )
+    found: dict[Phase, dict[str, float]] = {}
+    for row in rows:
+        found.setdefault(Phase(row.phase), {})[row.model] = row.usual
+    return found
+
+
+def _newest(names: Collection[ActionName], actions: int, before: ActionId | None) -> "sa.Select[str]":
+    own = t.actions.c
+    earlier = own.id < before if before else sa.true()
+    return sa.select(own.id).where(own.name.in_(list(names)), earlier).order_by(own.id.desc()).limit(actions)
 
 
 def _by_group(took: Iterable[tuple[str, float]]) -> Mapping[GroupName, Sequence[float]]:

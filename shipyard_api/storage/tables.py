@@ -227,10 +227,15 @@ action_nodes = sa.Table(
     sa.Column("updated_at", _MOMENT, nullable=False),
     # When the provisioner's selection put the node into the action.
     sa.Column("known_at", _MOMENT, nullable=False, server_default=sa.func.now()),
+    # Since when it is late, and the seconds that its phase usually lasts; both are absent once its status changes.
+    sa.Column("late_since", _MOMENT),
+    sa.Column("late_usual", sa.Double),
     sa.CheckConstraint("status IN ('not_started', 'prepared', 'success', 'failure')", name="status_known"),
     # For the latest action of each node, and for all actions of one node.
     sa.Index(None, "name", "action_id"),
 )
+
+sa.Index("action_nodes_late_index", action_nodes.c.action_id, postgresql_where=sa.text("late_since IS NOT NULL"))
 
 # A row for each fact that gives nodes a status: what each node of an action went through.
 node_changes = sa.Table(

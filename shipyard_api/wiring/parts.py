@@ -27,7 +27,7 @@ from shipyard_api.storage.connection_bound import ConnectionBound
 from shipyard_api.storage.connection_watchdog import ConnectionWatchdog
 from shipyard_api.storage.unit_of_work import Store, connect, connect_readers
 from shipyard_api.storage.writer_lock import SqlWriterLock
-from shipyard_api.usecases.actions.phase_history import measured
+from shipyard_api.usecases.actions.phase_history import measured, usual_durations
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.wiring import (
     clusters,
@@ -136,6 +136,7 @@ def build(settings: Settings, bound: ConnectionBound | None = None) -> Parts:
             time_scale=settings.engine.time_scale,
             now=clock.now,
             measured=partial(measured, store),
+            learn=partial(usual_durations, store),
         ),
         provisioner=provisioner,
         cluster=cluster,

@@ -12,7 +12,7 @@ from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
-from shipyard_api.ports.state.nodes import NodeRecord
+from shipyard_api.ports.state.nodes import Late, NodeRecord
 from shipyard_api.usecases.actions.describe import DescribeAction, ListedGroup, Page
 
 MOST = 1000
@@ -118,4 +118,10 @@ def node_entity(node: NodeRecord) -> dict[str, Any]:
         "group": node.group,
         "groups": list(node.groups),
         "updated_at": zulu(node.updated_at),
+        "late": late_entity(node.late),
     }
+
+
+def late_entity(late: Late | None) -> dict[str, Any] | None:
+    """Return since when a node is late, None unless it is."""
+    return None if late is None else {"since": zulu(late.since), "usual_seconds": late.usual}

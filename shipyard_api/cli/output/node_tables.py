@@ -74,6 +74,7 @@ def node(text: str) -> Printout:
         ("Name:", found.get("name")),
         ("Status:", _status(found)),
         *([("To Remove:", _removal(found))] if found.get("in_design") is False else []),
+        *_late_rows(found),
         *_cordon_rows(found),
         *(("Held:", held(hold)) for hold in objects_at(found, "holds")),
         ("Group:", found.get("group")),
@@ -194,11 +195,25 @@ def _failed_steps(found: JsonObject) -> list[tuple[object, ...]]:
 
 
 def _status(node: JsonObject) -> str:
-    """Return the status of a node in words, whether it is held or cordoned, and whether it left the design."""
-    held_too = ", held" if objects_at(node, "holds") else ""
-    held_too += ", cordoned" if node.get("cordon") else ""
-    left = ", not in the design" if node.get("in_design") is False else ""
-    return f"{node_words(node.get('status'))}{held_too}{left}"
+    """Return the status of a node in words, whether it is late, held or cordoned, and whether it left the design."""
+    words = {
+        "late": node.get("late"),
+        "held": objects_at(node, "holds"),
+        "cordoned": node.get("cordon"),
+        "not in the design": node.get("in_design") is False,
+    }
+    return ", ".join([node_words(node.get("status")), *(word for word, applies in words.items() if applies)])
+
+
+def _late_rows(node: JsonObject) -> Sequence[tuple[str, str]]:
+    """Return since when the node is late, and how long its phase usually lasts."""
+    if not node.get("late"):
+        return []
+    late = object_at(node, "late")
+    usual = late.get("usual_seconds")
+    if not isinstance(usual, int | float):
+        raise ShapeError("usual_seconds is not a number")
+    return [("Late:", f"since {to_the_second(late.get('since'))}, usually at most {clock(timedelta(seconds=usual))}")]
 
 
 def _why_and_back(node: JsonObject) -> str:

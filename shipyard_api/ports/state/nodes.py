@@ -14,8 +14,16 @@ from shipyard_api.ports.state.groups import PhaseRecord
 
 
 @dataclass(frozen=True, slots=True)
+class Late:
+    """Since when a node is late, and how many seconds its phase usually lasts at most."""
+
+    since: datetime
+    usual: float
+
+
+@dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """A node of an action; ``group`` submitted it last, ``groups`` contain it."""
+    """A node of an action; ``group`` submitted it last, ``groups`` contain it. ``late``: None unless it is late."""
 
     name: str
     status: NodeStatus
@@ -24,6 +32,7 @@ class NodeRecord:
     group: str | None
     groups: Sequence[str]
     updated_at: datetime
+    late: Late | None = None
 
 
 class NodeLine(NamedTuple):

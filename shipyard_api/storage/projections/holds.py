@@ -1,9 +1,9 @@
-"""``holds``: the holds that Shipyard places by itself, on nodes whose deployment has failed several times in a row."""
+"""``holds``: the holds that Shipyard places by itself, on late nodes and on nodes that have failed several times."""
 
 import sqlalchemy as sa
 
 from shipyard_api.domain.facts.fact import Fact
-from shipyard_api.domain.facts.nodes import NodesFailed
+from shipyard_api.domain.facts.nodes import NodesFailed, NodesLate
 from shipyard_api.domain.holds import SHIPYARD, HoldKind
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.holds import NewHold
@@ -32,8 +32,14 @@ _IN_A_ROW = sa.text("""
 
 
 def project(writes: BatchedWrites, line: Line, fact: Fact) -> None:
-    """Hold the nodes that have failed often enough. The turn has locked the row of its action."""
+    """Hold the nodes that have failed often enough, or are late. The turn has locked the row of its action."""
     match fact:
+        case NodesLate(hold=True):
+            writes.send()
+            hold_rows.lock(writes.connection)
+            why = f"late in {fact.phase.value} of action {line.action}"
+            placed = [NewHold(node, HoldKind.LATE, why, SHIPYARD) for node in fact.usual]
+            hold_rows.insert(writes.connection, placed)
         case NodesFailed():
             kind = HoldKind.FAILED
             values = {"nodes": list(fact.nodes), "failures": fact.hold_after, "kind": kind.value}

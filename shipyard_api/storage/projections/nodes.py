@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import MembersKnown
-from shipyard_api.domain.facts.nodes import NodesChanged, NodesGivenUp, NodesKept, TargetsKnown
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesGivenUp, NodesKept, NodesLate, NodesNotLate, TargetsKnown
 from shipyard_api.domain.facts.teardown import TeardownChanged
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.teardown.order import Operation, Outcome
@@ -31,7 +31,20 @@ _INSERT = _INSERT.on_conflict_do_nothing(index_elements=["action_id", "name"])
 _CHANGE = (
     t.action_nodes.update()
     .where(t.action_nodes.c.action_id == sa.bindparam("of_action"), t.action_nodes.c.name == _changed.c.name)
-    .values(detail=_changed.c.detail)
+    .values(detail=_changed.c.detail, late_since=None, late_usual=None)
+)
+_late = (
+    sa.func.unnest(
+        sa.cast(sa.bindparam("names"), ARRAY(sa.Text)),
+        sa.cast(sa.bindparam("usual"), ARRAY(sa.Double)),
+    )
+    .table_valued("name", "usual")
+    .render_derived(name="late")
+)
+_LATE = (
+    t.action_nodes.update()
+    .where(t.action_nodes.c.action_id == sa.bindparam("of_action"), t.action_nodes.c.name == _late.c.name)
+    .values(late_usual=_late.c.usual)
 )
 
 _OF_NODE = (t.action_nodes.c.action_id == sa.bindparam("of_action"), t.action_nodes.c.name == sa.bindparam("of_name"))
@@ -53,6 +66,11 @@ _GIVEN_UP = _GIVEN_UP.values(
     ),
     reason=sa.func.coalesce(t.action_nodes.c.reason, SKIPPED),
 )
+_NOT_LATE = t.action_nodes.update().where(
+    t.action_nodes.c.action_id == sa.bindparam("of_action"),
+    t.action_nodes.c.name == sa.any_(sa.bindparam("names", type_=ARRAY(sa.Text))),
+)
+_NOT_LATE = _NOT_LATE.values(late_since=None, late_usual=None)
 
 
 def project(writes: BatchedWrites, line: Line, fact: Fact) -> None:
@@ -64,6 +82,11 @@ def project(writes: BatchedWrites, line: Line, fact: Fact) -> None:
             _insert(writes, line, {node: [] for node in fact.nodes})
         case NodesChanged():
             _change(writes, line, fact)
+        case NodesLate():
+            usual = {"names": list(fact.usual), "usual": list(fact.usual.values())}
+            writes.add(_LATE, {"of_action": line.action, **usual, "late_since": line.at})
+        case NodesNotLate():
+            writes.add(_NOT_LATE, {"of_action": line.action, "names": list(fact.nodes)})
         case NodesKept():
             details = [fact.detail] * len(fact.nodes)
             writes.add(_CHANGE, {**_changes(line, fact.nodes, details), "status": NodeStatus.SUCCESS.value})

@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.assumptions import Assumptions
 from shipyard_api.domain.rollout.history import PhaseHistory, assume
+from shipyard_api.domain.rollout.policy.lateness import Usual
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.storage.unit_of_work import Store
 
@@ -23,6 +25,12 @@ def read_history(store: Store, before: ActionId | None = None) -> Mapping[Phase,
 def measured(store: Store) -> Mapping[Phase, Sequence[float]]:
     """Return how long each phase of groups took, in seconds and in ascending order."""
     return {phase: found.seconds for phase, found in read_history(store).items()}
+
+
+def usual_durations(store: Store, models: Mapping[NodeName, str]) -> Usual:
+    """Return how long each phase usually lasts with nodes of these hardware profiles; of enough nodes only."""
+    names = ACTIONS.names(lambda action: action.deploys)
+    return store.read(lambda tx: tx.nodes.usual_durations(names, models, actions=_ACTIONS))
 
 
 def assumptions_of(

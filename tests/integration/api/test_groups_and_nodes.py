@@ -106,6 +106,7 @@ def test_a_node_tells_who_sent_it_and_why_it_failed(site: Site, action: str) -> 
         "detail": "no power",
         "group": "control-nodes",
         "groups": ["control-nodes"],
+        "late": None,
     }
     assert nodes["ntp01"]["status"] == "success"
     assert (nodes["compute11"]["group"], nodes["compute11"]["groups"]) == (None, ["compute-nodes-1"])

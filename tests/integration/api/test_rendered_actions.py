@@ -25,7 +25,15 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
-from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesGivenUp, NodesKept, TargetsKnown
+from shipyard_api.domain.facts.nodes import (
+    NodesChanged,
+    NodesFailed,
+    NodesGivenUp,
+    NodesKept,
+    NodesLate,
+    NodesNotLate,
+    TargetsKnown,
+)
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.policy import PolicyStopped, WaveEnded
 from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
@@ -211,6 +219,8 @@ FACTS: dict[type[Fact], tuple[Fact, tuple[Fact, ...], bool]] = {
     GroupChanged: (GroupChanged(A, GroupStatus.PREPARING), (MEMBERS,), False),
     NodesChanged: (NodesChanged(A, Phase.PREPARE, NodeStatus.PREPARED, (N1,)), (MEMBERS, SENT), False),
     WaveEnded: (WaveEnded(A, "canary", 1, 1, 0), (MEMBERS,), False),
+    NodesLate: (NodesLate(A, Phase.PREPARE, {N1: 60.0}, 90.0), (MEMBERS, SENT), False),
+    NodesNotLate: (NodesNotLate(A, Phase.PREPARE, (N1,)), (MEMBERS, SENT), False),
     PolicyStopped: (PolicyStopped("budget site", "text", 1), (MEMBERS,), True),
     RolloutEnded: (RolloutEnded(Verdict.FAILED, {GroupStatus.FAILED: (A,)}, {}), (MEMBERS,), True),
     JobStarted: (JobStarted("verify_site", "j"), (), False),

@@ -116,6 +116,7 @@ def test_every_node_is_shown_as_the_latest_action_that_worked_on_it_has_it(site:
         "detail": "n10 has no root device",
         "group": "a",
         "groups": ["a"],
+        "late": None,
         "action_id": second,
         "holds": [],
         "in_design": False,

@@ -50,7 +50,7 @@ function List({ nodes }) {
     const key = KEYS[order];
     const compare = (one, other) => (key(one) < key(other) ? -1 : key(one) > key(other) ? 1 : 0);
     return nodes.filter((node) => {
-      const isOne = !status || (status === "held" ? node.holds.length > 0 : status === "cordoned" ? node.cordon : node.status === status);
+      const isOne = !status || (status === "held" ? node.holds.length > 0 : status === "cordoned" ? node.cordon : status === "late" ? node.late : node.status === status);
       return isOne && words.every((word) => has(node).includes(word));
     }).sort(compare);
   }, [nodes, text, status, order]);
@@ -60,7 +60,7 @@ function List({ nodes }) {
       <select aria-label="Status" value=${status} onChange=${(event) => filter(event.target.value)}>
         <option value="">every status</option>
         ${statuses.map((one) => html`<option key=${one} value=${one}>${STATUS[one]?.word ?? plain(one)}</option>`)}
-        <option value="held">held</option><option value="cordoned">cordoned</option></select>
+        <option value="held">held</option><option value="cordoned">cordoned</option><option value="late">late</option></select>
       <span class="muted" role="status">${chosen.length === nodes.length ? count(nodes.length, "machine") : `${chosen.length.toLocaleString("en")} of ${count(nodes.length, "machine")}`}</span></div>
     <div class="scroll"><table class="machines"><thead><tr>${Object.entries(HEADS).map(([name, word]) => html`
       <th key=${name} aria-sort=${order === name ? "ascending" : undefined}><button class="quiet" onClick=${() => sort(name)}>${word}${order === name ? " ↓" : ""}</button></th>`)}</tr></thead>
@@ -72,7 +72,7 @@ function Row({ node }) {
   const { word, tone } = STATUS[node.status] || { word: plain(node.status), tone: "idle" };
   const to = { node: node.name };
   return html`<tr><td><a href=${link(to)} onClick=${follow(to)}>${node.name}</a></td>
-    <td><span class="tone-${tone}">${word}</span>${node.holds.length > 0 && html` <span class="badge queued">held</span>`}${node.cordon && html` <span class="badge queued" title=${node.cordon.commands.join(" or ")}>cordoned</span>`}${node.in_design === false && html` <span class="badge">not in the design</span>`}</td>
+    <td><span class="tone-${tone}">${word}</span>${node.holds.length > 0 && html` <span class="badge queued">held</span>`}${node.late && html` <span class="badge queued" title=${`since ${localTime(node.late.since, true)}`}>late</span>`}${node.cordon && html` <span class="badge queued" title=${node.cordon.commands.join(" or ")}>cordoned</span>`}${node.in_design === false && html` <span class="badge">not in the design</span>`}</td>
     <td>${node.group || node.groups.join(", ")}</td>
     <td><a href=${link({ view: "", action: node.action_id })} onClick=${follow({ view: "", action: node.action_id })} title=${node.action_id}>
       <time>${localTime(node.updated_at, true)}</time></a></td>

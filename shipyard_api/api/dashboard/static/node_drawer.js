@@ -31,6 +31,7 @@ function Body({ node, onChange }) {
       <span class="muted">${node.groups.join(", ")}${node.reason ? ` · ${plain(node.reason)}` : ""}</span>
       ${node.look_at && html`<a class="outside" href=${node.look_at} target="_blank" rel="noreferrer noopener">Open in the provisioner ↗</a>`}</p>
     ${words && html`<figure class="words"><blockquote>${words}</blockquote><figcaption class="muted">${node.status === "failure" ? "why it failed" : "the latest message"}</figcaption></figure>`}
+    ${node.late && html`<p class="late"><span class="badge queued">late</span> since ${localTime(node.late.since, true)}; its phase usually lasts at most ${clock(node.late.usual_seconds)}. It goes on.</p>`}
     ${node.cordon && html`<p class="cordon"><span class="badge queued">cordoned</span> ${node.cordon.action} left it so, ${localTime(node.cordon.since, true)}: ${node.cordon.commands.map((one, place) => html`${place > 0 && " or "}<code>${one}</code>`)}</p>`}
     <${Holds} node=${node} onChange=${onChange} />
     <${Tasks} name=${node.name} />

@@ -19,6 +19,7 @@ COUNTS = SiteCounts(
     items=[Count(("queued",), 5)],
     stragglers=6,
     holds=7,
+    late=8,
     queue=[QueueLoad("turns", "due", 2, 12.5), QueueLoad("turns", "running", 1, 0.0)],
     heartbeats=[3.5, 0.5],
 )
@@ -43,6 +44,7 @@ def scraped(collector: SiteCollector) -> dict[str, dict[tuple[str, ...], float]]
         ("nodes", {("prepared",): 4.0}),
         ("work_items", {("queued",): 5.0}),
         ("stragglers", {(): 6.0}),
+        ("late_nodes", {(): 8.0}),
         ("holds", {(): 7.0}),
         ("queue_jobs", {("turns", "due"): 2.0, ("turns", "running"): 1.0}),
         ("queue_lag_seconds", {("turns",): 12.5}),

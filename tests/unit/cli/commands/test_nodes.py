@@ -196,6 +196,16 @@ NODE = FAILED | {
 }
 
 
+def test_a_late_node_is_shown_with_its_usual_duration(api, run):
+    late = {"late": {"since": "2026-11-21T01:31:14.500000Z", "usual_seconds": 1425.5}}
+    api.replies["GET /nodes"] = Reply(200, {"nodes": [FRESH | late], "next": None})
+    api.replies["GET /nodes/n1"] = Reply(200, FRESH | late | {"history": [], "next": None})
+
+    assert "node/n1    not started, late" in run("get", "nodes").stdout
+    described = [line.rstrip() for line in run("describe", "node", "n1").stdout.splitlines()]
+    assert "Late:           since 2026-11-21 01:31:14, usually at most 23:45" in described
+
+
 @pytest.mark.parametrize("words", [["node", "compute11"], ["node/compute11"]])
 def test_describe_node_tells_its_past_newest_first(api, run, words):
     api.replies["GET /nodes/compute11"] = Reply(200, NODE)
