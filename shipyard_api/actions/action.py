@@ -18,6 +18,7 @@ from shipyard_api.domain.documents import Rendering, Revision, Version
 from shipyard_api.domain.error_kinds import Invalid, ShipyardError
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.parameters import Parameter, Parameters, parse_parameters
@@ -207,6 +208,16 @@ class Action:
     def removes(self) -> bool:
         """Whether its servers are undeployed when it succeeds: such a server is no failed one."""
         return self.tears_down and not self.deploys
+
+    @property
+    def works(self) -> frozenset[NodeWork]:
+        """What it does to its nodes: holds of some classes forbid it."""
+        done = {
+            NodeWork.DEPLOYMENT: self.deploys or self.services,
+            NodeWork.TEARDOWN: self.tears_down or self.services,
+            NodeWork.OTHER: self.runs_tasks or self.relabels,
+        }
+        return frozenset(work for work, applies in done.items() if applies)
 
     @property
     def knows(self) -> frozenset[str]:

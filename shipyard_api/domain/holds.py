@@ -1,6 +1,6 @@
 """Holds: while a node is held, no action touches it (product, section 6)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -28,6 +28,31 @@ class HoldKind(Enum):
     LATE = "late"
 
 
+class NodeWork(Enum):
+    """What an effect or an action does to a node. ``OTHER``: tasks and labels."""
+
+    DEPLOYMENT = "deployment"
+    TEARDOWN = "teardown"
+    OTHER = "other"
+
+
+class HoldClass(Enum):
+    """What a hold keeps from its node, as a word on the wire. ``NO_ALERTS`` keeps nothing from it: it mutes it."""
+
+    ALL = "all"
+    NO_DEPLOYMENT = "no_deployment"
+    NO_TEARDOWN = "no_teardown"
+    NO_ALERTS = "no_alerts"
+
+    def forbids(self, works: Collection[NodeWork]) -> bool:
+        """Return whether work of which this is a part may not begin."""
+        if self is HoldClass.ALL:
+            return True
+        return _FORBIDS.get(self) in works
+
+
+_FORBIDS = {HoldClass.NO_DEPLOYMENT: NodeWork.DEPLOYMENT, HoldClass.NO_TEARDOWN: NodeWork.TEARDOWN}
+
 BY_OPERATORS = tuple(kind for kind in HoldKind if kind not in (HoldKind.FAILED, HoldKind.LATE))
 """The kinds of holds that operators place."""
 
@@ -45,11 +70,17 @@ class Hold:
     until: datetime | None = None
     released_by: str | None = None
     released_at: datetime | None = None
+    hold_class: HoldClass = HoldClass.ALL
+
+    def forbids(self, works: Collection[NodeWork]) -> bool:
+        """Return whether work of which this is a part may not begin."""
+        return self.hold_class.forbids(works)
 
     def __str__(self) -> str:
         """Return the hold as part of a sentence about its node."""
         until = f" until {self.until.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" if self.until else ""
-        return f"held ({self.kind.value}) by {self.placed_by}{until}: {self.reason}"
+        limits = "" if self.hold_class is HoldClass.ALL else f", {self.hold_class.value.replace('_', ' ')}"
+        return f"held ({self.kind.value}{limits}) by {self.placed_by}{until}: {self.reason}"
 
 
 def by_node(holds: Iterable[Hold]) -> Mapping[NodeName, str]:

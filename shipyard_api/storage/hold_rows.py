@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from ulid import ULID
 
 from shipyard_api.domain.actions import ActionId
-from shipyard_api.domain.holds import OVERRIDDEN, Hold, HoldId, HoldKind
+from shipyard_api.domain.holds import OVERRIDDEN, Hold, HoldClass, HoldId, HoldKind, NodeWork
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.holds import NewHold
 from shipyard_api.storage import tables as t
@@ -29,8 +29,8 @@ def lock(connection: sa.Connection) -> None:
     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
 
 
-def guard(connection: sa.Connection, action: ActionId, nodes: Collection[NodeName]) -> Sequence[Hold]:
-    """Return the active holds on these nodes that the action does not override.
+def guard(connection: sa.Connection, action: ActionId, nodes: Collection[NodeName], work: NodeWork) -> Sequence[Hold]:
+    """Return the active holds on these nodes that forbid the work, and that the action does not override.
 
     No further hold is placed until the transaction has ended.
     """
@@ -40,7 +40,8 @@ def guard(connection: sa.Connection, action: ActionId, nodes: Collection[NodeNam
     of_action = sa.select(t.actions.c.inputs[OVERRIDDEN]).where(t.actions.c.id == action)
     overridden = connection.execute(of_action).scalar() or ()
     query = sa.select(t.holds).where(*is_active(), t.holds.c.id.in_(found), t.holds.c.id.not_in(overridden))
-    return [hold_from(row) for row in connection.execute(query.order_by(t.holds.c.node, t.holds.c.id))]
+    holds = [hold_from(row) for row in connection.execute(query.order_by(t.holds.c.node, t.holds.c.id))]
+    return [hold for hold in holds if hold.forbids([work])]
 
 
 def insert(connection: sa.Connection, new: Sequence[NewHold]) -> Sequence[Hold]:
@@ -54,6 +55,7 @@ def insert(connection: sa.Connection, new: Sequence[NewHold]) -> Sequence[Hold]:
             "placed_by": hold.user,
             "placed_at": sa.func.site_time(),
             "until": hold.until,
+            "hold_class": hold.hold_class.value,
         }
         for hold in new
     ]
@@ -83,4 +85,5 @@ def hold_from(row: "sa.Row[Any]") -> Hold:
         row.until,
         row.released_by,
         row.released_at,
+        HoldClass(row.hold_class),
     )

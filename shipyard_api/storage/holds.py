@@ -45,8 +45,9 @@ class Holds:
         actions = list(self._connection.execute(moving).scalars())
         hold_rows.lock(self._connection)
         for earlier in self.active([hold.node]):
-            if (earlier.kind, earlier.reason, earlier.placed_by, earlier.until) == (
+            if (earlier.kind, earlier.hold_class, earlier.reason, earlier.placed_by, earlier.until) == (
                 hold.kind,
+                hold.hold_class,
                 hold.reason,
                 hold.user,
                 hold.until,

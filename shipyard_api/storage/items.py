@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from shipyard_api.domain.actions import ActionId, RunState, StepId
 from shipyard_api.domain.facts.fact import Fact
-from shipyard_api.domain.holds import Hold
+from shipyard_api.domain.holds import Hold, NodeWork
 from shipyard_api.domain.items import ENDED_ITEM, EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
@@ -223,9 +223,9 @@ class Items:
         """Do nothing: what an item waits for is shown once its answer is known to be missing."""
         return claim
 
-    def held(self, claim: ItemClaim, nodes: Collection[NodeName]) -> Sequence[Hold]:
-        """Return the active holds on these nodes that the action does not override, as ``Turns.held`` does."""
-        return guard(self._connection, claim.action, nodes)
+    def held(self, claim: ItemClaim, nodes: Collection[NodeName], work: NodeWork) -> Sequence[Hold]:
+        """Return the active holds that forbid the work and that the action does not override, as ``Turns.held``."""
+        return guard(self._connection, claim.action, nodes, work)
 
     def record(
         self,

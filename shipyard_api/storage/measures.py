@@ -5,11 +5,14 @@ from collections import defaultdict
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ENDED, RunState
+from shipyard_api.domain.holds import HoldClass
+from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.replication import Replication
 from shipyard_api.ports.state.measures import Count, HistoryState, QueueHealth, QueueLoad, SiteCounts
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.history_tables import histories
+from shipyard_api.storage.hold_rows import is_active
 
 _OPEN = tuple(state.value for state in RunState if state not in ENDED)
 _NONE = sa.literal("")
@@ -38,6 +41,7 @@ class Measures:
             items=found["items"],
             stragglers=_only(found["stragglers"]),
             holds=_only(found["holds"]),
+            failed=_only(found["failed"]),
             late=_only(found["late"]),
             queue=self._load(),
             heartbeats=self._heartbeats(),
@@ -104,6 +108,9 @@ def _of_latest_site_action(action: "sa.ColumnElement[str]") -> "sa.ColumnElement
 
 
 _open_actions = sa.select(t.actions.c.id).where(t.actions.c.state.in_(_OPEN)).scalar_subquery()
+_muted = sa.exists().where(
+    t.holds.c.node == t.action_nodes.c.name, t.holds.c.hold_class == HoldClass.NO_ALERTS.value, *is_active()
+)
 _COUNTS = sa.union_all(
     _count("actions", t.actions.c.name, t.actions.c.state).select_from(t.actions),
     _count("groups", t.deployment_groups.c.status).where(_of_latest_site_action(t.deployment_groups.c.action_id)),
@@ -115,7 +122,14 @@ _COUNTS = sa.union_all(
     _count("stragglers").select_from(t.stragglers).where(t.stragglers.c.ended_at.is_(None)),
     _count("late")
     .select_from(t.action_nodes)
-    .where(t.action_nodes.c.late_since.is_not(None), t.action_nodes.c.action_id.in_(_open_actions)),
+    .where(t.action_nodes.c.late_since.is_not(None), t.action_nodes.c.action_id.in_(_open_actions), ~_muted),
+    _count("failed")
+    .select_from(t.action_nodes)
+    .where(
+        _of_latest_site_action(t.action_nodes.c.action_id),
+        t.action_nodes.c.status == NodeStatus.FAILURE.value,
+        ~_muted,
+    ),
     _count("holds")
     .select_from(t.holds)
     .where(t.holds.c.released_at.is_(None), sa.or_(t.holds.c.until.is_(None), t.holds.c.until > sa.func.now())),

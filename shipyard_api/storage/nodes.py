@@ -24,6 +24,7 @@ from shipyard_api.ports.state.nodes import (
     NodeHistory,
     NodeLine,
     NodeRecord,
+    PendingWork,
     TeardownRecord,
 )
 from shipyard_api.storage import tables as t
@@ -219,6 +220,26 @@ class Nodes:
         """Return the nodes that the newest action which worked on them failed to deploy."""
         found = self.latest(status=(NodeStatus.FAILURE.value,), prefix="", after="", limit=2**31 - 1)
         return frozenset(NodeName(one.node.name) for one in found)
+
+    def pending(self, nodes: Collection[NodeName]) -> Mapping[NodeName, Sequence[PendingWork]]:
+        """Return what open actions have still to do with these nodes, the oldest action first."""
+        held, actions = t.action_nodes.c, t.actions.c
+        phases = {NodeStatus.NOT_STARTED.value: Phase.PREPARE, NodeStatus.PREPARED.value: Phase.DEPLOY}
+        rows = self._connection.execute(
+            sa.select(held.name, held.status, actions.id, actions.name.label("action_name"))
+            .join_from(t.action_nodes, t.actions, actions.id == held.action_id)
+            .where(
+                actions.ended_at.is_(None),
+                held.status.in_(list(phases)),
+                held.name == sa.any_(sa.cast(list(nodes), ARRAY(sa.Text))),
+            )
+            .order_by(actions.id)
+        )
+        found: defaultdict[NodeName, list[PendingWork]] = defaultdict(list)
+        for row in rows:
+            work = PendingWork(ActionId(row.id), ActionName(row.action_name), phases[row.status])
+            found[NodeName(row.name)].append(work)
+        return found
 
     def phase_history(
         self, names: Collection[ActionName], *, actions: int, before: ActionId | None = None

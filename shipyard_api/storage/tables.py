@@ -317,6 +317,7 @@ holds = sa.Table(
     sa.Column("until", _MOMENT),
     sa.Column("released_by", sa.Text),
     sa.Column("released_at", _MOMENT),
+    sa.Column("class", sa.String(16), key="hold_class", nullable=False, server_default="all"),
     sa.CheckConstraint("(released_by IS NULL) = (released_at IS NULL)", name="released_by_someone"),
 )
 sa.Index("holds_active_index", holds.c.node, postgresql_where=sa.text("released_at IS NULL"))

@@ -15,7 +15,7 @@ from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState, S
 from shipyard_api.domain.facts.actions import ActionEnded
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.steps import Broke, Intended, StepEnded, StepsSkipped, StepStarted, Waiting
-from shipyard_api.domain.holds import Hold
+from shipyard_api.domain.holds import Hold, NodeWork
 from shipyard_api.domain.items import NewItem
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
@@ -196,14 +196,14 @@ class Turns:
         self._journal(claim, now, Intended(intent.marker, intent.attempts, intent.effect))
         return replace(claim, intent=intent)
 
-    def held(self, claim: Claim, nodes: Collection[NodeName]) -> Sequence[Hold]:
-        """Return the active holds on these nodes that the action does not override.
+    def held(self, claim: Claim, nodes: Collection[NodeName], work: NodeWork) -> Sequence[Hold]:
+        """Return the active holds on these nodes that forbid the work, and that the action does not override.
 
         No further hold is placed until the transaction has ended. The action's row is locked first.
         """
         if self._planned != (claim.action, claim.epoch):
             self._fenced(claim, epoch=claim.epoch)
-        return guard(self._connection, claim.action, nodes)
+        return guard(self._connection, claim.action, nodes, work)
 
     def record(
         self,

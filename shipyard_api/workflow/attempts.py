@@ -156,7 +156,7 @@ class Attempts(Generic[C]):
                 return self._attempt(tx, claim, unit, state, question, now)
             case Act(effect, give_up_at, repeatable):
                 touches = tuple(unit.touches(effect))
-                if touches and (holds := self._rows(tx).held(claim, touches)):
+                if touches and (holds := self._rows(tx).held(claim, touches, unit.work(effect))):
                     folded = self._fold(tx, claim, unit, state, effect, _trouble(claim, holds), now)
                     return Again.LATER if folded is None else Again.NOW
                 stored = effect.to_json()
@@ -323,8 +323,9 @@ class Attempts(Generic[C]):
         Raises Fenced if a later turn began meanwhile.
         """
         with self._store.begin() as tx:
-            rows, touches = self._rows(tx), attempt.unit.touches(attempt.asked)
-            holds = rows.held(attempt.claim, touches) if touches else ()
+            rows, unit, effect = self._rows(tx), attempt.unit, attempt.asked
+            touches = unit.touches(effect)
+            holds = rows.held(attempt.claim, touches, unit.work(effect)) if touches else ()
             if not holds:
                 rows.intend(attempt.claim, replace(intent, attempted_at=self._clock.now()))
             return holds, self._clock.monotonic()

@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.histories import LostHistory
-from shipyard_api.domain.holds import Hold
+from shipyard_api.domain.holds import Hold, NodeWork
 from shipyard_api.domain.items import NewItem
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.waiting import WaitingFor
@@ -61,8 +61,8 @@ class Rows(Protocol[C]):
         ``now``: when a search begins; nothing is sent.
         """
 
-    def held(self, claim: C, nodes: Collection[NodeName]) -> Sequence[Hold]:
-        """Return the active holds on these nodes that the action does not override.
+    def held(self, claim: C, nodes: Collection[NodeName], work: NodeWork) -> Sequence[Hold]:
+        """Return the active holds on these nodes that forbid the work, and that the action does not override.
 
         No further hold is placed until the transaction has ended.
         """

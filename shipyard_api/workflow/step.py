@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.histories import LostHistory
-from shipyard_api.domain.holds import Hold, by_node
+from shipyard_api.domain.holds import Hold, NodeWork, by_node
 from shipyard_api.domain.items import EndedItem, NewItem
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
@@ -202,6 +202,10 @@ class Unit(ABC, Generic[State, Question, Effect, Report]):
     def touches(self, effect: Effect) -> Collection[NodeName]:
         """Return the nodes that an effect changes; while one is held, the effect does not begin. Pure."""
         return ()
+
+    def work(self, effect: Effect) -> NodeWork:
+        """Return what an effect does to the nodes that it touches; holds of some classes forbid it. Pure."""
+        return NodeWork.OTHER
 
     def watch(self, state: State, now: datetime) -> Look[Question] | None:
         """Return how to poll the running effects while nothing new may begin, None without any. Pure."""

@@ -45,6 +45,7 @@ from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
 from shipyard_api.domain.facts.nodes import NodesFailed, NodesGivenUp, NodesKept
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
+from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.rollout.moves import Move, Outcome
@@ -226,6 +227,11 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         if isinstance(effect, PowerCycle):
             return effect.nodes
         return ITEM.touches(effect.start) if isinstance(effect, AcceptNodes) else effect.move.nodes
+
+    def work(self, effect: Effect) -> NodeWork:
+        """Return a deployment; only the drain before a service takes nodes out."""
+        drains = isinstance(effect, SubmitMove) and effect.work.operation is Operation.DRAIN_NODES
+        return NodeWork.TEARDOWN if drains else NodeWork.DEPLOYMENT
 
     def awaits(self, state: RolloutState, asked: Question | Effect) -> Awaited:
         """Return the provisioner, or the cluster if only nodes that join it are left."""

@@ -11,6 +11,7 @@ from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
+from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.stored import ByFields
@@ -149,6 +150,10 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
     def touches(self, effect: SubmitSiteWork) -> tuple[NodeName, ...]:
         """Return the named nodes."""
         return self.nodes or ()
+
+    def work(self, effect: SubmitSiteWork) -> NodeWork:
+        """Return a teardown for the destruction of nodes."""
+        return NodeWork.TEARDOWN if self.operation is Operation.DESTROY_NODES else NodeWork.OTHER
 
     def leave(self, state: SiteWorkState, why: str) -> tuple[Fact, ...]:
         """Return the job that goes on."""

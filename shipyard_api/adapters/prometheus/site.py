@@ -38,7 +38,10 @@ class SiteCollector(Collector):
         yield _counted("work_items", "Work items of actions that have not ended.", ("state",), counts.items)
         yield _gauge("stragglers", "Work of a provisioner that its action no longer waits for.", counts.stragglers)
         yield _gauge("holds", "Active holds on nodes.", counts.holds)
-        yield _gauge("late_nodes", "Nodes with which a running phase lasts longer than usual.", counts.late)
+        yield _gauge("failed_nodes", "Failed nodes of the latest site action that no hold mutes.", counts.failed)
+        yield _gauge(
+            "late_nodes", "Nodes with which a running phase lasts longer than usual, that no hold mutes.", counts.late
+        )
         yield from _queue(counts)
         yield from _workers(counts.heartbeats)
         skew = _family("clock_skew_seconds", "Seconds that a clock is ahead of the clock of this host.", ("system",))

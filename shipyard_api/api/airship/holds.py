@@ -17,7 +17,7 @@ from shipyard_api.api.http.threads import answer_in_thread, threaded
 from shipyard_api.api.http.write_limit import SMALL_WRITE
 from shipyard_api.domain.findings import error, hidden_character
 from shipyard_api.domain.holds import Hold as HoldRecord
-from shipyard_api.domain.holds import HoldKind
+from shipyard_api.domain.holds import HoldClass, HoldKind
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.usecases.holds.manage import NodeHolds
 
@@ -91,7 +91,8 @@ class NewHolds:
         if "until" in body and (until is None or too_long):
             raise InvalidUntil(body["until"])
         kind = HoldKind(body.get("kind", HoldKind.OPERATOR.value))
-        placed = self._holds.place(node, kind, body["reason"].strip(), until, req.context.caller)
+        hold_class = HoldClass(body.get("class", HoldClass.ALL.value))
+        placed = self._holds.place(node, kind, body["reason"].strip(), until, req.context.caller, hold_class)
         resp.status = falcon.HTTP_201
         resp.location = f"{req.root_path}/api/v1.0/holds/{placed.hold.id}"
         resp.media = {**hold_entity(placed.hold), "under_way": list(placed.under_way)}
@@ -108,6 +109,7 @@ def hold_entity(hold: HoldRecord) -> dict[str, Any]:
         "id": hold.id,
         "node": hold.node,
         "kind": hold.kind.value,
+        "class": hold.hold_class.value,
         "reason": hold.reason,
         "placed_by": hold.placed_by,
         "placed_at": zulu(hold.placed_at),

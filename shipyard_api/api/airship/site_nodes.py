@@ -77,6 +77,7 @@ def _latest(found: LastNodeRecord, designed: Collection[NodeName] | None) -> dic
         **node_entity(found.node),
         "action_id": found.action,
         "holds": holds,
+        "pending": [{"action_id": one.action, "action": one.name, "phase": one.phase.value} for one in found.pending],
         "in_design": in_design,
         "cordon": _cordon(found.node.name, found.cordon),
     }

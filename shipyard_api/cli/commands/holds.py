@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 _MOST = 100  # nodes: as many writes at once as a server takes unless it is configured otherwise
+_CLASSES = ("all", "no-deployment", "no-teardown", "no-alerts")
 _KINDS = ("operator", "maintenance", "hardware")
 
 
@@ -52,6 +53,7 @@ def hold() -> None:
         "shipyard hold node compute11 --reason 'replacing the disk'",
         "shipyard hold node/compute11 --reason 'memory test' --kind hardware --until PT4H",
         "shipyard hold node 'r3n[1-20]' --reason 'work on the power of the rack'",
+        "shipyard hold node/compute11 --reason 'its disks have data' --class no-teardown",
     ),
 )
 @click.argument("name")
@@ -59,15 +61,27 @@ def hold() -> None:
 @click.option(
     "--kind", type=click.Choice(_KINDS), default="operator", show_default=True, help="The kind of hold, for lists."
 )
+@click.option(
+    "--class",
+    "hold_class",
+    type=click.Choice(_CLASSES),
+    default="all",
+    show_default=True,
+    help="What is kept from the node; no-alerts only mutes it.",
+)
 @click.option("--until", metavar="TIME", help="End the hold by itself: 2026-11-21T12:00:00Z, P1D, PT4H.")
 @click.pass_obj
-def hold_node(options: GlobalOptions, /, name: str, reason: str, kind: str, until: str | None) -> None:
+def hold_node(options: GlobalOptions, /, name: str, reason: str, kind: str, hold_class: str, until: str | None) -> None:
     """Hold the node NAME: from now on, nothing is submitted for it. NAME may be a node set, such as r3n[1-20].
+
+    Class no-deployment keeps preparations, deployments and services from it, and no-teardown drains and destructions.
+    no-alerts keeps nothing from it: the node does not count in the alerts for failed and late nodes.
 
     An action that would touch the node is refused. A running one fails the node and goes on with the others. What was
     submitted before goes on, and is listed. A node can have several holds.
     """
-    body = {"reason": reason, "kind": kind, **({"until": until} if until else {})}
+    limited = {"class": hold_class.replace("-", "_")} if hold_class != _CLASSES[0] else {}
+    body = {"reason": reason, "kind": kind, **limited, **({"until": until} if until else {})}
     name = name.removeprefix("node/")
     if not is_node_set(name):
         path = f"nodes/{path_segment(name)}/holds"

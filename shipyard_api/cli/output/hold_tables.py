@@ -30,7 +30,13 @@ def held(found: JsonObject) -> str:
     """Return a hold as part of a sentence about its node."""
     until = f" until {to_the_second(found.get('until'))}" if found.get("until") else ""
     reason = " ".join(str(found.get("reason") or "").split())
-    return f"hold/{found.get('id')} ({found.get('kind')}) by {found.get('placed_by')}{until}: {reason}"
+    return f"hold/{found.get('id')} ({_kind(found)}) by {found.get('placed_by')}{until}: {reason}"
+
+
+def _kind(hold: JsonObject) -> str:
+    """Return the kind of a hold, and its class unless it is the usual one."""
+    limited = str(hold.get("class") or "all")
+    return str(hold.get("kind")) + ("" if limited == "all" else f", {limited.replace('_', ' ')}")
 
 
 def _table(found: Sequence[JsonObject]) -> TextTable:
@@ -39,7 +45,7 @@ def _table(found: Sequence[JsonObject]) -> TextTable:
         (
             f"hold/{required(one, 'id')}",
             f"node/{required(one, 'node')}",
-            one.get("kind"),
+            _kind(one),
             one.get("placed_by"),
             to_the_second(one.get("placed_at")),
             to_the_second(one.get("until")) or "released",

@@ -77,6 +77,10 @@ def node(text: str) -> Printout:
         *_late_rows(found),
         *_cordon_rows(found),
         *(("Held:", held(hold)) for hold in objects_at(found, "holds")),
+        *(
+            ("Pending:", f"{one.get('phase')} by {one.get('action')} action/{one.get('action_id')}")
+            for one in objects_at(found, "pending")
+        ),
         ("Group:", found.get("group")),
         ("Action:", f"action/{found.get('action_id')}"),
         ("Updated:", to_the_second(found.get("updated_at"))),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shipyard_api.domain.actions import ActionId
-from shipyard_api.domain.holds import Hold, HoldKind
+from shipyard_api.domain.holds import Hold, HoldClass, HoldKind
 from shipyard_api.domain.nodes import NodeName
 
 
@@ -18,6 +18,7 @@ class NewHold:
     reason: str
     user: str
     until: datetime | None = None
+    hold_class: HoldClass = HoldClass.ALL
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,8 @@ class QueueLoad:
 class SiteCounts:
     """Labels: ``actions`` name and state; ``groups``, ``nodes`` status; ``phases`` phase and status; ``items`` state.
 
-    Groups, phases and nodes are those of the latest site action; ``late``: nodes of actions that have not ended.
-    ``items`` are those of actions that have not ended.
+    Groups, phases and nodes are those of the latest site action; ``failed`` are the failed ones of these nodes, and
+    ``late`` nodes of open actions, both without those that a hold mutes. ``items`` are those of open actions.
     ``heartbeats``: seconds since the last one of each registered worker.
     """
 
@@ -42,6 +42,7 @@ class SiteCounts:
     items: Sequence[Count]
     stragglers: int
     holds: int
+    failed: int
     late: int
     queue: Sequence[QueueLoad]
     heartbeats: Sequence[float]

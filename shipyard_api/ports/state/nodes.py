@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
+from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.teardown.left_cordons import LeftCordon
@@ -44,16 +45,27 @@ class NodeLine(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class PendingWork:
+    """What an open action has still to do with a node: the phase that it has not ended."""
+
+    action: ActionId
+    name: ActionName
+    phase: Phase
+
+
+@dataclass(frozen=True, slots=True)
 class LastNodeRecord:
     """A node in the latest action that worked on it, its active holds, and the cordon that a drain left behind.
 
-    Without such an action, it is the latest that contains it.
+    Without such an action, it is the latest that contains it. ``pending``: of a held node, what open actions have still
+    to do with it.
     """
 
     action: ActionId
     node: NodeRecord
     holds: Sequence[Hold] = ()
     cordon: LeftCordon | None = None
+    pending: Sequence[PendingWork] = ()
 
 
 @dataclass(frozen=True, slots=True)

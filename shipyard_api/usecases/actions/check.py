@@ -165,8 +165,9 @@ class CheckAction:
             refuse_operations(running, checked.request.name, self._nodes_of(checked))
 
     def holds(self, tx: Transaction, checked: Checked) -> Sequence[Hold]:
-        """Return the active holds on the nodes that the action would touch."""
-        holds = tx.holds.active()
+        """Return the active holds that forbid what the action would do to its nodes."""
+        works = ACTIONS[checked.request.name].works
+        holds = [hold for hold in tx.holds.active() if hold.forbids(works)]
         nodes = self._nodes_of(checked) if holds else ()
         return [hold for hold in holds if hold.node in nodes]
 

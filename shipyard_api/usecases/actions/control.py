@@ -215,13 +215,14 @@ def _refuse_stragglers(tx: Transaction, name: ActionName, kept: Sequence[NodeNam
 
 
 def _holds(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> Sequence[Hold]:
-    """Return the active holds on the nodes that a retry would touch: all but the kept ones.
+    """Return the active holds that forbid what a retry would do to its nodes: all but the kept ones.
 
     A software stage runs tasks on the kept ones, too. If the action ended before it knew its nodes, any held node may
     be one of them.
     """
     kept = () if "software" in tx.actions.inputs(old.id) else kept
-    holds = [hold for hold in tx.holds.active() if hold.node not in kept]
+    works = ACTIONS[old.name].works
+    holds = [hold for hold in tx.holds.active() if hold.node not in kept and hold.forbids(works)]
     touched = _touched(tx, old, kept) if holds else ()
     return [hold for hold in holds if touched is None or hold.node in touched]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shipyard_api.domain.errors import HoldInThePast, HoldNotFound, UnknownNode
-from shipyard_api.domain.holds import Hold, HoldId, HoldKind
+from shipyard_api.domain.holds import Hold, HoldClass, HoldId, HoldKind
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.documents import DesignStore, RenderingFailed
@@ -29,7 +29,13 @@ class NodeHolds:
     clock: Clock
 
     def place(
-        self, node: str, kind: HoldKind, reason: str, until: datetime | timedelta | None, caller: Caller
+        self,
+        node: str,
+        kind: HoldKind,
+        reason: str,
+        until: datetime | timedelta | None,
+        caller: Caller,
+        hold_class: HoldClass = HoldClass.ALL,
     ) -> PlacedHold:
         """Place a hold that ends at a moment, after a duration, or never. Raises UnknownNode and HoldInThePast."""
         now = self.clock.now()
@@ -38,7 +44,7 @@ class NodeHolds:
             raise HoldInThePast(end)
         self._check_known(node)
         with self.store.begin() as tx:
-            return tx.holds.place(NewHold(NodeName(node), kind, reason, caller.user, end))
+            return tx.holds.place(NewHold(NodeName(node), kind, reason, caller.user, end, hold_class))
 
     def release(self, hold: str, caller: Caller) -> Hold:
         """Release a hold and return it; one that has ended stays as it is. Raises HoldNotFound."""

@@ -14,6 +14,7 @@ from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.error_kinds import Conflict, Forbidden
 from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, LabelsCleared, PodsEvicted, TeardownChanged
+from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.node_operations import (
     FAILURES,
@@ -260,7 +261,8 @@ def _refuse_others(tx: Transaction, operation: NodeOperation, checked: _Checked)
         message = "{operation} of an earlier action is still under way: job {job} of action {action}"
         message = message.format_map(work.data)
         raise OperationRefused(_conflict(message)) from work
-    if holds := tx.holds.active([node]):
+    does = NodeWork.OTHER if operation is NodeOperation.UNCORDON else NodeWork.TEARDOWN
+    if holds := [hold for hold in tx.holds.active([node]) if hold.forbids([does])]:
         sentences = [f"Hold {hold.id}: node {node} is {hold}." for hold in holds]
         raise OperationRefused(refused(Reason.CONFLICT, *sentences))
 

@@ -42,11 +42,13 @@ class ListNodes:
             found = tx.nodes.latest(status=status, prefix=prefix, names=names, after=after, limit=limit)
             shown = [NodeName(one.node.name) for one in found]
             holds, cordons = tx.holds.active(shown), tx.nodes.left_cordons(shown)
+            pending = tx.nodes.pending([hold.node for hold in holds]) if holds else {}
         by_name = defaultdict(list)
         for hold in holds:
             by_name[hold.node].append(hold)
         return [
-            replace(one, holds=by_name[name], cordon=cordons.get(name)) for name, one in zip(shown, found, strict=True)
+            replace(one, holds=by_name[name], cordon=cordons.get(name), pending=pending.get(name, ()))
+            for name, one in zip(shown, found, strict=True)
         ]
 
     def one(self, node: str, *, before: str | None, limit: int) -> OneNode:
@@ -58,6 +60,7 @@ class ListNodes:
             history = tx.nodes.history(node, before=before, limit=limit)
             last = tx.nodes.last(node)
             holds = tx.holds.active([NodeName(node)])
+            pending = tx.nodes.pending([NodeName(node)]).get(NodeName(node), ()) if holds else ()
             cordon = tx.nodes.left_cordons([NodeName(node)]).get(NodeName(node))
             teardowns = tx.nodes.teardowns(node, limit=MOST_TEARDOWNS)
         if last is None and teardowns:
@@ -65,4 +68,4 @@ class ListNodes:
             last = LastNodeRecord(teardowns[0].action, record)
         if last is None:
             raise NodeNotFound(node)
-        return OneNode(replace(last, holds=holds, cordon=cordon), history, teardowns)
+        return OneNode(replace(last, holds=holds, cordon=cordon, pending=pending), history, teardowns)

@@ -62,6 +62,7 @@ def test_a_hold_is_placed_shown_and_released(site: Site) -> None:
         "placed_by": "ann",
         "released_by": None,
         "released_at": None,
+        "class": "all",
         **DISK,
     }
     assert [one["node"] for one in site.viewer.get("/holds").json["holds"]] == ["n1", "n2"]
@@ -84,6 +85,7 @@ BAD = {
     "reason that reads backwards": ("n1", {"reason": "disk \u202ekcab"}, "400", "U+202E, which is not shown"),
     "long reason": ("n1", {"reason": "x" * 1001}, "400", "longer than 1000"),
     "a kind of Shipyard's own": ("n1", {"kind": "failed"}, "400", "failed"),
+    "an unknown class": ("n1", {"class": "none"}, "400", "none"),
     "a member too many": ("n1", {"node": "n2"}, "400", "node"),
     "no end": ("n1", {"until": "tomorrow"}, "400", "'tomorrow'"),
     "an end in the past": ("n1", {"until": "2020-01-01"}, "400", "2020-01-01T00:00:00.000000Z"),
@@ -103,6 +105,39 @@ def test_a_hold_that_cannot_be_placed(site: Site, node: str, change: dict[str, A
     assert answer.status.startswith(code)
     assert says in everything_said(answer)
     assert site.viewer.get("/holds").json == {"holds": []}
+
+
+@pytest.mark.parametrize(
+    ("hold_class", "status"),
+    [
+        ("all", falcon.HTTP_409),
+        ("no_deployment", falcon.HTTP_409),
+        ("no_teardown", falcon.HTTP_201),
+        ("no_alerts", falcon.HTTP_201),
+    ],
+)
+def test_a_class_keeps_only_its_actions_from_the_node(site: Site, hold_class: str, status: str) -> None:
+    site.commit(*small_design())
+    assert hold(site, **{"class": hold_class}).json["class"] == hold_class
+
+    assert site.admin.post("/actions", json.dumps({"name": "deploy_site"}), JSON).status == status
+
+
+def test_a_held_node_shows_what_is_pending_for_it(site: Site) -> None:
+    site.commit(*small_design())
+    action = site.create_action()
+    prepared = NodesChanged(GroupName("a"), Phase.PREPARE, NodeStatus.PREPARED, (NodeName("n1"),))
+    record(site.store, action, [members(a="n1 n2"), prepared])
+    assert site.viewer.get("/nodes/n1").json["pending"] == []
+    hold(site)
+
+    found = site.viewer.get("/nodes").json["nodes"]
+    pending = [{"action_id": action, "action": "deploy_site", "phase": "deploy"}]
+    assert {one["name"]: one["pending"] for one in found} == {"n1": pending, "n2": []}
+    assert site.viewer.get("/nodes/n1").json["pending"] == pending
+    deployed = NodesChanged(GroupName("a"), Phase.DEPLOY, NodeStatus.SUCCESS, (NodeName("n1"),))
+    record(site.store, action, [deployed])
+    assert site.viewer.get("/nodes/n1").json["pending"] == []
 
 
 def test_an_unknown_hold(site: Site) -> None:

@@ -119,6 +119,7 @@ def test_every_node_is_shown_as_the_latest_action_that_worked_on_it_has_it(site:
         "late": None,
         "action_id": second,
         "holds": [],
+        "pending": [],
         "in_design": False,
         "cordon": None,
     }

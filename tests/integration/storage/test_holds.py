@@ -12,7 +12,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import MembersKnown
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed
 from shipyard_api.domain.groups import Phase
-from shipyard_api.domain.holds import OVERRIDDEN, Hold, HoldId, HoldKind
+from shipyard_api.domain.holds import OVERRIDDEN, Hold, HoldClass, HoldId, HoldKind, NodeWork
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.provisioner import Marker
@@ -29,6 +29,7 @@ Create = Callable[..., ActionId]
 N1, N2 = NodeName("n1"), NodeName("n2")
 NOW = datetime.now(UTC) + timedelta(days=1)
 PAST = datetime.now(UTC) - timedelta(days=1)
+WORK = NodeWork.OTHER
 INTENT = Intent(Marker("m-1"), {"v": 1}, NOW, NOW, NOW, 1, touches=(N1,))
 
 
@@ -79,15 +80,54 @@ def test_an_action_is_held_unless_it_overrides_the_hold(store: Store, engine: sa
     claim = claimed(store, action)
 
     with store.begin() as tx:
-        assert tx.turns.held(claim, [N1, N2]) == [hold]
-        assert tx.turns.held(claim, [N2]) == []
+        assert tx.turns.held(claim, [N1, N2], WORK) == [hold]
+        assert tx.turns.held(claim, [N2], WORK) == []
     with engine.begin() as connection:
         connection.execute(t.actions.update().values(inputs={"v": 1, OVERRIDDEN: [hold.id]}))
     with store.begin() as tx:
-        assert tx.turns.held(claim, [N1]) == []
+        assert tx.turns.held(claim, [N1], WORK) == []
     later = place(store, reason="fan").hold
     with store.begin() as tx:
-        assert tx.turns.held(claim, [N1]) == [later]
+        assert tx.turns.held(claim, [N1], WORK) == [later]
+
+
+@pytest.mark.parametrize("hold_class", list(HoldClass), ids=lambda one: one.value)
+def test_a_hold_of_a_class_keeps_only_its_work_from_the_node(
+    store: Store, create: Create, hold_class: HoldClass
+) -> None:
+    claim = claimed(store, create("a"))
+    with store.begin() as tx:
+        hold = tx.holds.place(NewHold(N1, HoldKind.OPERATOR, "disk", "ann", None, hold_class)).hold
+
+    assert hold.hold_class is hold_class
+    for work in NodeWork:
+        with store.begin() as tx:
+            expected = [hold] if hold_class.forbids([work]) else []
+            assert tx.turns.held(claim, [N1], work) == tx.items.held(claim, [N1], work) == expected
+
+
+def test_a_muted_node_does_not_count_as_failed_or_late(store: Store, engine: sa.Engine, create: Create) -> None:
+    action, now = create("a"), datetime.now(UTC)
+    row = {
+        "action_id": action,
+        "status": "failure",
+        "groups": [],
+        "updated_at": now,
+        "late_since": now,
+        "late_usual": 1,
+    }
+    with engine.begin() as connection:
+        connection.execute(t.action_nodes.insert(), [{**row, "name": name} for name in (N1, N2)])
+    for hold_class in (HoldClass.NO_TEARDOWN, HoldClass.NO_ALERTS):
+        with store.begin() as tx:
+            tx.holds.place(NewHold(N1, HoldKind.OPERATOR, "disk", "ann", None, hold_class))
+    with store.begin() as tx:
+        tx.holds.place(NewHold(N2, HoldKind.OPERATOR, "disk", "ann", PAST, HoldClass.NO_ALERTS))
+
+    counts = store.read(lambda tx: tx.measures.counts())
+
+    assert (counts.failed, counts.late) == (1, 1)
+    assert [(one.labels, one.number) for one in counts.nodes] == [(("failure",), 2)]
 
 
 @pytest.mark.parametrize("touched", [N1, N2])
@@ -164,7 +204,7 @@ def test_a_hold_waits_for_an_intent_and_finds_it(store: Store, create: Create, r
     claim = claimed(store, action)
     with ThreadPoolExecutor(1) as beside:
         with store.begin() as tx:
-            assert not getattr(tx, rows).held(claim, [N1])
+            assert not getattr(tx, rows).held(claim, [N1], WORK)
             placing = beside.submit(place, store)
             with pytest.raises(TimeoutError):
                 placing.result(0.05)
@@ -180,7 +220,7 @@ def test_an_intent_waits_for_a_hold_and_sees_it(store: Store, create: Create, ro
 
     def held() -> int:
         with store.begin() as tx:
-            return len(getattr(tx, rows).held(claim, [N1]))
+            return len(getattr(tx, rows).held(claim, [N1], WORK))
 
     with ThreadPoolExecutor(1) as beside:
         with store.begin() as tx:

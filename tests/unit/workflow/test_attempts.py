@@ -17,7 +17,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import JobStarted
 from shipyard_api.domain.facts.steps import StepsSkipped
 from shipyard_api.domain.histories import LostHistory
-from shipyard_api.domain.holds import Hold, HoldId, HoldKind
+from shipyard_api.domain.holds import Hold, HoldId, HoldKind, NodeWork
 from shipyard_api.domain.items import ItemId, NewItem
 from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.nodes import NodeName
@@ -136,7 +136,7 @@ class Rows:
     waited: list[WaitingFor | None] = field(default_factory=list)
     holds: tuple[Hold, ...] = ()
 
-    def held(self, claim: Claim, nodes: Collection[NodeName]) -> Sequence[Hold]:
+    def held(self, claim: Claim, nodes: Collection[NodeName], work: NodeWork) -> Sequence[Hold]:
         return [hold for hold in self.holds if hold.node in nodes]
 
     def wait(self, claim: Claim, waiting: WaitingFor) -> Claim:

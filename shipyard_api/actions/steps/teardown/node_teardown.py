@@ -13,6 +13,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.teardown import TeardownChanged, TeardownWaits
 from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.domain.histories import LostHistory
+from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.teardown.limits import TeardownLimits
@@ -145,6 +146,10 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
     def touches(self, effect: Request) -> tuple[NodeName, ...]:
         """Return the node."""
         return (effect.node,)
+
+    def work(self, effect: Request) -> NodeWork:
+        """Return a teardown; an uncordon takes one back."""
+        return NodeWork.OTHER if effect.operation is Operation.UNCORDON else NodeWork.TEARDOWN
 
     def watch(self, state: NodeState, now: datetime) -> Look[Request] | None:
         """Poll the provisioner's job while the action is paused; nothing else is under way."""

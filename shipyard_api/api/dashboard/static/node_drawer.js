@@ -79,10 +79,11 @@ function Holds({ node, onChange }) {
       made.actions?.length ? "Held from the next action on; an action is at work on it now." : "Held."));
   };
   return html`<h3>Holds</h3>
-    ${node.holds.map((one) => html`<p key=${one.id} class="hold"><span class="badge queued">${one.kind}</span> ${one.reason}
+    ${node.holds.map((one) => html`<p key=${one.id} class="hold"><span class="badge queued">${one.kind}</span>${one.class !== "all" && html` <span class="badge">${plain(one.class)}</span>`} ${one.reason}
       <span class="muted"> by ${one.placed_by}${one.until ? `, until ${localTime(one.until, true)}` : ""}</span>
       ${may("release_hold") && html`<button class="quiet" disabled=${state.busy}
         onClick=${() => send(() => remove(`${V1}/holds/${segment(one.id)}`), () => "Released.")}>Release</button>`}</p>`)}
+    ${node.pending.map((one) => html`<p key=${one.action_id} class="muted">pending: ${one.phase} by <a href=${link({ action: one.action_id })} onClick=${follow({ action: one.action_id })}>${one.action}</a></p>`)}
     ${may("place_hold") ? html`<form class="row" onSubmit=${place}>
       <input aria-label="Reason for a hold" placeholder="Reason" value=${reason} onInput=${(event) => setReason(event.target.value)} />
       <button type="submit" disabled=${state.busy || !reason.trim()}>Hold</button></form>

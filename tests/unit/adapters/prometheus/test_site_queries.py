@@ -110,7 +110,7 @@ FIRING = {
         {'shipyard_actions{action="deploy_site", state="failed"}': "1x55 2x10"},
         {"action": "deploy_site"},
     ),
-    "ShipyardNodesFailed": ({'shipyard_nodes{status="failure"}': "3x60"}, {}),
+    "ShipyardNodesFailed": ({"shipyard_failed_nodes": "3x60"}, {}),
     "ShipyardNodesLate": ({"shipyard_late_nodes": "2x60"}, {}),
     "ShipyardStragglers": ({"shipyard_stragglers": "1x120"}, {}),
     "ShipyardPeerFails": (
@@ -132,6 +132,7 @@ CALM = {
     'shipyard_queue_lag_seconds{queue="turns"}': "5x120",
     'shipyard_actions{action="deploy_site", state="failed"}': "2x120",
     'shipyard_nodes{status="success"}': "16x120",
+    "shipyard_failed_nodes": "0x120",
     "shipyard_late_nodes": "0x120",
     "shipyard_stragglers": "0x120",
     'shipyard_peer_call_seconds_count{system="MAAS", outcome="success"}': "0+9x120",

@@ -37,6 +37,15 @@ def test_a_hold_is_placed_once_and_shown(api, run, words):
     assert going_on == f"Work on it that was submitted before goes on: action/{ACTION}"
 
 
+def test_a_hold_may_have_a_class(api, run):
+    api.replies["POST /nodes/n1/holds"] = Reply(201, {**HOLD, "class": "no_teardown", "under_way": []})
+
+    result = run("hold", "node/n1", "--reason", "data", "--class", "no-teardown")
+
+    assert json.loads(api.requests[0].body) == {"reason": "data", "kind": "operator", "class": "no_teardown"}
+    assert "hardware, no teardown" in result.stdout
+
+
 def test_the_nodes_of_a_set_are_held_one_after_another(api, run):
     for node in ("r1n1", "r1n2"):
         api.replies[f"POST /nodes/{node}/holds"] = Reply(201, {**HOLD, "node": node, "under_way": [ACTION]})

@@ -1,0 +1,53 @@
+"""What a hold of each class keeps from its node, and what each action does to nodes."""
+
+from datetime import UTC, datetime
+from itertools import chain, combinations
+
+import pytest
+
+from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.holds import Hold, HoldClass, HoldId, HoldKind, NodeWork
+from shipyard_api.domain.nodes import NodeName
+
+ANY = [set(works) for works in chain.from_iterable(combinations(NodeWork, size) for size in range(4))]
+
+
+@pytest.mark.parametrize("works", ANY, ids=lambda works: " and ".join(sorted(one.value for one in works)) or "none")
+def test_a_class_forbids_its_own_work_alone_and_the_usual_one_forbids_everything(works: set[NodeWork]) -> None:
+    assert {one for one in HoldClass if one.forbids(works)} == {
+        HoldClass.ALL,
+        *([HoldClass.NO_DEPLOYMENT] if NodeWork.DEPLOYMENT in works else []),
+        *([HoldClass.NO_TEARDOWN] if NodeWork.TEARDOWN in works else []),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "forbidden_by"),
+    [
+        ("deploy_site", ["all", "no_deployment"]),
+        ("update_site", ["all", "no_deployment"]),
+        ("redeploy_server", ["all", "no_deployment", "no_teardown"]),
+        ("remove_server", ["all", "no_teardown"]),
+        ("service_server", ["all", "no_deployment", "no_teardown"]),
+        ("relabel_nodes", ["all"]),
+        ("update_software", ["all"]),
+    ],
+)
+def test_which_classes_keep_an_action_from_a_node(name: str, forbidden_by: list[str]) -> None:
+    works = ACTIONS[ActionName(name)].works
+
+    assert [one.value for one in HoldClass if one.forbids(works)] == forbidden_by
+
+
+@pytest.mark.parametrize(
+    ("hold_class", "text"),
+    [
+        (HoldClass.ALL, "held (hardware) by ann: disk"),
+        (HoldClass.NO_TEARDOWN, "held (hardware, no teardown) by ann: disk"),
+    ],
+)
+def test_a_hold_names_its_class_unless_it_is_the_usual_one(hold_class: HoldClass, text: str) -> None:
+    at = datetime(2026, 11, 26, tzinfo=UTC)
+
+    assert str(Hold(HoldId("h"), NodeName("n1"), HoldKind.HARDWARE, "disk", "ann", at, hold_class=hold_class)) == text
