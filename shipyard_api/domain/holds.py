@@ -19,13 +19,17 @@ SHIPYARD = "shipyard"
 
 
 class HoldKind(Enum):
-    """Why a node is held, as a word on the wire. Only Shipyard places ``failed``, after failures, and ``late``."""
+    """Why a node is held, as a word on the wire.
+
+    Only Shipyard places ``failed``, after failures, and ``late``; only reports of health sources place ``health``.
+    """
 
     OPERATOR = "operator"
     MAINTENANCE = "maintenance"
     HARDWARE = "hardware"
     FAILED = "failed"
     LATE = "late"
+    HEALTH = "health"
 
 
 class NodeWork(Enum):
@@ -53,7 +57,7 @@ class HoldClass(Enum):
 
 _FORBIDS = {HoldClass.NO_DEPLOYMENT: NodeWork.DEPLOYMENT, HoldClass.NO_TEARDOWN: NodeWork.TEARDOWN}
 
-BY_OPERATORS = tuple(kind for kind in HoldKind if kind not in (HoldKind.FAILED, HoldKind.LATE))
+BY_OPERATORS = (HoldKind.OPERATOR, HoldKind.MAINTENANCE, HoldKind.HARDWARE)
 """The kinds of holds that operators place."""
 
 

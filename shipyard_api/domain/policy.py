@@ -20,7 +20,7 @@ TEMPLATE_PREFIX = "baremetal:deploy_template:"
 SOFTWARE_PREFIX = "software:"
 """Prefix of the rules of task graphs, roles and tags."""
 
-SUGGESTED_ROLES = ("admin", "admin_ucp", "admin_ucp_viewer", "viewer", "peer")
+SUGGESTED_ROLES = ("admin", "admin_ucp", "admin_ucp_viewer", "viewer", "peer", "health")
 """The roles in the default checks."""
 
 _ATOM = re.compile(r"(role|rule):(\S+)")
@@ -81,6 +81,11 @@ GUARDS = (
             ("list_holds", _READ, "See the holds on nodes."),
             ("place_hold", _WRITE, "Hold a node, so that no action touches it."),
             ("release_hold", _WRITE, "Release a hold."),
+            (
+                "report_health",
+                f"{_WRITE} or role:health",
+                "Report whether a node is healthy, which holds it or ends that.",
+            ),
             ("action_force_hold", "rule:admin_required", "Override holds with force when an action is created."),
             ("node_decommission", _WRITE, "Take a node out of Kubernetes and etcd: all operations but its removal."),
             ("node_drain", _WRITE, "Drain a node."),

@@ -46,6 +46,7 @@ from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.ports.metrics import Exposition
 from shipyard_api.usecases.clock_skew import ClockSkew
 from shipyard_api.usecases.health import CheckHealth
+from shipyard_api.usecases.holds.health import ReportHealth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +128,7 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
         f"{v1}/nodes/{{node_name}}/deploy-steps": deploy_steps.NodeSteps(own.plan_steps),
         f"{v1}/nodes/{{node_name}}/tasks": tasks.NodeTasks(task_results),
         f"{v1}/etcd-cluster-health-statuses": node_operations.EtcdHealthStatuses(own.node_operations.etcd_health),
+        f"{v1}/nodes/{{node_name}}/health": holds.Health(ReportHealth(own.node_holds), own.schemas, own.json_bytes),
         f"{v1}/holds": holds.Holds(own.node_holds),
         f"{v1}/holds/{{hold_id}}": holds.Hold(own.node_holds),
         f"{v1}/site/differences": site_differences.SiteDifferences(own.find_drift),

@@ -19,6 +19,7 @@ from shipyard_api.domain.findings import error, hidden_character
 from shipyard_api.domain.holds import Hold as HoldRecord
 from shipyard_api.domain.holds import HoldClass, HoldKind
 from shipyard_api.ports.schemas import Schemas
+from shipyard_api.usecases.holds.health import ReportHealth
 from shipyard_api.usecases.holds.manage import NodeHolds
 
 _LONGEST = timedelta(days=36_500)
@@ -83,9 +84,7 @@ class NewHolds:
 
     def _post(self, req: falcon.Request, resp: falcon.Response, sent: bytes, node: str) -> None:
         body = parse_checked(req.path, sent, self._schemas, "hold_v1")
-        if code := hidden_character(body["reason"], but="\n\t"):
-            message = f"/reason has the character {code}, which is not shown: write it without"
-            raise SchemaViolated([error("HiddenCharacter", message, path="/reason", diagnostic="printable")])
+        _check_shown(body["reason"])
         until = since(body["until"]) if "until" in body else None
         too_long = isinstance(until, timedelta) and until > _LONGEST
         if "until" in body and (until is None or too_long):
@@ -96,6 +95,40 @@ class NewHolds:
         resp.status = falcon.HTTP_201
         resp.location = f"{req.root_path}/api/v1.0/holds/{placed.hold.id}"
         resp.media = {**hold_entity(placed.hold), "under_way": list(placed.under_way)}
+
+
+class Health:
+    """``/nodes/{node_name}/health``: what a health source, which has a token of its own, reports of a node."""
+
+    policy: ClassVar[Policy] = {"PUT": "workflow_orchestrator:report_health"}
+    write_cost: ClassVar[float] = SMALL_WRITE
+
+    def __init__(self, health: ReportHealth, schemas: Schemas, limit: int) -> None:
+        self._health = health
+        self._schemas = schemas
+        self._limit = limit
+
+    async def on_put(self, req: falcon.asgi.Request, resp: falcon.Response, node_name: str) -> None:
+        """Hold an unhealthy node, or end the source's hold on a healthy one; answer with that hold, if any."""
+        body = await read_json_body(req, self._limit)
+        await answer_in_thread(resp, partial(self._put, req, resp, body, node_name))
+
+    def _put(self, req: falcon.Request, resp: falcon.Response, sent: bytes, node: str) -> None:
+        body, caller = parse_checked(req.path, sent, self._schemas, "health_v1"), req.context.caller
+        if body["healthy"]:
+            holds = self._health.healthy(node, caller)
+        else:
+            _check_shown(body["reason"])
+            hold_class = HoldClass(body.get("class", HoldClass.NO_DEPLOYMENT.value))
+            holds = self._health.unhealthy(node, body["reason"].strip(), hold_class, caller)
+        resp.media = {"holds": [hold_entity(hold) for hold in holds]}
+
+
+def _check_shown(reason: str) -> None:
+    """Raise SchemaViolated for a reason with characters that a list would not show."""
+    if code := hidden_character(reason, but="\n\t"):
+        message = f"/reason has the character {code}, which is not shown: write it without"
+        raise SchemaViolated([error("HiddenCharacter", message, path="/reason", diagnostic="printable")])
 
 
 def may_override(req: falcon.Request) -> bool:

@@ -123,6 +123,38 @@ def test_a_class_keeps_only_its_actions_from_the_node(site: Site, hold_class: st
     assert site.admin.post("/actions", json.dumps({"name": "deploy_site"}), JSON).status == status
 
 
+def report(caller: Caller, **body: Any) -> Any:
+    return caller.ask("PUT", "/api/v1.0/nodes/n1/health", body=json.dumps(body), headers=JSON)
+
+
+def test_a_health_source_holds_a_node_until_it_is_healthy(app: Mount, site: Site) -> None:
+    site.commit(*small_design())
+    fans, disks = (Caller(app, ApiTokens(site.store).create(name, "health")[1]) for name in ("fans", "disks"))
+    by_hand = hold(site).json["id"]
+
+    def held_by() -> list[tuple[str, str, str, str]]:
+        found = site.viewer.get("/holds").json["holds"]
+        return [(one["kind"], one["placed_by"], one["class"], one["reason"]) for one in found if one["id"] != by_hand]
+
+    assert report(fans, healthy=True).json == {"holds": []}
+    first = report(fans, healthy=False, reason="fan 3")
+    assert (first.status, len(first.json["holds"])) == (falcon.HTTP_200, 1)
+    assert report(fans, healthy=False, reason="fan 3").json == first.json
+    assert report(disks, healthy=False, reason="disk", **{"class": "no_teardown"}).status == falcon.HTTP_200
+    of_disks = ("health", "disks", "no_teardown", "disk")
+    assert held_by() == [("health", "fans", "no_deployment", "fan 3"), of_disks]
+
+    report(fans, healthy=False, reason="fans 3 and 4")
+    assert sorted(held_by()) == [of_disks, ("health", "fans", "no_deployment", "fans 3 and 4")]
+    for _ in range(2):
+        assert report(fans, healthy=True).json == {"holds": []}
+    assert held_by() == [of_disks]
+
+    assert report(fans, healthy=False).status == falcon.HTTP_400
+    assert report(fans, healthy=False, reason="fan\u202e").status == falcon.HTTP_400
+    assert fans.get("/holds").status == falcon.HTTP_403
+
+
 def test_a_held_node_shows_what_is_pending_for_it(site: Site) -> None:
     site.commit(*small_design())
     action = site.create_action()

@@ -31,6 +31,7 @@ ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 WRITE = {"admin", "admin_ucp"}
 READ = {*WRITE, "admin_ucp_viewer", "viewer"}
 DESIGN = {*READ, "peer"}
+HEALTH = {*WRITE, "health"}
 OPEN = None
 
 # The contract's table (shipyard-rest, chapter 4) and what we added to it, written down once more and by hand.
@@ -79,6 +80,7 @@ EXPECTED: dict[tuple[str, str], set[str] | None] = {
     ("GET", f"{V1}/nodes"): READ,
     ("GET", f"{V1}/nodes/n1"): READ,
     ("POST", f"{V1}/nodes/n1/holds"): WRITE,
+    ("PUT", f"{V1}/nodes/n1/health"): HEALTH,
     ("GET", f"{V1}/holds"): READ,
     ("GET", f"{V1}/holds/{ULID}"): READ,
     ("DELETE", f"{V1}/holds/{ULID}"): WRITE,

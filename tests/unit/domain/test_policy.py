@@ -55,6 +55,7 @@ OURS = {
     "list_holds": VIEWERS,
     "place_hold": ADMINS,
     "release_hold": ADMINS,
+    "report_health": ADMINS | {"health"},
     "action_force_hold": {"admin"},
     "set_action_limits": ADMINS,
     "reconcile_action": ADMINS,
