@@ -20,7 +20,7 @@ class Awaited:
 
     ``last_answer``: the latest answer in one sentence, also one that could not be used. ``answered``: it could.
     ``deadline``: when the step stops waiting, None if it does not. ``doubt``: what an operator is asked to answer.
-    ``gates``: the approvals that are open.
+    ``gates``: the approvals that are open; None: those of the wait before.
     """
 
     who: str
@@ -29,7 +29,7 @@ class Awaited:
     answered: bool = False
     deadline: datetime | None = None
     doubt: Doubt | None = None
-    gates: tuple[WaveGate, ...] = ()
+    gates: tuple[WaveGate, ...] | None = ()
 
     def after(self, before: "WaitingFor | None", now: datetime, next_attempt: datetime | None = None) -> "WaitingFor":
         """Return the wait as it continues the one ``before``: if it is for the same, it began when that began."""
@@ -44,7 +44,7 @@ class Awaited:
             next_attempt,
             self.deadline or (same.deadline if same else None),
             self.doubt,
-            self.gates,
+            self.gates if self.gates is not None else before.gates if before else (),
         )
 
 
@@ -109,7 +109,7 @@ def of_items(step: str) -> Awaited:
 
 def of_doubt(action: str, doubt: Doubt) -> Awaited:
     """Return that an action waits for what only a person knows, with the command that asks for it."""
-    return Awaited("operator", f"answers: shipyard reconcile {action}", str(doubt), doubt=doubt)
+    return Awaited("operator", f"answers: shipyard reconcile {action}", str(doubt), doubt=doubt, gates=None)
 
 
 def together(waits: Sequence[WaitingFor]) -> WaitingFor | None:

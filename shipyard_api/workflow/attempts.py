@@ -49,7 +49,7 @@ ATTEMPTS = 100
 BROKEN_TURNS = 5
 """After this many turns in a row that ended in a bug of ours, the step or item fails."""
 
-PAUSED = Awaited("operator", "unpause of the paused action")
+PAUSED = Awaited("operator", "unpause of the paused action", gates=None)
 """What a paused action waits for that has nothing under way."""
 
 HISTORY_LOST = "History Lost"

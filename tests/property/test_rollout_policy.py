@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from random import Random
@@ -114,18 +115,23 @@ class Watcher:
 
 
 def play(
-    site: Site, policy: Policy, mode: Mode, dice: Random, judge: bool = True
+    site: Site, policy: Policy, mode: Mode, dice: Random, spared: Collection[NodeName] = ()
 ) -> tuple[PacedRollout, list[Fact], Watcher]:
-    """Play a rollout in virtual time: work takes minutes, waits are skipped, people answer gates as the dice say."""
+    """Play a rollout in virtual time: work takes minutes, waits are skipped, people answer gates as the dice say.
+
+    ``spared``: nodes that are prepared before.
+    """
     rollout = PacedRollout(site.strategy, site.members, mode)
     pacing = Pacing(policy, rollout.members, at_once=mode.max_nodes_in_flight)
-    rollout.pace(pacing)
+    known = [node for node in rollout.nodes if node in spared]
+    rollout.restore(nodes=dict.fromkeys(known, NodeStatus.PREPARED), groups={}, reasons={})
+    rollout.pace(pacing, spared=known)
     watcher, now = Watcher(site, mode), BEGIN
+    watcher.status.update(dict.fromkeys(known, NodeStatus.PREPARED))
     facts = list(rollout.enforce(now))
     for _ in range(2_000):
         while (move := rollout.next_move(now)) is not None:
-            if judge:
-                judge_move(watcher, policy, move, now)
+            judge_move(watcher, policy, move, now)
             for node in move.nodes:
                 watcher.sent[move.phase, node] += 1
                 watcher.begun.setdefault(node, now)
@@ -211,10 +217,13 @@ def deployed(rollout: Rollout) -> set[NodeName]:
     return {node for node, status in rollout.nodes.items() if status is NodeStatus.SUCCESS}
 
 
-@given(sites(queues=True), policies, modes, seeds)
-def test_no_move_breaks_a_rule_and_every_rollout_ends(site: Site, policy: Policy, mode: Mode, seed: int) -> None:
-    rollout, facts, watcher = play(site, policy, mode, Random(seed))
+@given(sites(queues=True), policies, modes, seeds, st.just(frozenset()) | st.frozensets(st.sampled_from(NODES)))
+def test_no_move_breaks_a_rule_and_every_rollout_ends(
+    site: Site, policy: Policy, mode: Mode, seed: int, spared: frozenset[NodeName]
+) -> None:
+    rollout, facts, watcher = play(site, policy, mode, Random(seed), spared)
 
+    assert not spared & {node for phase, node in watcher.sent if phase is Phase.PREPARE}
     assert not set(rollout.groups.values()) & {GroupStatus.NOT_STARTED, GroupStatus.PREPARING, GroupStatus.DEPLOYING}
     assert max(watcher.sent.values(), default=0) <= 1
     for node in rollout.withheld:

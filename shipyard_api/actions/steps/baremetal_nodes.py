@@ -124,7 +124,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         if move is not None:
             limit = timedelta(seconds=state.limits(move.phase).timeout)
             steps = steps_of(state.inputs, move.phase, move.nodes)
-            return Act(SubmitMove(move, self._design(state), self.kind, steps), give_up_at=now + limit)
+            approvals = pacing.approvals(state.rollout, now)
+            return Act(SubmitMove(move, self._design(state), self.kind, steps, approvals), give_up_at=now + limit)
         if state.rollout.running or not state.rollout.done:
             return Look(self._poll(state, state.rollout, now))
         if state.rollout.verdict() is Verdict.FAILED:
@@ -238,11 +239,10 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         match asked:
             case SelectMembers():
                 return Awaited(self.provisioner.name, "the nodes of the groups")
-            case SubmitMove(move):
-                return rollout_state.awaited(state, self.provisioner.name, self._operations, move)
             case PollJobs(policy=Awaited() as awaited):
                 return awaited
-        return rollout_state.awaited(state, self.provisioner.name, self._operations)
+        move, approvals = (asked.move, asked.approvals) if isinstance(asked, SubmitMove) else (None, None)
+        return replace(rollout_state.awaited(state, self.provisioner.name, self._operations, move), gates=approvals)
 
     def leave(self, state: RolloutState, why: str) -> tuple[Fact, ...]:
         """Return the jobs that go on, and that the groups they worked for have failed by it."""

@@ -9,6 +9,7 @@ from shipyard_api.actions.steps import job_watch, joining
 from shipyard_api.actions.steps.acceptance import Acceptance
 from shipyard_api.actions.steps.software.software_stage import NoPlan
 from shipyard_api.actions.steps.software.task_item import LookAtTask, Results, StartTask
+from shipyard_api.domain.approvals import WaveGate
 from shipyard_api.domain.deploy_steps.planning import (
     RequestedSteps,
     only,
@@ -91,13 +92,15 @@ class SubmitMove:
     """Submit the nodes of a move.
 
     The design's address is part of the intent: a setting that changes meanwhile must not hide the job from ``find``.
-    ``steps``: what templates ask for, of the nodes of a deployment or a service.
+    ``steps``: what templates ask for, of the nodes of a deployment or a service. ``approvals``: those that are open
+    when the move is decided. They are not part of the intent: None in one that is taken up.
     """
 
     move: Move
     design: str
     kind: Kind = Kind.DEPLOYMENT
     steps: RequestedSteps = field(default_factory=dict)
+    approvals: tuple[WaveGate, ...] | None = field(default=None, compare=False)
 
     @property
     def work(self) -> Work:

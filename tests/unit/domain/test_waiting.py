@@ -5,13 +5,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shipyard_api.domain.waiting import WaitingFor, together
+from shipyard_api.domain.approvals import WaveGate
+from shipyard_api.domain.waiting import Awaited, WaitingFor, together
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
 ONE = WaitingFor(
     "SSH", "t on 1 node(s): a", AT, "a: refused", None, AT + timedelta(seconds=9), AT + timedelta(seconds=60)
 )
 TWO = WaitingFor("SSH", "t on 1 node(s): b", AT - timedelta(seconds=5), "b: no route", None, AT, None)
+GATE = WaveGate("a", "canary", 0, 0, 1, AT)
+OTHER = replace(GATE, group="b")
 MANY = [replace(TWO, what=f"t on n{number}", since=AT + timedelta(seconds=number)) for number in range(5)]
 
 
@@ -39,6 +42,22 @@ def test_waits_are_one_since_the_first_began(waits: list[WaitingFor], who: str, 
     assert found.since == min(one.since for one in waits)
     assert found.next_attempt == min(one.next_attempt for one in waits if one.next_attempt)
     assert found.deadline == (ONE.deadline if ONE in waits else None)
+
+
+@pytest.mark.parametrize(
+    ("known", "before", "found"),
+    [
+        ((), (GATE,), ()),
+        (None, (), ()),
+        (None, (GATE,), (GATE,)),
+        ((OTHER,), (GATE,), (OTHER,)),
+    ],
+    ids=["none is open", "none was open", "as before", "another"],
+)
+def test_a_wait_that_does_not_know_the_approvals_keeps_those_of_the_one_before(
+    known: tuple[WaveGate, ...] | None, before: tuple[WaveGate, ...], found: tuple[WaveGate, ...]
+) -> None:
+    assert Awaited("MAAS", "work", gates=known).after(replace(ONE, gates=before), AT).gates == found
 
 
 def test_nothing_is_no_wait() -> None:

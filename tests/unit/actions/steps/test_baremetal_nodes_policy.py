@@ -13,12 +13,13 @@ from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.policy import PolicyStopped, WaveEnded
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.policy.gates import Answer
 from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.workflow.step import Act, Done, Folded, Look
 from tests.unit.actions.steps.instants import T0, at
-from tests.unit.actions.steps.rollouts import STEP, begun, ended, poll, submit
+from tests.unit.actions.steps.rollouts import STEP, begun, ended, poll, question, running, submit
 
 FIVE = {"a": "n1 n2 n3 n4 n5"}
 CANARY = {"waves": [{"name": "canary", "nodes": 1}]}
@@ -132,6 +133,28 @@ def test_a_gate_is_asked_about_until_it_is_answered() -> None:
     passed = STEP.fold(waiting.state, question.question, Answers({}, None, gates=answer), at(5))
 
     assert sent(passed.state) == "prepare n2 n3 n4 n5"
+
+
+def test_an_approval_is_open_while_another_group_is_submitted_and_polled() -> None:
+    gated = {"waves": [{"name": "canary", "nodes": 1, "gates": [{"approval": True}]}]}
+    state = begun({"a": "n1 n2", "b": "n3"}, policy=policy(gated), mode=Mode(max_parallel_groups=2))
+    submit(state, "prepare-a")
+    submit(state, "prepare-b")
+    poll(state, at(1), ended("prepare-a", "n1"), running("prepare-b"))
+    submit(state, "deploy-a", at(1))
+    # The gate opens in the turn in which the other group goes on.
+    poll(state, at(2), ended("deploy-a", "n1"), ended("prepare-b", "n3"))
+    decision = STEP.decide(state, at(2))
+    assert isinstance(decision, Act)
+    submitting = STEP.awaits(state, decision.effect).after(None, at(2))
+    taken_up = STEP.awaits(state, STEP.load_effect(decision.effect.to_json())).after(submitting, at(3))
+    folded = submit(state, "deploy-b", at(3))
+    assert folded.awaited is not None
+    waiting = folded.awaited.after(taken_up, at(3))
+    polling = STEP.awaits(state, question(state, at(40))).after(waiting, at(40))
+
+    assert [gate.group for gate in submitting.gates] == ["a"]
+    assert submitting.gates == taken_up.gates == waiting.gates == polling.gates
 
 
 def test_a_gate_that_is_refused_stops_what_comes_after_it() -> None:
