@@ -166,8 +166,8 @@ class RegionTraits:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectedGroup:
-    """The expected end of a deployment group."""
+class ExpectedEnd:
+    """The expected end of a deployment group, or of a node."""
 
     status: str
     reason: str | None = None
@@ -178,4 +178,5 @@ class Expectation:
     """The expected end of an action under this scenario. Simulators do not use it; the demo does."""
 
     verdict: str
-    groups: Mapping[str, ExpectedGroup] = field(default_factory=dict)
+    groups: Mapping[str, ExpectedEnd] = field(default_factory=dict)
+    nodes: Mapping[str, ExpectedEnd] = field(default_factory=dict)

@@ -17,7 +17,7 @@ from shipyard_simulators.outcomes import (
     NAMED_OUTCOMES,
     PHASES,
     Expectation,
-    ExpectedGroup,
+    ExpectedEnd,
     FaultAction,
     NodeOutcome,
     NodeOutcomeKind,
@@ -138,6 +138,9 @@ class Scenario:
     region: RegionTraits = field(default_factory=RegionTraits)
     seed: int = 0
     expect: Expectation | None = None
+    # The rollout policy of the demo's design, and its answers to approvals. Simulators use neither.
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    approvals: tuple[Mapping[str, Any], ...] = ()
 
     def node_outcome(self, node: str, phase: str) -> NodeOutcome:
         """Return the outcome of a phase of the node: from the first rule that names the phase, else from the node's
@@ -211,6 +214,8 @@ def _read(root: Reader, default_name: str) -> Scenario:
         region=_read_region(root.child("region")),
         seed=root.whole("seed", least=None) or 0,
         expect=_read_expectation(root.child("expect")) if "expect" in root else None,
+        policy=root.mapping("policy"),
+        approvals=tuple(_read_approval(answer) for answer in root.items("approvals")),
     )
 
 
@@ -284,9 +289,20 @@ def read_service_fault(fault: Reader, action: FaultAction) -> ServiceFault:
 
 def _read_expectation(expect: Reader) -> Expectation:
     words = {"success": "success", "failed": "failed"}
-    expect.only("verdict", "groups")
+    expect.only("verdict", "groups", "nodes")
     groups = {}
     for name, group in expect.child("groups").children():
         group.only("status", "reason")
-        groups[name] = ExpectedGroup(group.choice("status", words, required=True) or "", group.text("reason") or None)
-    return Expectation(expect.choice("verdict", words, required=True) or "", groups)
+        groups[name] = ExpectedEnd(group.choice("status", words, required=True) or "", group.text("reason") or None)
+    nodes = {}
+    statuses = {word: word for word in ("not_started", "prepared", "success", "failure")}
+    for name, node in expect.child("nodes").children():
+        node.only("status", "reason")
+        nodes[name] = ExpectedEnd(node.choice("status", statuses, required=True) or "", node.text("reason") or None)
+    return Expectation(expect.choice("verdict", words, required=True) or "", groups, nodes)
+
+
+def _read_approval(answer: Reader) -> Mapping[str, Any]:
+    answer.only("wave", "group", "approve", "reason")
+    texts = {key: answer.text(key) for key in ("wave", "group", "reason") if key in answer}
+    return {**texts, "approve": "approve" not in answer or answer.flag("approve")}

@@ -64,6 +64,12 @@ class Reader:
         """Return whether the value of the key is a mapping."""
         return isinstance(self._content.get(key), dict)
 
+    def mapping(self, key: str) -> Mapping[str, Any]:
+        """Return the mapping under a key as it is written; empty if it is missing."""
+        self.child(key)
+        content = self._content.get(key)
+        return content if isinstance(content, dict) else {}
+
     def child(self, key: str) -> "Reader":
         """Return a reader of the mapping under a key; a missing or empty one reads as an empty mapping."""
         content = self._content.get(key)

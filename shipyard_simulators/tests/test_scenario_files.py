@@ -2,7 +2,7 @@
 
 import pytest
 
-from shipyard_simulators.outcomes import ExpectedGroup, FaultAction, NodeOutcome, NodeOutcomeKind, TaskOutcomeKind
+from shipyard_simulators.outcomes import ExpectedEnd, FaultAction, NodeOutcome, NodeOutcomeKind, TaskOutcomeKind
 from shipyard_simulators.scenario import (
     DURATIONS,
     Scenario,
@@ -41,7 +41,12 @@ def test_everything_a_scenario_can_say_is_read():
           - {method: post, path: /tasks, status: 503, first: 2, probability: 0.5}
           - {action: hang, seconds: 30}
         seed: 7
-        expect: {verdict: failed, groups: {a: {status: failed, reason: prepare}, b: {status: success}}}
+        expect:
+          verdict: failed
+          groups: {a: {status: failed, reason: prepare}, b: {status: success}}
+          nodes: {n1: {status: not_started, reason: policy}}
+        policy: {waves: [{name: canary, nodes: 1}]}
+        approvals: [{wave: canary, reason: quiet}, {group: a, approve: false}]
         """
     )
     assert scenario.name == "rough"
@@ -62,7 +67,13 @@ def test_everything_a_scenario_can_say_is_read():
     assert scenario.seed == 7
     assert scenario.expect is not None
     assert scenario.expect.verdict == "failed"
-    assert scenario.expect.groups == {"a": ExpectedGroup("failed", "prepare"), "b": ExpectedGroup("success")}
+    assert scenario.expect.groups == {"a": ExpectedEnd("failed", "prepare"), "b": ExpectedEnd("success")}
+    assert scenario.expect.nodes == {"n1": ExpectedEnd("not_started", "policy")}
+    assert scenario.policy == {"waves": [{"name": "canary", "nodes": 1}]}
+    assert scenario.approvals == (
+        {"wave": "canary", "reason": "quiet", "approve": True},
+        {"group": "a", "approve": False},
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,7 +114,9 @@ def test_every_fault_is_named_with_its_place():
         quirks: {both_lists: maybe, unknown: true}
         service: [{action: bite}, {status: 200}, {probability: 2}, {action: drop, status: 500}, 7, {first: 1.5}]
         seed: 1.5
-        expect: {verdict: fine, groups: {a: {reason: x}}}
+        expect: {verdict: fine, groups: {a: {reason: x}}, nodes: {n1: {status: lost}}}
+        policy: none
+        approvals: [{approve: perhaps, by: me}]
         """
     )
     answered = "\n".join(faults)
@@ -134,6 +147,10 @@ def test_every_fault_is_named_with_its_place():
         "seed should be a whole number",
         "expect.verdict should be one of success, failed",
         "expect.groups.a.status should be one of success, failed",
+        "expect.nodes.n1.status should be one of not_started,",
+        "policy should be a mapping",
+        "approvals[0].approve should be true or false",
+        "approvals[0].by is not known",
     ):
         assert place in answered
 

@@ -138,3 +138,13 @@ def test_a_real_site_is_deployed_from_its_own_documents() -> None:
         ("deploy", "workers", 3),
     ]
     assert [node["status"] for node in report["nodes"]] == ["success"] * 5
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("scenario", ["canary-stops", "budget-by-rack", "approval-refused", "window-closes"])
+def test_a_rollout_policy_stops_what_its_scenario_says(scenario: str) -> None:
+    report = demo("--scenario", scenario)
+    sent = {node for task in report["provisioner_tasks"] for node in task["nodes"]}
+    stopped = {node["name"] for node in report["nodes"] if node["reason"] == "policy"}
+    assert len(sent | stopped) == 16
+    assert sent.isdisjoint(stopped)

@@ -66,6 +66,7 @@ def failures(facts: tuple[Fact, ...]) -> tuple[NodeName, ...]:
 def settled(folded: Folded[RolloutState], rollout: Rollout, now: datetime, pause: float) -> Folded[RolloutState]:
     """Begin what needs no provisioner, and wait only if nothing else may begin: for jobs, or for the policy.
 
+    After a submission the action waits for what its intent named.
     ``pause``: seconds between two looks at a gate that nothing is known to end.
     """
     folded = replace(folded, facts=(*folded.facts, *settle(rollout, now)))
@@ -78,9 +79,11 @@ def settled(folded: Folded[RolloutState], rollout: Rollout, now: datetime, pause
     if not rollout.running and reason.gate is not None:
         moments.append(now + timedelta(seconds=pause))
     wait_until = max(min(moments, default=now), now)
-    awaited = replace(
-        folded.awaited or pacing.awaited(reason, folded.state.action), gates=pacing.approvals(rollout, now)
-    )
+    awaited = folded.awaited
+    if awaited is None and not rollout.running:
+        awaited = pacing.awaited(reason, folded.state.action)
+    if awaited is not None:
+        awaited = replace(awaited, gates=pacing.approvals(rollout, now))
     return replace(folded, wait_until=wait_until, awaited=awaited)
 
 

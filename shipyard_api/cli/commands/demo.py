@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 POLL = 0.2
 SPEEDS = click.FloatRange(0.1, 10_000)
 SLOWEST = 7200.0  # seconds of simulated time without any change before the demo gives up
+QUIETEST = 150.0  # the same in real time, in which maintenance windows are
+_OBJECTS = ("expect", "policy")
 _MACHINE = "drydock/BaremetalNode/v1"
 SITE = ("sites", "five-groups.yaml")
 
@@ -143,7 +146,7 @@ def demo(
     progress = sys.stderr if as_json else sys.stdout
     began = time.monotonic()
     try:
-        with _resource(site, *SITE) as design, _scenario(scenario) as (file, promised):
+        with _resource(site, *SITE) as design, _scenario(scenario) as (file, played):
             check_design(design)
             say(
                 progress,
@@ -152,12 +155,13 @@ def demo(
             with running(file, speed, provisioner, design) as ready:
                 options = replace(options, url=str(ready["url"]), token=str(ready["token"]))
                 api = Api(options)
-                load(api, design, collection, progress)
+                load(api, design, collection, progress, played.get("policy") or {})
                 has_software = "hosts" in ready.get("simulators", ()) and load_software(options, design, progress)
-                last = play(api, progress, patience=max(60.0, SLOWEST / speed))
+                patience = max(QUIETEST, SLOWEST / speed)
+                last = play(api, progress, patience=patience, answers=played.get("approvals") or ())
                 tasks = _task_lines(api, last) if has_software else ()
                 result = document(scenario, last, time.monotonic() - began)
-                faults = differences(promised, result)
+                faults = differences(played.get("expect") or {}, result)
                 if as_json:
                     click.echo(json.dumps(result, indent=2))
                 report(progress, result, last, faults, tasks)
@@ -170,12 +174,19 @@ def demo(
         raise SystemExit(1)
 
 
-def load(api: "Api", design: Path, collection: str, progress: TextIO) -> None:
-    """Load and commit a design. Raises ApiError if the API refuses it."""
+def load(api: "Api", design: Path, collection: str, progress: TextIO, policy: Mapping[str, Any]) -> None:
+    """Load and commit a design, with a rollout policy if there is one. Raises ApiError if the API refuses it."""
     from shipyard_api.cli.client import json_content
+    from shipyard_api.cli.commands.demo_policy import with_policy
 
-    say(progress, f"Loading and committing {design.name} ...")
-    loaded = api.post(f"configdocs/{path_segment(collection)}", yaml=read_documents([design]))
+    say(progress, f"Loading and committing {design.name}{' with a rollout policy' if policy else ''} ...")
+    documents = read_documents([design])
+    if policy:
+        try:
+            documents = with_policy(documents, policy, datetime.now(UTC))
+        except LookupError as error:
+            raise DemoError(f"Error: {error}") from error
+    loaded = api.post(f"configdocs/{path_segment(collection)}", yaml=documents)
     if json_content(loaded, expected=201).get("status") != "Success":
         raise ApiError(status_text(loaded.text, word="Error"))
     json_content(api.post("commitconfigdocs"), expected=200)
@@ -204,12 +215,14 @@ def load_software(options: GlobalOptions, design: Path, progress: TextIO) -> boo
     return True
 
 
-def play(api: "Api", progress: TextIO, *, patience: float) -> Snapshot:
+def play(api: "Api", progress: TextIO, *, patience: float, answers: Sequence[Mapping[str, Any]] = ()) -> Snapshot:
     """Show the plan of the committed design, deploy it, and show the action until it ends.
 
-    Raises ApiError if the API refuses a request, StalledError if nothing changes for ``patience`` seconds.
+    ``answers``: those to the approvals that the action asks for, in order. Raises ApiError if the API refuses a
+    request, StalledError if nothing changes for ``patience`` seconds.
     """
     from shipyard_api.cli.client import json_content
+    from shipyard_api.cli.commands.demo_policy import Operator
     from shipyard_api.cli.commands.watch import follow, viewer
 
     wanted = {"name": "deploy_site", "parameters": {}}
@@ -224,7 +237,8 @@ def play(api: "Api", progress: TextIO, *, patience: float) -> Snapshot:
     say(progress, "")
     action = json_content(api.post("actions", json=wanted), expected=201)
     with viewer(progress) as show:
-        return follow(api, str(action["id"]), show, interval=POLL, patience=patience)
+        operator = Operator(api, show, answers)
+        return follow(api, str(action["id"]), operator, interval=POLL, patience=patience)
 
 
 def check_design(path: Path) -> None:
@@ -277,12 +291,13 @@ def differences(promised: Mapping[str, Any], result: Mapping[str, Any]) -> list[
     verdict = promised.get("verdict", "success")
     if result["verdict"] != verdict:
         faults.append(f"the verdict is {result['verdict']}, not {verdict}")
-    groups = {group["name"]: group for group in result["groups"]}
-    for name, expected in (promised.get("groups") or {}).items():
-        for key, value in (expected or {}).items():
-            found = groups.get(name, {}).get(key, "missing")
-            if found != value:
-                faults.append(f"the {key} of group {name} is {found}, not {value}")
+    for kind in ("group", "node"):
+        known = {one["name"]: one for one in result.get(f"{kind}s", ())}
+        for name, expected in (promised.get(f"{kind}s") or {}).items():
+            for key, value in (expected or {}).items():
+                found = known.get(name, {}).get(key, "missing")
+                if found != value:
+                    faults.append(f"the {key} of {kind} {name} is {found}, not {value}")
     return faults
 
 
@@ -327,19 +342,19 @@ def say(progress: TextIO, line: str) -> None:
 
 @contextlib.contextmanager
 def _scenario(name: str) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield the scenario's file and its ``expect``. A name is one of the packaged scenarios."""
+    """Yield the scenario's file and its content. A name is one of the packaged scenarios."""
     import yaml
 
     given = Path(name) if "/" in name or name.endswith((".yaml", ".yml")) else None
     with _resource(given, "scenarios", f"{name}.yaml") as path:
         try:
             content = yaml.safe_load(path.read_text("utf-8"))
-            promised = content.get("expect", {}) if isinstance(content, dict) else None
+            played = {} if content is None else content
         except (OSError, ValueError, yaml.YAMLError) as error:
             raise DemoError(f"Error: the scenario {path} cannot be read: {error}") from error
-        if not isinstance(promised, dict):
-            raise DemoError(f"Error: the scenario {path} must be an object, and its expect, too")
-        yield path, promised
+        if not isinstance(played, dict) or not all(isinstance(played.get(part) or {}, dict) for part in _OBJECTS):
+            raise DemoError(f"Error: the scenario {path} must be an object, and its expect and policy, too")
+        yield path, played
 
 
 @contextlib.contextmanager

@@ -18,15 +18,16 @@ class FailureLine:
 
 
 def failure_lines(snapshot: Snapshot) -> list[FailureLine]:
-    """Return the failures in run order: a failed group, its failed nodes, the groups that failed with it.
+    """Return the failures in run order: a failed group, its nodes that failed or that the rollout policy stopped, the
+    groups that failed with it.
 
-    Failed nodes of groups that have not failed follow, then failed steps with a detail, unless groups say why. Nodes
+    Such nodes of groups that have not failed follow, then failed steps with a detail, unless groups say why. Nodes
     with the same reason share a line.
     """
     failed = [group for group in snapshot.groups_in_order if group.get("status") == "failed"]
     causes = _causes(failed)
     nodes: dict[object, list[JsonObject]] = {}
-    for node in snapshot.failed_nodes:
+    for node in (*snapshot.failed_nodes, *snapshot.stopped_nodes):
         nodes.setdefault(node.get("group"), []).append(node)
     lines = []
     for group in failed:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from shipyard_api.cli.output.node_names import listed
 from shipyard_api.cli.output.shapes import JsonObject, counts_at, list_at, objects_at, required
 from shipyard_api.cli.output.wording import (
     NODE_STATUS_WORDS,
@@ -107,6 +108,11 @@ class Snapshot:
         """The nodes that failed, in the server's order."""
         return [node for node in self.nodes if node.get("status") == "failure"]
 
+    @property
+    def stopped_nodes(self) -> list[JsonObject]:
+        """The nodes that the rollout policy stopped, in the server's order."""
+        return [node for node in self.nodes if node.get("reason") == "policy"]
+
     def elapsed(self, now: datetime) -> timedelta | None:
         """Return how long the action has been running, or took; None if the API does not say when it began."""
         began = parse_time(self.action.get("datetime"))
@@ -156,6 +162,12 @@ def change_lines(before: Snapshot | None, after: Snapshot, now: datetime, least:
         for node in after.failed_nodes
         if node.get("name") not in failed
     ]
+    stopped = {node.get("name") for node in before.stopped_nodes} if before else set()
+    by_rule: dict[str, list[object]] = {}
+    for node in after.stopped_nodes:
+        if node.get("name") not in stopped:
+            by_rule.setdefault(reason_text(node), []).append(node.get("name"))
+    lines += [f"node{'s' * (len(names) > 1)} {listed(names)} stopped ({rule})" for rule, names in by_rule.items()]
     if lifecycle_changed and after.ended:
         lines.append(f"action is {after.lifecycle}")
     elapsed = after.elapsed(now)

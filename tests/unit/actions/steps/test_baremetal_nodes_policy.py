@@ -148,13 +148,13 @@ def test_an_approval_is_open_while_another_group_is_submitted_and_polled() -> No
     assert isinstance(decision, Act)
     submitting = STEP.awaits(state, decision.effect).after(None, at(2))
     taken_up = STEP.awaits(state, STEP.load_effect(decision.effect.to_json())).after(submitting, at(3))
-    folded = submit(state, "deploy-b", at(3))
-    assert folded.awaited is not None
-    waiting = folded.awaited.after(taken_up, at(3))
-    polling = STEP.awaits(state, question(state, at(40))).after(waiting, at(40))
+    assert submit(state, "deploy-b", at(3)).awaited is None  # as before
+    polling = STEP.awaits(state, question(state, at(40))).after(taken_up, at(40))
+    polled = poll(state, at(40), running("deploy-b"))
+    assert polled.awaited is not None
 
     assert [gate.group for gate in submitting.gates] == ["a"]
-    assert submitting.gates == taken_up.gates == waiting.gates == polling.gates
+    assert submitting.gates == taken_up.gates == polling.gates == polled.awaited.gates
 
 
 def test_a_gate_that_is_refused_stops_what_comes_after_it() -> None:

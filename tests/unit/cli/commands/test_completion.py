@@ -40,7 +40,7 @@ OFFERED = {
     "options of a token": (("token", "create"), "--", {"--name", "--role", "--days", "--help"}),
     "options of a worker": (("worker",), "--", {"--help", "--probe", "--sites"}),
     "provisioners": (("up", "--provisioner"), "", {"drydock", "maas", "ironic"}),
-    "scenarios": (("demo", "--scenario"), "c", {"calm", "compute-2-deploy-fails"}),
+    "scenarios": (("demo", "--scenario"), "c", {"calm", "canary-stops", "compute-2-deploy-fails"}),
     "scenarios of a stack": (("up", "--scenario"), "ntp", {"ntp-prepare-fails"}),
     "shells": (("completion",), "", {"bash", "zsh", "fish"}),
     "behind an item": (("describe", "action/01ARZ3NDEKTSV4RRFFQ69G5FAV"), "--h", {"--help"}),

@@ -108,6 +108,7 @@ RESULT = {
         {"name": "control-nodes", "status": "success", "reason": None},
         {"name": "ntp-node", "status": "failed", "reason": "prepare"},
     ],
+    "nodes": [{"name": "n1", "status": "not_started", "reason": "policy"}],
 }
 UNEXPECTED = {
     "verdict": ("{verdict: failed}", "the verdict is success, not failed"),
@@ -116,6 +117,7 @@ UNEXPECTED = {
         "the status of group control-nodes is success, not failed",
     ),
     "reason": ("{groups: {ntp-node: {reason: deploy}}}", "the reason of group ntp-node is prepare, not deploy"),
+    "node": ("{nodes: {n1: {status: success}}}", "the status of node n1 is not_started, not success"),
     "no such group": ("{groups: {other: {status: success}}}", "the status of group other is missing, not success"),
 }
 

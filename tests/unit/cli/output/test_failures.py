@@ -15,6 +15,10 @@ def node(name, group, detail="no disk"):
     return samples.node(name, "failure", group, reason="deploy", detail=detail)
 
 
+def stopped(name, group):
+    return samples.node(name, "not_started", group, reason="policy", detail="wave canary: 1 failed")
+
+
 CASES = {
     "none": ([samples.group("a", "success")], [], []),
     "a cause, its nodes, what depends on it": (
@@ -46,6 +50,16 @@ CASES = {
         [samples.group("a", "success")],
         [node("n1", "a"), samples.node("n2", "failure", None)],
         ["node n1 of a, deploy: no disk", "node n2, failed"],
+    ),
+    "nodes that the policy stopped": (
+        [failed("a", "deploy")],
+        [node("n1", "a"), *(stopped(name, "a") for name in ("n2", "n3")), stopped("n4", "b")],
+        [
+            "group a, deploy",
+            "- node n1, deploy: no disk",
+            "- nodes n2, n3, policy: wave canary: 1 failed",
+            "node n4 of b, policy: wave canary: 1 failed",
+        ],
     ),
     "many nodes with one reason": (
         [],

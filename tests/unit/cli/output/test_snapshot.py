@@ -24,6 +24,13 @@ def test_changes_of_a_working_group_are_told_and_of_a_waiting_one_are_not():
     assert change_lines(before, after, NOW) == ["   7:16  group a is preparing, 2 nodes: 1 prepared, 1 not started"]
 
 
+def test_nodes_that_the_policy_stops_are_told_once_with_its_rule():
+    nodes = [samples.node(name, "not_started", reason="policy", detail="wave canary: 1 failed") for name in ("a", "b")]
+    before, after = Snapshot(samples.action()), Snapshot(samples.action(), [], nodes)
+    assert change_lines(before, after, NOW) == ["   7:16  nodes a, b stopped (policy: wave canary: 1 failed)"]
+    assert change_lines(after, after, NOW) == []
+
+
 def test_what_a_teardown_waits_for_is_told_when_it_changes():
     drains = {"node": "n1", "operation": "drain", "since": None, "waits_for": [], "waits": 0}
     waits = drains | {"waits_for": ["default/db: budget default/db allows no disruption at all"], "waits": 3}
