@@ -17,6 +17,7 @@ from shipyard_api.workflow.turn import Engine
 from tests.combinations.model import OPTIONS, Row
 from tests.combinations.site import NODES, Site, reason_of
 from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
+from tests.integration.api.description import check
 from tests.one_action import seconds_until_due
 from tests.simulated_peers import PEERS
 from tests.world import SETTLE
@@ -111,6 +112,21 @@ class PolicySite(Site):
     def stopped_by(self) -> set[str]:
         """Return the details of the nodes that the policy has stopped."""
         return {one["detail"] for one in self._rows() if one["reason"] == "policy"}
+
+    def shown(self) -> list[str]:
+        """Return the waves with their gates, as the overview shows them."""
+        answer = self.ask("GET", f"/actions/{self.action}/overview", expect=200)
+        check("GET", f"/api/v1.0/actions/{self.action}/overview", answer)
+        waves = answer.json["policy"]["waves"]
+        return [
+            " ".join(
+                [
+                    *(one["name"], one["state"], f"{one['nodes']['success']}/{one['nodes']['total']}"),
+                    *(gate["state"] for gate in one["gates"]),
+                ]
+            )
+            for one in waves
+        ]
 
     def said(self) -> str:
         """Return the notes of the action and its report."""
@@ -245,10 +261,12 @@ def test_turns_and_new_workers_change_nothing_while_an_approval_is_awaited(site:
         for _ in range(3):
             site.turn()
     assert (site.events(), site.sent()) == (before, IN_WAVES[:2])
+    assert site.shown() == ["canary good 1/1 open", "rest later 0/2"]
 
     site.answer(approve=True)
     site.run()
     assert (site.sent(), site.state()) == (IN_WAVES, RunState.SUCCESS)
+    assert site.shown() == ["canary good 1/1 passed", "rest good 2/2"]
 
 
 @waiting

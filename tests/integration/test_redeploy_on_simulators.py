@@ -231,7 +231,7 @@ def test_a_server_that_a_stopped_redeploy_leaves_cordoned_is_drift_until_a_retry
     world.retry()
     world.run(world.worker())
     assert (world.state(), shown(), listed()) == (RunState.SUCCESS, [], [])
-    assert OverviewAction(world.store(), RenderedDesigns(world.designs()))(world.action).cordoned == []
+    assert OverviewAction(world.store(), RenderedDesigns(world.designs()), world.clock.now)(world.action).cordoned == []
 
 
 @pytest.mark.crash

@@ -10,9 +10,10 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import yaml
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 import shipyard_simulators
+from shipyard_api.cli.commands.demo_policy import with_policy
 from shipyard_api.node_sets import expand
 from tests.acceptance.programs import marked, up
 from tests.conftest import ROOT
@@ -60,8 +62,11 @@ class Stack:
 
 
 @contextmanager
-def playing(scenario: str) -> Iterator[Stack]:
-    """Start a stack, load the design of the examples, and start deploy_site, as `shipyard demo` does."""
+def playing(scenario: str, policy: Mapping[str, Any] | None = None) -> Iterator[Stack]:
+    """Start a stack, load the design of the examples, and start deploy_site, as `shipyard demo` does.
+
+    ``policy``: the rollout policy of the design.
+    """
     _, environment = marked()
     environment["SHIPYARD_PROVISIONER_NODE_PAGE"] = "https://provisioner.example/nodes/{node}"
     with tempfile.TemporaryDirectory(prefix="shipyard-page-") as made:
@@ -71,6 +76,8 @@ def playing(scenario: str) -> Iterator[Stack]:
         try:
             stack = Stack(ready["url"], ready["token"], "")
             design = (SIMULATORS / "sites" / "five-groups.yaml").read_bytes()
+            if policy:
+                design = with_policy(design, policy, datetime.now(UTC))
             stack.ask("POST", "configdocs/design", data=design, params={"buffermode": "replace"})
             stack.ask("POST", "commitconfigdocs")
             load_software(stack)

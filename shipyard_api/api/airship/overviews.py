@@ -9,10 +9,12 @@ import falcon
 from shipyard_api.api.airship.action_nodes import group_entity, phase_entity
 from shipyard_api.api.airship.action_views import summary_entity, verdict
 from shipyard_api.api.airship.rendered_actions import RenderedActions
+from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.entity_tags import holds
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.rollout.policy.survey import Survey, SurveyedBudget, SurveyedGate, SurveyedWave
 from shipyard_api.usecases.actions.describe import DescribeAction, ListedGroup
 from shipyard_api.usecases.actions.overview import Overview, OverviewAction
 from shipyard_api.usecases.actions.way_back import way_back
@@ -78,6 +80,57 @@ def _entity(found: Overview) -> dict[str, Any]:
         "way_back": way_back(found.action, found.failed, found.cordoned),
         "groups": [_group(one) for one in found.groups],
         "nodes": {"total": len(found.letters), "letters": found.letters},
+        **({"policy": _policy(found.policy)} if found.policy else {}),
+    }
+
+
+def _policy(found: Survey) -> dict[str, Any]:
+    return {
+        "waves": [_wave(wave) for wave in found.waves],
+        "budgets": [_budget(budget) for budget in found.budgets],
+        "windows": [{"begins": zulu(begin), "ends": zulu(end)} for begin, end in found.spans],
+    }
+
+
+def _wave(wave: SurveyedWave) -> dict[str, Any]:
+    return {
+        "group": wave.group or None,
+        "name": wave.name,
+        "state": wave.standing.value,
+        "nodes": {
+            "total": wave.nodes,
+            "begun": wave.begun,
+            "success": wave.deployed,
+            "lost": wave.lost,
+            "stopped": wave.stopped,
+        },
+        "missed": wave.missed,
+        "gates": [_gate(gate) for gate in wave.gates],
+    }
+
+
+def _gate(found: SurveyedGate) -> dict[str, Any]:
+    return {
+        "kind": found.gate.kind.value,
+        "text": str(found.gate),
+        "state": found.standing.value,
+        "until": zulu(found.until),
+        "by": found.by,
+        "detail": found.detail,
+    }
+
+
+def _budget(found: SurveyedBudget) -> dict[str, Any]:
+    domain = found.domain
+    return {
+        "name": domain.budget.name,
+        "by": domain.budget.by,
+        "value": domain.value,
+        "nodes": len(domain.nodes),
+        "unavailable": found.unavailable,
+        "max_unavailable": domain.unavailable,
+        "lost": found.lost,
+        "max_lost": domain.lost,
     }
 
 

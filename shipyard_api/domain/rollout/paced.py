@@ -22,6 +22,7 @@ from shipyard_api.domain.rollout.policy.pacing import (
     WaveState,
 )
 from shipyard_api.domain.rollout.policy.policy import Situation
+from shipyard_api.domain.rollout.policy.survey import Survey, survey
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.strategy import GroupName
 
@@ -68,6 +69,10 @@ class PacedRollout(Rollout):
             nodes = sorted(self.pacing.nodes_of(place))
             found[place] = OpenGate(place, state, tuple(one for one in nodes if self.nodes[one] is NodeStatus.SUCCESS))
         return tuple(found.values())
+
+    def survey(self, now: datetime) -> Survey:
+        """Return where the policy stands."""
+        return survey(self.pacing, self.situation(), self.waves, now)
 
     def enforce(self, now: datetime) -> tuple[Fact, ...]:
         """Note the waves that have ended, stop what may never begin, and judge what cannot succeed any more.

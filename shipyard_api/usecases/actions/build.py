@@ -96,7 +96,7 @@ def build(
         ),
         forecast=ForecastAction(store, check, control, designs, rendered, clock),
         describe=DescribeAction(store),
-        overview=OverviewAction(store, rendered),
+        overview=OverviewAction(store, rendered, clock.now),
         find_left_alone=FindLeftAlone(store, definitions),
         list=ListActions(store, clock),
         report=ReportAction(store, clock, places),

@@ -1,14 +1,18 @@
 """Show an action at a glance: its groups and phases, one letter for each node, and where the nodes stand."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
 
 from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout.paced import PacedRollout
+from shipyard_api.domain.rollout.policy.survey import Survey
 from shipyard_api.domain.site_design import stored_strategy
 from shipyard_api.domain.strategy.criteria import SuccessCriteria, needed
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
@@ -46,7 +50,8 @@ _OF_STATUS = {
 class Overview:
     """An action at a glance. ``letters``: of its nodes, in order of name; ``failed``: those that failed.
 
-    ``cordoned``: those that it left cordoned.
+    ``cordoned``: those that it left cordoned. ``policy``: where its rollout policy stands, None without one, or before
+    the nodes of the groups are known.
     """
 
     version: str
@@ -55,6 +60,7 @@ class Overview:
     letters: str
     failed: Sequence[str] = ()
     cordoned: Sequence[str] = ()
+    policy: Survey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +74,15 @@ class NodePlaces:
 
 @dataclass(frozen=True, slots=True)
 class OverviewAction:
-    """The use case; changes nothing. Raises NotFound for an unknown action."""
+    """The use case; changes nothing. Raises NotFound for an unknown action. ``now``: the time of the site."""
 
     store: Store
     rendered: RenderedDesigns
+    now: Callable[[], datetime]
 
     def __call__(self, action: str) -> Overview:
         """Return the action at a glance. It is at least as new as its version."""
-        return self.store.read(lambda tx: _overview(tx, action))
+        return self.store.read(lambda tx: _overview(tx, action, self.now()))
 
     def places(self, action: str) -> NodePlaces:
         """Return the nodes of an action, with the racks of its design if that can still be read."""
@@ -121,12 +128,22 @@ def left_cordoned(tx: Transaction, action: ActionRecord, nodes: Sequence[NodeNam
     return [node for node, one in tx.nodes.left_cordoned_by(action.id, nodes).items() if not one.labels_cleared]
 
 
-def _overview(tx: Transaction, action: str) -> Overview:
+def _survey(tx: Transaction, action: ActionId, now: datetime) -> Survey | None:
+    """Return where the policy stands, from the state of the step that deploys the nodes."""
+    for memory, fixed in tx.task_results.step_states(action):
+        if "policy" in memory:
+            rollout = RolloutState.from_json({**memory, "fixed": fixed}).rollout
+            return rollout.survey(now) if isinstance(rollout, PacedRollout) else None
+    return None
+
+
+def _overview(tx: Transaction, action: str, now: datetime) -> Overview:
     # The version is read first: rows read after it may be newer, and the next request reads them once more.
     version = tx.actions.version(ActionId(action)) or ""
     record, nodes = _action_with_nodes(tx, action)
     groups = tx.actions.groups(record.id, status=(), group=(), after=-1, limit=_ALL)
-    strategy = stored_strategy(tx.actions.inputs(record.id))
+    inputs = tx.actions.inputs(record.id)
+    strategy = stored_strategy(inputs)
     criteria = {str(group.name): group.success_criteria for group in strategy.groups}
     listed = [
         ListedGroup(group, needed(criteria.get(group.name, SuccessCriteria()), sum(group.nodes.values())))
@@ -134,7 +151,8 @@ def _overview(tx: Transaction, action: str) -> Overview:
     ]
     failed = [node.name for node in nodes if node.status is NodeStatus.FAILURE]
     cordoned = left_cordoned(tx, record, [NodeName(node.name) for node in nodes])
-    return Overview(version, record, listed, letters(nodes, groups), failed, cordoned)
+    policy = _survey(tx, record.id, now) if "policy" in inputs else None
+    return Overview(version, record, listed, letters(nodes, groups), failed, cordoned, policy)
 
 
 def _action_with_nodes(tx: Transaction, action: str) -> tuple[ActionRecord, Sequence[NodeLine]]:

@@ -9,6 +9,7 @@ import { Failures } from "./failures.js";
 import { ForecastView } from "./forecast_view.js";
 import { GroupGraph } from "./group_graph.js";
 import { PlanView } from "./plan_view.js";
+import { PolicyView } from "./policy_view.js";
 import { SoftwareView } from "./software_view.js";
 import { StepsView } from "./steps_view.js";
 import { Summary } from "./summary.js";
@@ -51,6 +52,7 @@ function View({ view, now, place }) {
     case "steps": return html`<${StepsView} key=${key} overview=${overview} />`;
     default: return html`
       <${Failures} overview=${overview} failures=${failures} />
+      <${PolicyView} key=${`policy ${key}`} overview=${overview} />
       <${GroupGraph} key=${`graph ${key}`} overview=${overview} selected=${place.group} forecast=${forecast} />
       <${Cells} key=${`cells ${key}`} overview=${overview} places=${places} by=${place.by} group=${place.group}
         selected=${place.node} />`;

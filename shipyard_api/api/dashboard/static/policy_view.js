@@ -1,0 +1,184 @@
+// The rollout policy: its waves with the gates between them, its budgets, and its windows; first what it holds up now.
+import { html, useState } from "./preact.js";
+import { post, segment, V1 } from "./api.js";
+import { follow, link } from "./address.js";
+import { Dialog, Fault } from "./dialog.js";
+import { ended, refresh } from "./live.js";
+import { may } from "./session.js";
+import { useNow } from "./store.js";
+import { at, count, localTime, rough } from "./words.js";
+
+const WAVE = {
+  later: { word: "to come", glyph: "○", tone: "idle" },
+  running: { word: "running", glyph: "◕", tone: "working" },
+  good: { word: "good", glyph: "✓", tone: "good" },
+  bad: { word: "bad", glyph: "✕", tone: "bad" },
+  stopped: { word: "stopped", glyph: "✕", tone: "bad" },
+};
+const GATE = {
+  later: { word: "to come", glyph: "○", tone: "idle" },
+  open: { word: "waits", glyph: "‖", tone: "queued" },
+  paused: { word: "paused", glyph: "‖", tone: "queued" },
+  passed: { word: "passed", glyph: "✓", tone: "good" },
+  refused: { word: "refused", glyph: "✕", tone: "bad" },
+};
+const LANES = 8;
+const BUDGETS = 8;
+const BOXES = 10;
+const DAY = 86_400_000;
+
+export function PolicyView({ overview }) {
+  const { action, policy } = overview;
+  const now = useNow(!ended(action));
+  if (!policy) return null;
+  const held = heldUp(overview, now);
+  return html`<section class="panel policy" aria-labelledby="policy-title">
+    <div class="row"><h2 id="policy-title">Rollout policy</h2>
+      <p class=${`policy-now tone-${held.tone}`}><span class="glyph" aria-hidden="true">${held.glyph}</span>${held.text}</p>
+      <span class="space"></span>${asks(policy) && !ended(action) && html`<${Approval} action=${action} wave=${asks(policy)} />`}</div>
+    <div class="policy-parts">
+      ${policy.waves.length > 0 && html`<${Waves} waves=${policy.waves} now=${now} />`}
+      ${policy.budgets.length > 0 && html`<${Budgets} budgets=${policy.budgets} />`}
+      ${policy.windows.length > 0 && html`<${Windows} windows=${policy.windows} now=${now} />`}
+    </div>
+  </section>`;
+}
+
+const place = ({ name, group }) => (group ? `${name} of ${group}` : name);
+const openGate = (wave) => wave.gates.find((gate) => gate.state === "open" || gate.state === "paused");
+const asks = (policy) => policy.waves.find((wave) => openGate(wave)?.kind === "approval");
+
+/** What the policy holds up now, or what it has stopped, in one sentence. */
+export function heldUp({ action, policy }, now) {
+  const waiting = action.waiting_for;
+  if (!ended(action)) {
+    const gated = asks(policy) || policy.waves.find(openGate);
+    if (gated) {
+      const gate = openGate(gated);
+      const end = gate.until ? `, until ${localTime(gate.until)}` : "";
+      const what = gate.kind === "approval" ? "a person must approve what follows" : gate.text;
+      return { tone: "queued", glyph: "‖", text: `Waits after ${place(gated)}: ${what}${end}` };
+    }
+    if (waiting?.who === "the rollout policy") {
+      const next = policy.windows.find((window) => at(window.ends) > now);
+      const isClosed = waiting.what.startsWith("windows") && next;
+      const begins = isClosed && at(waiting.next_attempt || next.begins) > now ? waiting.next_attempt || next.begins : "";
+      return {
+        tone: "queued", glyph: "‖",
+        text: begins ? `Waits for a window: goes on at ${localTime(begins)}, in ${rough((at(begins) - now) / 1000)}` : `Waits: ${waiting.what}`,
+      };
+    }
+  }
+  const stops = (wave) => policy.waves.some((other) => other.group === wave.group && other.nodes.stopped);
+  const bad = policy.waves.find((wave) => stops(wave) && (wave.state === "bad" || wave.gates.some((gate) => gate.state === "refused")));
+  const stopped = policy.waves.reduce((sum, wave) => sum + wave.nodes.stopped, 0);
+  const full = policy.budgets.find((budget) => isFull(budget) && budget.lost > 0);
+  if (stopped && bad) return { tone: "bad", glyph: "✕", text: `Stopped after ${place(bad)}: ${count(stopped, "node")} never begin${stopped === 1 ? "s" : ""}` };
+  if (full) return { tone: "bad", glyph: "✕", text: `The budget ${title(full)} is used up by lost nodes` };
+  if (ended(action)) return { tone: "good", glyph: "✓", text: "It stopped nothing" };
+  return { tone: "working", glyph: "◕", text: "Nothing is held up" };
+}
+
+function Waves({ waves, now }) {
+  const lanes = new Map();
+  for (const wave of waves) lanes.set(wave.group, [...(lanes.get(wave.group) || []), wave]);
+  const shown = [...lanes].filter(([, own]) => own.length > 1 || own[0].gates.length);
+  return html`<div class="policy-part"><h3>Waves</h3>
+    ${shown.slice(0, LANES).map(([group, own]) => html`<div class="lane" key=${group}>
+      ${group ? html`<a class="lane-name" href=${link({ group })} onClick=${follow({ group })}>${group}</a>` : html`<span class="lane-name">all groups</span>`}
+      <ol>${own.map((wave, number) => html`<${Wave} key=${wave.name} wave=${wave} now=${now} isLast=${number === own.length - 1} />`)}</ol>
+    </div>`)}
+    ${shown.length > LANES && html`<p class="muted">and ${count(shown.length - LANES, "more group")}</p>`}</div>`;
+}
+
+function Wave({ wave, now, isLast }) {
+  const { word, glyph, tone } = WAVE[wave.state];
+  const { total, success, lost, stopped } = wave.nodes;
+  const losses = [lost && `${lost} lost`, stopped && `${stopped} never begin${stopped === 1 ? "s" : ""}`].filter(Boolean).join(", ");
+  return html`<li class=${`wave tone-${tone}`} title=${wave.missed || undefined}>
+      <span class="glyph" aria-hidden="true">${glyph}</span><b>${wave.name}</b><span class="unseen">${word}:</span>
+      <span class="wave-count">${success} of ${total}</span>${losses && html`<small>${losses}</small>`}</li>
+    ${!isLast && wave.gates.length === 0 && html`<li class="then" aria-hidden="true">→</li>`}
+    ${wave.gates.map((gate, number) => html`<${Gate} key=${number} gate=${gate} now=${now} />`)}`;
+}
+
+function Gate({ gate, now }) {
+  const { word, glyph, tone } = GATE[gate.state];
+  const left = gate.state === "open" && gate.until ? `, ${rough(Math.max(0, at(gate.until) - now) / 1000)} left` : "";
+  const who = gate.by ? ` by ${gate.by}${gate.detail ? `: ${gate.detail}` : ""}` : "";
+  return html`<li class=${`gate tone-${tone}`} title=${`${gate.text}: ${word}${who}`}>
+    <span class="glyph" aria-hidden="true">${glyph}</span>${gate.text}<span class="unseen"> ${word}</span>${left}</li>`;
+}
+
+const title = ({ name, value }) => (value ? `${name}, ${value}` : name);
+const isFull = (budget) => (budget.max_unavailable !== null && budget.unavailable >= budget.max_unavailable) || (budget.max_lost !== null && budget.lost > budget.max_lost);
+
+function Budgets({ budgets }) {
+  return html`<div class="policy-part"><h3>Budgets</h3><ul class="budgets">
+    ${budgets.slice(0, BUDGETS).map((budget) => html`<li key=${title(budget)} class=${isFull(budget) ? (budget.lost ? "tone-bad" : "tone-working") : ""}>
+      <span class="lane-name" title=${budget.by ? `${budget.name}: of each ${budget.by}` : budget.name}>${budget.value || budget.name}</span>
+      <${Boxes} budget=${budget} /><span>${words(budget)}</span></li>`)}</ul>
+    ${budgets.length > BUDGETS && html`<p class="muted">and ${budgets.length - BUDGETS} more, of which less is used</p>`}</div>`;
+}
+
+function words({ unavailable, max_unavailable: most, lost, max_lost: mostLost }) {
+  const parts = [];
+  if (most !== null) parts.push(`${unavailable} of ${most} in flight or lost`);
+  if (mostLost !== null) parts.push(`${lost} lost, at most ${mostLost}`);
+  return parts.join("; ");
+}
+
+function Boxes({ budget }) {
+  const most = budget.max_unavailable ?? budget.max_lost + 1;
+  const used = budget.max_unavailable === null ? budget.lost : budget.unavailable;
+  if (most > BOXES) {
+    const share = (number) => ({ width: `${Math.min(100, (100 * number) / most)}%` });
+    return html`<span class="boxes bar" aria-hidden="true"><i class="fill-f" style=${share(budget.lost)}></i><i class="fill-d" style=${share(used - budget.lost)}></i></span>`;
+  }
+  const fill = (number) => (number < budget.lost ? "fill-f" : number < used ? "fill-d" : undefined);
+  return html`<span class="boxes" aria-hidden="true">${Array.from({ length: most }, (_, number) => html`<i key=${number} class=${fill(number)}></i>`)}</span>`;
+}
+
+function Windows({ windows, now }) {
+  const coming = windows.filter((window) => at(window.ends) > now);
+  if (!coming.length) return null;
+  const [next] = coming;
+  const isOpen = at(next.begins) <= now;
+  const until = Math.max(now + DAY, at(next.ends));
+  const share = (moment) => (100 * (Math.min(Math.max(at(moment), now), until) - now)) / (until - now);
+  const moment = (text) => localTime(text, at(text) - now > DAY);
+  const text = isOpen
+    ? `open until ${moment(next.ends)}, ${rough((at(next.ends) - now) / 1000)} left`
+    : `closed until ${moment(next.begins)}, in ${rough((at(next.begins) - now) / 1000)}`;
+  return html`<div class="policy-part"><h3>Windows of the next ${rough((until - now) / 1000)}</h3><div class="lane">
+    <span class=${`lane-name tone-${isOpen ? "good" : "queued"}`}>${isOpen ? "open" : "closed"}</span>
+    <span class="window-track" role="img" aria-label=${`Maintenance windows: ${text}`}>
+      ${coming.filter((one) => at(one.begins) < until).map((one) => html`<i key=${one.begins} style=${{ left: `${share(one.begins)}%`, width: `${Math.max(0.5, share(one.ends) - share(one.begins))}%` }}></i>`)}</span>
+    <span>${text}</span></div></div>`;
+}
+
+function Approval({ action, wave }) {
+  const [state, set] = useState({ open: false, busy: false, error: null, reason: "" });
+  if (!may("approve_action")) return null;
+  const send = async (approve) => {
+    set({ ...state, busy: true, error: null });
+    try {
+      const group = wave.group ? { group: wave.group } : {};
+      await post(`${V1}/actions/${segment(action.id)}/approvals`, { approve, wave: wave.name, ...group, ...(state.reason ? { reason: state.reason } : {}) });
+      refresh();
+      set({ open: false, busy: false, error: null, reason: "" });
+    } catch (error) {
+      set({ ...state, busy: false, error });
+    }
+  };
+  const { total, success, lost } = wave.nodes;
+  return html`<button class="primary" onClick=${() => set({ ...state, open: true })}>Approve or refuse …</button>
+    ${state.open && html`<${Dialog} title=${`Let the wave after ${place(wave)} begin?`} onClose=${() => set({ ...state, open: false })}>
+      <p>${place(wave)}: ${success} of ${count(total, "node")} deployed${lost ? `, ${lost} lost` : ""}. Refused, nothing that follows it begins.</p>
+      <input aria-label="Reason" placeholder="Reason (optional)" value=${state.reason} onInput=${(event) => set({ ...state, reason: event.target.value })} />
+      <${Fault} error=${state.error} />
+      <div class="row buttons"><span class="space"></span>
+        <button class="danger" disabled=${state.busy} onClick=${() => send(false)}>Refuse</button>
+        <button class="primary" disabled=${state.busy} onClick=${() => send(true)}>Approve</button></div>
+    <//>`}`;
+}

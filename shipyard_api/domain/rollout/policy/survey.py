@@ -1,0 +1,157 @@
+"""A rollout policy at one moment: its waves and gates, its budgets and windows (product, section 13)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from itertools import islice
+
+from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.domain.rollout.policy.budgets import Domain
+from shipyard_api.domain.rollout.policy.gates import Gate, standing
+from shipyard_api.domain.rollout.policy.pacing import Pacing, Progress, WaveState
+from shipyard_api.domain.rollout.policy.policy import Situation
+from shipyard_api.domain.rollout.policy.waves import Course
+
+MOST_WAVES = 500
+MOST_BUDGETS = 100
+_SPANS = 3
+
+
+class WaveStanding(Enum):
+    """Where a wave stands; the values are the words on the wire. A bad one may still be at work."""
+
+    LATER = "later"
+    RUNNING = "running"
+    GOOD = "good"
+    BAD = "bad"
+    STOPPED = "stopped"
+
+
+class GateStanding(Enum):
+    """Where a gate stands; the values are the words on the wire. A paused one waits for a person after its limit."""
+
+    LATER = "later"
+    OPEN = "open"
+    PAUSED = "paused"
+    PASSED = "passed"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyedGate:
+    """``until``: when an open gate ends by itself, None if it does not. ``by``: who answered it, and what they said."""
+
+    gate: Gate
+    standing: GateStanding
+    until: datetime | None = None
+    by: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyedWave:
+    """A wave of a group, or of all groups (an empty one). Of its nodes, ``stopped`` never begin."""
+
+    group: str
+    name: str
+    standing: WaveStanding
+    nodes: int
+    begun: int
+    deployed: int
+    lost: int
+    stopped: int
+    missed: str
+    gates: Sequence[SurveyedGate]
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyedBudget:
+    """A budget with the nodes that count against it now."""
+
+    domain: Domain
+    unavailable: int
+    lost: int
+
+    @property
+    def share(self) -> float:
+        """How much of the budget is used: 1 or more if nothing further may begin."""
+        limit, most_lost = self.domain.unavailable, self.domain.lost
+        used = self.unavailable / limit if limit else 0.0
+        return max(used, self.lost / (most_lost + 1) if most_lost is not None else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The whole policy. ``spans``: begin and end of the next windows; empty without windows, or if none comes.
+
+    ``waves`` are the first ``MOST_WAVES``, ``budgets`` the ``MOST_BUDGETS`` of which most is used, these first.
+    """
+
+    waves: Sequence[SurveyedWave]
+    budgets: Sequence[SurveyedBudget]
+    spans: Sequence[tuple[datetime, datetime]]
+
+
+def survey(pacing: Pacing, situation: Situation, progress: Progress, now: datetime) -> Survey:
+    """Return where the policy of a rollout stands."""
+    waves = (
+        _wave(pacing, situation, progress, course, state, now)
+        for course, states in pacing.waves(situation)
+        for state in states
+    )
+    budgets = [
+        SurveyedBudget(
+            domain, sum(map(situation.is_unavailable, domain.nodes)), sum(map(situation.is_lost, domain.nodes))
+        )
+        for domain in pacing.domains
+    ]
+    budgets.sort(key=lambda one: -one.share)
+    windows = pacing.policy.windows
+    spans = list(islice(windows.spans(now), _SPANS)) if windows else []
+    return Survey(list(islice(waves, MOST_WAVES)), budgets[:MOST_BUDGETS], spans)
+
+
+def _wave(
+    pacing: Pacing, situation: Situation, progress: Progress, course: Course, state: WaveState, now: datetime
+) -> SurveyedWave:
+    wave, nodes = course.waves[state.place[1]]
+    stopped = len(nodes & situation.withheld)
+    if state.missed:
+        standing = WaveStanding.BAD
+    elif state.ended:
+        standing = WaveStanding.STOPPED if stopped else WaveStanding.GOOD
+    else:
+        standing = WaveStanding.RUNNING if state.begun else WaveStanding.LATER
+    return SurveyedWave(
+        course.name,
+        wave.name,
+        standing,
+        len(nodes),
+        state.begun,
+        sum(situation.nodes[node] is NodeStatus.SUCCESS for node in nodes),
+        state.lost,
+        stopped,
+        "; ".join(map(str, state.missed)),
+        list(_gates(wave.gates, state, progress, now)),
+    )
+
+
+def _gates(gates: Sequence[Gate], state: WaveState, progress: Progress, now: datetime) -> Iterator[SurveyedGate]:
+    ended, answers = progress.ended.get(state.place), progress.answers.get(state.place, {})
+    if ended is None or not state.ended:
+        yield from (SurveyedGate(gate, GateStanding.LATER) for gate in gates)
+        return
+    current = standing(gates, ended, answers, now)
+    for index, gate in enumerate(gates):
+        if current is None or index < current.index:
+            answer = answers.get(index)
+            by, detail = (answer.by, answer.detail) if answer else ("", "")
+            yield SurveyedGate(gate, GateStanding.PASSED, by=by, detail=detail)
+        elif index > current.index:
+            yield SurveyedGate(gate, GateStanding.LATER)
+        elif current.failed:
+            yield SurveyedGate(gate, GateStanding.REFUSED, by=current.failed.by, detail=current.failed.detail)
+        else:
+            place = GateStanding.PAUSED if current.paused else GateStanding.OPEN
+            yield SurveyedGate(gate, place, until=current.until)
