@@ -1,6 +1,7 @@
 """The step "real Prometheus" of .ci/run: promtool executes the queries of the sample dashboard and alert rules.
 
-A promtool on PATH is used; otherwise Debian's is unpacked into the build folder, and nothing is installed.
+A Prometheus answers the queries of the port's suite. Both programs on PATH are used; otherwise Debian's are unpacked
+into the build folder, and nothing is installed.
 """
 
 import os
@@ -12,13 +13,13 @@ from contextlib import contextmanager
 
 from real_peer import ROOT, Environment, LeftOut, step
 
-TESTS = ["-n", "0", "tests/unit/adapters/prometheus/test_site_queries.py"]
+TESTS = ["-n", "0", "tests/unit/adapters/prometheus/test_site_queries.py", "tests/contract/test_queries_port.py"]
 
 
 @contextmanager
 def promtool() -> Iterator[Environment]:
-    """Find promtool, or unpack it. Raises LeftOut if neither works."""
-    if shutil.which("promtool"):
+    """Find both programs, or unpack them. Raises LeftOut if neither works."""
+    if shutil.which("promtool") and shutil.which("prometheus"):
         yield {}
         return
     place = ROOT / ".build" / "prometheus"

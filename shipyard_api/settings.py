@@ -24,6 +24,7 @@ from shipyard_api.adapters.opentelemetry.options import TraceOptions
 from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.promenade.options import PromenadeOptions
+from shipyard_api.adapters.prometheus.options import PrometheusOptions
 from shipyard_api.adapters.ssh.options import SshOptions
 from shipyard_api.adapters.webhooks.options import WebhookOptions
 from shipyard_api.plugins import (
@@ -214,6 +215,7 @@ class Settings:
     secrets: EncryptionOptions = field(default_factory=EncryptionOptions)
     promenade: PromenadeOptions = field(default_factory=PromenadeOptions)
     kubernetes: KubernetesOptions = field(default_factory=KubernetesOptions)
+    prometheus: PrometheusOptions = field(default_factory=PrometheusOptions)
     ssh: SshOptions = field(default_factory=SshOptions)
     webhooks: WebhookOptions = field(default_factory=WebhookOptions)
     validations: ValidationOptions = field(default_factory=ValidationOptions)

@@ -13,6 +13,7 @@ from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.etcd import Etcd
+from shipyard_api.ports.metrics import Queries
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.remote_tasks import Host, RemoteTasks
 from shipyard_api.ports.teardown_service import TeardownService
@@ -51,7 +52,7 @@ class Systems:
     ``service``: the Promenade that does teardowns by itself; None where Kubernetes and etcd are worked on directly.
     ``design_of``: the address under which Promenade fetches the design of a revision.
 
-    ``access``: None where no SSH is configured.
+    ``access``: None where no SSH is configured. ``queries``: None where no Prometheus is configured.
 
     ``promenade`` returns Promenade's findings on the design of a revision and may raise ports.errors; None where no
     Promenade is configured.
@@ -65,6 +66,7 @@ class Systems:
     service: TeardownService | None = None
     design_of: Callable[[int], str] = str
     access: RemoteAccess | None = None
+    queries: Queries | None = None
 
 
 @dataclass(frozen=True, slots=True)

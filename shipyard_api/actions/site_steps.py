@@ -121,7 +121,7 @@ class SiteSteps:
             group=GroupName(group),
             kind=kind,
             acceptance=SoftwareSteps(self.checks).acceptance,
-            gates=pacing.answers(self.checks.store),
+            gates=pacing.answers(self.checks.store, systems.queries),
         )
 
     def drain_and_service_nodes(self, limits: TeardownLimits) -> BaremetalNodes:

@@ -185,7 +185,8 @@ class DesignRules:
     """Shipyard's own checks of a design.
 
     ``cluster``: whether a Kubernetes cluster is configured. ``limits``: those of the configured provisioner.
-    ``drains``: whether servers can be taken out of their cluster. ``max_share``: of the site's nodes, how many an
+    ``drains``: whether servers can be taken out of their cluster. ``queries``: whether a Prometheus is configured that
+    answers the gates of rollout policies. ``max_share``: of the site's nodes, how many an
     action may touch. ``time_scale``: the length of a second in a site's limits; anything but 1 is for simulated sites.
     ``now``: the time, by which a maintenance window may lie in the past. ``measured``: asked for a design with windows;
     ``learn``: for one whose policy has ``late``.
@@ -196,6 +197,7 @@ class DesignRules:
     cluster: bool = False
     limits: ProvisionerLimits = NO_LIMITS
     drains: bool = False
+    queries: bool = True
     max_share: float = 1.0
     time_scale: float = 1.0
     now: Callable[[], datetime] = lambda: _EPOCH
@@ -217,10 +219,17 @@ class DesignRules:
         )
         if inputs is not None:
             inputs, faults = self._resolve_join(inputs.scaled(self.time_scale))
-            findings = (*findings, *faults)
+            findings = (*findings, *faults, *self._unanswerable(inputs))
         documents = tuple(one.document for one in rendering.documents)
         _, etcd = read_etcd_clusters(documents, self.check)
         return inputs, (*findings, *self.version.check(documents), *etcd)
+
+    def _unanswerable(self, inputs: SiteInputs) -> Iterator[Finding]:
+        """Return a finding for each gate that asks a query which nothing answers."""
+        for path in inputs.policy.queries if inputs.policy and not self.queries else ():
+            message = "This gate asks a query of Prometheus, but Shipyard is configured with none ([prometheus] url)."
+            finding = error("PolicyQueryUnanswerable", message, path=path)
+            yield finding.about(DocumentRef(deployment_configuration.SCHEMA, deployment_configuration.NAME))
 
     def _unscaled(self) -> Mapping[Phase, Sequence[float]]:
         """Return the measured durations as the design would write them: its inputs are scaled as a whole."""

@@ -1,6 +1,26 @@
-"""Metrics in a form that a monitoring system scrapes."""
+"""Metrics: ours in a form that a monitoring system scrapes, and queries of those that it keeps."""
 
+from dataclasses import dataclass
 from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResult:
+    """Whether a query holds at the moment, and its result in words."""
+
+    holds: bool
+    text: str
+
+
+class Queries(Protocol):
+    """A monitoring system that evaluates queries."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of the system."""
+
+    def ask(self, query: str) -> QueryResult:
+        """Evaluate a query now. Changes nothing, and may be repeated. Raises ports.errors."""
 
 
 class Exposition(Protocol):

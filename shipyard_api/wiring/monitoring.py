@@ -10,7 +10,7 @@ from shipyard_api.adapters.opentelemetry.options import TraceOptions
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.http import clock_ahead
 from shipyard_api.plugins import DESIGN_STORES
-from shipyard_api.ports.metrics import Exposition
+from shipyard_api.ports.metrics import Exposition, Queries
 from shipyard_api.settings import Settings, SettingsError
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.telemetry import observe_with
@@ -31,6 +31,25 @@ def api_metrics(store: Store, clocks: Callable[[], Mapping[str, float]], site: s
     observe_with(activities.observe)
     figures = SiteCollector(lambda: store.read(lambda tx: tx.measures.counts()), clocks)
     return PrometheusText(activities, figures, site)
+
+
+def queries(settings: Settings) -> Queries | None:
+    """Return the Prometheus that answers queries, None if none is configured. Raises SettingsError."""
+    own = settings.prometheus
+    if not own.url:
+        return None
+    if faults := list(own.faults()):
+        raise SettingsError(faults)
+    # Imported late: few sites need it.
+    from shipyard_api.adapters.prometheus.queries import PrometheusQueries
+
+    return PrometheusQueries(
+        own.url,
+        token=str(own.token),
+        ca_file=own.ca_file,
+        connect_timeout=own.connect_timeout_seconds,
+        read_timeout=own.read_timeout_seconds,
+    )
 
 
 def clock_skew(settings: Settings, provisioner: str, database: Reading) -> ClockSkew:

@@ -32,6 +32,7 @@ from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.wiring import (
     clusters,
     design_stores,
+    monitoring,
     peer_tokens,
     promenades,
     provisioners,
@@ -132,6 +133,7 @@ def build(settings: Settings, bound: ConnectionBound | None = None) -> Parts:
             cluster is not None,
             provisioner.capabilities.limits,
             drains=cluster is not None or settings.promenade.teardown,
+            queries=bool(settings.prometheus.url),
             max_share=settings.actions.max_share_touched,
             time_scale=settings.engine.time_scale,
             now=clock.now,
@@ -160,6 +162,7 @@ def definitions(made: Parts) -> Mapping[ActionName, Definition]:
         service,
         promenades.design_of(made.settings),
         made.access,
+        monitoring.queries(made.settings),
     )
     # An action's checks show the seconds that the design writes.
     rules = replace(made.rules, time_scale=1.0)

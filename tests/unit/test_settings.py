@@ -56,6 +56,7 @@ DECKHAND = {
     "SHIPYARD_SECRETS_KEYS": "key",
 }
 KUBERNETES = {"SHIPYARD_KUBERNETES_URL": "https://127.0.0.1:9"}
+PROMETHEUS = {"SHIPYARD_PROMETHEUS_URL": "https://127.0.0.1:9090"}
 SSH = {
     "SHIPYARD_SSH_KEY_FILE": "/dev/null",
     "SHIPYARD_SSH_KNOWN_HOSTS": "/etc/hostname",
@@ -133,6 +134,10 @@ TEXTS = {
     "SHIPYARD_KUBERNETES_CONTEXT": [(KUBERNETES, "a", "needs a kubeconfig")],
     "SHIPYARD_KUBERNETES_TOKEN": [({}, "a", "needs url")],
     "SHIPYARD_KUBERNETES_CA_FILE": [(KUBERNETES, "/none", "no file /none"), (KUBERNETES, __file__, "no certificates")],
+    "SHIPYARD_PROMETHEUS_CA_FILE": [
+        (PROMETHEUS, "/none", "no file /none"),
+        (PROMETHEUS, __file__, "no certificates"),
+    ],
     "SHIPYARD_SSH_KEY_FILE": [(SSH, "/none", "there is no file /none"), (SSH, __file__, "is not a private key")],
     "SHIPYARD_SSH_KNOWN_HOSTS": [
         (SSH, "", "needed together"),

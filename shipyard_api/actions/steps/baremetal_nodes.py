@@ -373,7 +373,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 polls.append(poll_at)
         if late := late_nodes.rule(state, self.kind):
             facts.extend(late_nodes.notice(state, late, now))
-        pacing.answer(rollout, answers.gates)
+        facts.extend(pacing.answer(rollout, answers.gates, now))
         poll_at = min(polls) if polls else None
         awaited = rollout_state.awaited(state, self.provisioner.name, self._operations) if rollout.running else None
         if awaited is not None:

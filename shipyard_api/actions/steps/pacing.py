@@ -1,23 +1,29 @@
 """The rollout policy in the baremetal nodes step: its gates as questions, its state as JSON, and what it waits for."""
 
-from collections.abc import Collection, Mapping
+import logging
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.approvals import WaveGate
+from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.paced import PacedRollout
-from shipyard_api.domain.rollout.policy.gates import Answer, GateKind
+from shipyard_api.domain.rollout.policy.gates import Answer, Gate, Met, Unmet
 from shipyard_api.domain.rollout.policy.pacing import Blocked, OpenGate, Pacing, Progress, WavePlace
 from shipyard_api.domain.rollout.rehearsal import Pace
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.waiting import Awaited
+from shipyard_api.ports.errors import PeerError, Refused
+from shipyard_api.ports.metrics import Queries
 from shipyard_api.storage.unit_of_work import Store
+
+LOG = logging.getLogger(__name__)
 
 POLICY = "the rollout policy"
 """Who an action waits for that a rule of its policy keeps from going on."""
@@ -29,8 +35,8 @@ _UNUSED = datetime.fromtimestamp(0, UTC)
 class GateAnswers(Protocol):
     """Where the answers to gates come from."""
 
-    def __call__(self, action: str, gate: OpenGate) -> Answer | None:
-        """Return the answer of a gate of the action, None while there is none. Raises ports.errors."""
+    def __call__(self, action: str, gate: OpenGate) -> Answer | Met | Unmet | None:
+        """Return the answer of a gate of the action, None while there is none."""
 
 
 def rollout_type(inputs: SiteInputs) -> type[Rollout]:
@@ -108,7 +114,7 @@ def gates(rollout: Rollout, now: datetime) -> tuple[OpenGate, ...]:
 
 def approvals(rollout: Rollout, now: datetime) -> tuple[WaveGate, ...]:
     """Return the approvals that are open now."""
-    return tuple(_wave_gate(rollout, gate) for gate in gates(rollout, now))
+    return tuple(_wave_gate(rollout, gate) for gate in gates(rollout, now) if gate.state.asks_person)
 
 
 def _wave_gate(rollout: Rollout, gate: OpenGate) -> WaveGate:
@@ -119,10 +125,15 @@ def _wave_gate(rollout: Rollout, gate: OpenGate) -> WaveGate:
     return WaveGate(group, name, place, gate.state.index, len(gate.nodes), gate.state.since)
 
 
-def answers(store: Store) -> GateAnswers:
-    """Return the answers that people have given, as the store holds them."""
+def answers(store: Store, queries: Queries | None = None) -> GateAnswers:
+    """Return the answers that people have given, as the store holds them, and those of queries.
 
-    def ask(action: str, gate: OpenGate) -> Answer | None:
+    ``queries``: None where no Prometheus is configured.
+    """
+
+    def ask(action: str, gate: OpenGate) -> Answer | Met | Unmet | None:
+        if not gate.state.asks_person:
+            return _queried(queries, gate.state.gate)
         with store.begin() as tx:
             _, given = tx.actions.approvals(ActionId(action))
         place, index, since = gate.place, gate.state.index, gate.state.since
@@ -134,11 +145,28 @@ def answers(store: Store) -> GateAnswers:
     return ask
 
 
-def awaited(reason: Blocked, action: str) -> Awaited:
+def _queried(queries: Queries | None, gate: Gate) -> Met | Unmet:
+    if queries is None:
+        return Unmet("this worker is configured with no Prometheus ([prometheus] url)")
+    try:
+        result = queries.ask(gate.query)
+    except PeerError as error:
+        LOG.warning("peer in trouble", extra={"trouble": str(error)})
+        # A query that is rejected has an answer.
+        passes = not gate.strict and not isinstance(error, Refused)
+        return Met(queries.name, f"not strict: {error}") if passes else Unmet(str(error))
+    return Met(queries.name, result.text) if result.holds else Unmet(f"does not hold: {result.text}")
+
+
+def awaited(rollout: Rollout, reason: Blocked, action: str) -> Awaited:
     """Return what an action waits for that a rule keeps from going on."""
-    if reason.gate is not None and reason.gate[1].gate.kind is GateKind.APPROVAL:
+    if reason.gate is None or not isinstance(rollout, PacedRollout):
+        return Awaited(POLICY, f"{reason.rule}: {reason.why}")
+    place, gate = reason.gate
+    if gate.asks_person:
         return Awaited("operator", f"approval after {reason.rule}: shipyard approve {action}")
-    return Awaited(POLICY, f"{reason.rule}: {reason.why}")
+    unmet = rollout.waves.unmet.get((place, gate.index), "")
+    return Awaited(POLICY, f"{reason.rule}: {reason.why}", unmet, answered=bool(unmet))
 
 
 def waits(rollout: Rollout, now: datetime, action: str) -> Awaited | None:
@@ -149,7 +177,7 @@ def waits(rollout: Rollout, now: datetime, action: str) -> Awaited | None:
     """
     if rollout.running or (reason := blocked(rollout, now)) is None:
         return None
-    return replace(awaited(reason, action), gates=approvals(rollout, now))
+    return replace(awaited(rollout, reason, action), gates=approvals(rollout, now))
 
 
 def stopped(rollout: Rollout) -> str:
@@ -165,11 +193,22 @@ def enforce(rollout: Rollout, now: datetime) -> tuple[Fact, ...]:
     return rollout.enforce(now) if isinstance(rollout, PacedRollout) else ()
 
 
-def answer(rollout: Rollout, answers: Mapping[tuple[WavePlace, int], Answer]) -> None:
-    """Keep the answers of gates."""
-    if isinstance(rollout, PacedRollout):
-        for (place, index), given in answers.items():
-            rollout.waves.answers.setdefault(place, {})[index] = given
+def answer(
+    rollout: Rollout, answers: Mapping[tuple[WavePlace, int], Answer | Met | Unmet], now: datetime
+) -> Iterator[Fact]:
+    """Keep the answers of gates, and return those of peers as facts; answers of people are facts already."""
+    if not isinstance(rollout, PacedRollout):
+        return
+    for (place, index), given in answers.items():
+        if isinstance(given, Unmet):
+            rollout.waves.unmet[place, index] = given.detail
+            continue
+        if isinstance(given, Met):
+            group = f" of group {place[0]}" if place[0] else ""
+            wave = f"wave {rollout.pacing.wave_name(place)}{group}"
+            yield Noted("Wave Gate Passed", f"{given.by} lets what follows {wave} begin: {given.detail}")
+        answer = Answer(True, now, given.by, given.detail) if isinstance(given, Met) else given
+        rollout.waves.answers.setdefault(place, {})[index] = answer
 
 
 def _moment(stored: str) -> datetime:

@@ -20,7 +20,7 @@ from shipyard_api.domain.deploy_steps.planning import (
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.moves import Move
-from shipyard_api.domain.rollout.policy.gates import Answer
+from shipyard_api.domain.rollout.policy.gates import Answer, Met, Unmet
 from shipyard_api.domain.rollout.policy.pacing import OpenGate, WavePlace
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -205,7 +205,7 @@ class Answers:
     readiness: joining.Answer | None
     accepted: Mapping[tuple[str, NodeName], Results | PeerFailure] = field(default_factory=dict)
     machines: Mapping[str, str] | None = None
-    gates: Mapping[tuple[WavePlace, int], Answer] = field(default_factory=dict)
+    gates: Mapping[tuple[WavePlace, int], Answer | Met | Unmet] = field(default_factory=dict)
 
     def of(self, job: JobId) -> JobReport | PeerFailure:
         """Return the report on a job, or why there is none."""

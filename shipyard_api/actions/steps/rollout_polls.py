@@ -11,7 +11,7 @@ from shipyard_api.actions.steps.rollout_messages import Answers, PollJobs
 from shipyard_api.actions.steps.software.task_item import Results, TaskItem
 from shipyard_api.domain.drift.observations import SeenMember
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.rollout.policy.gates import Answer
+from shipyard_api.domain.rollout.policy.gates import Answer, Met, Unmet
 from shipyard_api.domain.rollout.policy.pacing import WavePlace
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.errors import PeerError, Refused
@@ -52,11 +52,11 @@ def answers(
     for look in question.accepting:
         accepted[look.work.key] = asked(partial(tasks.ask, look))
     machines = asked(lambda: _labels(provisioner)) if question.machines else None
-    passed: dict[tuple[WavePlace, int], Answer] = {}
+    given: dict[tuple[WavePlace, int], Answer | Met | Unmet] = {}
     for gate in question.gates if gates else ():
-        answer = asked(partial(gates, question.action, gate)) if gates else None
-        if isinstance(answer, Answer):
-            passed[gate.place, gate.state.index] = answer
+        answer = gates(question.action, gate) if gates else None
+        if answer is not None:
+            given[gate.place, gate.state.index] = answer
     questions = (
         sum(map(bool, (question.jobs, question.joining, question.machines)))
         + len(question.accepting)
@@ -68,7 +68,7 @@ def answers(
         errors += [one for one in reports.values() if isinstance(one, PeerError)]
     for one in errors:
         LOG.warning("peer in trouble", extra={"trouble": str(one)})
-    return Answers(reports, readiness, accepted, {} if isinstance(machines, PeerFailure) else machines, passed)
+    return Answers(reports, readiness, accepted, {} if isinstance(machines, PeerFailure) else machines, given)
 
 
 def to_release(store: Store, provisioner: Provisioner, nodes: frozenset[NodeName]) -> Mapping[NodeName, str]:

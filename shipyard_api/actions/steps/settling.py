@@ -66,8 +66,8 @@ def failures(facts: tuple[Fact, ...]) -> tuple[NodeName, ...]:
 def settled(folded: Folded[RolloutState], rollout: Rollout, now: datetime, pause: float) -> Folded[RolloutState]:
     """Begin what needs no provisioner, and wait only if nothing else may begin: for jobs, or for the policy.
 
-    After a submission the action waits for what its intent named.
-    ``pause``: seconds between two looks at a gate that nothing is known to end.
+    After a submission the action waits for what its intent named. ``pause``: seconds between two looks at a gate that
+    nothing is known to end.
     """
     folded = replace(folded, facts=(*folded.facts, *settle(rollout, now)))
     if rollout.done or rollout.next_move(now) is not None:
@@ -81,7 +81,7 @@ def settled(folded: Folded[RolloutState], rollout: Rollout, now: datetime, pause
     wait_until = max(min(moments, default=now), now)
     awaited = folded.awaited
     if awaited is None and not rollout.running:
-        awaited = pacing.awaited(reason, folded.state.action)
+        awaited = pacing.awaited(rollout, reason, folded.state.action)
     if awaited is not None:
         awaited = replace(awaited, gates=pacing.approvals(rollout, now))
     return replace(folded, wait_until=wait_until, awaited=awaited)

@@ -117,6 +117,7 @@ def _gate(found: SurveyedGate) -> dict[str, Any]:
         "until": zulu(found.until),
         "by": found.by,
         "detail": found.detail,
+        "asks_person": found.asks_person,
     }
 
 

@@ -176,6 +176,21 @@ def test_windows_know_the_measured_durations_and_only_they_ask_for_them() -> Non
     assert asked == ["history"]
 
 
+@pytest.mark.parametrize(("queries", "faults"), [(True, []), (False, ["0/gates/1", "1/gates/0"])])
+def test_a_gate_with_a_query_needs_a_prometheus(queries: bool, faults: list[str]) -> None:
+    waves = [
+        {"name": "canary", "nodes": 1, "gates": [{"soak": 60}, {"query": "up"}]},
+        {"name": "tenth", "percent": 10, "gates": [{"query": "up"}]},
+    ]
+    design = rendered(configuration(physical_provisioner={"policy": {"waves": waves}}), NODE)
+
+    _, findings = DesignRules(SCHEMAS.check, queries=queries).read(Revision(3), design)
+
+    found = [(one.name, one.path) for one in findings if one.level is Level.ERROR]
+    base = "/physical_provisioner/policy/waves"
+    assert found == [("PolicyQueryUnanswerable", f"{base}/{place}") for place in faults]
+
+
 def test_a_design_with_unusable_etcd_clusters_has_inputs_and_an_error() -> None:
     clusters = {"clusters": [{"name": "e", "endpoints": ["https://10.0.0.1:2379"]}]}
     inputs, findings = DesignRules(SCHEMAS.check).read(

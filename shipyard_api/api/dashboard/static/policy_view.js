@@ -46,7 +46,7 @@ export function PolicyView({ overview }) {
 
 const place = ({ name, group }) => (group ? `${name} of ${group}` : name);
 const openGate = (wave) => wave.gates.find((gate) => gate.state === "open" || gate.state === "paused");
-const asks = (policy) => policy.waves.find((wave) => openGate(wave)?.kind === "approval");
+const asks = (policy) => policy.waves.find((wave) => openGate(wave)?.asks_person);
 
 /** What the policy holds up now, or what it has stopped, in one sentence. */
 export function heldUp({ action, policy }, now) {
@@ -56,7 +56,7 @@ export function heldUp({ action, policy }, now) {
     if (gated) {
       const gate = openGate(gated);
       const end = gate.until ? `, until ${localTime(gate.until)}` : "";
-      const what = gate.kind === "approval" ? "a person must approve what follows" : gate.text;
+      const what = gate.asks_person ? "a person must approve what follows" : gate.text;
       return { tone: "queued", glyph: "‖", text: `Waits after ${place(gated)}: ${what}${end}` };
     }
     if (waiting?.who === "the rollout policy") {

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
+_SHOWN = 120  # characters of a query in texts
+
 
 class GateKind(Enum):
     """What a gate asks; the values are the words of the deployment configuration."""
 
     SOAK = "soak"
+    QUERY = "query"
     APPROVAL = "approval"
 
 
@@ -26,14 +29,21 @@ class AtLimit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """``seconds``: how long a soak lasts. ``limit``: seconds until ``at_limit``, None for no limit; a soak has none."""
+    """``seconds``: how long a soak lasts. ``limit``: seconds until ``at_limit``, None for no limit; a soak has none.
+
+    ``query``: what must hold. ``strict``: it does not while the peer gives no answer; otherwise it then does.
+    """
 
     kind: GateKind
     seconds: float = 0.0
     limit: float | None = None
     at_limit: AtLimit = AtLimit.STOP
+    query: str = ""
+    strict: bool = True
 
     def __str__(self) -> str:
+        if self.kind is GateKind.QUERY:
+            return f"query {self.query}" if len(self.query) <= _SHOWN else f"query {self.query[:_SHOWN]} …"
         return f"soak of {self.seconds:g} s" if self.kind is GateKind.SOAK else self.kind.value
 
 
@@ -48,8 +58,26 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Met:
+    """A peer's answer that passes a gate, from the moment at which it is folded."""
+
+    by: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unmet:
+    """A peer's answer that does not pass a gate yet, or why there is none."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class GateState:
-    """The gate of a wave that is not passed. ``failed``: nothing more begins. ``until``: when that may change."""
+    """The gate of a wave that is not passed. ``failed``: nothing more begins. ``until``: when that may change.
+
+    ``paused``: its limit has passed, and a person decides.
+    """
 
     index: int
     gate: Gate
@@ -57,6 +85,11 @@ class GateState:
     failed: Answer | None = None
     paused: bool = False
     until: datetime | None = None
+
+    @property
+    def asks_person(self) -> bool:
+        """Whether a person's approval passes the gate."""
+        return self.paused or self.gate.kind is GateKind.APPROVAL
 
 
 def standing(gates: Sequence[Gate], ended: datetime, answers: Mapping[int, Answer], now: datetime) -> GateState | None:

@@ -77,10 +77,14 @@ class WaveState:
 
 @dataclass(slots=True)
 class Progress:
-    """What of a policy's course does not follow from the statuses of nodes: when waves ended, and answers of gates."""
+    """What of a policy's course does not follow from the statuses of nodes: when waves ended, and answers of gates.
+
+    ``unmet``: the newest answer of a gate that does not pass it, or why there is none; it is shown and not stored.
+    """
 
     ended: dict[WavePlace, datetime] = field(default_factory=dict)
     answers: dict[WavePlace, dict[int, Answer]] = field(default_factory=dict)
+    unmet: dict[tuple[WavePlace, int], str] = field(default_factory=dict)
 
 
 class Pacing:

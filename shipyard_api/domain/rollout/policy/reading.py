@@ -53,6 +53,16 @@ class PolicyInputs(ByFields):
     usual: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     models: Mapping[NodeName, str] = field(default_factory=dict)
 
+    @property
+    def queries(self) -> Sequence[str]:
+        """The paths of the gates that ask a query."""
+        return [
+            f"{PATH}/waves/{place}/gates/{number}"
+            for place, wave in enumerate(self.data.get("waves", ()))
+            for number, gate in enumerate(wave.get("gates", ()))
+            if GateKind.QUERY.value in gate
+        ]
+
     @classmethod
     def of(
         cls,
@@ -250,6 +260,8 @@ def _gate(entry: Mapping[str, Any], scale: float) -> Gate:
         float(entry.get("soak", 0)) * scale,
         float(entry["limit"]) * scale if entry.get("limit") else None,
         AtLimit(entry.get("at_limit", AtLimit.STOP.value)),
+        entry.get("query", ""),
+        bool(entry.get("strict", True)),
     )
 
 

@@ -40,13 +40,17 @@ class GateStanding(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SurveyedGate:
-    """``until``: when an open gate ends by itself, None if it does not. ``by``: who answered it, and what they said."""
+    """``until``: when an open gate ends by itself, None if it does not. ``by``: who answered it, and what they said.
+
+    ``asks_person``: a person's approval passes it now.
+    """
 
     gate: Gate
     standing: GateStanding
     until: datetime | None = None
     by: str = ""
     detail: str = ""
+    asks_person: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,4 +158,4 @@ def _gates(gates: Sequence[Gate], state: WaveState, progress: Progress, now: dat
             yield SurveyedGate(gate, GateStanding.REFUSED, by=current.failed.by, detail=current.failed.detail)
         else:
             place = GateStanding.PAUSED if current.paused else GateStanding.OPEN
-            yield SurveyedGate(gate, place, until=current.until)
+            yield SurveyedGate(gate, place, current.until, asks_person=current.asks_person)

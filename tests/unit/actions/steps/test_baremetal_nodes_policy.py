@@ -1,14 +1,16 @@
 """The baremetal nodes step with a rollout policy: what it sends, what it waits for, and what it stores."""
 
 import json
-from datetime import timedelta
-from typing import Any
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, cast
 
 import pytest
 
-from shipyard_api.actions.steps.pacing import POLICY
+from shipyard_api.actions.steps.pacing import POLICY, answers
 from shipyard_api.actions.steps.rollout_messages import Answers, PollJobs, SubmitMove
 from shipyard_api.actions.steps.rollout_state import RolloutState
+from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.policy import PolicyStopped, WaveEnded
 from shipyard_api.domain.groups import Phase
@@ -17,6 +19,9 @@ from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.policy.gates import Answer
 from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.ports.errors import PeerError, Refused, Unavailable
+from shipyard_api.ports.metrics import QueryResult
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Done, Folded, Look
 from tests.unit.actions.steps.instants import T0, at
 from tests.unit.actions.steps.rollouts import STEP, begun, ended, poll, question, running, submit
@@ -133,6 +138,92 @@ def test_a_gate_is_asked_about_until_it_is_answered() -> None:
     passed = STEP.fold(waiting.state, question.question, Answers({}, None, gates=answer), at(5))
 
     assert sent(passed.state) == "prepare n2 n3 n4 n5"
+
+
+QUERY = {"query": "up == 1", "limit": 100}
+HELD = QueryResult(True, 'up{job="node"} 1')
+SILENCE = Unavailable("Prometheus", "GET /api/v1/query", "no answer")
+
+
+@dataclass
+class Monitoring:
+    """A Prometheus with this answer."""
+
+    answer: QueryResult | PeerError
+    name: str = "Prometheus"
+    asked: list[str] = field(default_factory=list)
+
+    def ask(self, query: str) -> QueryResult:
+        self.asked.append(query)
+        if isinstance(self.answer, PeerError):
+            raise self.answer
+        return self.answer
+
+
+def queried(gate: dict[str, Any], monitoring: Monitoring | None, now: datetime) -> tuple[Folded[RolloutState], Any]:
+    """Let the canary end at 0, and ask the gate after it."""
+    gated = {"waves": [{"name": "canary", "nodes": 1, "gates": [gate]}]}
+    state = reread(end(end(begun(FIVE, policy=policy(gated))).state).state)
+    decision = STEP.decide(state, now)
+    assert isinstance(decision, Look)
+    step = replace(STEP, gates=answers(cast(Store, None), monitoring))
+    return STEP.fold(state, decision.question, step.ask(decision.question), now), decision.question
+
+
+@pytest.mark.parametrize(
+    ("gate", "answer"),
+    [(QUERY, HELD), (QUERY | {"strict": False}, HELD), (QUERY | {"strict": False}, SILENCE)],
+    ids=["holds", "holds, not strict", "no answer, not strict"],
+)
+def test_the_next_wave_begins_when_the_query_holds(gate: dict[str, Any], answer: QueryResult | PeerError) -> None:
+    monitoring = Monitoring(answer)
+
+    folded, _ = queried(gate, monitoring, at(5))
+
+    assert monitoring.asked == ["up == 1"]
+    assert sent(folded.state) == "prepare n2 n3 n4 n5"
+    assert folded.state.rollout is not None
+    (given,) = reread(folded.state).rollout.waves.answers["a", 0].values()  # type: ignore[union-attr]
+    assert (given.at, given.by) == (at(5), "Prometheus")
+    (note,) = [fact for fact in folded.facts if isinstance(fact, Noted)]
+    assert note.text == f"Prometheus lets what follows wave canary of group a begin: {given.detail}"
+
+
+@pytest.mark.parametrize(
+    ("monitoring", "strict", "said"),
+    [
+        (Monitoring(QueryResult(False, "no series")), True, "does not hold: no series"),
+        (Monitoring(QueryResult(False, "no series")), False, "does not hold: no series"),
+        (Monitoring(SILENCE), True, "Prometheus GET /api/v1/query: no answer"),
+        (
+            Monitoring(Refused("Prometheus", "GET /api/v1/query", "bad_data")),
+            False,
+            "Prometheus GET /api/v1/query: bad_data",
+        ),
+        (None, True, "this worker is configured with no Prometheus ([prometheus] url)"),
+    ],
+    ids=["does not hold", "does not hold, not strict", "no answer", "rejected, not strict", "not configured"],
+)
+def test_a_query_that_does_not_hold_is_asked_again_until_its_limit(
+    monitoring: Monitoring | None, strict: bool, said: str
+) -> None:
+    folded, question = queried(QUERY | {"strict": strict}, monitoring, at(5))
+
+    assert folded.wait_until == at(5 + STEP.pause)
+    assert folded.awaited is not None
+    assert (folded.awaited.who, folded.awaited.what) == (POLICY, "wave canary of group a: query up == 1")
+    assert (folded.awaited.last_answer, folded.awaited.gates) == (said, ())
+    late = STEP.fold(reread(folded.state), question, Answers({}, None), at(100))
+    (stop,) = [fact for fact in late.facts if isinstance(fact, PolicyStopped)]
+    assert stop.why == "query up == 1 was refused by limit: not passed within 100 s"
+
+
+def test_a_query_that_pauses_at_its_limit_is_for_a_person_then() -> None:
+    folded, question = queried(QUERY | {"at_limit": "pause"}, None, at(5))
+    late = STEP.fold(reread(folded.state), question, Answers({}, None), at(100))
+
+    assert late.awaited is not None
+    assert (late.awaited.who, [gate.wave for gate in late.awaited.gates or ()]) == ("operator", ["canary"])
 
 
 def test_an_approval_is_open_while_another_group_is_submitted_and_polled() -> None:

@@ -23,6 +23,8 @@ SOAK, ASK = Gate(GateKind.SOAK, 60), Gate(GateKind.APPROVAL, limit=100)
         pytest.param([Gate(GateKind.APPROVAL, limit=100, at_limit=AtLimit.GO_ON)], {}, 100, "passed", id="or goes on"),
         pytest.param([Gate(GateKind.APPROVAL, limit=100, at_limit=AtLimit.PAUSE)], {}, 100, "0 paused", id="or pauses"),
         pytest.param([Gate(GateKind.APPROVAL)], {}, 10**7, "0", id="without a limit"),
+        pytest.param([Gate(GateKind.QUERY, limit=100)], {}, 99, "0 until 100", id="a query that does not hold yet"),
+        pytest.param([Gate(GateKind.QUERY, limit=100)], {}, 100, "0 failed by limit", id="nor at its limit"),
     ],
 )
 def test_gates_follow_each_other(

@@ -38,6 +38,11 @@ def schema_faults(policy: dict[str, Any]) -> list[str]:
         pytest.param({}, [], id="nothing"),
         pytest.param({"waves": [{"name": "canary", "nodes": 1}, {"name": "some", "percent": 10}]}, [], id="waves"),
         pytest.param(
+            {"waves": [{"name": "c", "nodes": 1, "gates": [{"query": "up == 1", "limit": 60, "strict": False}]}]},
+            [],
+            id="a query",
+        ),
+        pytest.param(
             {"waves": [{"name": "rest", "nodes": 1}]}, ["PolicyDuplicateName waves/0/name"], id="rest is taken"
         ),
         pytest.param(
