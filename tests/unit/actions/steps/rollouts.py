@@ -1,5 +1,6 @@
 """The step that deploys nodes, over peers in memory, and states of it on the way."""
 
+import json
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, cast
@@ -76,6 +77,11 @@ def begun(
     state = STEP.begin(site(entries, mode=mode, join=join, policy=policy).to_json())
     found = {GroupName(name): frozenset(names(words)) for name, words in members.items()}
     return STEP.fold(state, SelectMembers(state.inputs), Members(found), T0).state
+
+
+def reread(state: RolloutState) -> RolloutState:
+    """Return the state as the next turn reads it."""
+    return RolloutState.from_json(json.loads(json.dumps(state.to_json())))
 
 
 def submit(state: RolloutState, job: str, now: datetime = T0) -> Folded[RolloutState]:

@@ -1,6 +1,5 @@
 """The baremetal nodes step with a rollout policy: what it sends, what it waits for, and what it stores."""
 
-import json
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -24,7 +23,7 @@ from shipyard_api.ports.metrics import QueryResult
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Done, Folded, Look
 from tests.unit.actions.steps.instants import T0, at
-from tests.unit.actions.steps.rollouts import STEP, begun, ended, poll, question, running, submit
+from tests.unit.actions.steps.rollouts import STEP, begun, ended, poll, question, reread, running, submit
 
 FIVE = {"a": "n1 n2 n3 n4 n5"}
 CANARY = {"waves": [{"name": "canary", "nodes": 1}]}
@@ -41,11 +40,6 @@ def sent(state: RolloutState) -> str:
     assert isinstance(decision, Act)
     assert isinstance(decision.effect, SubmitMove)
     return f"{decision.effect.move.phase.value} {' '.join(decision.effect.move.nodes)}"
-
-
-def reread(state: RolloutState) -> RolloutState:
-    """Return the state as the next turn reads it."""
-    return RolloutState.from_json(json.loads(json.dumps(state.to_json())))
 
 
 def end(state: RolloutState, *failed: str) -> Folded[RolloutState]:

@@ -1,22 +1,26 @@
 """Forecasts with a policy: what it costs in time, and what it saves."""
 
 from datetime import UTC, datetime, time
+from itertools import product
+from math import prod
 from random import Random
 
 import pytest
 
-from shipyard_api.domain.groups import Phase
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.groups import Phase, Verdict
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.assumptions import PhaseAssumption
 from shipyard_api.domain.rollout.forecast import Forecast, forecast
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import SERIAL
+from shipyard_api.domain.rollout.moves import Outcome
+from shipyard_api.domain.rollout.paced import PacedRollout
 from shipyard_api.domain.rollout.planning import plan_groups
 from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
 from shipyard_api.domain.rollout.policy.gates import Gate, GateKind
 from shipyard_api.domain.rollout.policy.pacing import Pacing
 from shipyard_api.domain.rollout.policy.policy import Policy
-from shipyard_api.domain.rollout.policy.waves import Wave, Waves
+from shipyard_api.domain.rollout.policy.waves import Scope, Wave, Waves
 from shipyard_api.domain.rollout.policy.windows import Window, Windows
 from shipyard_api.domain.rollout.rehearsal import Pace
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
@@ -70,6 +74,66 @@ def test_a_canary_saves_nodes_where_all_would_fail() -> None:
     assert plain.nodes_lost == careful.nodes_lost == 10  # not deployed
     assert careful.success.probability == 0.0
     assert careful.seconds.p50 == 600
+
+
+FAILS = {Phase.PREPARE: 0.2, Phase.DEPLOY: 0.3}
+FOUR = Membership(
+    Strategy(
+        (
+            DeploymentGroup(GroupName("a"), True, (), (), SuccessCriteria(percent_successful_nodes=60)),
+            DeploymentGroup(GroupName("b"), True, (GroupName("a"),), (), SuccessCriteria(minimum_successful_nodes=1)),
+        )
+    ),
+    {
+        GroupName("a"): frozenset(NodeName(f"n{number}") for number in range(3)),
+        GroupName("b"): frozenset([NodeName("n3")]),
+    },
+)
+RACKS = {NodeName(f"n{number}"): {"rack": f"r{number % 2}"} for number in range(4)}
+
+
+def played(policy: Policy) -> tuple[float, float]:
+    """Return the chance of success and the nodes lost, from playing every way in which the nodes may fail."""
+    good = (1 - FAILS[Phase.PREPARE]) * (1 - FAILS[Phase.DEPLOY])
+    weights = {None: good, Phase.PREPARE: FAILS[Phase.PREPARE]}
+    success, lost = 0.0, 0.0
+    for ends in product((None, *Phase), repeat=len(FOUR.nodes)):
+        weight = prod(weights.get(end, (1 - FAILS[Phase.PREPARE]) * FAILS[Phase.DEPLOY]) for end in ends)
+        fails = dict(zip(FOUR.nodes, ends, strict=True))
+        rollout = PacedRollout.resumed(FOUR, SERIAL, nodes={}, groups={}, reasons={})
+        rollout.pace(Pacing(policy, FOUR.members))
+        rollout.enforce(NOON)
+        while not rollout.done:
+            if move := rollout.next_move(NOON):
+                rollout.start(move)
+            else:
+                first = rollout.running[0]
+                rollout.finish(first, Outcome(frozenset(n for n in first.nodes if fails[n] is not first.phase)))
+            rollout.enforce(NOON)
+        success += weight * (rollout.verdict() is Verdict.SUCCESS)
+        lost += weight * sum(status is not NodeStatus.SUCCESS for status in rollout.nodes.values())
+    return success, lost
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(Policy(CANARY), id="a canary"),
+        pytest.param(Policy(Waves((Wave("one", Amount(1)), Wave("two", Amount(1))), stop_after=2)), id="two bad waves"),
+        pytest.param(Policy(Waves((Wave("one", Amount(1)),), Scope.ACTION)), id="waves over the action"),
+        pytest.param(Policy(budgets=(Budget("r", "rack", Amount(1)),), topology=RACKS), id="one a rack"),
+        pytest.param(Policy(budgets=(Budget("site", max_lost=Amount(0)),)), id="none may be lost"),
+    ],
+)
+def test_a_forecast_agrees_with_played_rollouts(policy: Policy) -> None:
+    success, lost = played(policy)
+    phases = {phase: PhaseAssumption(FAILS[phase], [SECONDS[phase]]) for phase in Phase}
+
+    found = forecast(FOUR, SERIAL, phases, runs=200, dice=Random(1), pace=Pace(Pacing(policy, FOUR.members), NOON))
+
+    # Twice the interval: once in 10,000 it would not be.
+    assert abs(found.success.probability - success) <= found.success.high - found.success.low
+    assert found.nodes_lost == pytest.approx(lost, abs=0.5)
 
 
 def test_more_runs_than_are_played_change_no_chance() -> None:
