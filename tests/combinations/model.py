@@ -29,6 +29,8 @@ OPTIONS: dict[str, Sequence[str]] = {
     "batch": ("1", "2"),
     "groups": ("one", "several", "shared", "lenient"),
     "pipeline": ("serial", "parallel", "as_prepared", "in_flight"),
+    # The rollout policy of the site: one node of each group before the others; or one node at a time.
+    "policy": ("none", "canary", "one"),
     "cluster": ("kubernetes", "none", "promenade"),
     "etcd": ("none", "members"),
     "held": ("no", "yes"),

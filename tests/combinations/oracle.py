@@ -46,6 +46,7 @@ def complaints(site: Site, asked: Asked) -> list[str]:
         *_disks(site, asked),
         *_nodes(site, asked),
         *_groups(site, asked),
+        *_policy(site, asked),
         *_steps(site, asked),
         *_cluster(site, asked),
         *_software(site, asked),
@@ -112,6 +113,8 @@ def _groups(site: Site, asked: Asked) -> list[str]:
     """However much goes on at once, all ends as in the serial run of the design: groups, and what is deployed."""
     if site.row["action"] != "deploy_site" or asked.stopped or asked.is_retry:
         return []
+    if site.row["policy"] != "none" and asked.failing:
+        return []
     nodes, groups = _serial(site.row, asked.failing)
     told = {node["name"]: node["status"] for node in site.get(f"/actions/{site.action}/nodes")["nodes"]}
     shown = {group["name"]: group["status"] for group in site.get(f"/actions/{site.action}/groups")["groups"]}
@@ -121,6 +124,39 @@ def _groups(site: Site, asked: Asked) -> list[str]:
         if status == "success" != told[name]
     ]
     return found + ([f"groups end {shown}, and those of the serial run {groups}"] if shown != groups else [])
+
+
+def _policy(site: Site, asked: Asked) -> list[str]:
+    """By the peer's log, a node begins only after those on which the policy lets it wait have succeeded."""
+    if site.row["policy"] == "none" or site.row["action"] not in (*SITE_ACTIONS, "service_server"):
+        return []
+    begun: dict[str, datetime] = {}
+    for one in sorted(site.peer.begun(), key=lambda one: one.at):
+        if one.at >= asked.since:
+            begun.setdefault(one.node, one.at)
+    # Drydock logs no end of a machine that it finds deployed.
+    ends = [one for one in site.peer.ended() if one.at >= asked.since]
+    failed = {one.node for one in ends if not one.ok}
+    done = {one.node: one.at for one in ends if one.ok and one.phase in ("deploy", "service")}
+    order = list(begun)
+    before = {name: order[:place] for place, name in enumerate(order)}
+    if site.row["policy"] == "canary":
+        groups = [
+            [one for one in _members(group) if one in targets_of(site.row)] for group in GROUPS[site.row["groups"]]
+        ]
+        # A retry keeps a canary that is deployed, and begins it not again.
+        kept = set(NODES) - begun.keys() if asked.is_retry else set()
+        before = {name: [first] for first, *others in groups for name in others if name in begun and first not in kept}
+    return [
+        f"{name}: began before {first} was done"
+        for name, firsts in before.items()
+        for first in firsts
+        if first not in begun or first in failed - done.keys() or done.get(first, begun[name]) > begun[name]
+    ]
+
+
+def _members(group: Mapping[str, Any]) -> Sequence[str]:
+    return sorted(group["selectors"][0]["node_names"])
 
 
 def _serial(row: Row, failing: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:

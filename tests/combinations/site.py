@@ -79,6 +79,11 @@ PIPELINES: Mapping[str, Mapping[str, Any]] = {
     "as_prepared": {"deploy_as_prepared": True, "max_parallel_groups": 2},
     "in_flight": {"max_nodes_in_flight": 2, "max_parallel_groups": 2},
 }
+POLICIES: Mapping[str, Mapping[str, Any]] = {
+    "none": {},
+    "canary": {"policy": {"waves": [{"name": "canary", "nodes": 1, "gates": [{"soak": 60}]}]}},
+    "one": {"policy": {"budgets": [{"name": "site", "max_unavailable": 1}]}},
+}
 GROUPS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "one": [group_entry("all", critical=True, selectors=[{"node_names": list(NODES)}])],
     "several": [
@@ -287,8 +292,8 @@ class Site:
 
     def documents(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
         row = self.row
-        pipeline = PIPELINES[row["pipeline"]]
-        configuration = {"armada": {"manifest": "full-site"}, "physical_provisioner": dict(pipeline)}
+        provisioner = {**PIPELINES[row["pipeline"]], **POLICIES[row["policy"]]}
+        configuration = {"armada": {"manifest": "full-site"}, "physical_provisioner": provisioner}
         nodes = [node_document(name, labels={"rack": f"r-{name}", **labels}) for name in NODES]
         further = []
         if self.members:
