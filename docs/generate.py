@@ -105,8 +105,8 @@ def routes_page() -> str:
         "# Routes\n",
         "Every address of the REST API, its rule, and the roles that satisfy the rule by default. A",
         "[policy file](../howto/identity.md#change-roles-and-rules) can change them. Addresses without a rule are",
-        "public. `/openapi.json` serves the OpenAPI document with bodies and parameters of `/api/v1.0`;",
-        "[deploy templates](deploy-templates.md) and [task graphs](software.md) have pages of their own.\n",
+        "public. `/openapi.json` serves the OpenAPI document with bodies, parameters and answers of all of them;",
+        "[deploy templates](deploy-templates.md) and [task graphs](software.md) also have pages of their own.\n",
         "| method | address | rule | roles | what it does |",
         "|---|---|---|---|---|",
     ]

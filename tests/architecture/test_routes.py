@@ -1,5 +1,6 @@
 """Routes, policy and the OpenAPI document say the same."""
 
+from collections import Counter
 from configparser import ConfigParser
 from typing import Any
 from unittest.mock import Mock
@@ -71,28 +72,29 @@ def _methods(resource: object) -> set[str]:
     return {method for method in falcon.COMBINED_METHODS if hasattr(resource, f"on_{method.lower()}")}
 
 
+def _of_every_dialect(routes: dict[str, Any]) -> dict[str, Any]:
+    further = (dialect.routes(Mock()) for dialect in DIALECTS.installed().values())
+    return routes | {path: resource for own in further for path, resource in own.items()}
+
+
 def test_the_document_has_exactly_the_routes(routes: dict[str, Any]) -> None:
-    served = {(method, path) for path, resource in routes.items() for method in _methods(resource)}
+    everything = _of_every_dialect(routes)
+    served = {(method, path) for path, resource in everything.items() for method in _methods(resource)}
     described = {(method, path) for method, path, _ in description.operations()}
 
     assert described == served
-    assert set(description.read()["paths"]) == set(routes)
+    assert set(description.read()["paths"]) == set(everything)
 
 
 def test_every_method_has_a_rule_that_exists_and_no_rule_is_left_over(routes: dict[str, Any]) -> None:
     used: set[str | None] = set()
-    for path, resource in routes.items():
+    for path, resource in _of_every_dialect(routes).items():
         assert isinstance(resource, Guarded), path
         assert set(resource.policy) == _methods(resource), path
         used |= {*resource.policy.values(), getattr(resource, "cleartext_rule", None)}
 
     used |= {f"workflow_orchestrator:action_{name}" for name in ACTIONS.listed}  # what POST /actions asks as well
     used |= {FORCE_RULE, DELETE_RULE}
-    further = [row for dialect in DIALECTS.installed().values() for row in dialect.routes(Mock()).items()]
-    for path, resource in further:
-        assert isinstance(resource, Guarded), path
-        assert set(resource.policy) == _methods(resource), path
-        used |= set(resource.policy.values())
     assert used - {None} == {rule.name for rule in GUARDS}
 
 
@@ -108,15 +110,16 @@ def test_what_changes_something_is_for_admins_only(routes: dict[str, Any]) -> No
 
 
 def test_the_document_tells_who_may_do_what(routes: dict[str, Any]) -> None:
+    everything = _of_every_dialect(routes)
     for method, path, operation in description.operations():
-        rule = routes[path].policy[method]
+        rule = everything[path].policy[method]
         assert operation.get("x-policy") == rule, f"{method} {path}"
         assert (operation.get("security") == []) == (rule is None), f"{method} {path}"
 
 
 @pytest.mark.parametrize(
     ("method", "path", "operation"),
-    [pytest.param(*one, id=f"{one[0]} {one[1]}") for one in description.operations()],
+    [pytest.param(*one, id=f"{one[0]} {one[1]}") for one in description.airship_operations()],
 )
 def test_every_operation_names_its_answers(method: str, path: str, operation: dict[str, Any]) -> None:
     codes = set(operation["responses"])
@@ -130,24 +133,30 @@ def test_every_operation_names_its_answers(method: str, path: str, operation: di
 
     assert wanted <= codes
     assert any(code.startswith("2") for code in codes)
-    parameters = [*description.read()["paths"][path].get("parameters", ()), *operation.get("parameters", ())]
-    resolved = [description.at(one["$ref"]) if "$ref" in one else one for one in parameters]
+    resolved = _parameters(path, operation)
     # An empty parameter counts as absent; of a list, an empty value is one that the form of a query cannot show. An
     # operation on a node refuses an empty limit.
     operates = method.upper() == "POST" and path.startswith("/api/v1.0/nodes/{node_name}/")
     for one in resolved:
         refuses = one["schema"].get("type") == "array" or (operates and one["name"] != "verbosity")
         assert one.get("allowEmptyValue", False) == (one["in"] == "query" and not refuses), one["name"]
-    in_path = {one["name"] for one in resolved if one["in"] == "path"}
-    assert in_path == {part[1:-1] for part in path.split("/") if part.startswith("{")}
     assert {"verbosity", "X-Context-Marker"} <= {one["name"] for one in resolved}
 
 
-def test_every_operation_has_a_tag_that_exists() -> None:
+def _parameters(path: str, operation: dict[str, Any]) -> list[dict[str, Any]]:
+    parameters = [*description.read()["paths"][path].get("parameters", ()), *operation.get("parameters", ())]
+    return [description.at(one["$ref"]) if "$ref" in one else one for one in parameters]
+
+
+def test_every_operation_has_a_tag_and_an_id_of_its_own_and_the_parameters_of_its_path() -> None:
     """The page of the API has a chapter for each tag; what the specification asks for, ./dev check asks too."""
     tags = {tag["name"] for tag in description.read()["tags"]}
+    ids = Counter(operation["operationId"] for _, _, operation in description.operations())
     for method, path, operation in description.operations():
         assert set(operation["tags"]) <= tags, f"{method} {path}"
+        in_path = {one["name"] for one in _parameters(path, operation) if one["in"] == "path"}
+        assert in_path == {part[1:-1] for part in path.split("/") if part.startswith("{")}, f"{method} {path}"
+    assert set(ids.values()) == {1}
 
 
 def test_every_answer_names_the_request() -> None:

@@ -15,6 +15,7 @@ from shipyard_api.api.ironic.templates import RULES
 from shipyard_api.api.mount import Mount
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.tokens.manage import ApiTokens
+from tests.integration.api import description
 from tests.integration.api.in_process import Client
 from tests.integration.storage.rows import counts, empty
 
@@ -44,7 +45,10 @@ class Ironic:
         }
         text = options.get("raw", None if body is ... else json.dumps(body))
         sent = {name: value for name, value in headers.items() if value is not None}
-        return self.client.simulate_request(method, target, query_string=query, body=text, headers=sent)
+        answer = self.client.simulate_request(method, target, query_string=query, body=text, headers=sent)
+        if method != "HEAD":
+            description.check(method, target.removesuffix(".json").rstrip("/") or "/", answer)
+        return answer
 
     def make(self, name: str = "CUSTOM_A", *steps: object, **more: object) -> dict[str, Any]:
         answer = self.ask("POST", body={"name": name, "steps": list(steps or [STEP]), **more})

@@ -41,7 +41,7 @@ def test_every_answer_has_them_errors_too(site: Site, method: str, path: str, wh
     assert answer.headers.get("Cache-Control") == ("no-store" if path.startswith("/api/") else None)
 
 
-@pytest.mark.parametrize("path", sorted({path for _, path, _ in description.operations()}))
+@pytest.mark.parametrize("path", sorted({path for _, path, _ in description.airship_operations()}))
 def test_no_page_of_another_origin_is_let_in(site: Site, path: str) -> None:
     """Neither before a request nor with its answer, and the answer does not depend on who asks."""
     origin = {"Origin": "https://elsewhere.example"}

@@ -21,6 +21,7 @@ from shipyard_api.domain.task_graph.tasks import TaskId, parse_tasks
 from shipyard_api.storage import tables
 from shipyard_api.storage.unit_of_work import Store
 from tests.factories import document, node_document
+from tests.integration.api import description
 from tests.integration.api.conftest import new_site
 from tests.integration.api.in_process import Client
 from tests.integration.api.recorded import record
@@ -75,7 +76,9 @@ class Fuel:
         text = raw if raw is not None else None if body is ... else json.dumps(body)
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         path = target if target.startswith("/") else f"{V1}/{target}"
-        return self.client.simulate_request(method, path, query_string=query, body=text, headers=headers)
+        answer = self.client.simulate_request(method, path, query_string=query, body=text, headers=headers)
+        description.check(method, path.rstrip("/"), answer)
+        return answer
 
     def get(self, path: str) -> Any:
         return self._sound("GET", path)
