@@ -1,4 +1,4 @@
-"""Run stock schemathesis over HTTP against an API with a committed design and a deployed site, in less than 3 minutes.
+"""Run stock schemathesis over HTTP against an API with a committed design and a deployed site, in less than 4 minutes.
 
 Further arguments are those of `schemathesis run`.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PROGRAMS = Path(sys.executable).parent
 SITE = HERE.parent / "shipyard_simulators" / "sites" / "five-groups.yaml"
-LONGEST_START, LONGEST_RUN = 120.0, 100  # seconds
+LONGEST_START, LONGEST_RUN = 120.0, 150  # seconds
 LEAST = 2000  # test cases
 
 
