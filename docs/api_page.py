@@ -33,6 +33,11 @@ class ApiPage:
                     operation = item.get(method)
                     if operation and operation["tags"][0] == tag["name"]:
                         yield from self._operation(method.upper(), path, item, operation)
+        yield "\n## Webhooks\n"
+        yield "Requests that Shipyard sends."
+        for name, item in self._document["webhooks"].items():
+            for method, operation in item.items():
+                yield from self._operation(method.upper(), name, item, operation)
         yield "\n## Schemas"
         shown: set[str] = set()
         while left := [name for name in self._shared if name not in shown]:
@@ -45,8 +50,9 @@ class ApiPage:
         yield f"{operation['summary']}."
         if operation.get("description"):
             yield f"\n{operation['description'].rstrip()}"
-        rule = operation.get("x-policy")
-        yield f"\nRule: `{rule}`" if rule else "\nPublic."
+        if path.startswith("/"):
+            rule = operation.get("x-policy")
+            yield f"\nRule: `{rule}`" if rule else "\nPublic."
         parameters = [self._at(one) for one in (*item.get("parameters", ()), *operation.get("parameters", ()))]
         own = [one for one in parameters if one["name"] not in ("verbosity", "X-Context-Marker", "If-None-Match")]
         if own:

@@ -1,5 +1,7 @@
 """The section [webhooks] of the settings, and the file that it names."""
 
+import base64
+import binascii
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,29 +13,35 @@ import yaml
 
 from shipyard_api.domain.facts.codec import KINDS
 from shipyard_api.http import checked_base
+from shipyard_api.ports.state.journal import EventFormat
 from shipyard_api.setting_types import Secret
 
 SHORTEST_SECRET = 32
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_KEYS = ("name", "url", "secret", "kinds")
+_KEYS = ("name", "url", "secret", "kinds", "format")
+_PREFIX = "whsec_"
+# Bytes of a key, as Standard Webhooks 1.0.0 has them.
+_SHORTEST_KEY, _LONGEST_KEY = 24, 64
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A webhook. ``kinds``: the kinds of events it wants; empty: all."""
+    """A webhook. ``kinds``: the kinds of events it wants; empty: all. ``secrets``: one at least, each signs."""
 
     name: str
     url: str
-    secret: Secret
+    secrets: tuple[Secret, ...]
     kinds: frozenset[str]
+    format: EventFormat = EventFormat.SHIPYARD
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookOptions:
     """Programs that are sent every event of the journal. Callers of the API cannot name any.
 
-    ``file``: a YAML list of targets, each with name, url, secret (32 characters or more) and kinds (of events; all
-    by default); empty: no webhooks.
+    ``file``: a YAML list of targets, each with name, url, secret (``whsec_`` and base64, or 32 characters or more; a
+    list while it is rotated), kinds (of events; all by default) and format (shipyard or cloudevents); empty: no
+    webhooks.
     ``timeout_seconds``: how long a target may take to answer.
     """
 
@@ -55,8 +63,22 @@ class WebhookOptions:
         if faults := list(_faults(items)):
             raise ValueError("; ".join(f"[webhooks] file: {fault}" for fault in faults))
         return tuple(
-            Target(one["name"], one["url"], Secret(one["secret"]), frozenset(one.get("kinds", ()))) for one in items
+            Target(
+                one["name"],
+                one["url"],
+                tuple(map(Secret, _listed(one["secret"]))),
+                frozenset(one.get("kinds", ())),
+                EventFormat(one.get("format", EventFormat.SHIPYARD.value)),
+            )
+            for one in items
         )
+
+
+def key_of(secret: str) -> bytes:
+    """Return the key that a secret stands for: its bytes behind ``whsec_``, or its text. Raises binascii.Error."""
+    if not secret.startswith(_PREFIX):
+        return secret.encode()
+    return base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
 
 
 def _faults(items: list[Any]) -> Iterator[str]:
@@ -72,11 +94,33 @@ def _faults(items: list[Any]) -> Iterator[str]:
         yield from (f"target {number}: there is no setting {key!s:.40}" for key in item.keys() - set(_KEYS))
         if not _is_address(item.get("url")):
             yield f"target {number}: url: needs http(s)://HOST/PATH without a user"
-        if not isinstance(secret := item.get("secret"), str) or len(secret) < SHORTEST_SECRET:
-            yield f"target {number}: secret: needs {SHORTEST_SECRET} characters or more"
+        secrets = _listed(item.get("secret"))
+        if not secrets or not all(map(_is_secret, secrets)):
+            yield (
+                f"target {number}: secret: needs whsec_ and the base64 of {_SHORTEST_KEY} to {_LONGEST_KEY} bytes, "
+                f"or {SHORTEST_SECRET} characters or more"
+            )
         kinds = item.get("kinds", [])
         if not isinstance(kinds, list) or not all(isinstance(kind, str) and kind in KINDS for kind in kinds):
             yield f"target {number}: kinds: needs a list of {', '.join(sorted(KINDS))}"
+        formats = [one.value for one in EventFormat]
+        if item.get("format", formats[0]) not in formats:
+            yield f"target {number}: format: needs {' or '.join(formats)}"
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _is_secret(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    if not value.startswith(_PREFIX):
+        return len(value) >= SHORTEST_SECRET
+    try:
+        return _SHORTEST_KEY <= len(key_of(value)) <= _LONGEST_KEY
+    except binascii.Error:
+        return False
 
 
 def _is_address(url: object) -> bool:

@@ -7,10 +7,9 @@ nothing more, and reads from the database again until it has caught up.
 import asyncio
 import logging
 import random
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from functools import lru_cache
 
 from shipyard_api.api.events import wire
@@ -18,6 +17,7 @@ from shipyard_api.api.http.threads import in_events_thread, in_thread
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.ports.notices import JournalNotices
 from shipyard_api.ports.state.errors import StoreUnavailable
+from shipyard_api.ports.state.journal import EventFormat
 from shipyard_api.usecases.journal.follow import FollowJournal
 
 LOG = logging.getLogger(__name__)
@@ -39,6 +39,10 @@ _HELD_BACK = 0.2
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
 
 
+# Of a format and an action, None for all actions.
+_Blocks = Mapping[tuple[EventFormat, ActionId | None], bytes]
+
+
 class TooManyListeners(Exception):
     """No further listener can be served by this process."""
 
@@ -46,10 +50,11 @@ class TooManyListeners(Exception):
 class _Listener:
     """``cursor``: the end of what was handed to the connection. ``due``: when it is to hear of us at the latest."""
 
-    __slots__ = ("action", "cursor", "due", "size", "waiting", "woken")
+    __slots__ = ("action", "cursor", "due", "format", "size", "waiting", "woken")
 
-    def __init__(self, action: ActionId | None, cursor: int) -> None:
+    def __init__(self, action: ActionId | None, cursor: int, written: EventFormat) -> None:
         self.action = action
+        self.format = written
         self.cursor = cursor
         self.due = 0.0
         self.waiting: deque[bytes] = deque()
@@ -72,14 +77,6 @@ class _Listener:
         self.size = 0
         self.woken.clear()
         return block
-
-
-@dataclass(frozen=True, slots=True)
-class _Page:
-    """Events by their actions, in order, and the cursor behind them."""
-
-    events: list[tuple[ActionId, bytes]]
-    until: int
 
 
 class Hub:
@@ -107,7 +104,11 @@ class Hub:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def open(
-        self, action: ActionId | None, after: int | None, serving: Callable[[], bool] = lambda: True
+        self,
+        action: ActionId | None,
+        after: int | None,
+        serving: Callable[[], bool] = lambda: True,
+        written: EventFormat = EventFormat.SHIPYARD,
     ) -> AsyncIterator[wire.Block]:
         """Return a stream of the entries behind a cursor; None: of those from now on.
 
@@ -120,7 +121,7 @@ class Hub:
         await self._start(serving)
         # A cursor beyond the end is of entries that a fail-over has lost.
         cursor = self._position if after is None else min(after, self._position)
-        return self._stream(_Listener(action, cursor))
+        return self._stream(_Listener(action, cursor, written))
 
     async def _stream(self, listener: _Listener) -> AsyncIterator[wire.Block]:
         loop = asyncio.get_running_loop()
@@ -153,12 +154,14 @@ class Hub:
         until = self._position
         if listener.action is None:
             until = min(until, (listener.cursor // _PAGE_IDS + 1) * _PAGE_IDS)
-        block, listener.cursor = await in_events_thread(self._missed_page, listener.cursor, until, listener.action)
+        block, listener.cursor = await in_events_thread(
+            self._missed_page, listener.cursor, until, listener.action, listener.format
+        )
         return block
 
-    def _read_page(self, after: int, until: int, action: ActionId | None) -> tuple[bytes, int]:
-        page = self._page(after, until, action)
-        return b"".join(block for _, block in page.events), page.until
+    def _read_page(self, after: int, until: int, action: ActionId | None, written: EventFormat) -> tuple[bytes, int]:
+        page = self._follow.page(after, until, action)
+        return b"".join(wire.event(one, written) for one in page.entries), page.until
 
     def _leave(self, listener: _Listener) -> None:
         self._listeners.discard(listener)
@@ -211,27 +214,34 @@ class Hub:
         while True:
             ends = await in_thread(self._follow.ends)
             while self._position < ends.settled:
-                page = await in_thread(self._page, self._position, ends.settled, None)
-                await _wake(self._hand_over(page))
+                formats = {listener.format for listener in self._listeners}
+                blocks, until = await in_thread(self._blocks, self._position, ends.settled, formats)
+                await _wake(self._hand_over(blocks, formats, until))
             if ends.last <= ends.settled:
                 return
             await asyncio.sleep(_HELD_BACK)
 
-    def _page(self, after: int, until: int, action: ActionId | None) -> _Page:
-        page = self._follow.page(after, until, action)
-        return _Page([(one.action, wire.event(one)) for one in page.entries], page.until)
+    def _blocks(self, after: int, until: int, formats: Collection[EventFormat]) -> tuple[_Blocks, int]:
+        """Return new events in each format, of each action and of all, and the cursor behind them."""
+        page = self._follow.page(after, until)
+        found: dict[tuple[EventFormat, ActionId | None], list[bytes]] = defaultdict(list)
+        for written in formats:
+            for one in page.entries:
+                block = wire.event(one, written)
+                found[written, one.action].append(block)
+                found[written, None].append(block)
+        return {key: b"".join(blocks) for key, blocks in found.items()}, page.until
 
-    def _hand_over(self, page: _Page) -> list[_Listener]:
-        """Give each listener its part, and return those to wake; nothing else of the event loop runs meanwhile."""
-        self._position = page.until
-        of_actions: dict[ActionId, list[bytes]] = {}
-        for action, block in page.events:
-            of_actions.setdefault(action, []).append(block)
-        blocks: dict[ActionId | None, bytes] = {action: b"".join(own) for action, own in of_actions.items()}
-        blocks[None] = b"".join(block for _, block in page.events)
-        given = [listener for listener in self._live if blocks.get(listener.action)]
-        self._live -= {listener for listener in given if not listener.offer(blocks[listener.action])}
-        return given
+    def _hand_over(self, blocks: _Blocks, formats: Collection[EventFormat], until: int) -> list[_Listener]:
+        """Give each listener its part, and return those to wake; nothing else of the event loop runs meanwhile.
+
+        The first listener of a format that came while the blocks were written reads from the database.
+        """
+        self._position = until
+        given = {one: blocks[one.format, one.action] for one in self._live if (one.format, one.action) in blocks}
+        late = {one for one in self._live if one.format not in formats}
+        self._live -= late | {listener for listener, block in given.items() if not listener.offer(block)}
+        return [*given, *late]
 
 
 async def _wake(listeners: Iterable[_Listener]) -> None:

@@ -12,6 +12,7 @@ from shipyard_api.api.http.reading import single
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.errors import ActionNotFound
+from shipyard_api.ports.state.journal import EventFormat
 from shipyard_api.usecases.tokens.tickets import SECONDS, EventTickets
 
 PATH = "/events"
@@ -36,7 +37,8 @@ class Events:
             require(req, "workflow_orchestrator:list_actions")
         serving = req.scope.get("extensions", {}).get(SERVING, lambda: True)
         try:
-            stream = await self._hub.open(ActionId(action) if action else None, _cursor(req), serving)
+            chosen = ActionId(action) if action else None
+            stream = await self._hub.open(chosen, _cursor(req), serving, _format(req))
         except TooManyListeners:
             raise falcon.HTTPServiceUnavailable(
                 description="This process serves no further event stream.", retry_after=10
@@ -65,6 +67,14 @@ class Tickets:
 def routes(hub: Hub, tickets: EventTickets) -> dict[str, Guarded]:
     """Return every address with its resource."""
     return {PATH: Events(hub), f"{PATH}/tickets": Tickets(tickets)}
+
+
+def _format(req: falcon.asgi.Request) -> EventFormat:
+    try:
+        return EventFormat(single(req, "format") or EventFormat.SHIPYARD.value)
+    except ValueError:
+        words = " or ".join(one.value for one in EventFormat)
+        raise falcon.HTTPInvalidParam(f"The value must be {words}.", "format") from None
 
 
 def _cursor(req: falcon.asgi.Request) -> int | None:

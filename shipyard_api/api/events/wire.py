@@ -5,10 +5,11 @@ from typing import Any
 
 import falcon.asgi
 
-from shipyard_api.ports.state.journal import ActionEntry
-from shipyard_api.usecases.journal.follow import as_fields
+from shipyard_api.ports.state.journal import ActionEntry, EventFormat
+from shipyard_api.usecases.journal.follow import as_cloud_event, as_fields
 
 RETRY_MS = 2000
+_FIELDS = {EventFormat.SHIPYARD: as_fields, EventFormat.CLOUDEVENTS: as_cloud_event}
 
 
 class Block(falcon.asgi.SSEvent):
@@ -33,7 +34,7 @@ def heartbeat(cursor: int) -> bytes:
     return f": heartbeat\nid: {cursor}\n\n".encode()
 
 
-def event(found: ActionEntry) -> bytes:
-    """Return an entry as an event."""
-    data = json.dumps(as_fields(found), ensure_ascii=False)
+def event(found: ActionEntry, written: EventFormat) -> bytes:
+    """Return an entry as an event, whose data has this form."""
+    data = json.dumps(_FIELDS[written](found), ensure_ascii=False)
     return f"id: {found.entry.id}\nevent: {found.entry.kind}\ndata: {data}\n\n".encode()

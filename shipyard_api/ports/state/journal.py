@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.facts.entry import JournalEntry
@@ -25,6 +26,13 @@ class ActionEntry:
     action: ActionId
     name: str
     entry: JournalEntry
+
+
+class EventFormat(Enum):
+    """The form in which a receiver gets entries: ours, or CloudEvents 1.0 in structured mode."""
+
+    SHIPYARD = "shipyard"
+    CLOUDEVENTS = "cloudevents"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
 
+from shipyard_api import request_context
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.facts.fact import JournalFact
@@ -59,6 +60,22 @@ def as_fields(found: ActionEntry) -> dict[str, Any]:
         **_place(entry.fact),
         "kind": entry.kind,
         "text": text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…",
+    }
+
+
+def as_cloud_event(found: ActionEntry) -> dict[str, Any]:
+    """Return an entry as a CloudEvent 1.0. Its ``source`` is the address of the action at the API."""
+    data, site = as_fields(found), request_context.site()
+    subject = {"subject": found.entry.step} if found.entry.step else {}
+    return {
+        "specversion": "1.0",
+        "id": str(found.entry.id),
+        "source": f"{f'/sites/{site}' if site else ''}/api/v1.0/actions/{found.action}",
+        "type": f"shipyard.{found.entry.kind}",
+        **subject,
+        "time": data["at"],
+        "datacontenttype": "application/json",
+        "data": data,
     }
 
 

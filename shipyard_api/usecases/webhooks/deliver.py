@@ -8,10 +8,10 @@ from typing import NoReturn
 
 from shipyard_api.ports.errors import Busy, PeerError
 from shipyard_api.ports.state.errors import StoreUnavailable
-from shipyard_api.ports.state.journal import ActionEntry
+from shipyard_api.ports.state.journal import ActionEntry, EventFormat
 from shipyard_api.ports.webhooks import Receiver
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.journal.follow import FollowJournal, as_fields
+from shipyard_api.usecases.journal.follow import FollowJournal, as_cloud_event, as_fields
 
 LOG = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class DeliverEvents:
                 if self._receiver.kinds and found.entry.kind not in self._receiver.kinds:
                     continue
                 try:
-                    self._receiver.deliver(found.entry.id, found.entry.kind, body(found))
+                    self._receiver.deliver(found.entry.id, found.entry.kind, body(found, self._receiver.format))
                 except PeerError as error:
                     return self._failed(error, found.entry.id, failures)
                 if not self._advance(found.entry.id):
@@ -83,9 +83,11 @@ class DeliverEvents:
         return min(pause, PAUSE)
 
 
-def body(found: ActionEntry) -> bytes:
-    """Return an event as it is sent to webhooks."""
-    return json.dumps({"id": found.entry.id, **as_fields(found)}, ensure_ascii=False).encode()
+def body(found: ActionEntry, written: EventFormat) -> bytes:
+    """Return an event as it is sent to a webhook that wants this form."""
+    is_cloud_event = written is EventFormat.CLOUDEVENTS
+    fields = as_cloud_event(found) if is_cloud_event else {"id": found.entry.id, **as_fields(found)}
+    return json.dumps(fields, ensure_ascii=False).encode()
 
 
 def deliver_for_ever(deliver: Callable[[], float], sleep: Callable[[float], None] = time.sleep) -> NoReturn:

@@ -19,11 +19,13 @@ from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.ports.state.errors import StoreUnavailable
+from shipyard_api.ports.state.journal import EventFormat
 from shipyard_api.storage import journal
 from shipyard_api.storage.addresses import conninfo
 from shipyard_api.storage.projections.line import Line
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.journal.follow import FollowJournal
+from tests.integration.api import description
 from tests.integration.api.wire import Site
 from tests.integration.storage.conftest import new_action
 from tests.refusals import refuses
@@ -116,6 +118,31 @@ def test_a_stream_goes_on_from_its_cursor_over_all_actions_and_late_commits(
         assert (await anext(resumed))["id"] == event["id"]
         assert await texts(resumed, 3) == ["b", "c", "d"]
         assert await texts(of_one, 2) == ["b", "d"]
+
+    run(test)
+
+
+def test_a_listener_may_have_cloud_events(
+    hub: Callable[..., Hub], engine: sa.Engine, actions: tuple[ActionId, ActionId]
+) -> None:
+    async def test() -> None:
+        own = hub()
+        plain = blocks(await own.open(None, None))
+        beginning = await anext(plain)
+        commit(engine, actions[0], "a")
+        commit(engine, actions[1], "b")
+        assert await texts(plain, 2) == ["a", "b"]
+        resumed = blocks(await own.open(actions[1], int(beginning["id"]), written=EventFormat.CLOUDEVENTS))
+        await anext(resumed)
+        missed = json.loads((await anext(resumed))["data"])
+        commit(engine, actions[1], "c")
+        live = await anext(resumed)
+
+        assert await texts(plain, 1) == ["c"]
+        assert missed["data"]["text"] == "Test: b"
+        assert json.loads(live["data"])["data"]["text"] == "Test: c"
+        assert json.loads(live["data"])["id"] == live["id"]
+        assert list(description.validator("#/components/schemas/CloudEvent").iter_errors(missed)) == []
 
     run(test)
 

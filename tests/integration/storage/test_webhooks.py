@@ -1,21 +1,25 @@
 """Webhooks on a real Postgres and a real HTTP server: in order, at least once, whatever the target does."""
 
+import base64
 import hashlib
 import hmac
 import json
 import logging
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.adapters.webhooks.options import Target
-from shipyard_api.adapters.webhooks.receiver import WebhookReceiver
+from shipyard_api.adapters.webhooks.options import Target, key_of
+from shipyard_api.adapters.webhooks.receiver import WebhookReceiver, standard_signature
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.logs import JsonLines
+from shipyard_api.ports.state.journal import EventFormat
 from shipyard_api.setting_types import Secret
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.webhooks.deliver import DeliverEvents
+from tests.integration.api import description
 from tests.integration.storage.test_following import write
 from tests.peer import Answer, Peer, running, seconds_for
 
@@ -42,9 +46,11 @@ class Site:
         self.store, self.engine, self.peer, self.action = store, engine, peer, action
         self.worker("first")()  # the webhook begins behind what is there by now
 
-    def worker(self, name: str, *, kinds: frozenset[str] = frozenset(), seconds: float = 10.0) -> DeliverEvents:
+    def worker(
+        self, name: str, *, kinds: frozenset[str] = frozenset(), seconds: float = 10.0, **more: Any
+    ) -> DeliverEvents:
         url = f"http://127.0.0.1:{self.peer.server_port}{PATH}"
-        target = Target("ops", url, Secret(SECRET), kinds)
+        target = Target("ops", url, more.pop("secrets", (Secret(SECRET),)), kinds, **more)
         return DeliverEvents(self.store, WebhookReceiver(target, seconds, lambda: 1_790_000_000.9), name)
 
     def happen(self, *texts: str) -> None:
@@ -83,6 +89,55 @@ def test_events_arrive_in_order_and_signed(target: Site) -> None:
     assert (first.headers["x-shipyard-event"], first.headers["x-shipyard-timestamp"]) == ("noted", "1790000000")
     signed = hmac.new(SECRET.encode(), b"1790000000." + first.body, hashlib.sha256).hexdigest()
     assert first.headers["x-shipyard-signature"] == f"sha256={signed}"
+
+
+def test_each_secret_signs_as_standard_webhooks_have_it(target: Site) -> None:
+    # Key, id, timestamp, body and signature of a run of the reference implementation (standardwebhooks 1.0.0).
+    assert (
+        standard_signature(
+            key_of("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
+            "msg_p5jXN8AQM9LWM0D4loKWxJek",
+            "1614265330",
+            b'{"test": 2432232314}',
+        )
+        == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    )
+    secrets = (Secret(f"whsec_{base64.b64encode(b'n' * 24).decode()}"), Secret(SECRET))
+    target.happen("a")
+    target.worker("w1", secrets=secrets)()
+
+    (sent,) = target.peer.requests
+    signed = f"{sent.headers['webhook-id']}.{sent.headers['webhook-timestamp']}.".encode() + sent.body
+    assert sent.headers["webhook-id"] == sent.headers["x-shipyard-delivery"]
+    assert sent.headers["webhook-signature"].split() == [
+        f"v1,{base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()}"
+        for key in (b"n" * 24, SECRET.encode())
+    ]
+
+
+def test_a_target_may_get_cloud_events(target: Site) -> None:
+    target.happen("a")
+    target.worker("w1", format=EventFormat.CLOUDEVENTS)()
+
+    (sent,) = target.peer.requests
+    assert sent.headers["content-type"] == "application/cloudevents+json; charset=UTF-8"
+    found = dict(sent.json)
+    data = found.pop("data")
+    assert found == {
+        "specversion": "1.0",
+        "id": sent.headers["webhook-id"],
+        "source": f"/api/v1.0/actions/{target.action}",
+        "type": "shipyard.noted",
+        "time": "2026-11-22T07:00:00.000+00:00",
+        "datacontenttype": "application/json",
+    }
+    assert (data["action_id"], data["text"]) == (target.action, "Test: a")
+    pointer = "#/webhooks/event/post/requestBody/content"
+    for kind, value in (
+        ("application~1cloudevents+json", sent.json),
+        ("application~1json", {"id": 1, **data}),
+    ):
+        assert list(description.validator(f"{pointer}/{kind}/schema").iter_errors(value)) == []
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from shipyard_api.adapters.webhooks.options import Target, WebhookOptions
+from shipyard_api.adapters.webhooks.options import Target, WebhookOptions, key_of
+from shipyard_api.ports.state.journal import EventFormat
 from shipyard_api.setting_types import Secret
 
 SECRET = "s" * 32
@@ -23,8 +24,8 @@ def test_targets_are_read_and_their_secrets_hidden(tmp_path: Path) -> None:
     found = options(tmp_path, [GOOD, {**GOOD, "name": "chat", "kinds": ["action_ended"]}]).targets()
 
     assert found == (
-        Target("ops", GOOD["url"], Secret(SECRET), frozenset()),
-        Target("chat", GOOD["url"], Secret(SECRET), frozenset({"action_ended"})),
+        Target("ops", GOOD["url"], (Secret(SECRET),), frozenset()),
+        Target("chat", GOOD["url"], (Secret(SECRET),), frozenset({"action_ended"})),
     )
     assert SECRET not in repr(found)
     assert WebhookOptions().targets() == ()
@@ -41,6 +42,13 @@ def test_targets_are_read_and_their_secrets_hidden(tmp_path: Path) -> None:
         pytest.param([{**GOOD, "url": "https://x:99999/a"}], "target 1: url", id="port"),
         pytest.param([{**GOOD, "url": None}], "target 1: url", id="no url"),
         pytest.param([{**GOOD, "secret": SECRET[:-1]}], "target 1: secret", id="short secret"),
+        pytest.param([{**GOOD, "secret": []}], "target 1: secret", id="no secret"),
+        pytest.param([{**GOOD, "secret": [SECRET, SECRET[:-1]]}], "target 1: secret", id="short second secret"),
+        pytest.param([{**GOOD, "secret": f"whsec_{'A' * 28}"}], "target 1: secret", id="short key"),
+        pytest.param([{**GOOD, "secret": f"whsec_{'A' * 88}"}], "target 1: secret", id="long key"),
+        pytest.param([{**GOOD, "secret": f"whsec_{'A' * 33}"}], "target 1: secret", id="no base64"),
+        pytest.param([{**GOOD, "format": "xml"}], "target 1: format: needs shipyard or cloudevents", id="format"),
+        pytest.param([{**GOOD, "format": []}], "target 1: format", id="list of formats"),
         pytest.param([{**GOOD, "kinds": ["action_end"]}], "target 1: kinds", id="unknown kind"),
         pytest.param([{**GOOD, "kinds": "action_ended"}], "target 1: kinds", id="kinds"),
         pytest.param([{**GOOD, "retries": 1}], "there is no setting retries", id="unknown setting"),
@@ -55,6 +63,14 @@ def test_a_fault_is_named_without_a_secret(tmp_path: Path, content: Any, fault: 
 
     assert fault in str(raised.value)
     assert SECRET[:-1] not in str(raised.value)
+
+
+def test_a_target_may_have_several_secrets_and_wants_cloud_events(tmp_path: Path) -> None:
+    key = f"whsec_{'A' * 32}"
+    (found,) = options(tmp_path, [{**GOOD, "secret": [key, SECRET], "format": "cloudevents"}]).targets()
+
+    assert (found.secrets, found.format) == ((key, SECRET), EventFormat.CLOUDEVENTS)
+    assert [key_of(one) for one in found.secrets] == [bytes(24), SECRET.encode()]
 
 
 def test_a_missing_file_is_a_fault(tmp_path: Path) -> None:

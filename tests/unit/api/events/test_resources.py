@@ -1,4 +1,4 @@
-"""After which event a stream begins."""
+"""After which event a stream begins, and in which form its events are."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,20 +10,21 @@ import pytest
 from falcon.testing import create_asgi_req
 
 from shipyard_api.api.events.resources import Events
+from shipyard_api.ports.state.journal import EventFormat
 
 
-def opened(query: str, headers: dict[str, str]) -> list[int | None]:
-    """Open a stream; return the event after which it begins."""
-    cursors: list[int | None] = []
+def opened(query: str, headers: dict[str, str]) -> list[tuple[int | None, EventFormat]]:
+    """Open a stream; return the event after which it begins, and its form."""
+    streams: list[tuple[int | None, EventFormat]] = []
 
-    async def open_stream(action: None, cursor: int | None, serving: Callable[[], bool]) -> None:
-        cursors.append(cursor)
+    async def open_stream(action: None, cursor: int | None, serving: Callable[[], bool], written: EventFormat) -> None:
+        streams.append((cursor, written))
 
     request = cast(Any, create_asgi_req(path="/api/v1.0/events", query_string=query, headers=headers))
     request.context.policy, request.context.identity = SimpleNamespace(allows=lambda rule, identity: True), None
     hub = cast(Any, SimpleNamespace(open=open_stream))
     asyncio.run(Events(hub).on_get(request, falcon.asgi.Response()))
-    return cursors
+    return streams
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,14 @@ def opened(query: str, headers: dict[str, str]) -> list[int | None]:
 def test_the_header_of_a_browser_that_comes_back_wins_over_its_parameter(
     query: str, headers: dict[str, str], cursor: int | None
 ) -> None:
-    assert opened(query, headers) == [cursor]
+    assert opened(query, headers) == [(cursor, EventFormat.SHIPYARD)]
+
+
+@pytest.mark.parametrize("written", list(EventFormat))
+def test_a_listener_chooses_the_form(written: EventFormat) -> None:
+    assert opened(f"format={written.value}", {}) == [(None, written)]
+    with pytest.raises(falcon.HTTPInvalidParam):
+        opened(f"format={written.value.upper()}", {})
 
 
 @pytest.mark.parametrize("written", ["x", "-1", "1" * 19])
