@@ -37,9 +37,11 @@ from shipyard_api.api.airship import (
 from shipyard_api.api.airship.costly_work import CostlyWork
 from shipyard_api.api.airship.parameters import Verbosity
 from shipyard_api.api.airship.rendered_actions import RenderedActions
+from shipyard_api.api.airship.statuses import problem
 from shipyard_api.api.http import health
 from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.api.http.dialect import Dialect, UseCases
+from shipyard_api.api.http.problems import Problems
 from shipyard_api.api.http.waiting import EndedActions
 from shipyard_api.api.metrics.resource import Metrics
 from shipyard_api.domain.node_operations import NodeOperation
@@ -140,4 +142,4 @@ def dialect(own: Collaborators) -> Dialect:
     """Return the dialect: its routes, its parameter that every address takes, its form of errors."""
     made = routes(own)
     errors = partial(error_answers.install, addresses=tuple(made))
-    return Dialect(lambda _: made, errors, middleware=[Verbosity()])
+    return Dialect(lambda _: made, errors, middleware=[Problems(problem), Verbosity()])

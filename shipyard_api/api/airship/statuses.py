@@ -1,8 +1,9 @@
 """The Status object: every error, and the normal answer of a load and a commit (contract: shipyard-rest, chapter 2)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shipyard_api.api.http.problems import Problem
 from shipyard_api.domain.findings import Finding, Level, errors
 
 # A small body of nothing but faults would otherwise become an answer of many megabytes.
@@ -36,6 +37,14 @@ def error_status(
         "code": code,
         "retry": retry,
     }
+
+
+def problem(status: Mapping[str, Any]) -> Problem | None:
+    """Return the problem in a Status object; None for a success, and for a body that is none."""
+    if status.get("status") != "Failure":
+        return None
+    further = {"retry": status.get("retry", False), "messages": status["details"]["messageList"]}
+    return Problem(status["message"], status["reason"], further)
 
 
 def validation_status(findings: Sequence[Finding], *, code: str, suffix: str = "") -> dict[str, Any]:

@@ -11,6 +11,7 @@ from shipyard_api.api.fuel.runs import Deploy, History, Transaction, Transaction
 from shipyard_api.api.fuel.unserved import Graphs
 from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.api.http.dialect import Dialect, UseCases
+from shipyard_api.api.http.problems import Problems
 from shipyard_api.domain.task_graph.layers import OwnerKind
 from shipyard_api.domain.task_graph.tasks import Domain
 
@@ -58,4 +59,10 @@ def routes(use_cases: UseCases) -> dict[str, Guarded]:
 
 
 # A path below /api/v1.0 begins with neither prefix.
-DIALECT = Dialect(routes, error_answers.install, prefixes=("/api/v1", "/keystone/v2.0"), ignores_trailing_slash=True)
+DIALECT = Dialect(
+    routes,
+    error_answers.install,
+    middleware=[Problems(error_answers.problem)],
+    prefixes=("/api/v1", "/keystone/v2.0"),
+    ignores_trailing_slash=True,
+)

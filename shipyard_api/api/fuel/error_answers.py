@@ -8,6 +8,7 @@ import falcon
 
 from shipyard_api.api.http import errors as http
 from shipyard_api.api.http.dialect import App
+from shipyard_api.api.http.problems import Problem
 from shipyard_api.domain import errors as domain
 from shipyard_api.domain.error_kinds import (
     FORBIDDEN,
@@ -59,6 +60,11 @@ def install(app: App) -> None:
     app.add_error_handler(ShipyardError, _ours)
     for kind in http.SYSTEMS:
         app.add_error_handler(kind, _system)
+
+
+def problem(answer: Mapping[str, Any]) -> Problem | None:
+    """Return the problem in an error of this dialect, which has no titles."""
+    return Problem(None, answer["message"], {"errors": answer["errors"]})
 
 
 async def _ours(req: falcon.Request, resp: falcon.Response, error: ShipyardError, _params: Any) -> None:

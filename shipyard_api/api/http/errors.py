@@ -157,7 +157,8 @@ def status_of(family: type[ShipyardError]) -> str:
 
 
 def set_headers(req: falcon.Request, resp: falcon.Response, error: ShipyardError) -> None:
-    """Set the headers that go with the family of an error."""
+    """Set the headers that go with the family of an error, and note its code for another form of the answer."""
+    req.context.error_code = error.kind.code
     if isinstance(error, Unauthenticated):
         resp.set_header("WWW-Authenticate", req.context.challenge)
     if isinstance(error, AskLater):

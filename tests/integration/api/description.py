@@ -77,7 +77,9 @@ def check(method: str, path: str, answer: Result) -> None:
     if response["content"][kind]["schema"].get("contentMediaType") == "text/plain":
         value: Any = answer.text
     else:
-        value = answer.json if kind == "application/json" else read_documents(answer.content)
+        value = (
+            answer.json if kind in ("application/json", "application/problem+json") else read_documents(answer.content)
+        )
     used = validator(f"{pointer}/content/{escape(kind)}/schema")
     faults = [f"{list(fault.instance_path)}: {fault.message}" for fault in used.iter_errors(value)]
     assert faults == [], f"{method} {template}, {answer.status}: {answer.text}"

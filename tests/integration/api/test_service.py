@@ -152,6 +152,31 @@ def test_outside_the_versioned_address_space_there_is_no_api_version(site: Site)
     assert site.nobody.ask("POST", "/versions").json["apiVersion"] == "N/A"
 
 
+@pytest.mark.parametrize(
+    ("path", "code", "members"),
+    [
+        pytest.param(
+            f"{V1}/actions/x",
+            404,
+            {"type": "urn:shipyard:error:UnknownAction", "detail": "Unknown Action: x", "retry": False},
+            id="ours",
+        ),
+        pytest.param("/nowhere", 404, {"type": "about:blank", "title": "Not Found"}, id="the framework's"),
+        pytest.param("/api/v1/releases/7", 404, {"type": "urn:shipyard:error:OwnerNotFound"}, id="Fuel's"),
+    ],
+)
+def test_an_error_is_a_problem_for_callers_who_name_its_type(
+    site: Site, path: str, code: int, members: dict[str, str]
+) -> None:
+    answer = site.admin.ask("GET", path, headers={"Accept": "application/json, application/problem+json"})
+
+    assert (answer.status_code, answer.headers["Content-Type"]) == (code, "application/problem+json")
+    assert {name: answer.json[name] for name in members} == members
+    assert answer.json["status"] == code
+    assert answer.json["instance"] == f"urn:uuid:{answer.headers['X-Shipyard-Req']}"
+    assert "Accept" in answer.headers["Vary"]
+
+
 @pytest.mark.parametrize(("method", "path", "operation"), list(description.airship_operations()))
 def test_options_lists_the_methods_to_anyone(site: Site, method: str, path: str, operation: dict[str, Any]) -> None:
     answer = site.nobody.ask("OPTIONS", path.replace("{", "").replace("}", ""))
