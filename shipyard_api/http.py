@@ -258,15 +258,14 @@ class HttpClient:
     def _attempt(self, call: "_Call") -> Response:
         labels = {"system": self.system, "method": call.method}
         with observed(Kind.PEER, f"{call.method} {self.system}", labels) as seen:
-            seen.details["operation"] = call.operation
+            seen.details |= {"operation": call.operation, "url.full": call.url.partition("?")[0]}
             seen.outcome = NO_ANSWER
             answer = self._exchange(call)
-            seen.outcome = of_status(answer.status)
+            seen.outcome, seen.details["http.response.status_code"] = of_status(answer.status), str(answer.status)
             if call.options.get("public"):
                 return answer
-            restarting = self._restarts.may_restart(
-                answer.status, f"{call.method} {call.url}", call.options.get("right", call.method)
-            )
+            right = call.options.get("right", call.method)
+            restarting = self._restarts.may_restart(answer.status, f"{call.method} {call.url}", right)
             return replace(answer, restarting=restarting)
 
     def _exchange(self, call: "_Call") -> Response:

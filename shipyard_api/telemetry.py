@@ -30,6 +30,8 @@ NO_ANSWER = "no_answer"
 class Activity:
     """A piece of work. ``labels`` have few different values: no names of nodes, no ids. ``details`` may have many.
 
+    A detail with a full stop in its name has this name in the semantic conventions of OpenTelemetry.
+
     ``name``: for people, such as ``GET Drydock``. ``outcome``: one of a few words, set before the activity ends.
     ``parent``: trace context that it continues, as a W3C ``traceparent``; empty: that of the activity around it.
     """

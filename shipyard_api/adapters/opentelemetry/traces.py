@@ -1,11 +1,15 @@
 """Spans of activities: an observer of ``telemetry``.
 
-A span has the labels, details and outcome of its activity. Bodies, headers, queries and texts of errors are never
-attributes: they may hold secrets.
+A span has the labels, details and outcome of its activity, and what the semantic conventions 1.37 ask of HTTP servers,
+HTTP clients and consumers of messages. Bodies, headers, queries and texts of errors are never attributes: they may hold
+secrets.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
+from urllib.parse import urlsplit
+from uuid import uuid4
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
@@ -18,7 +22,17 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from shipyard_api import request_context
 from shipyard_api.telemetry import SUCCESS, Activity, Kind, within
 
-_KINDS = {Kind.REQUEST: SpanKind.SERVER, Kind.TURN: SpanKind.CONSUMER, Kind.PEER: SpanKind.CLIENT}
+_KINDS = {
+    Kind.REQUEST: SpanKind.SERVER,
+    Kind.TURN: SpanKind.CONSUMER,
+    Kind.ITEM: SpanKind.CONSUMER,
+    Kind.PEER: SpanKind.CLIENT,
+}
+_QUEUES = {Kind.TURN: "turns", Kind.ITEM: "items"}
+_PORTS = {"http": 80, "https": 443}
+_NUMBERS = ("http.response.status_code", "server.port")
+# A server did its part when it refused a request.
+_NO_FAULTS = {Kind.REQUEST: (SUCCESS, "refused", "busy")}
 _PROPAGATOR = TraceContextTextMapPropagator()
 _HEADER = "traceparent"
 
@@ -27,7 +41,12 @@ class Traces:
     """Makes spans. ``program``: api or worker. ``share``: of the requests that begin a trace."""
 
     def __init__(self, program: str, share: float, processor: SpanProcessor) -> None:
-        resource = Resource.create({"service.name": f"shipyard-{program}"})
+        about = {
+            "service.name": f"shipyard-{program}",
+            "service.version": version("shipyard"),
+            "service.instance.id": str(uuid4()),
+        }
+        resource = Resource.create(about)
         provider = TracerProvider(resource=resource, sampler=ParentBased(TraceIdRatioBased(min(share, 1.0))))
         provider.add_span_processor(processor)
         self._tracer = provider.get_tracer("shipyard_api")
@@ -50,13 +69,51 @@ class Traces:
                     yield
                 finally:
                     span.update_name(activity.name)
-                    if activity.outcome != SUCCESS:
+                    found = _attributes(activity)
+                    if activity.outcome not in _NO_FAULTS.get(activity.kind, (SUCCESS,)):
                         span.set_status(Status(StatusCode.ERROR, activity.outcome))
-                    marker = {"context_marker": request_context.marker()}
-                    found = {**activity.labels, **activity.details, "outcome": activity.outcome, **marker}
-                    span.set_attributes({f"shipyard.{name}": value for name, value in found.items() if value})
+                        found["error.type"] = str(found.get("http.response.status_code", activity.outcome))
+                    span.set_attributes(found)
 
 
 def exported(program: str, endpoint: str, share: float) -> Traces:
     """Return traces that are sent to an OTLP collector, in the background."""
     return Traces(program, share, BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))
+
+
+def _attributes(activity: Activity) -> dict[str, str | int]:
+    """Return the attributes of a span: ours with the prefix ``shipyard.``, and those of the conventions."""
+    marker = {"context_marker": request_context.marker()}
+    own = {**activity.labels, **activity.details, "outcome": activity.outcome, **marker}
+    named = {name if "." in name else f"shipyard.{name}": value for name, value in own.items()}
+    found = {**named, **_conventional(activity)}
+    return {name: int(value) if name in _NUMBERS else value for name, value in found.items() if value}
+
+
+def _conventional(activity: Activity) -> dict[str, str]:
+    """Return what follows from labels; details have their names already."""
+    labels = activity.labels
+    if queue := _QUEUES.get(activity.kind):
+        return {
+            "messaging.system": "procrastinate",
+            "messaging.operation.type": "process",
+            "messaging.operation.name": "process",
+            "messaging.destination.name": queue,
+            "messaging.message.conversation_id": activity.details.get("action", ""),
+        }
+    if activity.kind is Kind.REQUEST:
+        status = labels.get("status", "0")
+        return {
+            "http.request.method": labels.get("method", "").replace("other", "_OTHER"),
+            "http.route": labels.get("route", ""),
+            "http.response.status_code": "" if status == "0" else status,
+        }
+    if (url := activity.details.get("url.full")) is None:
+        return {}  # a call over SSH
+    parts = urlsplit(url)
+    port = parts.port or _PORTS.get(parts.scheme, 0)
+    return {
+        "http.request.method": labels.get("method", ""),
+        "server.address": parts.hostname or "",
+        "server.port": str(port),
+    }

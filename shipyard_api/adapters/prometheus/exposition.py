@@ -1,10 +1,13 @@
 """The metrics of a process as Prometheus' text format."""
 
 import os
+import platform
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import version
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, Metric, ProcessCollector, generate_latest
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
@@ -24,6 +27,7 @@ class PrometheusText:
     def __init__(self, activities: ActivityMetrics, figures: Collector | None = None, site: str = "") -> None:
         shared = bool(os.environ.get("PROMETHEUS_MULTIPROC_DIR"))
         further = CollectorRegistry()
+        further.register(_Build())
         self._registries = [CollectorRegistry() if shared else activities.registry, further]
         if shared:
             MultiProcessCollector(self._registries[0])  # type: ignore[no-untyped-call]  # without types
@@ -37,6 +41,18 @@ class PrometheusText:
         """Return all metrics as they are now."""
         registries = [_OfSite(one, self._site) for one in self._registries] if self._site else self._registries
         return b"".join(map(generate_latest, registries))
+
+
+class _Build(Collector):
+    """The release that runs here, as labels of a metric that is always 1."""
+
+    def collect(self) -> Iterator[Metric]:
+        labels = {"version": version("shipyard"), "python": platform.python_version()}
+        found = GaugeMetricFamily(
+            "shipyard_build_info", "The release of this process, and its Python.", labels=[*labels]
+        )
+        found.add_metric(list(labels.values()), 1)
+        yield found
 
 
 @dataclass(frozen=True, slots=True)

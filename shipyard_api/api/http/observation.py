@@ -8,6 +8,7 @@ from shipyard_api.telemetry import Kind, observed, of_status
 ROUTE = "shipyard.route"
 """In the scope of a request: the template of its route, set once it is known."""
 
+_LONGEST = 200  # characters of a path, which a caller chooses
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -24,6 +25,7 @@ class Observation:
             return
         method = scope["method"] if scope["method"] in _METHODS else "other"
         parent = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"traceparent"), "")
+        path = scope.get("path", "")  # what is inside may change it
         with ExitStack() as observing:
             seen = observing.enter_context(observed(Kind.REQUEST, method, {"method": method}, parent=parent))
             status = 0
@@ -32,6 +34,7 @@ class Observation:
                 route = scope.get(ROUTE, "")
                 seen.name = f"{method} {route}".strip()
                 seen.labels |= {"route": route, "status": str(status)}
+                seen.details |= {"url.path": path[:_LONGEST], "url.scheme": scope.get("scheme", "http")}
                 seen.outcome = of_status(status) if status else "left"
 
             async def noted(message: Message) -> None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from uuid import UUID
 
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan
@@ -53,8 +55,98 @@ def test_an_activity_continues_the_trace_of_its_parent_and_others_nest_in_it(spa
         "shipyard.system": "MAAS",
         "shipyard.operation": "GET /machines",
         "shipyard.outcome": "no_answer",
+        "error.type": "no_answer",
     }
     assert peer.status.description == "no_answer"
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "details", "outcome", "attributes"),
+    [
+        pytest.param(
+            Kind.REQUEST,
+            {"method": "GET", "route": "/actions/{id}", "status": "404"},
+            {"url.path": "/actions/7", "url.scheme": "http"},
+            "refused",
+            {
+                "http.request.method": "GET",
+                "http.route": "/actions/{id}",
+                "http.response.status_code": 404,
+                "url.path": "/actions/7",
+                "url.scheme": "http",
+            },
+            id="server",
+        ),
+        pytest.param(
+            Kind.REQUEST,
+            {"method": "other", "route": "", "status": "500"},
+            {},
+            "error",
+            {"http.request.method": "_OTHER", "http.response.status_code": 500, "error.type": "500"},
+            id="server that failed",
+        ),
+        pytest.param(
+            Kind.REQUEST,
+            {"method": "GET", "route": "/", "status": "0"},
+            {},
+            "left",
+            {"http.request.method": "GET", "http.route": "/", "error.type": "left"},
+            id="caller that left",
+        ),
+        pytest.param(
+            Kind.PEER,
+            {"method": "GET"},
+            {
+                "url.full": "http://maas/x",
+                "http.response.status_code": "404",
+            },
+            "refused",
+            {
+                "http.request.method": "GET",
+                "url.full": "http://maas/x",
+                "server.address": "maas",
+                "server.port": 80,
+                "http.response.status_code": 404,
+                "error.type": "404",
+            },
+            id="client",
+        ),
+        pytest.param(Kind.PEER, {"method": "RUN"}, {"node": "n1"}, "success", {}, id="SSH"),
+        pytest.param(
+            Kind.TURN,
+            {},
+            {"action": "01ARZ"},
+            "success",
+            {
+                "messaging.system": "procrastinate",
+                "messaging.operation.type": "process",
+                "messaging.operation.name": "process",
+                "messaging.destination.name": "turns",
+                "messaging.message.conversation_id": "01ARZ",
+            },
+            id="turn",
+        ),
+    ],
+)
+def test_a_span_has_what_the_semantic_conventions_ask_for(
+    spans: InMemorySpanExporter,
+    kind: Kind,
+    labels: dict[str, str],
+    details: dict[str, str],
+    outcome: str,
+    attributes: dict[str, str | int],
+) -> None:
+    with observed(kind, "work", labels) as seen:
+        seen.details |= details
+        seen.outcome = outcome
+
+    span = shown(spans)["work"]
+    named = {name: value for name, value in (span.attributes or {}).items() if not name.startswith("shipyard.")}
+    assert named == attributes
+    assert span.status.is_ok is ("error.type" not in attributes)
+    resource = span.resource.attributes
+    assert (resource["service.name"], resource["service.version"]) == ("shipyard-worker", version("shipyard"))
+    assert UUID(str(resource["service.instance.id"])).version == 4
 
 
 def test_the_text_of_an_error_is_not_kept(spans: InMemorySpanExporter) -> None:

@@ -31,7 +31,7 @@ def scraped(collector: SiteCollector) -> dict[str, dict[tuple[str, ...], float]]
     return {
         family.name: {tuple(sample.labels.values()): sample.value for sample in family.samples}
         for family in text_string_to_metric_families(text)
-        if family.type == "gauge"
+        if family.type == "gauge" and family.name != "shipyard_build_info"
     }
 
 

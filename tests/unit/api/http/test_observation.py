@@ -47,7 +47,12 @@ def test_a_request_is_observed(
     async def send(_message: Message) -> None:
         pass
 
-    scope: dict[str, Any] = {"type": "http", "method": method, "headers": [(b"traceparent", b"00-a-b-01")]}
+    scope: dict[str, Any] = {
+        "type": "http",
+        "method": method,
+        "path": "/actions/7",
+        "headers": [(b"traceparent", b"00-a-b-01")],
+    }
     remove = observe_with(watch)
     try:
         asyncio.run(Observation(application)(scope, receive, send))
@@ -56,3 +61,4 @@ def test_a_request_is_observed(
 
     (found,) = seen
     assert (found.labels, found.outcome, found.parent) == (labels, outcome, "00-a-b-01")
+    assert found.details == {"url.path": "/actions/7", "url.scheme": "http"}
