@@ -77,6 +77,20 @@ class NodePage(str):
         return super().__new__(cls, written)
 
 
+class Contact(str):
+    """The address of people as a URI; empty: there is none."""
+
+    __slots__ = ()
+    WANTED: ClassVar[str] = "an address that starts with mailto:, https:// or tel:"
+
+    def __new__(cls, written: str) -> Self:
+        """Parse an address; raises ValueError."""
+        is_uri = written.startswith(("mailto:", "https://", "tel:")) and written.isascii() and written.isprintable()
+        if written and (not is_uri or " " in written):
+            raise ValueError(f"{written} is no contact")
+        return super().__new__(cls, written)
+
+
 class Count(int):
     """A whole number, 0 or above."""
 

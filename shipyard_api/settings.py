@@ -42,6 +42,7 @@ from shipyard_api.setting_types import (
     LARGEST_NUMBER,
     LARGEST_SECONDS,
     Address,
+    Contact,
     Count,
     HeaderSecret,
     NodePage,
@@ -146,6 +147,8 @@ class ApiOptions:
     ``head_seconds``: how long a caller may take to send the head of a request.
     ``body_seconds``: how long a caller may take to send the body.
     ``answer_seconds``: how long a caller may take to receive an answer, or each part of an event stream.
+    ``security_contact``: whom to tell about a vulnerability, such as mailto:security@example.org, for
+    /.well-known/security.txt; empty: there is no such file.
     """
 
     design_bytes: int = 32 * 1024 * 1024
@@ -157,6 +160,7 @@ class ApiOptions:
     head_seconds: float = 10.0
     body_seconds: float = 60.0
     answer_seconds: float = 180.0
+    security_contact: Contact = Contact("")  # noqa: RUF009  # immutable
 
 
 @dataclass(frozen=True, slots=True)

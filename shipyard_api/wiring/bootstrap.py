@@ -201,6 +201,7 @@ def api(
         ended_actions=EndedActions(operations.operate.ended),
         events=events.routes(hub, tickets),
         openapi=share_directory() / "schemas" / "openapi.yaml",
+        security_contact=settings.api.security_contact,
         costly=costly or CostlyWork(),
     )
     prefixes: dict[str, Application] = {**mounted(lambda dialect: create_app(dialect, own, guards))}

@@ -8,7 +8,7 @@ import pytest
 
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.plugins import PluginName
-from shipyard_api.setting_types import Address, Count, HeaderSecret, NodePage, Port, Seconds, Share
+from shipyard_api.setting_types import Address, Contact, Count, HeaderSecret, NodePage, Port, Seconds, Share
 from shipyard_api.settings import EngineOptions, LogLevel, SettingsError, load, section_types, unknown_variables
 from shipyard_api.wiring import bootstrap
 
@@ -74,6 +74,7 @@ WRONG = {
     Share: ("half", "0", "1.1", "nan"),
     Address: ("nonsense", "ftp://host", "http://", "http://me:hunter2@host", "http://host/?a=b", "http://host:99999"),
     HeaderSecret: ("hunter2\n", "hunter2\N{LATIN SMALL LETTER A WITH DIAERESIS}"),
+    Contact: ("security@example.org", "mailto:a b"),
     NodePage: ("nonsense", "http://host/no-node"),
 }
 # Wrong values of texts: what else must be set, and the error.

@@ -42,6 +42,7 @@ from shipyard_api.api.http import health
 from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.api.http.dialect import Dialect, UseCases
 from shipyard_api.api.http.problems import Problems
+from shipyard_api.api.http.security_txt import SecurityTxt
 from shipyard_api.api.http.waiting import EndedActions
 from shipyard_api.api.metrics.resource import Metrics
 from shipyard_api.domain.node_operations import NodeOperation
@@ -66,6 +67,7 @@ class Collaborators(UseCases):
     ended_actions: EndedActions
     events: Mapping[str, Guarded]
     openapi: Path
+    security_contact: str
     costly: CostlyWork
 
 
@@ -76,6 +78,7 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
     rendered, costly, task_results = RenderedActions(), own.costly, own.software.results
     return {
         "/versions": versions.Versions(),
+        "/.well-known/security.txt": SecurityTxt(own.security_contact),
         "/health": health.Readiness(own.check_schema, on_actions.find_left_alone, own.clock_skew),
         "/health/live": health.Live(),
         "/health/ready": health.Ready(own.check_health),

@@ -12,6 +12,7 @@ import falcon.asgi
 from shipyard_api.api.http.audit import Audit
 from shipyard_api.api.http.authentication import Authentication, Guarded
 from shipyard_api.api.http.compression import Compression
+from shipyard_api.api.http.deprecation import Deprecation
 from shipyard_api.api.http.entity_tags import EntityTags
 from shipyard_api.api.http.request_context import RequestContextMiddleware
 from shipyard_api.api.http.security_headers import SecurityHeaders
@@ -113,6 +114,7 @@ def create_app(dialect: Dialect, use_cases: UseCases, guards: Guards) -> App:
         RequestContextMiddleware(),
         Compression(),
         EntityTags(),
+        Deprecation(),
         *dialect.middleware,
         Authentication(guards.identities, guards.policy),
         *dialect.for_known_callers,

@@ -24,7 +24,7 @@ from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.api.mount import Mount
 from shipyard_api.plugins import DesignStoreName
 from shipyard_api.ports.identity import digest
-from shipyard_api.setting_types import Count, Secret
+from shipyard_api.setting_types import Contact, Count, Secret
 from shipyard_api.settings import ApiOptions, DatabaseOptions, DesignStoreOptions, Settings
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.designs import SqlDesigns
@@ -50,7 +50,12 @@ MACHINES = [
 
 # No test writes so seldom; those of the limit have their own.
 DESIGN = "http://127.0.0.1:9/{revision}"
-API = ApiOptions(design_bytes=4_000_000, json_bytes=100_000, writes_per_minute=Count(0))
+API = ApiOptions(
+    design_bytes=4_000_000,
+    json_bytes=100_000,
+    writes_per_minute=Count(0),
+    security_contact=Contact("mailto:security@example.org"),
+)
 
 
 def settings(

@@ -106,4 +106,4 @@ def _template(path: str) -> str | None:
 
 def escape(part: str) -> str:
     """A key as one segment of a reference."""
-    return part.replace("~", "~0").replace("/", "~1").replace("{", "%7B").replace("}", "%7D")
+    return part.replace("~", "~0").replace("/", "~1").replace("{", "%7B").replace("}", "%7D").replace(" ", "%20")

@@ -37,6 +37,7 @@ OPEN = None
 # The contract's table (shipyard-rest, chapter 4) and what we added to it, written down once more and by hand.
 EXPECTED: dict[tuple[str, str], set[str] | None] = {
     ("GET", "/versions"): OPEN,
+    ("GET", "/.well-known/security.txt"): OPEN,
     ("GET", "/health"): OPEN,
     ("GET", "/health/live"): OPEN,
     ("GET", "/health/ready"): OPEN,

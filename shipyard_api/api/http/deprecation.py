@@ -1,0 +1,39 @@
+"""Answers of what will go away say since when it is deprecated and when it ends (RFC 9745, RFC 8594)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from email.utils import format_datetime
+
+import falcon
+
+
+@dataclass(frozen=True, slots=True)
+class Deprecated:
+    """``since``: the day of the release that announced it. ``sunset``: the day from which it may be gone."""
+
+    since: date
+    sunset: date
+
+
+DEPRECATED: Mapping[tuple[str, str], Deprecated] = {}
+"""Methods and routes, such as ``("GET", "/api/v1.0/site_statuses")``; the page on stability names them, too."""
+
+
+class Deprecation:
+    """Middleware."""
+
+    def __init__(self, deprecated: Mapping[tuple[str, str], Deprecated] = DEPRECATED) -> None:
+        self._deprecated = deprecated
+
+    async def process_resource(
+        self, req: falcon.Request, resp: falcon.Response, _resource: object, _params: object
+    ) -> None:
+        """Add the headers, to errors too."""
+        if found := self._deprecated.get((req.method, req.uri_template or "")):
+            resp.set_header("Deprecation", f"@{int(_midnight(found.since).timestamp())}")
+            resp.set_header("Sunset", format_datetime(_midnight(found.sunset), usegmt=True))
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
