@@ -55,6 +55,23 @@ def test_nodes_are_reached_by_keys_and_the_address_keeps_what_is_open(stack: Sta
     page.get_by_role("complementary").wait_for()
 
 
+def test_keys_of_one_character_can_be_switched_off(stack: Stack, open_page: Any) -> None:
+    page = open_page(f"?action={stack.action}")
+    page.get_by_role("button", name="Keys").click()
+    page.get_by_label("Keys of one character").uncheck()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="detached")
+    page.keyboard.press("4")
+    page.keyboard.press("?")
+    page.get_by_role("button", name="Keys").click()
+    page.get_by_label("Keys of one character").check()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="detached")
+    assert "view=" not in page.url
+    page.keyboard.press("4")
+    page.wait_for_url("**view=forecast**")
+
+
 @pytest.mark.parametrize("view", ["timeline", "plan", "forecast", "software", "design", "drift", "steps"])
 def test_every_view_opens_without_a_fault(stack: Stack, open_page: Any, view: str) -> None:
     page = open_page(f"?action={stack.action}&view={view}")

@@ -26,7 +26,7 @@ function ThemeButton() {
     set(chosen);
     window.dispatchEvent(new Event("themechange"));
   };
-  return html`<button class="quiet unneeded" id="theme" onClick=${next} title="Theme (t)">Theme: ${THEME_WORDS[theme]}</button>`;
+  return html`<button class="quiet" id="theme" onClick=${next} title="Theme (t)">Theme: ${THEME_WORDS[theme]}</button>`;
 }
 
 const CONNECTION = {
@@ -47,7 +47,7 @@ function Header({ caller, connection, machines, onHelp }) {
     <span class="space"></span>
     <${ThemeButton} />
     <a class="quiet" href=${link({ view: "machines" })} onClick=${follow({ view: "machines" })} aria-current=${machines ? "page" : undefined}>Machines</a>
-    <button class="quiet unneeded" onClick=${onHelp} title="Keyboard (?)">Keys</button>
+    <button class="quiet" onClick=${onHelp} title="Keyboard (?)">Keys</button>
     ${caller && html`<span class="who" title=${`Roles: ${caller.roles.join(", ")}`}>${caller.user}</span>`}
     <button class="quiet" onClick=${() => signOut()}>Sign out</button>
   </header>`;

@@ -11,10 +11,15 @@ const KEYS = [
   ["Esc", "close the node, or clear the group"], ["?", "these keys"],
 ];
 
+// Whoever speaks to the computer types characters by accident (WCAG 2.1.4).
+const SETTING = "shipyard.keys";
+const areOff = () => localStorage.getItem(SETTING) === "off";
+
 export function useKeys({ help, start }) {
   useEffect(() => {
     const onKey = (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+      if (event.key.length === 1 && areOff()) return;
       if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
       const place = address.get();
       const move = (step) => {
@@ -41,5 +46,7 @@ export function useKeys({ help, start }) {
 
 export function Help({ onClose }) {
   return html`<${Dialog} title="Keyboard" onClose=${onClose}>
-    <dl class="facts-list">${KEYS.map(([key, text]) => html`<dt key=${key}><kbd>${key}</kbd></dt><dd>${text}</dd>`)}</dl><//>`;
+    <dl class="facts-list">${KEYS.map(([key, text]) => html`<dt key=${key}><kbd>${key}</kbd></dt><dd>${text}</dd>`)}</dl>
+    <label class="check"><input type="checkbox" checked=${!areOff()}
+      onChange=${(event) => localStorage.setItem(SETTING, event.target.checked ? "on" : "off")} /> Keys of one character</label><//>`;
 }

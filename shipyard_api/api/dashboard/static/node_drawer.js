@@ -14,7 +14,7 @@ export function NodeDrawer({ name, overview, places }) {
   // Read again when its letter on the page changes, and when another action is shown.
   const letter = overview && places ? overview.nodes.letters[places.names.indexOf(name)] : "";
   const found = useRead(() => get(`${V1}/nodes/${segment(name)}`), [name, again, letter, overview?.action.id]);
-  useEffect(() => heading.current?.focus({ preventScroll: true }), [name]);
+  useEffect(() => heading.current?.focus(), [name]);
   return html`<aside class="drawer" aria-labelledby="node-title">
     <div class="row"><h2 id="node-title" tabindex="-1" ref=${heading}>${name}</h2><span class="space"></span>
       <button class="quiet" aria-label="Close the node" onClick=${() => go({ node: "" })}>✕</button></div>
