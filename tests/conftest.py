@@ -8,6 +8,7 @@ from __future__ import annotations
 import faulthandler
 import gc
 import os
+import re
 import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -26,6 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SITES = ROOT.parent / "shared" / "data" / "sites"
 
 
+# Such modules import what no other does (schemathesis, whole programs), in each process of a run.
+_ONLY_LONG = re.compile(r"^pytestmark = .*pytest\.mark\.crash\b", re.MULTILINE)
 _ELSEWHERE = "SHIPYARD_TEST_RUN"  # the directory of a run of several pytests, as those of ./dev mutants
 _run: pytest.StashKey[Run] = pytest.StashKey()
 
@@ -63,6 +66,13 @@ def pytest_configure_node(node: Any) -> None:
     """Tell a worker of xdist where its run is."""
     if run := node.config.stash.get(_run, None):
         node.workerinput["run"] = str(run.directory)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out, before it is imported, a module that has only long tests, where none of these is run."""
+    if config.getoption("markexpr") != "not crash" or collection_path.suffix != ".py":
+        return None
+    return True if _ONLY_LONG.search(collection_path.read_text("utf-8")) else None
 
 
 @pytest.hookimpl(wrapper=True)
