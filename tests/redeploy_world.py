@@ -41,6 +41,7 @@ from shipyard_simulators.kubernetes.simulator import KubernetesSimulator
 from shipyard_simulators.server import in_thread
 from tests.databases import empty
 from tests.factories import document, group_entry
+from tests.near_peers import near
 from tests.one_action import seconds_until_due, state_of, steps_of
 from tests.simulated_peers import PEERS, Event, scenario, time_of
 from tests.simulated_world import SimulatedWorld, Site
@@ -87,7 +88,7 @@ class RedeployWorld(SimulatedWorld):
         clock, running = VirtualClock(), ExitStack()
         played = scenario(fates, DURATIONS)
         members = running.enter_context(in_thread(EtcdSimulator(names=NODES, clock=clock.of_peers())))
-        apiserver = running.enter_context(in_thread(KubernetesSimulator(played, clock=clock.of_peers())))
+        apiserver = running.enter_context(near(KubernetesSimulator(played, clock=clock.of_peers())))
         cluster = {"name": ETCD, "endpoints": list(members.endpoints)}
         further = [
             document(ETCD_CLUSTERS, "etcd-clusters", {"clusters": [cluster]}),

@@ -36,7 +36,7 @@ from shipyard_simulators.ironic.site import SiteNode
 from shipyard_simulators.maas.simulator import MaasSimulator
 from shipyard_simulators.maas.site import MachineSeed
 from shipyard_simulators.scenario import Scenario, parse_scenario
-from shipyard_simulators.server import in_thread
+from tests.near_peers import near
 from tests.virtual_time import VirtualClock
 
 Documents = Sequence[Mapping[str, Any]]
@@ -94,7 +94,7 @@ class Peer:
         self._directory = Path(self._cleanup.enter_context(TemporaryDirectory(prefix="peer")))
         self._past: list[Event] = []
         self._faults: Sequence[Mapping[str, Any]] = ()
-        self.simulator = self._running.enter_context(in_thread(self._new(port=0)))
+        self.simulator = self._running.enter_context(near(self._new(port=0)))
         self.url: str = self.simulator.url
 
     def _new(self, *, port: int) -> Any:
@@ -117,7 +117,7 @@ class Peer:
         """End, and begin anew on the same port, with what is kept over a restart."""
         self._past += self.simulator.events()
         self._running.close()
-        self.simulator = self._running.enter_context(in_thread(self._new(port=urlsplit(self.url).port or 0)))
+        self.simulator = self._running.enter_context(near(self._new(port=urlsplit(self.url).port or 0)))
         self.play(self._faults)
 
     def forget(self) -> None:

@@ -18,6 +18,7 @@ import requests
 from falcon.routing import compiled
 from requests.adapters import HTTPAdapter
 from requests.structures import CaseInsensitiveDict
+from urllib3 import HTTPResponse
 
 from shipyard_simulators.faults import ConnectionCut
 from shipyard_simulators.server import Served, Server
@@ -42,10 +43,11 @@ class _InProcess(HTTPAdapter):
         server = _servers.get(urlsplit(request.url).port or 0)
         if server is None or server.socket.fileno() < 0:
             return super().send(request, *args, **options)
-        return _answered(request, server)
+        return answered(request, server)
 
 
-def _answered(request: requests.PreparedRequest, server: Server) -> requests.Response:
+def answered(request: requests.PreparedRequest, server: Server) -> requests.Response:
+    """Return what the application of a server answers. Raises ConnectionError for a connection that it would cut."""
     started: list[Any] = []
 
     def start_response(status: str, headers: list[tuple[str, str]], _error: Any = None) -> Any:
@@ -66,6 +68,7 @@ def _answered(request: requests.PreparedRequest, server: Server) -> requests.Res
     answer.headers = CaseInsensitiveDict(headers)
     answer.request, answer.url = request, str(request.url)
     answer._content = body.getvalue()
+    answer.raw = HTTPResponse(io.BytesIO(answer.content), headers, preload_content=False)
     answer.encoding = requests.utils.get_encoding_from_headers(answer.headers)
     if request.method != "HEAD" and len(answer.content) < int(answer.headers.get("Content-Length", 0)):
         raise requests.exceptions.ChunkedEncodingError(request=request)

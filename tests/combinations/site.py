@@ -50,6 +50,7 @@ from tests.combinations.model import TARGETED, Row
 from tests.databases import empty
 from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
 from tests.integration.api.in_process import Client
+from tests.near_peers import near
 from tests.one_action import control, seconds_until_due, state_of
 from tests.simulated_peers import PEERS, scenario
 from tests.virtual_time import VirtualClock
@@ -148,15 +149,15 @@ class Site:
         self.members: EtcdSimulator | None = None
         if row["cluster"] == "kubernetes":
             simulator = KubernetesSimulator(self.scenario({}), clock=self.clock.of_peers())
-            self.apiserver = enter(in_thread(simulator))
+            self.apiserver = enter(near(simulator))
         if row["etcd"] == "members":
             self.members = enter(in_thread(EtcdSimulator(names=MEMBERS, clock=self.clock.of_peers())))
         self.promenade: PromenadeSimulator | None = None
         if row["cluster"] == "promenade":
-            self.promenade = enter(in_thread(PromenadeSimulator(self.scenario({}), clock=self.clock.of_peers())))
+            self.promenade = enter(near(PromenadeSimulator(self.scenario({}), clock=self.clock.of_peers())))
         self.deckhand: DeckhandSimulator | None = None
         if row["store"] == "deckhand":
-            self.deckhand = enter(in_thread(DeckhandSimulator(clock=self.clock.of_peers())))
+            self.deckhand = enter(near(DeckhandSimulator(clock=self.clock.of_peers())))
         self.hosts = Hosts(polls=1)
         self._ended = 0
         self._away: set[str] = set()  # machines that join no cluster, however well they are deployed

@@ -28,8 +28,8 @@ from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.drift.find import Drift, FindDrift, Since
 from shipyard_api.usecases.drift.observe import ObserveNodes
 from shipyard_simulators.kubernetes.simulator import KubernetesSimulator
-from shipyard_simulators.server import in_thread
 from tests.factories import group_entry
+from tests.near_peers import near
 from tests.one_action import state_of
 from tests.refusals import refuses
 from tests.simulated_peers import PEERS, scenario
@@ -68,7 +68,7 @@ class Hands:
         site = Site({name: {"labels": LABELS} for name in NODES}, played, groups)
         world = SimulatedWorld.in_emptied(url, site=site, make_peer=PEERS[peer])
         closing.callback(world.close)
-        apiserver = closing.enter_context(in_thread(KubernetesSimulator(played, clock=world.clock.of_peers())))
+        apiserver = closing.enter_context(near(KubernetesSimulator(played, clock=world.clock.of_peers())))
         return cls(world, apiserver, closing)
 
     def deploy(self) -> None:
