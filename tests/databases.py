@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -161,23 +161,48 @@ class Databases:
         return name
 
     def _drop(self, name: str) -> None:
+        let_go(self.of(name))
         with _connected(self.url) as cursor:
             cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
     def _emptied(self, name: str) -> bool:
         try:
-            with _connected(self.of(name)) as cursor:
-                cursor.execute(_EMPTY)
-                cursor.execute(_SCHEMA)
-                return cursor.fetchone() == self._schema
+            return _asked(self.of(name), _EMPTY, _SCHEMA) == self._schema
         except psycopg2.Error:
             return False  # the test has changed more than rows
 
 
 def empty(url: str) -> None:
     """Take all rows out of a migrated database, and hang up on everybody else who is connected to it."""
-    with _connected(url) as cursor:
-        cursor.execute(_EMPTY)
+    _asked(url, _EMPTY)
+
+
+def let_go(url: str) -> None:
+    """Hang up on a database, which cannot be copied while anybody is connected to it."""
+    if connection := _kept.pop(url, None):
+        connection.close()
+
+
+# By address: for a new connection Postgres reads its catalogues anew, which takes it ten times as long as what we ask.
+_kept: dict[str, psycopg2.extensions.connection] = {}
+
+
+def _asked(url: str, *queries: str) -> object:
+    """Return the row that the last query found, if any; the connection stays."""
+    if url in _kept:
+        with suppress(psycopg2.OperationalError, psycopg2.InterfaceError):  # a test has hung up on us
+            return _row(_kept[url], queries)
+        let_go(url)
+    _kept[url] = psycopg2.connect(url)
+    _kept[url].autocommit = True
+    return _row(_kept[url], queries)
+
+
+def _row(connection: psycopg2.extensions.connection, queries: Sequence[str]) -> object:
+    with connection.cursor() as cursor:
+        for query in queries:
+            cursor.execute(query)
+        return cursor.fetchone() if cursor.description else None
 
 
 def remove_left_runs() -> None:

@@ -25,6 +25,7 @@ from shipyard_api.storage.unit_of_work import connect
 from shipyard_simulators.embedded_postgres.server import RunningPostgres, temporary
 from tests.conftest import ROOT
 from tests.cuttable import cuttable
+from tests.databases import let_go
 from tests.factories import layering_policy
 from tests.stand import Stand
 
@@ -253,6 +254,7 @@ def _clone(url: str, name: str) -> None:
     import psycopg2
 
     head, _, source = url.rpartition("/")
+    let_go(url)
     connection = psycopg2.connect(f"{head}/postgres")
     connection.autocommit = True
     connection.cursor().execute(f"CREATE DATABASE {name} TEMPLATE {source}")
