@@ -20,7 +20,7 @@ from shipyard_api.site_files import load_process, load_sites
 from shipyard_api.storage import migrations, schema
 from shipyard_api.storage.schema_check import check_database, schema_of
 from shipyard_api.storage.unit_of_work import connect
-from shipyard_api.usecases.retention.prune import PruneHistory
+from shipyard_api.usecases.retention.prune import NOTHING, Pruned, PruneHistory
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_api.wiring import design_stores
 
@@ -64,7 +64,7 @@ def current() -> None:
 @click.option("--newest", type=click.IntRange(min=1), help="Keep so many of the newest; default: the setting.")
 @click.option("--dry-run", is_flag=True, help="Only show how many would be deleted.")
 def prune(days: int | None, newest: int | None, dry_run: bool) -> None:
-    """Delete old actions, with all that belongs to them, and old revisions; the worker does the same now and then.
+    """Delete old actions, with all that belongs to them, old revisions and plans; the worker does so now and then.
 
     Kept are the newest ones, those since the last successful site action, the last action of each node, and of
     revisions those of actions and the newest with each tag.
@@ -79,13 +79,16 @@ def prune(days: int | None, newest: int | None, dry_run: bool) -> None:
         raise SettingsError(["[actions] keep_days is 0, which keeps all actions and revisions; give --days"])
     old = PruneHistory(store, lambda: datetime.now(UTC), keep, newest or int(kept.keep_newest), ACTIONS.of_the_site)
     if dry_run:
-        actions, revisions = old.expired()
-        click.echo(f"{actions} action(s) and {revisions} revision(s) would be deleted")
+        click.echo(f"{_counted(old.expired())} would be deleted")
         return
-    actions = revisions = 0
+    deleted = NOTHING
     while any(batch := old.batch()):
-        actions, revisions = actions + batch.actions, revisions + batch.revisions
-    click.echo(f"{actions} action(s) and {revisions} revision(s) deleted")
+        deleted = Pruned(*map(sum, zip(deleted, batch, strict=True)))
+    click.echo(f"{_counted(deleted)} deleted")
+
+
+def _counted(found: Pruned) -> str:
+    return f"{found.actions} action(s), {found.revisions} revision(s) and {found.plans} stored plan(s)"
 
 
 @db.command("new-key")

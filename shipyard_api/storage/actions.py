@@ -47,6 +47,7 @@ from shipyard_api.storage.action_filters import filtered
 from shipyard_api.storage.action_rows import SHOWN, action_record
 from shipyard_api.storage.groups import groups_of_action
 from shipyard_api.storage.nodes import Wanted, nodes_of_action
+from shipyard_api.storage.plan_tables import plans
 from shipyard_api.storage.projections.line import Line
 from shipyard_api.storage.running_site_actions import MOVING, on_nodes, on_site
 from shipyard_api.storage.successors import newest_successor
@@ -110,6 +111,9 @@ class Actions:
                 for index, step in enumerate(action.steps, start=1)
             ],
         )
+        if action.plan:
+            used = plans.update().where(plans.c.id == action.plan).values(action_id=action.id)
+            self._connection.execute(used)
         self._audit(action.id, "invoke", action.user)
         journal.record(self._connection, Line(action.id, row.epoch, None, row.created_at, "api"), action.facts)
         self._turns.wake(action.id, None)

@@ -1,4 +1,4 @@
-"""Deletes old actions and revisions. Tables that refer to actions are found by their foreign keys."""
+"""Deletes old actions, revisions and stored plans. Tables that refer to actions are found by their foreign keys."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -8,10 +8,12 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName
 from shipyard_api.domain.documents import Revision, RevisionTag
+from shipyard_api.domain.plans import PlanId
 from shipyard_api.storage import design_rows
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.observation_tables import node_sightings
 from shipyard_api.storage.observations import Observations
+from shipyard_api.storage.plan_tables import plans
 from shipyard_api.storage.table_metadata import metadata
 from shipyard_api.storage.worked_nodes import worked_on
 
@@ -52,6 +54,18 @@ class Retention:
         for table in _PARTS:
             self._connection.execute(table.delete().where(table.c.action_id == sa.any_(ids)))
         self._connection.execute(t.actions.delete().where(t.actions.c.id == sa.any_(ids)))
+
+    def expired_plans(self, *, before: datetime, limit: int) -> Sequence[PlanId]:
+        """Return the oldest plans stored before a moment that started no action, at most ``limit``.
+
+        A plan that started one is deleted with it.
+        """
+        query = sa.select(plans.c.id).where(plans.c.stored_at < before, plans.c.action_id.is_(None))
+        return [PlanId(row) for row in self._connection.execute(query.order_by(plans.c.id).limit(limit)).scalars()]
+
+    def delete_plans(self, expired: Collection[PlanId]) -> None:
+        """Delete these plans, unless one has started an action meanwhile."""
+        self._connection.execute(plans.delete().where(plans.c.id.in_(expired), plans.c.action_id.is_(None)))
 
     def expired_revisions(
         self, *, before: datetime, newest: int, limit: int, without: Collection[ActionId] = ()

@@ -13,6 +13,7 @@ from shipyard_api.storage import (  # noqa: F401  # of the same schema
     event_tables,
     history_tables,
     observation_tables,
+    plan_tables,
     software_tables,
     template_tables,
 )

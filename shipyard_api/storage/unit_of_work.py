@@ -26,6 +26,7 @@ from shipyard_api.storage.measures import Measures
 from shipyard_api.storage.nodes import Nodes
 from shipyard_api.storage.observations import Observations
 from shipyard_api.storage.outages import outages
+from shipyard_api.storage.plans import Plans
 from shipyard_api.storage.retention import Retention
 from shipyard_api.storage.software import Software
 from shipyard_api.storage.stragglers import Stragglers
@@ -67,6 +68,7 @@ class Transaction:
     task_results: TaskResults
     measures: Measures
     retention: Retention
+    plans: Plans
 
 
 class Store:
@@ -149,6 +151,7 @@ class Store:
             TaskResults(connection),
             Measures(connection, self._wakeup),
             Retention(connection),
+            Plans(connection),
         )
 
 

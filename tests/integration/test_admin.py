@@ -213,10 +213,13 @@ def test_old_actions_are_counted_and_deleted(admin: Admin, database_url: str) ->
     def prune(*words: str, **settings: str) -> Ended:
         return admin("db", "prune", *words, DATABASE_URL=database_url, **settings)
 
-    assert prune().stdout == "0 action(s) and 0 revision(s) deleted\n"
-    assert prune("--days=30", "--newest=1", "--dry-run").stdout == "2 action(s) and 0 revision(s) would be deleted\n"
-    assert prune("--days=30", SHIPYARD_ACTIONS_KEEP_NEWEST="2").stdout == "1 action(s) and 0 revision(s) deleted\n"
-    assert prune("--days=30", "--newest=1").stdout == "1 action(s) and 0 revision(s) deleted\n"
+    def deleted(actions: int, word: str = "deleted") -> str:
+        return f"{actions} action(s), 0 revision(s) and 0 stored plan(s) {word}\n"
+
+    assert prune().stdout == deleted(0)
+    assert prune("--days=30", "--newest=1", "--dry-run").stdout == deleted(2, "would be deleted")
+    assert prune("--days=30", SHIPYARD_ACTIONS_KEEP_NEWEST="2").stdout == deleted(1)
+    assert prune("--days=30", "--newest=1").stdout == deleted(1)
     never = prune(SHIPYARD_ACTIONS_KEEP_DAYS="0")
     assert (never.returncode, "give --days" in never.stderr) == (2, True)
 

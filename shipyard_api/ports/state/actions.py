@@ -11,6 +11,7 @@ from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.plans import PlanId
 from shipyard_api.domain.waiting import WaitingFor
 
 
@@ -32,6 +33,7 @@ class NewAction:
     """An action to create; ``steps`` in order. ``facts`` are the first entries of its journal.
 
     ``exclusive``: no other such action may run beside it; with ``nodes``, only none that may work on one of them.
+    ``plan``: the stored plan that it is started from, if any.
     """
 
     id: ActionId
@@ -47,6 +49,7 @@ class NewAction:
     facts: Sequence[Fact] = ()
     exclusive: bool = True
     nodes: Collection[NodeName] | None = None
+    plan: PlanId | None = None
 
 
 @dataclass(frozen=True, slots=True)

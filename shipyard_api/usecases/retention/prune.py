@@ -1,4 +1,4 @@
-"""Delete actions, and revisions of the embedded document store, that are older than the site wants to keep."""
+"""Delete actions, stored plans, and revisions of the embedded document store, older than the site wants to keep."""
 
 import logging
 import time
@@ -13,7 +13,7 @@ from shipyard_api.storage.unit_of_work import Store, Transaction
 LOG = logging.getLogger(__name__)
 
 BATCH = 5
-"""Actions, and revisions, that one transaction deletes: some of them have 100,000 rows."""
+"""Actions, revisions, and plans, that one transaction deletes: some of them have 100,000 rows."""
 _ALL = 1_000_000
 _PAUSE = 600.0
 
@@ -23,11 +23,17 @@ class Pruned(NamedTuple):
 
     actions: int
     revisions: int
+    plans: int
+
+
+NOTHING = Pruned(0, 0, 0)
 
 
 @dataclass(slots=True)
 class PruneHistory:
     """The use case. Actions and revisions are kept for ``days`` (0: for ever), and the ``newest`` ones for longer.
+
+    A stored plan is kept for as many days or, once it has started an action, as long as that.
 
     ``site``: the names of actions whose last success, and all that came after it, is kept.
     """
@@ -46,7 +52,8 @@ class PruneHistory:
         def count(tx: Transaction) -> Pruned:
             actions = tx.retention.expired(before=before, newest=newest, limit=_ALL, site=self.site)
             revisions = tx.retention.expired_revisions(before=before, newest=newest, limit=_ALL, without=actions)
-            return Pruned(len(actions), len(revisions))
+            plans = tx.retention.expired_plans(before=before, limit=_ALL)
+            return Pruned(len(actions), len(revisions), len(plans))
 
         return self.store.read(count)
 
@@ -55,23 +62,27 @@ class PruneHistory:
         before, newest = self._before(), self.newest
         with self.store.begin() as tx:
             if not tx.retention.begin():
-                return Pruned(0, 0)
+                return NOTHING
             if actions := tx.retention.expired(before=before, newest=newest, limit=BATCH, site=self.site):
                 tx.retention.delete(actions)
             if revisions := tx.retention.expired_revisions(before=before, newest=newest, limit=BATCH):
                 tx.retention.delete_revisions(revisions)
+            if plans := tx.retention.expired_plans(before=before, limit=BATCH):
+                tx.retention.delete_plans(plans)
         if actions:
             ids = {"oldest": actions[0], "newest": actions[-1]}
             LOG.info("old actions deleted", extra={"actions": len(actions), **ids})
         if revisions:
             numbers = {"oldest": revisions[0], "newest": revisions[-1]}
             LOG.info("old revisions deleted", extra={"revisions": len(revisions), **numbers})
-        return Pruned(len(actions), len(revisions))
+        if plans:
+            LOG.info("old plans deleted", extra={"plans": len(plans), "oldest": plans[0], "newest": plans[-1]})
+        return Pruned(len(actions), len(revisions), len(plans))
 
     def chore(self) -> Pruned:
         """Delete a batch if it is time to, and return how many; the next one is due at once if there may be more."""
         if not self.days or time.monotonic() < self._next:
-            return Pruned(0, 0)
+            return NOTHING
         deleted = self.batch()
         self._next = 0.0 if BATCH in deleted else time.monotonic() + _PAUSE
         return deleted

@@ -1,0 +1,71 @@
+"""Stored plans and their signatures."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from shipyard_api.domain.actions import ActionId, ActionName
+from shipyard_api.domain.plans import PlanContent, PlanId, Signature, StoredPlan
+from shipyard_api.storage.plan_tables import plans as t
+
+
+class Plans:
+    """Stored plans. ``Actions.create`` notes which action was started from one."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def insert(self, plan: StoredPlan) -> None:
+        """Store a plan."""
+        values = {
+            "id": plan.id,
+            "name": plan.name,
+            "digest": plan.digest,
+            "content": dict(plan.content.parts),
+            "request": dict(plan.request),
+            "shown": dict(plan.shown),
+            "stored_by": plan.stored_by,
+            "caller": plan.key,
+            "stored_at": plan.stored_at,
+        }
+        self._connection.execute(t.insert().values(values))
+
+    def get(self, plan: PlanId, *, lock: bool = False) -> StoredPlan | None:
+        """Return a plan. ``lock``: nobody else signs or uses it until the transaction has ended."""
+        query = sa.select(t).where(t.c.id == plan)
+        row = self._connection.execute(query.with_for_update() if lock else query).one_or_none()
+        return None if row is None else _plan(row)
+
+    def newest(self, *, limit: int) -> Sequence[StoredPlan]:
+        """Return the newest plans, the newest first, without their content and what was shown."""
+        short = [column for column in t.c if column.name not in ("content", "shown")]
+        empty = (sa.literal({}, sa.JSON).label(name) for name in ("content", "shown"))
+        query = sa.select(*short, *empty).order_by(t.c.id.desc()).limit(limit)
+        return [_plan(row) for row in self._connection.execute(query)]
+
+    def before(self, plan: StoredPlan) -> StoredPlan | None:
+        """Return the newest earlier plan of the same action."""
+        query = sa.select(t).where(t.c.name == plan.name, t.c.id < plan.id).order_by(t.c.id.desc()).limit(1)
+        row = self._connection.execute(query).one_or_none()
+        return None if row is None else _plan(row)
+
+    def sign(self, plan: PlanId, signatures: Sequence[Signature]) -> None:
+        """Set the signatures of a plan that is locked."""
+        stored = [one.to_json() for one in signatures]
+        self._connection.execute(t.update().where(t.c.id == plan).values(signatures=stored))
+
+
+def _plan(row: "sa.Row[tuple[object, ...]]") -> StoredPlan:
+    return StoredPlan(
+        id=PlanId(row.id),
+        name=ActionName(row.name),
+        digest=row.digest,
+        content=PlanContent(row.content),
+        request=row.request,
+        shown=row.shown,
+        stored_by=row.stored_by,
+        key=row.caller,
+        stored_at=row.stored_at,
+        signatures=tuple(map(Signature.from_json, row.signatures or ())),
+        action=ActionId(row.action_id) if row.action_id else None,
+    )
