@@ -20,6 +20,9 @@ TEMPLATE_PREFIX = "baremetal:deploy_template:"
 SOFTWARE_PREFIX = "software:"
 """Prefix of the rules of task graphs, roles and tags."""
 
+WITHOUT_APPROVAL = f"{PREFIX}action_without_approval"
+"""The rule for callers who start actions that no second person has approved."""
+
 SUGGESTED_ROLES = ("admin", "admin_ucp", "admin_ucp_viewer", "viewer", "peer", "health")
 """The roles in the default checks."""
 
@@ -60,6 +63,14 @@ GUARDS = (
             ("get_action_validation", _READ, "See a validation of an action."),
             ("invoke_action_control", _WRITE, "Pause, unpause, stop, retry or acknowledge an action."),
             ("create_plan", _READ, "See what an action would do; it changes nothing."),
+            ("store_plan", _WRITE, "Store a plan, so that an action can be started from it."),
+            ("get_plan", _READ, "See stored plans and who has approved them."),
+            ("approve_plan", _WRITE, "Approve a plan that another person has stored."),
+            (
+                "action_without_approval",
+                f"role:{ANYONE}",
+                "Start or retry an action without a plan that another person has approved.",
+            ),
             ("get_forecast", _READ, "See how an action is likely to go."),
             ("get_configdocs_status", _READ, "Compare versions of the documents."),
             ("create_configdocs", _WRITE, "Load documents."),

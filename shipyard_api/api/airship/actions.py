@@ -23,6 +23,7 @@ from shipyard_api.api.airship.paging import link_next, wanted_actions
 from shipyard_api.api.airship.parameters import action_name, parameters
 from shipyard_api.api.airship.rendered_actions import RenderedActions, listed
 from shipyard_api.api.airship.statuses import messages
+from shipyard_api.api.airship.stored_plans import agreement
 from shipyard_api.api.airship.times import since, zulu
 from shipyard_api.api.airship.validations import entity as validation_entity
 from shipyard_api.api.http.authentication import Policy, require
@@ -47,6 +48,7 @@ from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.describe import ActionWithSteps, DescribeAction
 from shipyard_api.usecases.actions.list import ListActions
 from shipyard_api.usecases.actions.request import ActionRequest, Idempotency
+from shipyard_api.usecases.actions.retry import RetryAction
 from shipyard_api.usecases.journal.notes import ReadNotes
 from shipyard_api.usecases.journal.validations import validations
 
@@ -112,6 +114,7 @@ class Actions:
             strict=bool(boolean(req, "strict", default=False)),
             idempotency=_idempotency(req, body),
             may_override_holds=may_override(req),
+            agreement=agreement(req),
             further={key: value for key, value in body.items() if key not in ("name", "parameters")},
         )
         created = self._create(request, req.context.caller)
@@ -186,8 +189,9 @@ class Control:
 
     policy: ClassVar[Policy] = {"POST": "workflow_orchestrator:invoke_action_control"}
 
-    def __init__(self, control: ControlAction) -> None:
+    def __init__(self, control: ControlAction, retry: RetryAction) -> None:
         self._control = control
+        self._retry = retry
 
     @threaded
     def on_post(self, req: falcon.Request, resp: falcon.Response, action_id: str, control_verb: str) -> None:
@@ -206,7 +210,7 @@ class Control:
                 require(req, f"workflow_orchestrator:action_{old.name}")
             _require_for(req, old.parameters)
             may = force and may_override(req)
-            new = self._control.retry(action_id, req.context.caller, force=force, may_override_holds=may)
+            new = self._retry(action_id, req.context.caller, agreement(req), force=force, may_override_holds=may)
             _created(req, resp, new, {})
             return
         if verb is Verb.ACKNOWLEDGE:

@@ -29,6 +29,7 @@ from shipyard_api.api.airship import (
     site_nodes,
     site_statuses,
     steps,
+    stored_plans,
     tasks,
     validations,
     versions,
@@ -95,7 +96,7 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
             on_actions.create, on_actions.list, own.journal.notes, own.schemas, rendered, own.json_bytes
         ),
         f"{v1}/actions/{{action_id}}": actions.Action(describe, own.journal.notes, rendered),
-        f"{v1}/actions/{{action_id}}/control/{{control_verb}}": actions.Control(on_actions.control),
+        f"{v1}/actions/{{action_id}}/control/{{control_verb}}": actions.Control(on_actions.control, on_actions.retry),
         f"{v1}/actions/{{action_id}}/steps/{{step_id}}": steps.Step(describe, own.journal.notes),
         f"{v1}/actions/{{action_id}}/steps/{{step_id}}/logs": steps.StepLogs(own.journal.logs),
         f"{v1}/actions/{{action_id}}/validations/{{validation_id}}": validations.ActionValidation(
@@ -115,7 +116,9 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
         f"{v1}/actions/{{action_id}}/overview": overviews.ActionOverview(describe, on_actions.overview, rendered),
         f"{v1}/actions/{{action_id}}/node-places": overviews.ActionNodePlaces(on_actions.overview),
         f"{v1}/caller": callers.Caller(),
-        f"{v1}/plans": plans.Plans(on_actions.plan, own.schemas, own.json_bytes, costly),
+        f"{v1}/plans": plans.Plans(on_actions.plan, on_actions.plans, own.schemas, own.json_bytes, costly),
+        f"{v1}/plans/{{plan_id}}": stored_plans.Plan(on_actions.plans),
+        f"{v1}/plans/{{plan_id}}/approvals": stored_plans.PlanApprovals(on_actions.plans, own.json_bytes),
         f"{v1}/forecasts": forecasts.Forecasts(on_actions.forecast, own.schemas, own.json_bytes, costly),
         f"{v1}/notedetails/{{note_id}}": notes.NoteDetails(own.journal.notes),
         f"{v1}/workflows": workflows.Workflows(on_actions.list),

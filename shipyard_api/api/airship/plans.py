@@ -13,12 +13,14 @@ from shipyard_api.api.airship.errors import InvalidPlan
 from shipyard_api.api.airship.holds import hold_entity, may_override
 from shipyard_api.api.airship.parameters import action_name, parameters
 from shipyard_api.api.airship.statuses import details, messages
+from shipyard_api.api.airship.stored_plans import listed_entity, stored_entity
 from shipyard_api.api.airship.texts import text_of
 from shipyard_api.api.airship.times import with_offset
-from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.authentication import Policy, require
 from shipyard_api.api.http.errors import status_of
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
-from shipyard_api.api.http.write_limit import NO_WRITE
+from shipyard_api.api.http.threads import threaded
+from shipyard_api.api.http.write_limit import NO_WRITE, SMALL_WRITE
 from shipyard_api.domain.documents import Version
 from shipyard_api.domain.error_kinds import ShipyardError
 from shipyard_api.domain.nodes import NodeName
@@ -29,23 +31,40 @@ from shipyard_api.usecases.actions.design_changes import DesignChanges
 from shipyard_api.usecases.actions.plan import Plan, PlanAction
 from shipyard_api.usecases.actions.plan_software import SoftwarePlan
 from shipyard_api.usecases.actions.request import ActionRequest
+from shipyard_api.usecases.actions.stored_plans import StoredPlans
 from shipyard_api.usecases.nodes.drain_plan import NodeDrainPlan
+
+STORE_RULE = "workflow_orchestrator:store_plan"
+"""Who may store plans."""
 
 
 class Plans:
-    """``/plans``: what POST /actions, or a retry, would do now."""
+    """``/plans``: what POST /actions, or a retry, would do now; the stored plans."""
 
-    policy: ClassVar[Policy] = {"POST": "workflow_orchestrator:create_plan"}
-    write_cost: ClassVar[float] = NO_WRITE
+    policy: ClassVar[Policy] = {
+        "GET": "workflow_orchestrator:get_plan",
+        "POST": "workflow_orchestrator:create_plan",
+    }
 
-    def __init__(self, plan: PlanAction, schemas: Schemas, limit: int, costly: CostlyWork) -> None:
+    def __init__(self, plan: PlanAction, plans: StoredPlans, schemas: Schemas, limit: int, costly: CostlyWork) -> None:
         self._plan = plan
+        self._plans = plans
         self._costly = costly
         self._schemas = schemas
         self._limit = limit
 
+    @staticmethod
+    def write_cost(req: falcon.Request) -> float:
+        """Return the cost of a request: a plan that is not stored changes nothing."""
+        return NO_WRITE if req.get_param("store") is None else SMALL_WRITE
+
+    @threaded
+    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer with the newest stored plans, the newest first."""
+        resp.media = {"plans": [listed_entity(plan) for plan in self._plans.newest()]}
+
     async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response) -> None:
-        """Answer with the plan; nothing is stored, and what would be refused is part of it."""
+        """Answer with the plan, and what would be refused as part of it; with ``store``, store it or refuse."""
         self._costly.admit(req)
         body = await read_json_body(req, self._limit)
         await self._costly.answer(req, resp, partial(self._post, req, resp, body), body)
@@ -54,9 +73,21 @@ class Plans:
         body = parse_checked(req.path, sent, self._schemas, "plan_v1")
         _check(body)
         force = bool(boolean(req, "force", default=False))
+        store = bool(boolean(req, "store", default=False))
+        if store:
+            require(req, STORE_RULE)
+        plan = self._planned(req, body, force=force, complete=store)
+        resp.media = _entity(plan)
+        if store:
+            request = {**body, "parameters": plan.parameters} if "parameters" in body else body
+            stored = self._plans.store_plan(plan, request, resp.media, req.context.caller)
+            resp.status = falcon.HTTP_201
+            resp.location = f"{req.root_path}/api/v1.0/plans/{stored.plan.id}"
+            resp.media = stored_entity(stored)
+
+    def _planned(self, req: falcon.Request, body: dict[str, Any], *, force: bool, complete: bool) -> Plan:
         if "retry" in body:
-            resp.media = _entity(self._plan.retry(body["retry"], force=force, may_override_holds=may_override(req)))
-            return
+            return self._plan.retry(body["retry"], force=force, may_override_holds=may_override(req))
         name = action_name(body["name"])
         request = ActionRequest(
             name,
@@ -65,7 +96,7 @@ class Plans:
             strict=bool(boolean(req, "strict", default=False)),
             may_override_holds=may_override(req),
         )
-        resp.media = _entity(self._plan(request, Version(body.get("version", Version.COMMITTED.value))))
+        return self._plan(request, Version(body.get("version", Version.COMMITTED.value)), complete=complete)
 
 
 def _check(body: dict[str, Any]) -> None:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Collection, Mapping
 from typing import Any
-from urllib.parse import parse_qsl
 
 import falcon
 import falcon.asgi
@@ -64,12 +63,6 @@ def separated(req: falcon.Request, name: str) -> tuple[str, ...] | None:
     if written is None:
         return None
     return tuple(one.strip() for part in written for one in part.split(",") if one.strip())
-
-
-def is_empty(req: falcon.Request, name: str) -> bool:
-    """Return whether a parameter is there without a value; other functions take it for absent."""
-    given = parse_qsl(req.query_string, keep_blank_values=True)
-    return any(key == name and not value.strip(", ") for key, value in given)
 
 
 def either(req: falcon.Request, first: str, second: str) -> str | None:

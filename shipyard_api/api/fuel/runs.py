@@ -7,16 +7,17 @@ import falcon
 import falcon.asgi
 
 from shipyard_api.api.fuel import reading
-from shipyard_api.api.http.authentication import Policy, require
+from shipyard_api.api.http.authentication import Policy, may, require
 from shipyard_api.api.http.errors import Fault
-from shipyard_api.api.http.reading import boolean, read_body
+from shipyard_api.api.http.reading import boolean, is_empty, read_body
 from shipyard_api.api.http.request_context import note_created
 from shipyard_api.api.http.threads import answer_in_thread, threaded
 from shipyard_api.domain.actions import RunState
 from shipyard_api.domain.facts.software import TaskStatus
-from shipyard_api.domain.policy import PREFIX
+from shipyard_api.domain.policy import PREFIX, WITHOUT_APPROVAL
 from shipyard_api.domain.task_graph.errors import RunNotFound
 from shipyard_api.domain.task_graph.layers import SITE, OwnerKind
+from shipyard_api.usecases.actions.agreed_plan import Agreement
 from shipyard_api.usecases.software.runs import Run, RunTasks, TaskOfRun
 
 _RULE = f"{PREFIX}action_update_software"
@@ -56,7 +57,7 @@ class Deploy:
             raise Fault(
                 "'dry_run' is not supported: see what would run with `shipyard software plan`, or use noop_run."
             )
-        if reading.is_empty(req, "nodes"):
+        if is_empty(req, "nodes"):
             raise Fault("'nodes' names no node. Leave it out to run on all nodes.")
         sent = await read_body(req, self._limit)
 
@@ -68,7 +69,14 @@ class Deploy:
                     raise Fault("Tasks list must be specified.")
                 tasks = reading.names(written, "Tasks")
             nodes = reading.separated(req, "nodes")
-            made = self._runs.start(cluster.id, nodes=nodes, tasks=tasks, caller=req.context.caller, noop=noop)
+            made = self._runs.start(
+                cluster.id,
+                nodes=nodes,
+                tasks=tasks,
+                caller=req.context.caller,
+                noop=noop,
+                agreement=Agreement(needs_approval=not may(req, WITHOUT_APPROVAL)),
+            )
             note_created(req, made.action.id)
             resp.status = falcon.HTTP_202
             resp.media = _transaction(made)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 import falcon
 import falcon.asgi
@@ -98,6 +99,12 @@ def single(req: falcon.Request, name: str) -> str | None:
     if len(given) > 1:
         raise falcon.HTTPInvalidParam(f"The parameter takes one value, not {len(given)}.", name)
     return given[0] if given else None
+
+
+def is_empty(req: falcon.Request, name: str) -> bool:
+    """Return whether a parameter is there without a value; other functions take it for absent."""
+    given = parse_qsl(req.query_string, keep_blank_values=True)
+    return any(key == name and not value.strip(", ") for key, value in given)
 
 
 def boolean(req: falcon.Request, name: str, default: bool | None) -> bool | None:

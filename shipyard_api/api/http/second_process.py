@@ -75,7 +75,7 @@ class Answered:
         resp.status, resp.data = falcon.code_to_http_status(self.status), self.body
         if "content-type" in headers:  # a 304 has none
             resp.content_type = headers["content-type"]
-        for name in ("ETag", "Retry-After"):
+        for name in ("ETag", "Location", "Retry-After"):
             if name.lower() in headers:
                 resp.set_header(name, headers[name.lower()])
 

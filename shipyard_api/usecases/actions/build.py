@@ -23,9 +23,12 @@ from shipyard_api.usecases.actions.limits import ActionLimits
 from shipyard_api.usecases.actions.list import ListActions
 from shipyard_api.usecases.actions.overview import OverviewAction
 from shipyard_api.usecases.actions.plan import PlanAction
+from shipyard_api.usecases.actions.plan_content import content_of
 from shipyard_api.usecases.actions.plan_software import PlanSoftware
 from shipyard_api.usecases.actions.reconcile import ReconcileAction
 from shipyard_api.usecases.actions.report import Places, ReportAction
+from shipyard_api.usecases.actions.retry import RetryAction
+from shipyard_api.usecases.actions.stored_plans import StoredPlans
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
 from shipyard_api.usecases.nodes.build import NodeUseCases
@@ -42,7 +45,9 @@ class ActionUseCases:
     limits: ActionLimits
     reconcile: ReconcileAction
     approve: ApproveAction
+    retry: RetryAction
     plan: PlanAction
+    plans: StoredPlans
     forecast: ForecastAction
     describe: DescribeAction
     overview: OverviewAction
@@ -76,24 +81,27 @@ def build(
     plan_software = (
         PlanSoftware(store, rendered, access.hosts, access.sources) if access else PlanSoftware(store, rendered, None)
     )
+    plan = PlanAction(
+        store=store,
+        check=check,
+        control=control,
+        designs=designs,
+        rendered=rendered,
+        definitions=definitions,
+        plan_drain=nodes.plan_drain,
+        plan_software=plan_software,
+        clock=clock,
+    )
     return ActionUseCases(
         check_acceptance=check_acceptance,
-        create=CreateAction(store, check, definitions, new_id),
+        create=CreateAction(store, check, definitions, new_id, lambda checked: content_of(plan.of(checked))),
         control=control,
         limits=ActionLimits(store),
         reconcile=ReconcileAction(store),
         approve=ApproveAction(store, clock.now),
-        plan=PlanAction(
-            store=store,
-            check=check,
-            control=control,
-            designs=designs,
-            rendered=rendered,
-            definitions=definitions,
-            plan_drain=nodes.plan_drain,
-            plan_software=plan_software,
-            clock=clock,
-        ),
+        retry=RetryAction(control, plan),
+        plan=plan,
+        plans=StoredPlans(store, new_id, clock.now),
         forecast=ForecastAction(store, check, control, designs, rendered, clock),
         describe=DescribeAction(store),
         overview=OverviewAction(store, rendered, clock.now),

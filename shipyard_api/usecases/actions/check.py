@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from shipyard_api.actions.action import Action, Case, Check, DesignCheck
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.inputs import ActionInputs
-from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.documents import Revision, secret_texts
 from shipyard_api.domain.error_kinds import Invalid, ShipyardError
 from shipyard_api.domain.errors import InvalidParameters, ParametersBreakSchema
 from shipyard_api.domain.findings import Finding, Level, errors
 from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
-from shipyard_api.domain.parameters import ALLOW_INTERMEDIATE_COMMITS, MISPLACED, Parameters, misplaced
+from shipyard_api.domain.parameters import ALLOW_INTERMEDIATE_COMMITS, MISPLACED, VALUES, Parameters, misplaced, shown
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed
 from shipyard_api.ports.errors import PeerError
@@ -175,6 +175,13 @@ class CheckAction:
         """Return the holds that the request overrides. Raises NodesHeld and HoldsNotOverridden."""
         force = bool(checked.parameters and checked.parameters.force)
         return refuse_held(self.holds(tx, checked), force=force, may_override=checked.request.may_override_holds)
+
+    def shown(self, checked: Checked) -> JsonObject:
+        """Return the parameters as everybody sees them; the inputs have the secret values."""
+        written = checked.request.parameters
+        if VALUES not in written or checked.revision is None:
+            return written
+        return shown(written, secret_texts(self.rendered.of(checked.revision).secrets))
 
     def _parse(self, request: ActionRequest) -> Checked:
         """Return the request with its parsed parameters."""

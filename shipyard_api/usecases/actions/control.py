@@ -20,10 +20,12 @@ from shipyard_api.domain.holds import OVERRIDDEN, Hold
 from shipyard_api.domain.items import ItemId
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.plans import PlanContent
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.state.actions import FURTHER, LIMITS, ActionRecord, NewAction
 from shipyard_api.storage.unit_of_work import Store, Transaction
+from shipyard_api.usecases.actions.agreed_plan import ALONE, Agreement, by_plan
 from shipyard_api.usecases.actions.create import first_notes
 from shipyard_api.usecases.actions.preconditions import (
     override,
@@ -81,13 +83,22 @@ class ControlAction:
             raise ActionNotFound(action_id)
         return record
 
-    def retry(self, action_id: str, caller: Caller, *, force: bool, may_override_holds: bool = False) -> ActionRecord:
+    def retry(
+        self,
+        action_id: str,
+        caller: Caller,
+        *,
+        force: bool,
+        may_override_holds: bool = False,
+        agreement: Agreement = ALONE,
+        content: PlanContent | None = None,
+    ) -> ActionRecord:
         """Return a new action that keeps the nodes which an ended one deployed, and retries the rest.
 
         The ended one failed, or tolerated that nodes did. The new one uses the same revision and limits. Nodes that a
         later action lost are retried too, and nodes that a later action deployed are kept. Raises NotFound and
         Conflict, and then nothing is stored. ``force`` ignores stragglers on its nodes, later actions and, if the
-        caller may, holds.
+        caller may, holds. ``content``: what the retry would do, if a plan is named; raises as ``by_plan``.
         """
         old = ActionId(action_id)
         with self.store.begin() as tx:
@@ -101,7 +112,7 @@ class ControlAction:
             new, kept = self._new(tx, record, caller, force=force)
             held = refuse_held(_holds(tx, record, kept), force=force, may_override=may_override_holds)
             refuse_operations(tx.actions.node_operations(), record.name, _touched(tx, record, kept))
-            return tx.actions.create(override(new, held))
+            return tx.actions.create(by_plan(tx, override(new, held), agreement, content, held, caller))
 
     def plan_retry(self, action_id: str, *, force: bool, may_override_holds: bool = False) -> RetryPlan:
         """Return the inputs of a retry, and what would refuse it now. Changes nothing; raises NotFound."""

@@ -12,15 +12,13 @@ from typing import Any
 from shipyard_api.actions.action import Case
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionId, ActionName, nodes_of_run
-from shipyard_api.domain.documents import secret_texts
 from shipyard_api.domain.error_kinds import Conflict
 from shipyard_api.domain.errors import KeyReused
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import Finding
-from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.domain.parameters import VALUES, shown
+from shipyard_api.domain.plans import PlanContent
 from shipyard_api.domain.task_graph.command_run import COMMAND
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.site_plan import graph_warnings
@@ -29,6 +27,7 @@ from shipyard_api.ports.documents import RenderingFailed
 from shipyard_api.ports.state.actions import FURTHER, ActionRecord, NewAction
 from shipyard_api.ports.state.errors import RequestKeyTaken
 from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.usecases.actions.agreed_plan import by_plan
 from shipyard_api.usecases.actions.check import CheckAction, Checked
 from shipyard_api.usecases.actions.preconditions import override
 from shipyard_api.usecases.actions.request import ActionRequest
@@ -36,6 +35,10 @@ from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.workflow.definition import Definition
 
 LOG = logging.getLogger(__name__)
+
+
+def _not_planned(_checked: Checked) -> PlanContent:
+    raise NotImplementedError("this program starts no action from a plan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,33 +60,38 @@ class _SoftwareFindings:
 
 @dataclass(frozen=True, slots=True)
 class CreateAction:
-    """The use case."""
+    """The use case. ``planned``: returns what a checked request would do, for a request that names a plan."""
 
     store: Store
     check: CheckAction
     definitions: Mapping[ActionName, Definition]
     new_id: Callable[[], str]
+    planned: Callable[[Checked], PlanContent] = _not_planned
 
     def __call__(self, request: ActionRequest, caller: Caller) -> Created:
         """Return the action, queued. Raises Invalid, Precondition or Conflict, and then nothing is stored.
 
+        Raises Forbidden if a second person must have approved a plan, and the request names none.
         Raises ports.errors if deploy templates are for its nodes and the provisioner does not answer.
         """
         if earlier := self._created_earlier(request, caller):
             return earlier
+        request.agreement.check()
         checked = self.check.with_peers(self.check(request))
         case = checked.case
         if checked.refusal or case is None:
             raise checked.refusal or AssertionError("a request without a case has a refusal")
         software = self._software_findings(checked)
         new = self._new(checked, case, caller, software)
+        content = self.planned(checked) if request.agreement.plan else None
         try:
             with self.store.begin() as tx:
                 if ACTIONS[request.name].exclusive:
                     tx.actions.lock_creation()
                     self.check.refuse_operations(tx, checked)
                 self.check.refuse_stragglers(tx, checked)
-                new = override(new, self.check.refuse_held(tx, checked))
+                held = self.check.refuse_held(tx, checked)
+                new = by_plan(tx, override(new, held), request.agreement, content, held, caller)
                 action = tx.actions.create(new)
         except (Conflict, RequestKeyTaken):
             # The conflict may be this very request, sent twice at once.
@@ -124,7 +132,7 @@ class CreateAction:
         return NewAction(
             id=action,
             name=request.name,
-            parameters=self._shown(checked),
+            parameters=self.check.shown(checked),
             user=caller.user,
             context_marker=caller.context_marker,
             revision=checked.revision,
@@ -141,13 +149,6 @@ class CreateAction:
                 *map(FindingReported, (*checked.design_errors, *case.steps.findings)),
             ),
         )
-
-    def _shown(self, checked: Checked) -> JsonObject:
-        """Return the parameters as everybody sees them; the inputs have the secret values."""
-        written = checked.request.parameters
-        if VALUES not in written or checked.revision is None:
-            return written
-        return shown(written, secret_texts(self.check.rendered.of(checked.revision).secrets))
 
     def _software_findings(self, checked: Checked) -> _SoftwareFindings:
         """Return what an action that runs the task graph has to know about it.

@@ -6,6 +6,7 @@ Group members come from the design here; the running action gets them from the p
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from shipyard_api.actions.action import Case
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.inputs import ActionInputs, TeardownInputs
 from shipyard_api.actions.steps import pacing
@@ -55,6 +56,7 @@ class Plan:
     ``left_alone``: nodes that the provisioner shows as deployed, so that there is nothing to do.
     ``changes``: of the design against what is deployed, for an action on the whole site.
     ``software``: None for an action without a software stage, and for a site without a task graph.
+    ``parameters``: as they are shown. ``inputs``: as much as is known of what the action would freeze.
     """
 
     name: ActionName
@@ -73,6 +75,14 @@ class Plan:
     left_alone: Sequence[NodeName] = ()
     changes: DesignChanges | None = None
     software: SoftwarePlan | None = None
+    parameters: JsonObject = field(default_factory=dict)
+    inputs: JsonObject = field(default_factory=dict)
+
+    @property
+    def nodes(self) -> frozenset[NodeName]:
+        """The nodes of all groups, without groups those that the parameters name."""
+        members = frozenset(node for planned in self.groups for node in planned.members)
+        return members or frozenset(ACTIONS.targets(self.name, self.parameters))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,41 +99,60 @@ class PlanAction:
     plan_software: PlanSoftware
     clock: Clock
 
-    def __call__(self, request: ActionRequest, version: Version) -> Plan:
+    def __call__(self, request: ActionRequest, version: Version, *, complete: bool = False) -> Plan:
         """Return the plan of an action on a version: the committed one, or the buffer as if it were committed.
 
-        Raises NotFound if the buffer is empty.
+        Raises NotFound if the buffer is empty. ``complete``: raises ports.errors if a peer is silent, instead of
+        returning a finding, and the refusal if there is one.
         """
         heads = self.designs.heads()
         revision = read_versions(self.designs, heads).of(version)
         if revision is None and version is Version.BUFFER:
             raise VersionNotFound(version)
-        checked = self._preview(request, heads, revision)
+        checked = self._preview(request, heads, revision, complete=complete)
+        if complete and checked.refusal:
+            raise checked.refusal
+        plan = self.of(checked, revision, complete=complete)
+        named = checked.case.version if checked.case else None
+        used = version if named in (None, Version.COMMITTED) else named
+        older = named is None and checked.revision not in (None, revision)
+        return replace(
+            plan,
+            version=None if older else used,
+            held=self._holds(checked),
+            drains=self._drains(checked, plan.groups),
+            changes=self._changes(request.name, revision),
+        )
+
+    def of(self, checked: Checked, revision: Revision | None = None, *, complete: bool = True) -> Plan:
+        """Return what a request that was checked would do: the part of its plan that does not follow from pods.
+
+        ``revision``: the one that counts as committed; None: as it was checked. ``complete``: as for a plan.
+        """
+        request = checked.request
+        revision = revision or (checked.case.committed if checked.case else None)
         design = checked.design or design_at(self.check, request.name, revision)
         strategy = strategy_of(request.name, checked.parameters, design.inputs)
         groups = self._groups(design.inputs, strategy, ()) if design.inputs and strategy else ()
         written = checked.parameters.software if checked.parameters else {}
         software = self._software(request.name, revision or checked.revision, groups, written)
-        steps, named = (case.steps, case.version) if (case := checked.case) else (NO_STEPS, None)
-        used = version if named in (None, Version.COMMITTED) else named
-        older = named is None and checked.revision not in (None, revision)
+        steps = checked.case.steps if checked.case else NO_STEPS
+        inputs = _inputs(checked, design.inputs, software)
         return Plan(
             name=request.name,
-            version=None if older else used,
             revision=checked.revision or revision,
             refusal=checked.refusal,
             findings=(*design.findings, *checked.warnings, *steps.findings),
-            steps=self._steps(request.name, _inputs(checked, design.inputs, software)),
+            steps=self._steps(request.name, inputs),
             mode=design.inputs.configuration.mode
             if design.inputs and strategy and not ACTIONS[request.name].removes
             else None,
             groups=groups,
-            held=self._holds(checked),
-            drains=self._drains(checked, groups),
             deploy_steps=steps.applied,
-            left_alone=sorted(self._left_alone(checked, groups)),
-            changes=self._changes(request.name, revision),
+            left_alone=sorted(self._left_alone(checked, groups, complete=complete)),
             software=software,
+            parameters={} if checked.refusal else self.check.shown(checked),
+            inputs=inputs,
         )
 
     def retry(self, action: str, *, force: bool, may_override_holds: bool) -> Plan:
@@ -150,13 +179,13 @@ class PlanAction:
             held=retry.held,
             deploy_steps=steps.nodes,
             software=software,
+            parameters=old.parameters,
+            inputs=retry.inputs,
         )
 
-    def _preview(self, request: ActionRequest, heads: Heads, revision: Revision | None) -> Checked:
+    def _preview(self, request: ActionRequest, heads: Heads, revision: Revision | None, *, complete: bool) -> Checked:
         """Return the checks of the request, and of what blocks it at this moment. ``revision``: None for committed."""
-        checked = self.check.with_peers(
-            self.check(request, heads, revision), lambda case, trouble: replace(case, steps=_unknown_steps(trouble))
-        )
+        checked = self.check.with_peers(self.check(request, heads, revision), None if complete else _without_steps)
         if checked.refusal:
             return checked
         try:
@@ -172,8 +201,8 @@ class PlanAction:
             return checked.refused(conflict)
         return checked
 
-    def _left_alone(self, checked: Checked, groups: Sequence[PlannedGroup]) -> Collection[NodeName]:
-        """Return the deployed nodes of an action on the whole site; none if the provisioner cannot tell.
+    def _left_alone(self, checked: Checked, groups: Sequence[PlannedGroup], *, complete: bool) -> Collection[NodeName]:
+        """Return the deployed nodes of an action on the whole site; none if the provisioner is silent, or PeerError.
 
         It is asked only if an action has deployed a node of the site.
         """
@@ -186,6 +215,8 @@ class PlanAction:
         try:
             return self.check.plan_steps.deployed(members)
         except PeerError:
+            if complete:
+                raise
             return ()
 
     def _changes(self, name: ActionName, revision: Revision | None) -> DesignChanges | None:
@@ -253,6 +284,10 @@ def _inputs(checked: Checked, inputs: SiteInputs | None, software: SoftwarePlan 
     teardown = TeardownInputs.of(case.parameters, TeardownLimits()) if case.action.tears_down else None
     run = None if software is None else case.parameters.software
     return replace(case.inputs, site=inputs, teardown=case.inputs.teardown or teardown, software=run).to_json()
+
+
+def _without_steps(case: Case, trouble: PeerError) -> Case:
+    return replace(case, steps=_unknown_steps(trouble))
 
 
 def _unknown_steps(trouble: PeerError) -> StepPlan:

@@ -9,6 +9,7 @@ from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents import canonical
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.state.actions import RequestKey
+from shipyard_api.usecases.actions.agreed_plan import ALONE, Agreement
 from shipyard_api.usecases.callers.caller import Caller
 
 
@@ -26,7 +27,7 @@ class ActionRequest:
 
     ``further``: members of the request that mean nothing here and are shown with it. ``strict``: refuse unknown
     parameters. ``idempotency``: None for a request without a key, which is never replayed. ``may_override_holds``:
-    whether the policy lets the caller do so with the parameter ``force``.
+    whether the policy lets the caller do so with the parameter ``force``. ``agreement``: the plan that it is to follow.
     """
 
     name: ActionName
@@ -36,6 +37,7 @@ class ActionRequest:
     idempotency: Idempotency | None = None
     further: JsonObject = field(default_factory=dict)
     may_override_holds: bool = False
+    agreement: Agreement = ALONE
 
     def key(self, caller: Caller) -> RequestKey | None:
         """Return the key under which a repetition of this request by the same caller is recognized.
@@ -46,6 +48,8 @@ class ActionRequest:
         if self.idempotency is None:
             return None
         content = [_normalized(self.idempotency.body), self.allow_intermediate_commits, self.strict]
+        if self.agreement.plan:
+            content.append(self.agreement.plan)
         return RequestKey(caller.key, self.idempotency.key, hashlib.sha256(canonical(content)).digest())
 
 

@@ -17,6 +17,7 @@ from shipyard_api.domain.task_graph.tasks import TaskId, parse_tasks
 from shipyard_api.ports.state.actions import ActionFilters, ActionRecord, StepRecord
 from shipyard_api.ports.state.task_results import TaskRecord
 from shipyard_api.storage.unit_of_work import Store, Transaction
+from shipyard_api.usecases.actions.agreed_plan import ALONE, Agreement
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
@@ -64,7 +65,14 @@ class RunTasks:
     create: CreateAction
 
     def start(
-        self, cluster: int, *, nodes: Sequence[str] | None, tasks: Sequence[str] | None, caller: Caller, noop: bool
+        self,
+        cluster: int,
+        *,
+        nodes: Sequence[str] | None,
+        tasks: Sequence[str] | None,
+        caller: Caller,
+        noop: bool,
+        agreement: Agreement = ALONE,
     ) -> Run:
         """Create the action that runs tasks on nodes; None: all of them. ``nodes`` are ids or names.
 
@@ -82,7 +90,7 @@ class RunTasks:
             **({} if tasks is None else {"tasks": list(tasks)}),
             **({"noop": True} if noop else {}),
         }
-        request = ActionRequest(UPDATE_SOFTWARE.name, dict(parameters), None)
+        request = ActionRequest(UPDATE_SOFTWARE.name, dict(parameters), None, agreement=agreement)
         made = self.create(request, caller).action
         return next(run for run in self.store.read(_numbered) if run.action.id == made.id)
 

@@ -22,7 +22,7 @@ from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.factories import document
 from tests.integration.api import description, test_as_described
 from tests.integration.api.conftest import new_site
-from tests.integration.api.wire import Site, small_design
+from tests.integration.api.wire import JSON, Site, small_design
 from tests.integration.storage.rows import empty
 from tests.peer import Peer
 
@@ -96,6 +96,8 @@ def test_every_link_leads_to_what_was_made(site: Site) -> None:
     site.admin.load("design", *small_design())
     answers = {
         "commitConfigdocs": site.admin.commit(),
+        "planAction": site.admin.post("/plans", '{"name": "deploy_site"}', JSON, store="true"),
+        "listPlans": site.admin.get("/plans"),
         "createAction": site.admin.act(),
         "listActions": site.admin.get("/actions"),
         "listNodes": site.admin.get("/nodes"),
@@ -104,7 +106,7 @@ def test_every_link_leads_to_what_was_made(site: Site) -> None:
         "holdNode": site.admin.ask(
             "POST",
             "/api/v1.0/nodes/n1/holds",
-            headers={"Content-Type": "application/json"},
+            headers=JSON,
             body='{"reason": "memory errors"}',
         ),
     }

@@ -92,7 +92,10 @@ EXPECTED: dict[tuple[str, str], set[str] | None] = {
     ("GET", f"{V1}/etcd-cluster-health-statuses"): READ,
     ("GET", f"{V1}/site/differences"): READ,
     ("GET", f"{V1}/site_statuses"): READ,
+    ("GET", f"{V1}/plans"): READ,
     ("POST", f"{V1}/plans"): READ,
+    ("GET", f"{V1}/plans/{ULID}"): READ,
+    ("POST", f"{V1}/plans/{ULID}/approvals"): WRITE,
     ("POST", f"{V1}/forecasts"): READ,
     ("GET", f"{V1}/actions/{ULID}/forecast"): READ,
 }

@@ -15,7 +15,7 @@ from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_api.wiring import bootstrap
 from tests.integration.api import description
 from tests.integration.api.conftest import new_site, settings
-from tests.integration.api.wire import YAML, Caller, Site, messages, small_design
+from tests.integration.api.wire import JSON, YAML, Caller, Site, messages, small_design
 from tests.integration.storage.rows import empty
 from tests.peer import Peer
 
@@ -44,6 +44,13 @@ def site(shared_url: str, store: Store, engine: sa.Engine, drydock: Peer) -> Ite
 def exhaust(caller: Caller) -> None:
     for _ in range(2):
         assert caller.post("/commitconfigdocs").status == falcon.HTTP_409
+
+
+def test_a_plan_counts_only_if_it_is_stored(site: Site) -> None:
+    exhaust(site.admin)
+
+    assert site.admin.post("/plans", '{"name": "test_site"}', JSON).status == falcon.HTTP_200
+    assert site.admin.post("/plans", '{"name": "test_site"}', JSON, store="true").status == falcon.HTTP_429
 
 
 @pytest.mark.parametrize(("method", "path"), WRITES)

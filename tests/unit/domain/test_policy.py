@@ -6,6 +6,7 @@ import pytest
 
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.policy import (
+    ANYONE,
     BASIS,
     GUARDS,
     PREFIX,
@@ -50,6 +51,10 @@ CONTRACT = {
 OURS = {
     "list_nodes": VIEWERS,
     "create_plan": VIEWERS,
+    "store_plan": ADMINS,
+    "get_plan": VIEWERS,
+    "approve_plan": ADMINS,
+    "action_without_approval": {ANYONE},
     "get_forecast": VIEWERS,
     "get_metrics": VIEWERS,
     "list_holds": VIEWERS,
@@ -104,7 +109,7 @@ def test_observers_read_what_other_dialects_serve_and_admins_write_it(name: str)
 def test_every_action_has_a_rule_of_its_own() -> None:
     named = {rule.name.removeprefix(f"{PREFIX}action_") for rule in GUARDS if f"{PREFIX}action_" in rule.name}
 
-    assert named == {*(name for name in ACTIONS.listed), "force_hold", "delete_blocked"}
+    assert named == {*(name for name in ACTIONS.listed), "force_hold", "delete_blocked", "without_approval"}
 
 
 def test_the_basis_has_the_names_of_the_contract() -> None:
@@ -122,7 +127,7 @@ def test_a_check_is_roles_and_rules_that_are_there_with_or_between_them(rule: ob
 
 
 def test_the_suggested_roles_are_those_that_some_rule_names() -> None:
-    assert set(SUGGESTED_ROLES) == set().union(*(default_roles(name) for name in RULES))
+    assert {*SUGGESTED_ROLES, ANYONE} == set().union(*(default_roles(name) for name in RULES))
 
 
 def test_every_rule_says_what_it_is_for_in_a_sentence() -> None:

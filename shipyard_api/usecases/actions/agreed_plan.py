@@ -1,0 +1,74 @@
+"""Start an action from a stored plan, while it would do what the plan says (product, section 13)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from shipyard_api.domain.error_kinds import Forbidden
+from shipyard_api.domain.errors import PlanDiffers, PlanNotApproved, PlanNotFound, PlanUsed
+from shipyard_api.domain.facts.actions import Noted
+from shipyard_api.domain.findings import error
+from shipyard_api.domain.holds import Hold
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.plans import PlanContent, PlanId
+from shipyard_api.ports.state.actions import NewAction
+from shipyard_api.storage.unit_of_work import Transaction
+from shipyard_api.usecases.callers.caller import Caller
+
+_NEEDED = (
+    "Another person must approve what you start. Store a plan with `shipyard plan NAME --store`, let somebody else run "
+    "`shipyard plan approve ID`, and start the action with --plan ID (plan=ID in the query)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The stored plan that a request names, None without one, and whether a second person must have approved it."""
+
+    plan: PlanId | None = None
+    needs_approval: bool = False
+
+    def check(self) -> None:
+        """Raise Forbidden if a plan is needed and none is named."""
+        if self.needs_approval and self.plan is None:
+            raise Forbidden(_NEEDED)
+
+
+ALONE = Agreement()
+"""No plan, and nobody has to approve one."""
+
+
+def current(tx: Transaction, content: PlanContent, holds: Sequence[Hold]) -> PlanContent:
+    """Return the content with the statuses of its nodes at this moment. ``holds``: the active ones on them."""
+    names = content.nodes
+    records = tx.nodes.latest(status=(), prefix="", names=names, after="", limit=len(names)) if names else ()
+    return content.at({NodeName(one.node.name): one.node.status for one in records}, holds)
+
+
+def by_plan(
+    tx: Transaction,
+    new: NewAction,
+    agreement: Agreement,
+    content: PlanContent | None,
+    holds: Sequence[Hold],
+    caller: Caller,
+) -> NewAction:
+    """Return the action with the plan that it is started from, which nothing else uses until the transaction ends.
+
+    ``content``: what the action would do, None without a plan. Raises PlanNotFound, PlanUsed, PlanDiffers and
+    PlanNotApproved.
+    """
+    if agreement.plan is None:
+        return new
+    if content is None:
+        raise ValueError("a plan is compared with what the action would do")
+    plan = tx.plans.get(agreement.plan, lock=True)
+    if plan is None:
+        raise PlanNotFound(agreement.plan)
+    if plan.action:
+        raise PlanUsed(plan.id, plan.action)
+    now = current(tx, content, holds)
+    if now.digest != plan.digest:
+        raise PlanDiffers(plan.id, [error("PlanDiffers", text) for text in plan.content.differences(now)])
+    if agreement.needs_approval and not plan.signed_for(caller.user, caller.key):
+        raise PlanNotApproved(plan.id)
+    return replace(new, plan=plan.id, facts=(*new.facts, Noted("Plan", str(plan))))

@@ -1,0 +1,81 @@
+"""What of a plan a signature covers (product, section 13): all that decides what the action does."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from shipyard_api.domain.documents import canonical
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.plans import PlanContent
+from shipyard_api.domain.rollout.planning import PlannedGroup
+from shipyard_api.usecases.actions.plan import Plan
+from shipyard_api.usecases.actions.plan_software import SoftwarePlan
+
+# Inputs that another part of the content has, or that differ between two actions that do the same. Those of the
+# software stage may hold secrets; its runs follow from them.
+_ELSEWHERE = {
+    *("v", "revision", "groups", "targets", "target_group", "policy", "deploy_steps", "labels", "limits", "software"),
+    *("action", "name", "kept", "kept_items", "retried", "times", "mode"),
+}
+_MODE = ("max_parallel_groups", "max_nodes_in_flight", "deploy_as_prepared", "on_timeout")
+
+
+def content_of(plan: Plan) -> PlanContent:
+    """Return the content of a plan, without the statuses of its nodes and the holds on them."""
+    inputs = plan.inputs
+    return PlanContent.of(
+        action={"name": plan.name, "retry": plan.retried, "parameters": plan.parameters},
+        revision=plan.revision,
+        nodes=dict.fromkeys(sorted(plan.nodes), ""),
+        holds={},
+        left_alone=list(plan.left_alone),
+        kept=list(plan.kept),
+        groups={planned.group.name: _group(planned) for planned in plan.groups},
+        steps=list(plan.steps),
+        deploy_steps=inputs.get("deploy_steps", []),
+        software=_software(plan.software) if plan.software else None,
+        limits=_limits(inputs),
+        # The usual length of a phase is measured anew for every action.
+        policy={name: value for name, value in _mapping(inputs, "policy").items() if name != "seconds"},
+        labels=_mapping(inputs, "labels"),
+    )
+
+
+def _mapping(inputs: JsonObject, name: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] | None = inputs.get(name)
+    return found or {}
+
+
+def _limits(inputs: JsonObject) -> JsonObject:
+    """Return what bounds the action, by name; a difference in it is a sentence that an operator reads."""
+    times = {name: {"interval": pair[0], "timeout": pair[1]} for name, pair in _mapping(inputs, "times").items()}
+    mode = dict(zip(_MODE, inputs.get("mode", ()), strict=False))
+    others = {name: inputs[name] for name in sorted(inputs.keys() - _ELSEWHERE)}
+    return {**_mapping(inputs, "limits"), **times, **mode, **others}
+
+
+def _group(planned: PlannedGroup) -> JsonObject:
+    group, criteria = planned.group, planned.group.success_criteria
+    return {
+        "critical": group.critical,
+        "depends_on": sorted(group.depends_on),
+        "success_criteria": {
+            "percent_successful_nodes": criteria.percent_successful_nodes,
+            "minimum_successful_nodes": criteria.minimum_successful_nodes,
+            "maximum_failed_nodes": criteria.maximum_failed_nodes,
+        },
+        "accept": list(group.accept),
+        "nodes": list(planned.members),
+        "waves": {wave.name: list(wave.nodes) for wave in planned.waves},
+    }
+
+
+def _software(plan: SoftwarePlan) -> JsonObject:
+    """Return how much runs, and the hash of what runs where in which order: a site may have 200,000 runs of tasks."""
+    batches = [
+        [batch.priority, batch.wave, [[run.unit, list(run.nodes), list(run.tasks)] for run in batch.runs]]
+        for batch in plan.batches
+    ]
+    runs = sum(len(run.nodes) * len(run.tasks) for batch in plan.batches for run in batch.runs)
+    skipped = sorted(task for task, _ in plan.skipped)
+    return {"runs of tasks": runs, "skipped": skipped, "hash": hashlib.sha256(canonical(batches)).hexdigest()}

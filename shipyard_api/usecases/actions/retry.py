@@ -1,0 +1,35 @@
+"""Retry an action, also from a stored plan (contract: shipyard-rest, 6.7; product, section 13)."""
+
+from dataclasses import dataclass
+
+from shipyard_api.ports.state.actions import ActionRecord
+from shipyard_api.usecases.actions.agreed_plan import Agreement
+from shipyard_api.usecases.actions.control import ControlAction
+from shipyard_api.usecases.actions.plan import PlanAction
+from shipyard_api.usecases.actions.plan_content import content_of
+from shipyard_api.usecases.callers.caller import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class RetryAction:
+    """The use case."""
+
+    control: ControlAction
+    plan: PlanAction
+
+    def __call__(
+        self, action_id: str, caller: Caller, agreement: Agreement, *, force: bool, may_override_holds: bool
+    ) -> ActionRecord:
+        """Return the new action: as ``ControlAction.retry``, and as ``by_plan`` raises for a plan."""
+        agreement.check()
+        content = None
+        if agreement.plan:
+            content = content_of(self.plan.retry(action_id, force=force, may_override_holds=may_override_holds))
+        return self.control.retry(
+            action_id,
+            caller,
+            force=force,
+            may_override_holds=may_override_holds,
+            agreement=agreement,
+            content=content,
+        )

@@ -1,0 +1,99 @@
+"""Store plans, show them, and let people approve them (product, section 13)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from shipyard_api.domain.error_kinds import Forbidden
+from shipyard_api.domain.errors import HashNotOfPlan, InvalidParameters, PlanNotFound, PlanUsed
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.plans import PlanId, Signature, StoredPlan, check_signature
+from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.usecases.actions.agreed_plan import current
+from shipyard_api.usecases.actions.plan import Plan
+from shipyard_api.usecases.actions.plan_content import content_of
+from shipyard_api.usecases.callers.caller import Caller
+
+MOST = 100
+"""A list has at most this many plans, the newest."""
+
+
+class SeenPlan(NamedTuple):
+    """A stored plan beside the last one of the same action before it; None without one."""
+
+    plan: StoredPlan
+    last: StoredPlan | None
+
+    @property
+    def differences(self) -> Sequence[str]:
+        """How the plan differs from the last one, a sentence each."""
+        return self.last.content.differences(self.plan.content) if self.last else ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPlans:
+    """The use cases. ``now``: the time of the site."""
+
+    store: Store
+    new_id: Callable[[], str]
+    now: Callable[[], datetime]
+
+    def store_plan(self, plan: Plan, request: JsonObject, shown: JsonObject, caller: Caller) -> SeenPlan:
+        """Store a complete plan of an action or of a retry. ``request``: its body. ``shown``: what approvers read.
+
+        Raises the refusal of a plan that has one.
+        """
+        if plan.refusal:
+            raise plan.refusal
+        with self.store.begin() as tx:
+            content = current(tx, content_of(plan), plan.held)
+            stored = StoredPlan(
+                id=PlanId(self.new_id()),
+                name=plan.name,
+                digest=content.digest,
+                content=content,
+                request=request,
+                shown=shown,
+                stored_by=caller.user,
+                key=caller.key,
+                stored_at=self.now(),
+            )
+            tx.plans.insert(stored)
+            return SeenPlan(stored, tx.plans.before(stored))
+
+    def newest(self) -> Sequence[StoredPlan]:
+        """Return the newest plans, the newest first, without their content."""
+        return self.store.read(lambda tx: tx.plans.newest(limit=MOST))
+
+    def one(self, plan: str) -> SeenPlan:
+        """Return a plan; raises PlanNotFound."""
+        with self.store.begin() as tx:
+            stored = _found(plan, tx.plans.get(PlanId(plan)))
+            return SeenPlan(stored, tx.plans.before(stored))
+
+    def approve(self, plan: str, written: JsonObject, caller: Caller) -> SeenPlan:
+        """Sign a plan that another person has stored. A second signature of the same person changes nothing.
+
+        Raises InvalidParameters, PlanNotFound, Forbidden, HashNotOfPlan and PlanUsed; then nothing is changed.
+        """
+        if faults := check_signature(written):
+            raise InvalidParameters(faults)
+        with self.store.begin() as tx:
+            stored = _found(plan, tx.plans.get(PlanId(plan), lock=True))
+            if Signature(stored.stored_by, stored.key, stored.stored_at).is_of(caller.user, caller.key):
+                raise Forbidden(f"You have stored plan {plan}: another person must approve it")
+            if written["hash"] != stored.digest:
+                raise HashNotOfPlan(plan, stored.digest)
+            if stored.action:
+                raise PlanUsed(plan, stored.action)
+            if not any(one.is_of(caller.user, caller.key) for one in stored.signatures):
+                signature = Signature(caller.user, caller.key, self.now(), written.get("reason") or "")
+                tx.plans.sign(stored.id, (*stored.signatures, signature))
+        return self.one(plan)
+
+
+def _found(plan: str, found: StoredPlan | None) -> StoredPlan:
+    if found is None:
+        raise PlanNotFound(plan)
+    return found

@@ -1,0 +1,348 @@
+"""Plans that are stored: signed by a second person, and an action that starts only while it does what they say."""
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import falcon
+import pytest
+import sqlalchemy as sa
+from falcon.testing import Result
+
+from shipyard_api.adapters.oslo_policy.options import PolicyOptions
+from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.domain.policy import WITHOUT_APPROVAL
+from shipyard_api.storage import tables as t
+from shipyard_api.storage.plan_tables import plans
+from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.wiring import bootstrap
+from tests.integration.api.conftest import settings
+from tests.integration.api.test_plans import ended
+from tests.integration.api.test_site_nodes import members, rolled
+from tests.integration.api.wire import JSON, Caller, Site, configuration, everything_said, messages, small_design
+
+DEPLOY = {"name": "deploy_site"}
+LOST = tuple(rolled(members(a="n1 n2"), {"n1": NodeStatus.FAILURE}))
+ALLOWED = {"allow_intermediate_commits": "true"}
+
+
+def stored(caller: Caller, body: Any = DEPLOY, **params: Any) -> dict[str, Any]:
+    answer = caller.post("/plans", json.dumps(body), JSON, store="true", **params)
+    assert answer.status == falcon.HTTP_201, answer.text
+    found: dict[str, Any] = answer.json
+    assert answer.headers["Location"] == f"/api/v1.0/plans/{found['id']}"
+    return found
+
+
+def approve(caller: Caller, plan: dict[str, Any], **more: Any) -> Result:
+    return caller.post(f"/plans/{plan['id']}/approvals", json.dumps({"hash": plan["hash"], **more}), JSON)
+
+
+def act(caller: Caller, plan: dict[str, Any], body: Any = DEPLOY, key: str = "", **params: Any) -> Result:
+    headers = {**JSON, **({"Idempotency-Key": key} if key else {})}
+    return caller.post("/actions", json.dumps(body), headers, plan=plan["id"], **params)
+
+
+@dataclass(frozen=True)
+class FourEyes:
+    """A site whose policy file asks for a second person. Ann and bob may start actions; bob has two tokens."""
+
+    site: Site
+    ann: Caller
+    bob: Caller
+    bob_again: Caller
+
+
+@pytest.fixture
+def eyes(site: Site, shared_url: str, tmp_path: Path) -> FourEyes:
+    file = tmp_path / "policy.yaml"
+    file.write_text(f'"{WITHOUT_APPROVAL}": "!"\n')
+    app = bootstrap.api(settings(shared_url, site.drydock.url, policy=PolicyOptions(str(file))))
+    site.commit(*small_design())
+    ann = Caller(app, site.admin.client.headers["X-Auth-Token"])
+    bob, again = (Caller(app, ApiTokens(site.store).create("bob", "admin_ucp")[1]) for _ in range(2))
+    return FourEyes(replace(site, admin=ann), ann, bob, again)
+
+
+def test_a_plan_is_stored_shown_and_listed(site: Site) -> None:
+    revision = site.commit(*small_design())
+    assert site.viewer.get("/plans").json == {"plans": []}
+    shown = site.viewer.post("/plans", json.dumps(DEPLOY), JSON).json
+
+    first = stored(site.admin)
+    second = stored(site.admin, {"name": "update_site", "parameters": {"continue-on-fail": True}})
+
+    assert (first["plan"], first["request"], first["last"]) == (shown, DEPLOY, None)
+    assert (first["plan"]["revision"], first["stored_by"]) == (revision, "ann")
+    assert (first["signatures"], first["action"]) == ([], None)
+    assert first["hash"] != second["hash"]
+    assert second["request"]["parameters"] == {"continue-on-fail": True}
+    assert site.viewer.get(f"/plans/{first['id']}").json == first
+    short = [{key: value for key, value in one.items() if key not in ("plan", "last")} for one in (second, first)]
+    assert site.viewer.get("/plans").json == {"plans": short}
+    assert site.viewer.get("/plans/none").status == falcon.HTTP_404
+    assert site.viewer.post("/plans", json.dumps(DEPLOY), JSON, store="true").status == falcon.HTTP_403
+
+
+def test_a_plan_that_would_be_refused_is_not_stored(site: Site) -> None:
+    site.commit(*small_design())
+    running = site.create_action()
+
+    refused = site.admin.post("/plans", json.dumps(DEPLOY), JSON, store="true")
+
+    assert (refused.status, refused.json["message"]) == (falcon.HTTP_409, "Another site action is running")
+    retry = site.admin.post("/plans", json.dumps({"retry": running}), JSON, store="true")
+    assert retry.status == falcon.HTTP_409
+    assert site.viewer.get("/plans").json == {"plans": []}
+
+
+def test_without_the_policy_an_action_starts_from_a_plan_that_nobody_has_approved(site: Site) -> None:
+    site.commit(*small_design())
+    plan = stored(site.admin)
+
+    made = act(site.admin, plan)
+
+    assert made.status == falcon.HTTP_201, made.text
+    assert site.viewer.get(f"/plans/{plan['id']}").json["action"] == made.json["id"]
+    notes = site.viewer.get(f"/actions/{made.json['id']}").json["notes"]
+    assert [note["note_val"] for note in notes if note["sub_type"] == "Plan"] == [
+        f"plan {plan['id']} (hash {plan['hash']}), stored by ann"
+    ]
+
+
+def test_an_action_starts_from_a_plan_that_another_person_has_approved(eyes: FourEyes) -> None:
+    plan = stored(eyes.ann)
+    alone = eyes.ann.act()
+    early = act(eyes.ann, plan)
+
+    signed = approve(eyes.bob, plan, reason="as discussed")
+
+    assert (alone.status, early.status) == (falcon.HTTP_403, falcon.HTTP_409)
+    assert "Another person must approve what you start" in everything_said(alone)
+    assert f"shipyard plan approve {plan['id']}" in everything_said(early)
+    assert signed.status == falcon.HTTP_200, signed.text
+    assert [(one["by"], one["reason"]) for one in signed.json["signatures"]] == [("bob", "as discussed")]
+    made = act(eyes.ann, plan)
+    assert made.status == falcon.HTTP_201, made.text
+    notes = eyes.site.viewer.get(f"/actions/{made.json['id']}").json["notes"]
+    assert f"plan {plan['id']} (hash {plan['hash']}), stored by ann, approved by bob" in [
+        note["note_val"] for note in notes
+    ]
+
+
+def test_nobody_approves_what_he_starts(eyes: FourEyes) -> None:
+    """Neither the plan that he stored nor, for himself, the plan of another; a second token is no second person."""
+    own, of_ann = stored(eyes.bob), stored(eyes.ann)
+
+    refused = [approve(caller, own) for caller in (eyes.bob, eyes.bob_again)]
+    assert approve(eyes.bob, of_ann).status == falcon.HTTP_200
+
+    assert [answer.status for answer in refused] == [falcon.HTTP_403] * 2
+    assert "another person must approve it" in everything_said(refused[0])
+    assert [act(caller, of_ann).status for caller in (eyes.bob, eyes.bob_again)] == [falcon.HTTP_409] * 2
+    assert eyes.site.viewer.get(f"/plans/{own['id']}").json["signatures"] == []
+    assert act(eyes.ann, of_ann).status == falcon.HTTP_201
+
+
+def test_a_second_signature_of_a_person_changes_nothing(eyes: FourEyes) -> None:
+    plan = stored(eyes.ann)
+
+    first = approve(eyes.bob, plan, reason="as discussed")
+    again = [approve(caller, plan, reason="once more") for caller in (eyes.bob, eyes.bob_again)]
+
+    assert [answer.json for answer in again] == [first.json] * 2
+
+
+def test_approvals_that_cannot_be_used_change_nothing(eyes: FourEyes) -> None:
+    plan = stored(eyes.ann)
+
+    wrong_hash = approve(eyes.bob, {**plan, "hash": "0" * 64})
+    bodies = [{}, {"hash": 1}, {"hash": plan["hash"], "reason": "\x1b[2J"}, {"hash": plan["hash"], "approve": True}]
+    answers = [eyes.bob.post(f"/plans/{plan['id']}/approvals", json.dumps(body), JSON) for body in bodies]
+
+    assert wrong_hash.status == falcon.HTTP_409
+    assert plan["hash"] in everything_said(wrong_hash)
+    assert [answer.status for answer in answers] == [falcon.HTTP_400] * len(bodies)
+    assert approve(eyes.site.viewer, plan).status == falcon.HTTP_403
+    assert approve(eyes.bob, {**plan, "id": "0" * 26}).status == falcon.HTTP_404
+    assert eyes.site.viewer.get(f"/plans/{plan['id']}").json == plan
+
+
+def hold(site: Site) -> None:
+    assert site.admin.post("/nodes/n1/holds", '{"reason": "new disk"}', JSON).status == falcon.HTTP_201
+
+
+def commit_another_node(site: Site) -> None:
+    site.commit(*small_design(("n1", "n2", "n3")))
+
+
+def commit_another_limit(site: Site) -> None:
+    section = {"deploy_timeout": 60, "max_nodes_in_flight": 1}
+    site.commit(configuration(physical_provisioner=section), *small_design()[1:])
+
+
+def lose_a_node(site: Site) -> None:
+    ended(site, site.create_action(), *LOST)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        pytest.param(commit_another_node, ["revision: was 1, is 2.", "nodes n3: not_started is new."], id="a node"),
+        pytest.param(
+            commit_another_limit,
+            ["limits deploy_nodes timeout: was 3600.0, is 60.0.", "limits max_nodes_in_flight: 1 is new."],
+            id="a limit",
+        ),
+        pytest.param(lose_a_node, ["nodes n1: was not_started, is failure."], id="a status"),
+    ],
+)
+def test_an_action_that_would_do_something_else_is_refused_with_what_differs(
+    site: Site, change: Callable[[Site], None], said: list[str]
+) -> None:
+    site.commit(*small_design())
+    plan = stored(site.admin)
+    change(site)
+
+    refused = act(site.admin, plan, **ALLOWED)
+
+    assert (refused.status, refused.json["message"]) == (falcon.HTTP_409, "The plan no longer holds")
+    found = [one["message"] for one in messages(refused)]
+    assert [one for one in said if one not in found] == [], found
+    assert site.viewer.get(f"/plans/{plan['id']}").json["action"] is None
+    # The approver of the next plan reads the same.
+    assert stored(site.admin, **ALLOWED)["last"] == {"id": plan["id"], "differences": found}
+
+
+FORCED = {"name": "deploy_site", "parameters": {"force": True}}
+
+
+def test_a_hold_that_the_plan_does_not_have_refuses_although_it_may_be_overridden(site: Site) -> None:
+    site.commit(*small_design())
+    before = stored(site.admin, FORCED)
+    hold(site)
+    overriding = stored(site.admin, FORCED)
+
+    refused = act(site.admin, before, FORCED)
+
+    assert refused.status == falcon.HTTP_409
+    (said,) = (one["message"] for one in messages(refused))
+    assert said.startswith("holds n1 ")
+    assert said.endswith("held (operator) by ann: new disk is new.")
+    assert act(site.admin, overriding, FORCED).status == falcon.HTTP_201
+
+
+def test_another_action_and_other_parameters_are_not_what_was_planned(site: Site) -> None:
+    site.commit(*small_design())
+    plan = stored(site.admin)
+
+    other = act(site.admin, plan, {"name": "update_site"})
+    further = act(site.admin, plan, {"name": "deploy_site", "parameters": {"continue-on-fail": True}})
+
+    assert (other.status, further.status) == (falcon.HTTP_409,) * 2
+    assert "action name: was deploy_site, is update_site." in everything_said(other)
+    assert "action parameters continue-on-fail: true is new." in everything_said(further)
+    empty = site.admin.ask("POST", "/api/v1.0/actions", query="plan=", body=json.dumps(DEPLOY), headers=JSON)
+    assert empty.status == falcon.HTTP_400
+    assert act(site.admin, {"id": "0" * 26}).status == falcon.HTTP_404
+    assert site.viewer.get("/actions").json == []
+
+
+def test_the_buffer_is_planned_approved_and_committed_in_that_order(eyes: FourEyes) -> None:
+    assert eyes.ann.load("design", *small_design(("n1", "n2", "n3")), buffermode="replace").status_code == 201
+    plan = stored(eyes.ann, {**DEPLOY, "version": "buffer"}, **ALLOWED)
+    approve(eyes.bob, plan)
+
+    assert act(eyes.ann, plan).status == falcon.HTTP_409
+    assert eyes.ann.commit().status == falcon.HTTP_200
+    made = act(eyes.ann, plan, **ALLOWED)
+
+    assert made.status == falcon.HTTP_201, made.text
+    assert made.json["committed_rev_id"] == plan["plan"]["revision"] == 2
+
+
+def test_a_plan_starts_one_action(eyes: FourEyes) -> None:
+    """Also if the answer was lost: with its key, the request is answered with the action that it has started."""
+    plan = stored(eyes.ann)
+    approve(eyes.bob, plan)
+
+    made, repeated = (act(eyes.ann, plan, key="k") for _ in range(2))
+    ended(eyes.site, made.json["id"])
+
+    assert (made.status, repeated.json["id"]) == (falcon.HTTP_201, made.json["id"])
+    again = act(eyes.ann, plan)
+    assert (again.status, again.json["message"]) == (falcon.HTTP_409, "Plan used before")
+    assert approve(eyes.bob, plan).json["message"] == "Plan used before"
+    assert act(eyes.ann, {"id": "0" * 26}, key="k").status_code == 422
+
+
+def test_of_two_requests_at_once_one_starts_the_action(eyes: FourEyes) -> None:
+    plan = stored(eyes.ann, {"name": "test_site"})
+    approve(eyes.bob, plan)
+    answers: list[Result] = []
+    threads = [
+        threading.Thread(target=lambda: answers.append(act(eyes.ann, plan, {"name": "test_site"}))) for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(answer.status_code for answer in answers) == [201, 409, 409]
+    assert len(eyes.site.viewer.get("/actions").json) == 1
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+def test_a_process_that_is_killed_leaves_both_the_action_and_the_used_plan_or_neither(
+    eyes: FourEyes, engine: sa.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = stored(eyes.ann)
+    approve(eyes.bob, plan)
+    with engine.connect() as connection:
+        connection.exec_driver_sql(
+            "CREATE OR REPLACE FUNCTION kill_at_commit() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END$$"
+        )
+        connection.exec_driver_sql(
+            "CREATE CONSTRAINT TRIGGER killed AFTER UPDATE ON plans DEFERRABLE INITIALLY DEFERRED "
+            "FOR EACH ROW EXECUTE FUNCTION kill_at_commit()"
+        )
+        connection.commit()
+    try:
+        killed = [act(eyes.ann, plan), approve(eyes.bob, stored(eyes.ann))]
+    finally:
+        with engine.connect() as connection:
+            connection.exec_driver_sql("DROP TRIGGER killed ON plans")
+            connection.exec_driver_sql("DROP FUNCTION kill_at_commit()")
+            connection.commit()
+
+    assert [answer.status for answer in killed] == [falcon.HTTP_503] * 2
+    with engine.connect() as connection:
+        assert connection.execute(sa.select(sa.func.count()).select_from(t.actions)).scalar_one() == 0
+        assert connection.execute(sa.select(plans.c.action_id)).scalars().all() == [None, None]
+    assert act(eyes.ann, plan).status == falcon.HTTP_201
+
+
+def test_a_retry_needs_a_plan_as_well(eyes: FourEyes) -> None:
+    first = stored(eyes.ann)
+    approve(eyes.bob, first)
+    old = act(eyes.ann, first).json["id"]
+    ended(eyes.site, old, *LOST)
+    path = f"/actions/{old}/control/retry"
+
+    alone = eyes.ann.post(path)
+    plan = stored(eyes.ann, {"retry": old})
+    early = eyes.ann.post(path, plan=plan["id"])
+    other = eyes.ann.post(path, plan=first["id"])
+    approve(eyes.bob, plan)
+    made = eyes.ann.post(path, plan=plan["id"])
+
+    assert [answer.status_code for answer in (alone, early, other, made)] == [403, 409, 409, 201]
+    assert plan["last"]["id"] == first["id"]
+    assert eyes.site.viewer.get(f"/plans/{plan['id']}").json["action"] == made.json["id"]
