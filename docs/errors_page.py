@@ -13,6 +13,7 @@ from shipyard_api.domain.actions import Control
 from shipyard_api.domain.documents import BufferMode, Version
 from shipyard_api.domain.error_kinds import ErrorKind, ShipyardError
 from shipyard_api.domain.findings import error
+from shipyard_api.domain.plans import errors as plans
 
 Line = tuple[str, str, str, bool, str, str]
 """The code of an error, its status, ``errorType``, ``retry``, ``message`` and ``reason``."""
@@ -51,7 +52,7 @@ _SAMPLES = {
 
 def lines() -> Iterator[Line]:
     """Return a line for each error of Shipyard v1.0."""
-    rows = {id(row): row for table in (error_kinds, http, domain, ours) for row in vars(table).values()}
+    rows = {id(row): row for table in (error_kinds, http, domain, plans, ours) for row in vars(table).values()}
     return (_line(row) for row in rows.values() if isinstance(row, ErrorKind))
 
 

@@ -19,7 +19,6 @@ from shipyard_api.domain.error_kinds import (
     Precondition,
     Reused,
     Text,
-    in_a_row,
     joined,
     named,
     some,
@@ -105,12 +104,6 @@ def _each(holds: Sequence[Hold]) -> Sequence[Finding]:
 def _unknown_groups(groups: Sequence[str]) -> str:
     names = some([f"'{group[:128]}'" for group in groups])
     return f"criteria: the deployment strategy has no group {names}. Correct the names."
-
-
-def _plan_differs(plan: str, findings: Sequence[Finding]) -> Text:
-    more = f" (and {len(findings) - NAMED} more)" if len(findings) > NAMED else ""
-    reason = f"The action would not do what plan {plan} says: {in_a_row(findings[:NAMED])}{more} Store a new plan."
-    return Text(reason, findings=findings)
 
 
 def _past(until: datetime) -> str:
@@ -242,31 +235,6 @@ KeyReused = ErrorKind(
         f"This key was sent with another request, which created action {action}. Choose a new key for every new "
         "request."
     ),
-)
-
-# Stored plans.
-
-PlanNotFound = ErrorKind(NotFound, "PlanNotFound", "Plan not found", lambda plan: f"There is no stored plan {plan}")
-PlanUsed = ErrorKind(
-    Conflict,
-    "PlanUsed",
-    "Plan used before",
-    lambda plan, action: f"Action {action} was started from plan {plan}. A plan starts one action: store a new one.",
-)
-PlanDiffers = ErrorKind(Conflict, "PlanDiffers", "The plan no longer holds", _plan_differs)
-PlanNotApproved = ErrorKind(
-    Conflict,
-    "PlanNotApproved",
-    "The plan is not approved",
-    lambda plan: (
-        f"Another person than the one who starts the action must approve plan {plan}: `shipyard plan approve {plan}`"
-    ),
-)
-HashNotOfPlan = ErrorKind(
-    Conflict,
-    "HashNotOfPlan",
-    "The hash is not that of the plan",
-    lambda plan, digest: f"Plan {plan} has the hash {digest}. Read it again, and approve what you read.",
 )
 
 # An action, its steps and its journal.

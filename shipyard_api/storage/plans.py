@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId, ActionName
-from shipyard_api.domain.plans import PlanContent, PlanId, Signature, StoredPlan
+from shipyard_api.domain.plans.plan import PlanContent, PlanId, Signature, StoredPlan
 from shipyard_api.storage.plan_tables import plans as t
 
 

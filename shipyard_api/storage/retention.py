@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName
 from shipyard_api.domain.documents import Revision, RevisionTag
-from shipyard_api.domain.plans import PlanId
+from shipyard_api.domain.plans.plan import PlanId
 from shipyard_api.storage import design_rows
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.observation_tables import node_sightings

@@ -235,6 +235,12 @@ def actions(session: Session) -> tuple[str, str]:
     )
     session.at_rest()
     session.show("plan", "plan deploy_site --param targets=n1")
+    session.show("get-plans-of-nothing", "get plans")
+    stored = session.show("plan-store", "plan deploy_site --store")
+    plan = json.loads(stored["raw"].text)["id"]
+    session.show("get-plans", "get plans")
+    session.show("get-plan", f"get plans {plan}")
+    session.show("approve-plan-refused", f"approve plan/{plan}")
     session.show("create-action-strict", "create action deploy_site --param targets=n1 --strict")
     action = json.loads(created["raw"].text)["id"]
     noted = session.get(f"actions/{action}/steps/drydock_build.prepare_and_deploy_nodes?verbosity=5")["notes"]

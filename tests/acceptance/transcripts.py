@@ -18,6 +18,7 @@ FOLDER = Path(__file__).parent / "golden"
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?")
 _ULID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
+_HASH = re.compile(r"\b[0-9a-f]{64}\b")
 _UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 
@@ -31,10 +32,11 @@ class Output:
 
 
 def plain(text: str) -> str:
-    """Return the text with placeholders for ids, times, durations, ports and processes, of the same width."""
+    """Return the text with placeholders for ids, hashes, times, durations, ports and processes, of the same width."""
     text = _TIME.sub(_shape_of_time, text)
     text = _numbered(_ULID, "id", text)
     text = _numbered(_UUID, "uuid", text)
+    text = _numbered(_HASH, "hash", text)
     text = re.sub(r"(?<=127\.0\.0\.1:)\d+", lambda found: "P" * len(found[0]), text)
     text = re.sub(r"\b\d\d:\d\d:\d\d\b", "hh:mm:ss", text)
     text = re.sub(r"(?<=Took:)( +)\d+:\d\d\b|\b\d:\d\d\b(?= )", lambda found: f"{found[1] or ''}M:SS", text)

@@ -10,7 +10,7 @@ from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy, may
 from shipyard_api.api.http.reading import is_empty, parse_json, read_json_body, single
 from shipyard_api.api.http.threads import answer_in_thread, threaded
-from shipyard_api.domain.plans import PlanId, StoredPlan
+from shipyard_api.domain.plans.plan import PlanId, StoredPlan
 from shipyard_api.domain.policy import WITHOUT_APPROVAL
 from shipyard_api.usecases.actions.agreed_plan import Agreement
 from shipyard_api.usecases.actions.stored_plans import SeenPlan, StoredPlans

@@ -55,6 +55,7 @@ def complete_action_name(_: click.Context, __: click.Parameter, incomplete: str)
         "shipyard create action deploy_site",
         "shipyard create action update_software --param continue-on-fail=true",
         "shipyard create action deploy_site --allow-intermediate-commits --strict",
+        f"shipyard create action deploy_site --plan {shared_options.PLAN_ID}",
     ),
 )
 @click.argument("name", shell_complete=complete_action_name)
@@ -65,6 +66,7 @@ def complete_action_name(_: click.Context, __: click.Parameter, incomplete: str)
     help="Start it even if an earlier commit was never used.",
 )
 @click.option("--strict", is_flag=True, help="Refuse parameters that the action does not know.")
+@shared_options.stored_plan
 @shared_options.watch
 @click.pass_obj
 def create(
@@ -74,6 +76,7 @@ def create(
     parameters: tuple[str, ...],
     allow_intermediate_commits: bool,
     strict: bool,
+    plan: list[tuple[str, str]],
     watch: bool,
 ) -> None:
     """Start the action NAME, such as deploy_site, on the committed documents.
@@ -85,7 +88,7 @@ def create(
             f'At least one parameter must be specified using --param="<parameter>" with action {name}'
         )
     body = {"name": check_action_name(name), "parameters": parse_parameters(parameters)}
-    query = [("allow-intermediate-commits", str(allow_intermediate_commits))]
+    query = [("allow-intermediate-commits", str(allow_intermediate_commits)), *plan]
     if strict:
         query.append(("strict", "true"))
 

@@ -114,9 +114,10 @@ for _verb in _SUMMARIES:
     is_flag=True,
     help="Start even if work on its nodes is still running, a newer action has overtaken it, or nodes are held.",
 )
+@shared_options.stored_plan
 @shared_options.watch
 @click.pass_obj
-def retry(options: GlobalOptions, /, action_id: str, force: bool, watch: bool) -> None:
+def retry(options: GlobalOptions, /, action_id: str, force: bool, plan: list[tuple[str, str]], watch: bool) -> None:
     """Start a new action that retries ACTION_ID, which failed or has failed nodes: deployed nodes are kept.
 
     First prints how many nodes are kept, with --output-format raw or format on stderr.
@@ -127,10 +128,10 @@ def retry(options: GlobalOptions, /, action_id: str, force: bool, watch: bool) -
     query = [("force", "true")] if force else []
     try:
         api = Api(options)
-        plan = as_object(json_content(api.post("plans", query, json={"retry": action}), expected=200), "the body")
+        now = as_object(json_content(api.post("plans", query, json={"retry": action}), expected=200), "the body")
         # What the server would refuse is not announced.
-        if plan.get("refused") is None:
-            totals = as_object(plan.get("totals"), "totals")
+        if now.get("refused") is None:
+            totals = as_object(now.get("totals"), "totals")
             kept, nodes = int(totals.get("kept") or 0), int(totals.get("nodes") or 0)
             deployed = f"{kept} deployed node{'s' * (kept != 1)}"
             line = f"Keeps {deployed} of action {action} and retries {nodes - kept}."
@@ -142,6 +143,7 @@ def retry(options: GlobalOptions, /, action_id: str, force: bool, watch: bool) -
         # the command here: a retry that was not announced must not succeed a moment later.
         if options.form == "cli" or error.temporary:
             fail(options, error)
+    query += plan
     start(options, lambda api: api.post_once(f"actions/{action}/control/retry", query, template=_CONTROL), watch=watch)
 
 

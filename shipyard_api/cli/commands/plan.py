@@ -30,6 +30,7 @@ Query = list[tuple[str, str]]
         "shipyard plan deploy_site --forecast",
         "shipyard plan deploy_site --version=buffer",
         "shipyard plan --retry 01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        "shipyard plan deploy_site --store",
     ),
 )
 @click.argument("name", required=False, shell_complete=complete_action_name)
@@ -40,6 +41,7 @@ Query = list[tuple[str, str]]
 @click.option("--retry", metavar="ACTION", help="Plan a retry of this action, in place of an action NAME.")
 @click.option("--force", is_flag=True, help="As for `shipyard retry`.")
 @click.option("--forecast", "with_forecast", is_flag=True, help="Add the forecast, as `shipyard forecast` shows it.")
+@click.option("--store", is_flag=True, help="Store the plan, to have it approved or to start the action from it.")
 @click.pass_obj
 def plan(
     options: GlobalOptions,
@@ -52,11 +54,12 @@ def plan(
     retry: str | None,
     force: bool,
     with_forecast: bool,
+    store: bool,
 ) -> None:
     """Show what the action NAME, such as deploy_site, would do now, without starting it.
 
     Groups are listed in the order in which they start if every node succeeds. If the server would refuse the action,
-    the plan contains the refusal, and the exit code is 1.
+    the plan contains the refusal, and the exit code is 1. A stored plan is approved with `shipyard approve plan/ID`.
     """
     for_an_action = parameters or version or allow_intermediate_commits or strict
     if bool(name) == bool(retry):
@@ -73,14 +76,16 @@ def plan(
         query += [("allow-intermediate-commits", str(allow_intermediate_commits))]
         query += [("strict", "true")] if strict else []
 
+    asked = [*query, ("store", "true")] if store else query
     answers: list[Answer] = []
 
     def request(api: "Api") -> Answer:
-        answers.append(api.post("plans", query, json=body))
-        planned = with_forecast and answers[0].status == HTTPStatus.OK
+        answers.append(api.post("plans", asked, json=body))
+        planned = with_forecast and answers[0].status in (HTTPStatus.OK, HTTPStatus.CREATED)
         return _with_forecast(api, answers[0], query, body) if planned else answers[0]
 
-    show(options, request, expected=200, cli=plan_tables.plan)
+    table = plan_tables.stored_plan if store else plan_tables.plan
+    show(options, request, expected=201 if store else 200, cli=table)
     if parse_object(answers[0].text).get("refused"):
         raise SystemExit(1)
 
@@ -93,3 +98,17 @@ def _with_forecast(api: "Api", plan: Answer, query: Query, body: Mapping[str, ob
         return answer
     merged = {**parse_object(plan.text), "forecast": parse_object(answer.text)}
     return replace(plan, text=json.dumps(merged, ensure_ascii=False))
+
+
+@click.command(
+    "plans",
+    short_help="List stored plans, or show one.",
+    epilog=examples("shipyard get plans", f"shipyard get plans {shared_options.PLAN_ID}"),
+)
+@click.argument("plan_id", metavar="[PLAN]", required=False)
+@click.pass_obj
+def get_plans(options: GlobalOptions, /, plan_id: str | None) -> None:
+    """List the newest stored plans, or show the stored plan PLAN with what it changes beside the last one."""
+    path = f"plans/{shared_options.check_plan_id(plan_id)}" if plan_id else "plans"
+    table = plan_tables.stored_plan if plan_id else plan_tables.stored_plans
+    show(options, lambda api: api.get(path), expected=200, cli=table)

@@ -2,7 +2,20 @@
 
 import click
 
-from shipyard_api.cli.commands.syntax import LATEST
+from shipyard_api.cli.commands.syntax import LATEST, check_id
+
+PLAN_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+"""A plan's id for examples."""
+
+
+def check_plan_id(value: str) -> str:
+    """Return the id of a stored plan, also from the form ``plan/ID``. Errors as in ``check_id``."""
+    return check_id(value.removeprefix("plan/"), kind="plan")
+
+
+def _plan_query(_: click.Context, __: click.Parameter, value: str | None) -> list[tuple[str, str]]:
+    return [] if value is None else [("plan", check_plan_id(value))]
+
 
 parameters = click.option(
     "--param", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter. (repeatable)"
@@ -19,3 +32,10 @@ revision = click.option(
     "--revision", type=click.IntRange(1), help="The design that names the etcd clusters. (default: committed)"
 )
 newest_action = click.argument("action_id", metavar="[ACTION]", default=LATEST)
+stored_plan = click.option(
+    "--plan",
+    "plan",
+    metavar="PLAN",
+    callback=_plan_query,
+    help="Start it from this stored plan, and only if it does what the plan says.",
+)

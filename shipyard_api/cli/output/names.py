@@ -14,9 +14,10 @@ _ITEMS = (
     ("hostname", "hostname", "node"),
     ("groups", "name", "node"),
     ("placed_by", "id", "hold"),
+    ("stored_by", "id", "plan"),
 )
 # Lists below a key; the report of an action has its action there.
-_LISTS = ("nodes", "holds", "nodes_provision_status", "machines_powerstate")
+_LISTS = ("nodes", "holds", "plans", "nodes_provision_status", "machines_powerstate")
 
 
 def names(text: str) -> str:

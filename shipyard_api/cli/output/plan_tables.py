@@ -23,12 +23,59 @@ from shipyard_api.cli.output.task_tables import stage
 
 _OLDER = "the last revision with these servers"
 _CHANGES = (("Added:", "added"), ("Changed:", "changed"), ("Not In Design:", "removed"))
+_STORED = ("Plan", "Action", "Stored", "Approved", "Started")
 _SUMMARY_GAP = 3  # blanks between columns; no contract sets them
 
 
 def plan(text: str) -> Printout:
     """Return a plan: its subject, a refusal, groups, steps and findings."""
+    return _plan(parse_object(text))
+
+
+def stored_plan(text: str) -> Printout:
+    """Return a stored plan: its hash and signatures, what it changes beside the last one, and the plan."""
     found = parse_object(text)
+    last = object_at(found, "last")
+    lines = [f"- {difference}" for difference in list_at(last, "differences")] or ["Nothing differs."]
+    since = ["\n".join([f"Compared with plan/{last['id']}, the last one of this action:", *lines])] if last else []
+    shown = {**object_at(found, "plan"), **({"forecast": found["forecast"]} if "forecast" in found else {})}
+    return sections(signatures(text), *since, _plan(shown))
+
+
+def signatures(text: str) -> Printout:
+    """Return who has stored and approved a plan, and what was started from it."""
+    found = parse_object(text)
+    about = [
+        ("Stored:", f"plan/{required(found, 'id')}"),
+        ("Hash:", required(found, "hash")),
+        ("By:", f"{found.get('stored_by')} at {found.get('stored_at')}"),
+        *(("Approved:", _signature(one)) for one in objects_at(found, "signatures")),
+        *([("Started:", f"action/{found['action']}")] if found.get("action") else []),
+    ]
+    return sections(fields(about))
+
+
+def stored_plans(text: str) -> Printout:
+    """Return the list of stored plans."""
+    rows = [
+        (
+            f"plan/{required(one, 'id')}",
+            one.get("name"),
+            f"{one.get('stored_by')} {one.get('stored_at')}",
+            ", ".join(str(signature.get("by")) for signature in objects_at(one, "signatures")) or "-",
+            f"action/{one['action']}" if one.get("action") else "-",
+        )
+        for one in objects_at(parse_object(text), "plans")
+    ]
+    return sections(table(rows, _STORED) if rows else "There are no stored plans.")
+
+
+def _signature(signature: JsonObject) -> str:
+    reason = f": {signature['reason']}" if signature.get("reason") else ""
+    return f"{signature.get('by')} at {signature.get('at')}{reason}"
+
+
+def _plan(found: JsonObject) -> Printout:
     subject = (
         f"action/{found['retry']}, again"
         if found.get("retry")

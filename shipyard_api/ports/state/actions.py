@@ -11,7 +11,7 @@ from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.plans import PlanId
+from shipyard_api.domain.plans.plan import PlanId
 from shipyard_api.domain.waiting import WaitingFor
 
 

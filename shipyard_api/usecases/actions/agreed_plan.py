@@ -3,21 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from shipyard_api.domain.error_kinds import Forbidden
-from shipyard_api.domain.errors import PlanDiffers, PlanNotApproved, PlanNotFound, PlanUsed
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.findings import error
 from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.plans import PlanContent, PlanId
+from shipyard_api.domain.plans.errors import PlanDiffers, PlanNeeded, PlanNotApproved, PlanNotFound, PlanUsed
+from shipyard_api.domain.plans.plan import PlanContent, PlanId
 from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.storage.unit_of_work import Transaction
 from shipyard_api.usecases.callers.caller import Caller
-
-_NEEDED = (
-    "Another person must approve what you start. Store a plan with `shipyard plan NAME --store`, let somebody else run "
-    "`shipyard plan approve ID`, and start the action with --plan ID (plan=ID in the query)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +22,9 @@ class Agreement:
     needs_approval: bool = False
 
     def check(self) -> None:
-        """Raise Forbidden if a plan is needed and none is named."""
+        """Raise PlanNeeded if a second person must have approved a plan, and none is named."""
         if self.needs_approval and self.plan is None:
-            raise Forbidden(_NEEDED)
+            raise PlanNeeded()
 
 
 ALONE = Agreement()

@@ -20,7 +20,7 @@ from shipyard_api.domain.holds import OVERRIDDEN, Hold
 from shipyard_api.domain.items import ItemId
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.plans import PlanContent
+from shipyard_api.domain.plans.plan import PlanContent
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.state.actions import FURTHER, LIMITS, ActionRecord, NewAction

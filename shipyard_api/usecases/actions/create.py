@@ -18,7 +18,7 @@ from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import Finding
-from shipyard_api.domain.plans import PlanContent
+from shipyard_api.domain.plans.plan import PlanContent
 from shipyard_api.domain.task_graph.command_run import COMMAND
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.site_plan import graph_warnings
@@ -70,8 +70,6 @@ class CreateAction:
 
     def __call__(self, request: ActionRequest, caller: Caller) -> Created:
         """Return the action, queued. Raises Invalid, Precondition or Conflict, and then nothing is stored.
-
-        Raises Forbidden if a second person must have approved a plan, and the request names none.
         Raises ports.errors if deploy templates are for its nodes and the provisioner does not answer.
         """
         if earlier := self._created_earlier(request, caller):

@@ -6,7 +6,7 @@ from typing import Any
 
 from shipyard_api.domain.documents import canonical
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.domain.plans import PlanContent
+from shipyard_api.domain.plans.plan import PlanContent
 from shipyard_api.domain.rollout.planning import PlannedGroup
 from shipyard_api.usecases.actions.plan import Plan
 from shipyard_api.usecases.actions.plan_software import SoftwarePlan

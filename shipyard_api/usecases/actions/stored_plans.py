@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from shipyard_api.domain.error_kinds import Forbidden
-from shipyard_api.domain.errors import HashNotOfPlan, InvalidParameters, PlanNotFound, PlanUsed
+from shipyard_api.domain.errors import InvalidParameters
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.domain.plans import PlanId, Signature, StoredPlan, check_signature
+from shipyard_api.domain.plans.errors import HashNotOfPlan, OwnPlan, PlanNotFound, PlanUsed
+from shipyard_api.domain.plans.plan import PlanId, Signature, StoredPlan, check_signature
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.agreed_plan import current
 from shipyard_api.usecases.actions.plan import Plan
@@ -75,14 +75,14 @@ class StoredPlans:
     def approve(self, plan: str, written: JsonObject, caller: Caller) -> SeenPlan:
         """Sign a plan that another person has stored. A second signature of the same person changes nothing.
 
-        Raises InvalidParameters, PlanNotFound, Forbidden, HashNotOfPlan and PlanUsed; then nothing is changed.
+        Raises InvalidParameters, PlanNotFound, OwnPlan, HashNotOfPlan and PlanUsed; then nothing is changed.
         """
         if faults := check_signature(written):
             raise InvalidParameters(faults)
         with self.store.begin() as tx:
             stored = _found(plan, tx.plans.get(PlanId(plan), lock=True))
             if Signature(stored.stored_by, stored.key, stored.stored_at).is_of(caller.user, caller.key):
-                raise Forbidden(f"You have stored plan {plan}: another person must approve it")
+                raise OwnPlan(plan)
             if written["hash"] != stored.digest:
                 raise HashNotOfPlan(plan, stored.digest)
             if stored.action:

@@ -22,6 +22,7 @@ from shipyard_api.wiring import bootstrap
 from tests.integration.api.conftest import settings
 from tests.integration.api.test_plans import ended
 from tests.integration.api.test_site_nodes import members, rolled
+from tests.integration.api.test_software import CHAIN, Fuel, prepared
 from tests.integration.api.wire import JSON, Caller, Site, configuration, everything_said, messages, small_design
 
 DEPLOY = {"name": "deploy_site"}
@@ -120,9 +121,9 @@ def test_an_action_starts_from_a_plan_that_another_person_has_approved(eyes: Fou
 
     signed = approve(eyes.bob, plan, reason="as discussed")
 
-    assert (alone.status, early.status) == (falcon.HTTP_403, falcon.HTTP_409)
+    assert (alone.status, early.status) == (falcon.HTTP_409,) * 2
     assert "Another person must approve what you start" in everything_said(alone)
-    assert f"shipyard plan approve {plan['id']}" in everything_said(early)
+    assert f"shipyard approve plan/{plan['id']}" in everything_said(early)
     assert signed.status == falcon.HTTP_200, signed.text
     assert [(one["by"], one["reason"]) for one in signed.json["signatures"]] == [("bob", "as discussed")]
     made = act(eyes.ann, plan)
@@ -140,8 +141,8 @@ def test_nobody_approves_what_he_starts(eyes: FourEyes) -> None:
     refused = [approve(caller, own) for caller in (eyes.bob, eyes.bob_again)]
     assert approve(eyes.bob, of_ann).status == falcon.HTTP_200
 
-    assert [answer.status for answer in refused] == [falcon.HTTP_403] * 2
-    assert "another person must approve it" in everything_said(refused[0])
+    assert [answer.status for answer in refused] == [falcon.HTTP_409] * 2
+    assert f"You have stored plan {own['id']}" in everything_said(refused[0])
     assert [act(caller, of_ann).status for caller in (eyes.bob, eyes.bob_again)] == [falcon.HTTP_409] * 2
     assert eyes.site.viewer.get(f"/plans/{own['id']}").json["signatures"] == []
     assert act(eyes.ann, of_ann).status == falcon.HTTP_201
@@ -343,6 +344,18 @@ def test_a_retry_needs_a_plan_as_well(eyes: FourEyes) -> None:
     approve(eyes.bob, plan)
     made = eyes.ann.post(path, plan=plan["id"])
 
-    assert [answer.status_code for answer in (alone, early, other, made)] == [403, 409, 409, 201]
+    assert [answer.status_code for answer in (alone, early, other, made)] == [409, 409, 409, 201]
     assert plan["last"]["id"] == first["id"]
     assert eyes.site.viewer.get(f"/plans/{plan['id']}").json["action"] == made.json["id"]
+
+
+def test_a_client_of_fuel_can_name_no_plan_and_starts_no_run(eyes: FourEyes) -> None:
+    admin = prepared(Fuel(eyes.ann.client))
+    admin.put("releases/1/deployment_tasks", CHAIN)
+    admin.post("clusters/1/assignment", [{"id": "n1", "roles": ["controller"]}])
+
+    refused = admin.ask("PUT", "clusters/1/deploy_tasks/?nodes=n1", ["b"])
+
+    assert refused.status_code == 409
+    assert "let another person run `shipyard approve plan/ID`" in refused.text
+    assert eyes.site.viewer.get("/actions").json == []

@@ -43,3 +43,38 @@ def test_an_answer_is_sent(api, run, words, sent):
 
     assert json.loads(api.requests[0].body) == sent
     assert "The action waits for no approval." in result.stdout
+
+
+PLAN = {
+    "id": ID,
+    "hash": "0" * 64,
+    "name": "test_site",
+    "stored_by": "ann",
+    "stored_at": "2026-11-26T10:00:00.000000Z",
+    "signatures": [{"by": "bob", "at": "2026-11-26T11:00:00.000000Z", "reason": ""}],
+    "action": None,
+}
+
+
+def test_a_plan_is_signed_by_its_hash(api, run):
+    api.replies[f"GET /plans/{ID}"] = Reply(200, PLAN)
+    api.replies[f"POST /plans/{ID}/approvals"] = Reply(200, PLAN)
+
+    result = run("approve", f"plan/{ID}", "--reason", "as discussed")
+
+    assert json.loads(api.requests[1].body) == {"hash": "0" * 64, "reason": "as discussed"}
+    assert [" ".join(line.split()) for line in result.stdout.splitlines()] == [
+        f"Stored: plan/{ID}",
+        f"Hash: {'0' * 64}",
+        "By: ann at 2026-11-26T10:00:00.000000Z",
+        "Approved: bob at 2026-11-26T11:00:00.000000Z",
+    ]
+
+
+def test_a_plan_that_is_unknown_is_not_signed(api, run):
+    api.replies[f"GET /plans/{ID}"] = Reply(404, {"kind": "Status", "message": "Plan not found"})
+
+    assert run("approve", f"plan/{ID}").exit_code == 1
+    assert len(api.requests) == 1
+    assert run("approve", f"plan/{ID}", "--refuse").exit_code == 2
+    assert run("approve", "plan/nothing").exit_code == 2

@@ -237,3 +237,82 @@ def test_a_wrong_command_line_asks_nothing(api, run, words, text):
 def test_a_server_without_plans_is_an_error(run):
     result = run("plan", "deploy_site")
     assert (result.exit_code, result.stdout.split("\n")[:2]) == (1, ["Error: 404 Not Found", "Reason: 404 Not Found"])
+
+
+STORED = {
+    "id": ID,
+    "hash": "0" * 64,
+    "name": "deploy_site",
+    "request": {"name": "deploy_site"},
+    "stored_by": "ann",
+    "stored_at": "2026-11-26T10:00:00.000000Z",
+    "signatures": [{"by": "bob", "at": "2026-11-26T11:00:00.000000Z", "reason": "as discussed"}],
+    "action": None,
+}
+SIGNED = f"""\
+Stored:          plan/{ID}
+Hash:            {"0" * 64}
+By:              ann at 2026-11-26T10:00:00.000000Z
+Approved:        bob at 2026-11-26T11:00:00.000000Z: as discussed
+"""
+
+
+def test_a_plan_is_stored_and_shown_with_what_it_changes(api, run):
+    last = {"id": "1" * 26, "differences": ["revision: was 4, is 5.", "nodes c2: not_started is new."]}
+    api.replies["POST /plans"] = Reply(201, STORED | {"last": last, "plan": PLAN})
+
+    result = run("plan", "deploy_site", "--store")
+
+    changes = f"""
+Compared with plan/{"1" * 26}, the last one of this action:
+- revision: was 4, is 5.
+- nodes c2: not_started is new.
+
+"""
+    assert (result.exit_code, lines(result.stdout)) == (0, SIGNED + changes + TEXT)
+    assert ("store", "true") in api.requests[0].query
+
+
+def test_a_plan_is_stored_with_its_forecast_beside(api, run):
+    api.replies["POST /plans"] = Reply(201, STORED | {"last": None, "plan": PLAN})
+    api.replies["POST /forecasts"] = Reply(200, FORECAST)
+
+    text = run("plan", "deploy_site", "--store", "--forecast").stdout
+
+    assert text.startswith("Stored:")
+    assert "Success:" in text
+    assert ("store", "true") not in api.requests[1].query
+
+
+def test_stored_plans_are_listed_and_one_is_shown(api, run):
+    started = STORED | {"id": "1" * 26, "signatures": [], "action": "2" * 26}
+    api.replies["GET /plans"] = Reply(200, {"plans": [STORED, started]})
+    api.replies[f"GET /plans/{ID}"] = Reply(200, STORED | {"last": {"id": "1" * 26, "differences": []}, "plan": PLAN})
+
+    listed = [" ".join(line.split()) for line in run("get", "plans").stdout.splitlines()]
+    shown = run("get", "plans", f"plan/{ID}").stdout
+
+    assert listed == [
+        "Plan Action Stored Approved Started",
+        f"plan/{ID} deploy_site ann 2026-11-26T10:00:00.000000Z bob -",
+        f"plan/{'1' * 26} deploy_site ann 2026-11-26T10:00:00.000000Z - action/{'2' * 26}",
+    ]
+    assert run("get", "plans", "-o", "name").stdout == f"plan/{ID}\nplan/{'1' * 26}\n"
+    assert "Nothing differs." in shown
+    assert lines(shown).endswith(TEXT)
+    api.replies["GET /plans"] = Reply(200, {"plans": []})
+    assert run("get", "plans").stdout == "There are no stored plans.\n"
+
+
+@pytest.mark.parametrize(
+    "words", [["create", "action", "deploy_site", "--plan", f"plan/{ID}"], ["retry", "1" * 26, "--plan", ID]]
+)
+def test_an_action_is_started_from_a_stored_plan(api, run, words):
+    api.replies["POST /plans"] = Reply(200, PLAN)
+    for path in ("/actions", f"/actions/{'1' * 26}/control/retry"):
+        api.replies[f"POST {path}"] = Reply(201, {"id": ID, "name": "deploy_site"})
+
+    run(*words)
+
+    assert ("plan", ID) in api.requests[-1].query
+    assert run(*words[:-1], "nothing").exit_code == 2

@@ -8,7 +8,7 @@ import pytest
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.holds import Hold, HoldId, HoldKind
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.plans import PlanContent, PlanId, Signature, StoredPlan, check_signature
+from shipyard_api.domain.plans.plan import PlanContent, PlanId, Signature, StoredPlan, check_signature
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
 NODES = {"nodes": {"n1": "", "n2": ""}, "holds": {}}
