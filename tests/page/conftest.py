@@ -23,8 +23,10 @@ import yaml
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 import shipyard_simulators
+from shipyard_api import programs
 from shipyard_api.cli.commands.demo_policy import with_policy
 from shipyard_api.node_sets import expand
+from shipyard_api.settings import load
 from tests.acceptance.programs import marked, up
 from tests.conftest import ROOT
 
@@ -43,11 +45,15 @@ BUILD = ROOT / ".build" / "page"
 
 @dataclass(frozen=True)
 class Stack:
-    """A stack that serves a site of five groups, and the action that deploys it; running at first."""
+    """A stack that serves a site of five groups, and the action that deploys it; running at first.
+
+    ``second``: the token of a second person, bob.
+    """
 
     url: str
     token: str
     action: str
+    second: str = ""
 
     def ask(self, method: str, path: str, *, base: str = "api/v1.0", **options: Any) -> Any:
         answer = requests.request(
@@ -74,7 +80,8 @@ def playing(scenario: str, policy: Mapping[str, Any] | None = None) -> Iterator[
         directory.chmod(0o755)  # the account of Postgres must reach its data
         child, ready = up(directory, environment, ["--speed", "100", "--scenario", scenario])
         try:
-            stack = Stack(ready["url"], ready["token"], "")
+            tokens = programs.tokens(load({"SHIPYARD_CONFIG": os.devnull, "DATABASE_URL": ready["database_url"]}))
+            stack = Stack(ready["url"], ready["token"], "", tokens.create("bob", "admin")[1])
             design = (SIMULATORS / "sites" / "five-groups.yaml").read_bytes()
             if policy:
                 design = with_policy(design, policy, datetime.now(UTC))

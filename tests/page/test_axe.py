@@ -28,6 +28,7 @@ VIEWS = {
     "design": "&view=design",
     "drift": "&view=drift",
     "steps": "&view=steps",
+    "stored plans": "&view=plans",
 }
 # Whatever can be focused by the keyboard.
 STOPS = """[...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")].filter(

@@ -219,3 +219,34 @@ def test_what_changes_during_a_read_is_read_again(open_page: Any) -> None:
 
 def test_a_link_to_nothing_says_so(stack: Stack, open_page: Any) -> None:
     open_page("?action=01M00000000000000000000000").get_by_text("There is no such action").wait_for()
+
+
+def test_a_plan_is_stored_and_another_person_reads_and_approves_it(stack: Stack, open_page: Any) -> None:
+    made = stack.ask("POST", "nodes/ntp01/holds", json={"reason": "new disk"})
+    forced = {"name": "deploy_site", "parameters": {"force": True}}
+    stack.ask("POST", "plans", params={"store": "true"}, json=forced)
+    stack.ask("DELETE", f"holds/{made['id']}")
+    page = open_page()
+    page.get_by_role("button", name="New").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Show what it will touch").click()
+    dialog.get_by_role("button", name="Store for approval").click()
+    own = page.locator("main")
+    own.get_by_role("heading", name="Plan of deploy_site").wait_for()
+    expect(own).to_contain_text("by nobody yet")
+    expect(own.get_by_role("button", name="Approve")).to_have_count(0)
+    expect(own.locator(".differences")).to_contain_text("holds ntp01: held (operator) by admin: new disk is gone.")
+    own.get_by_text("succeeds with").wait_for()
+
+    other = open_page(page.url.removeprefix(f"{stack.url}/"), token=stack.second)
+    main = other.locator("main")
+    main.get_by_label("Reason").fill("as discussed")
+    main.get_by_role("button", name="Approve").click()
+    expect(main).to_contain_text("as discussed")
+    expect(main.get_by_role("button", name="Approve")).to_have_count(0)
+    expect(main.get_by_role("button", name="Start deploy_site")).to_be_enabled()
+    main.get_by_text("succeeds with").wait_for()
+    other.screenshot(path=BUILD / "stored-plan.png", full_page=True)
+    other.get_by_role("link", name="All stored plans").click()
+    expect(main.locator("tbody tr").first).to_contain_text("approved")
+    other.screenshot(path=BUILD / "stored-plans.png")

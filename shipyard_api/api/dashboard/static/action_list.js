@@ -1,6 +1,6 @@
 // The newest actions with their results, and a field that keeps only some of them.
 import { html, useState } from "./preact.js";
-import { address, follow, link } from "./address.js";
+import { OF_SITE, address, follow, link } from "./address.js";
 import { shownId } from "./live.js";
 import { useNow, useStore } from "./store.js";
 import { ACTION, at, localTime, rough } from "./words.js";
@@ -19,7 +19,7 @@ export function ActionList({ actions, onStart }) {
     ${actions?.length > 1 && html`<input type="search" class="filter" aria-label="Filter actions" placeholder="Filter: name, user, failed …"
       value=${wanted} onInput=${(event) => want(event.target.value)} />`}
     ${actions?.length > 0 && shown.length === 0 && html`<p class="muted">None of the newest ${actions.length} matches.</p>`}
-    <ul>${shown.map((one) => html`<${Entry} key=${one.id} action=${one} now=${now} isCurrent=${one.id === current && address.get().view !== "machines"} />`)}</ul>
+    <ul>${shown.map((one) => html`<${Entry} key=${one.id} action=${one} now=${now} isCurrent=${one.id === current && !OF_SITE.includes(address.get().view)} />`)}</ul>
   </nav>`;
 }
 
@@ -44,7 +44,7 @@ function isUnseen({ dag_status: status, notes = [] }) {
 function Entry({ action, now, isCurrent }) {
   const state = ACTION[action.dag_status] || ACTION.queued;
   const began = at(action.datetime);
-  const to = { action: action.id, node: "", group: "", task: "", ...(address.get().view === "machines" ? { view: "" } : {}) };
+  const to = { action: action.id, node: "", group: "", task: "", ...(OF_SITE.includes(address.get().view) ? { view: "", plan: "" } : {}) };
   return html`<li><a href=${link(to)} onClick=${follow(to)} aria-current=${isCurrent ? "page" : undefined}>
     <span class="glyph tone-${state.tone}" aria-hidden="true">${state.glyph}</span>
     <span class="what"><b>${action.name}</b><small><span class="tone-${state.tone}">${state.word}</span> · ${action.user}</small>

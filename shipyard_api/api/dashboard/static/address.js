@@ -2,7 +2,7 @@
 import { BASE } from "./base.js";
 import { store } from "./store.js";
 
-const DEFAULTS = { action: "", view: "now", by: "group", node: "", group: "", task: "" };
+const DEFAULTS = { action: "", view: "now", by: "group", node: "", group: "", task: "", plan: "" };
 
 function read() {
   const query = new URLSearchParams(location.search);
@@ -18,6 +18,9 @@ export function link(patch) {
   const text = query.toString();
   return text ? `${BASE}/?${text}` : `${BASE}/`;
 }
+
+/** The views of the whole site, which show no action. */
+export const OF_SITE = ["machines", "plans"];
 
 export function go(patch, { replace = false } = {}) {
   const to = link(patch);

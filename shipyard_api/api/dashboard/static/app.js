@@ -12,6 +12,7 @@ import { Help, useKeys } from "./keys.js";
 import { live, start } from "./live.js";
 import { may, session, signOut } from "./session.js";
 import { useStore } from "./store.js";
+import { StoredPlans } from "./stored_plans.js";
 
 const THEMES = { "": "light", light: "dark", dark: "" };
 const THEME_WORDS = { "": "as the system", light: "light", dark: "dark" };
@@ -36,17 +37,19 @@ const CONNECTION = {
   forbidden: ["bad", "Not allowed"],
 };
 
-function Header({ caller, connection, machines, onHelp }) {
+function Header({ caller, connection, view, onHelp }) {
   const [tone, word] = CONNECTION[connection];
   return html`<header class="top">
-    <a class="brand" href=${`${BASE}/`} onClick=${(event) => (event.preventDefault(), go({ action: "", node: "", group: "", view: "" }))}>
+    <a class="brand" href=${`${BASE}/`} onClick=${(event) => (event.preventDefault(), go({ action: "", node: "", group: "", view: "", plan: "" }))}>
       <img src="/dashboard/icon.svg" alt="" width="22" height="22" />Shipyard</a>
     <span class="site">${BASE.split("/").at(-1) || location.host}</span>
     ${BASE && html`<a class="quiet" href="/">All sites</a>`}
     <span class="connection tone-${tone}" role="status"><i aria-hidden="true"></i>${word}</span>
     <span class="space"></span>
     <${ThemeButton} />
-    <a class="quiet" href=${link({ view: "machines" })} onClick=${follow({ view: "machines" })} aria-current=${machines ? "page" : undefined}>Machines</a>
+    <a class="quiet" href=${link({ view: "machines" })} onClick=${follow({ view: "machines" })} aria-current=${view === "machines" ? "page" : undefined}>Machines</a>
+    ${may("get_plan") && html`<a class="quiet" href=${link({ view: "plans", plan: "" })} onClick=${follow({ view: "plans", plan: "" })}
+      aria-current=${view === "plans" ? "page" : undefined}>Plans</a>`}
     <button class="quiet" onClick=${onHelp} title="Keyboard (?)">Keys</button>
     ${caller && html`<span class="who" title=${`Roles: ${caller.roles.join(", ")}`}>${caller.user}</span>`}
     <button class="quiet" onClick=${() => signOut()}>Sign out</button>
@@ -58,6 +61,12 @@ function Broken({ error }) {
     <h1>The page failed</h1><p>${String(error.message || error)}</p>
     <button onClick=${() => location.reload()}>Load it again</button>
   </section></main>`;
+}
+
+function Main({ now, place, onStart }) {
+  if (place.view === "machines") return html`<${Machines} />`;
+  if (place.view === "plans") return html`<${StoredPlans} plan=${place.plan} />`;
+  return html`<${ActionPage} now=${now} place=${place} onStart=${onStart} />`;
 }
 
 function App() {
@@ -76,14 +85,14 @@ function App() {
   if (!who.token) return html`<${SignIn} refused=${who.refused} />`;
   const mayStart = who.caller && may("create_action");
   return html`<a class="skip" href="#content">Skip to the action</a>
-    <${Header} caller=${who.caller} connection=${now.connection} machines=${place.view === "machines"} onHelp=${() => showHelp(true)} />
+    <${Header} caller=${who.caller} connection=${now.connection} view=${place.view} onHelp=${() => showHelp(true)} />
     ${now.connection === "reconnecting" && html`<p class="banner" role="alert">
       Shipyard does not answer. The page shows what it last knew and tries again by itself.</p>`}
     ${now.connection === "forbidden" && html`<p class="banner" role="alert">
       Your roles do not let you see actions. Sign in with another token.</p>`}
     <div class="frame">
       <${ActionList} actions=${now.actions} onStart=${mayStart && (() => showStart(true))} />
-      <main id="content" tabindex="-1">${place.view === "machines" ? html`<${Machines} />` : html`<${ActionPage} now=${now} place=${place} onStart=${mayStart && (() => showStart(true))} />`}</main>
+      <main id="content" tabindex="-1"><${Main} now=${now} place=${place} onStart=${mayStart && (() => showStart(true))} /></main>
       ${place.node && html`<${NodeDrawer} key=${place.node} name=${place.node} overview=${now.overview} places=${now.places} />`}
     </div>
     ${help && html`<${Help} onClose=${() => showHelp(false)} />`}

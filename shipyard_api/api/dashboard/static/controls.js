@@ -7,6 +7,7 @@ import { ended, refresh } from "./live.js";
 import { Loaded, useRead } from "./loading.js";
 import { PlanSummary } from "./plan_summary.js";
 import { may } from "./session.js";
+import { STORE, showStored } from "./stored_plans.js";
 import { count } from "./words.js";
 
 const VERBS = {
@@ -39,9 +40,16 @@ function Confirm({ verb, overview, onClose }) {
   const { id } = overview.action;
   const plan = useRead(() => (verb === "retry" ? post(`${V1}/plans${state.force ? "?force=true" : ""}`, { retry: id }) : {}), [verb, id, state.force]);
   const refused = verb === "retry" && plan.value?.refused;
+  const needsPlan = verb === "retry" && !may("action_without_approval");
   const send = async () => {
     set({ ...state, busy: true, error: null });
     try {
+      if (needsPlan) {
+        const stored = await post(STORE, { retry: id });
+        onClose();
+        showStored(stored);
+        return;
+      }
       const made = await post(`${V1}/actions/${segment(id)}/control/${verb}${state.force ? "?force=true" : ""}`);
       refresh();
       onClose();
@@ -56,11 +64,11 @@ function Confirm({ verb, overview, onClose }) {
     : html`<${Touches} verb=${verb} overview=${overview} />`}
     <${Fault} error=${state.error} />
     <div class="row buttons"><span class="space"></span>
-      ${refused && html`<label class="check"><input type="checkbox" checked=${state.force}
+      ${refused && !needsPlan && html`<label class="check"><input type="checkbox" checked=${state.force}
         onChange=${(event) => set({ ...state, force: event.target.checked })} /> force</label>`}
       <button onClick=${onClose}>Cancel</button>
       <button class=${verb === "stop" ? "danger" : "primary"} disabled=${state.busy || (verb === "retry" && (!plan.value || refused))}
-        onClick=${send}>${VERBS[verb].word}</button></div>
+        onClick=${send}>${needsPlan ? "Store for approval" : VERBS[verb].word}</button></div>
   <//>`;
 }
 

@@ -6,6 +6,7 @@ import { Dialog, Fault } from "./dialog.js";
 import { refresh } from "./live.js";
 import { PlanSummary } from "./plan_summary.js";
 import { may } from "./session.js";
+import { STORE, showStored } from "./stored_plans.js";
 
 const ACTIONS = {
   deploy_site: { text: "Prepare and deploy every group of the committed design." },
@@ -50,6 +51,12 @@ export function StartDialog({ onClose }) {
     onClose();
     go({ action: made.id, node: "", group: "", view: "" });
   });
+  const keepPlan = () => run(STORE, (made) => {
+    onClose();
+    showStored(made);
+  });
+  const blocked = state.busy || Boolean(state.plan?.refused);
+  const alone = may("action_without_approval");
   if (!name) return html`<${Dialog} title="New action" onClose=${onClose}><p>Your roles may not start an action.</p><//>`;
   return html`<${Dialog} title="New action" onClose=${onClose}>
     <form onSubmit=${plan} class="form">
@@ -68,6 +75,7 @@ export function StartDialog({ onClose }) {
     <${Fault} error=${state.error} />
     ${state.plan && html`<${PlanSummary} plan=${state.plan} body=${body} />
       <div class="row buttons"><span class="space"></span><button onClick=${onClose}>Cancel</button>
-      <button class="primary" disabled=${state.busy || Boolean(state.plan.refused)} onClick=${begin}>Start ${name}</button></div>`}
+      ${may("store_plan") && html`<button class=${alone ? "" : "primary"} disabled=${blocked} onClick=${keepPlan}>Store for approval</button>`}
+      ${alone && html`<button class="primary" disabled=${blocked} onClick=${begin}>Start ${name}</button>`}</div>`}
   <//>`;
 }
