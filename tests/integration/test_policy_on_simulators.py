@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.domain.actions import Control, RunState
+from shipyard_api.domain.actions import ActionId, Control, RunState
 from shipyard_api.wiring import parts
 from shipyard_api.workflow.turn import Engine
 from tests.combinations.model import OPTIONS, Row
@@ -64,6 +64,11 @@ class PolicySite(Site):
         """Commit the design and create the action."""
         self.commit()
         assert self.create("deploy_site", {}).status_code == 201
+
+    def follow(self, action: str) -> None:
+        """Let ``run`` work on an action that was created otherwise."""
+        self.actions.append(ActionId(action))
+        self._make_due()
 
     def turn(self) -> None:
         """Deliver one turn, when it is due."""
@@ -306,6 +311,21 @@ def test_a_stop_while_an_approval_is_awaited_ends_the_action_and_a_retry_asks_ag
     site.answer(approve=True)
     site.run()
     assert (site.sent(), site.state()) == (IN_WAVES, RunState.SUCCESS)
+
+
+@pytest.mark.parametrize("site", [("maas", {"waves": [CANARY]})], indirect=True)
+def test_an_action_from_a_stored_plan_does_what_the_plan_says(site: PolicySite) -> None:
+    site.commit()
+    body = {"name": "deploy_site"}
+    plan = site.ask("POST", "/plans?store=true", body, expect=201).json
+    made = site.ask("POST", f"/actions?plan={plan['id']}", body, expect=201).json
+    site.follow(made["id"])
+    site.run()
+
+    waves = {wave["name"]: wave["nodes"] for wave in plan["plan"]["groups"][0]["waves"]}
+    assert waves == {"canary": ["n1"], "rest": ["n2", "n3"]}
+    assert (site.sent(), site.state()) == (IN_WAVES, RunState.SUCCESS)
+    assert f"plan {plan['id']}" in site.said()
 
 
 @pytest.mark.parametrize("site", [("ironic", {"windows": {"open": [window("22:00", 300)]}})], indirect=True)

@@ -11,7 +11,7 @@ from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.documents import canonical
 from shipyard_api.domain.error_kinds import some
 from shipyard_api.domain.findings import Finding, error, hidden_character
-from shipyard_api.domain.holds import Hold
+from shipyard_api.domain.holds import Hold, by_node
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 
@@ -57,8 +57,7 @@ class PlanContent:
         ``statuses``: of the nodes that an action has worked on.
         """
         nodes = {node: statuses.get(node, NodeStatus.NOT_STARTED).value for node in self.nodes}
-        held = {f"{hold.node} {hold.id}": str(hold) for hold in holds}
-        return replace(self, parts={**self.parts, NODES: nodes, HOLDS: held})
+        return replace(self, parts={**self.parts, NODES: nodes, HOLDS: dict(by_node(holds))})
 
     def differences(self, now: "PlanContent") -> Sequence[str]:
         """Return a sentence for each difference, in the order of the parts; long parts end with a count."""

@@ -230,9 +230,8 @@ def test_a_hold_that_the_plan_does_not_have_refuses_although_it_may_be_overridde
     refused = act(site.admin, before, FORCED)
 
     assert refused.status == falcon.HTTP_409
-    (said,) = (one["message"] for one in messages(refused))
-    assert said.startswith("holds n1 ")
-    assert said.endswith("held (operator) by ann: new disk is new.")
+    said = [one["message"] for one in messages(refused)]
+    assert said == ["holds n1: held (operator) by ann: new disk is new."]
     assert act(site.admin, overriding, FORCED).status == falcon.HTTP_201
 
 

@@ -35,7 +35,7 @@ def test_statuses_and_holds_are_part_of_the_content() -> None:
     assert found.parts["nodes"] == {"n1": "success", "n2": "not_started"}
     assert content().at({}, []).differences(found) == [
         "nodes n1: was not_started, is success.",
-        "holds n2 h: held (hardware) by ann: disk is new.",
+        "holds n2: held (hardware) by ann: disk is new.",
     ]
 
 
