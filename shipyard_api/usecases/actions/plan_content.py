@@ -17,6 +17,8 @@ _ELSEWHERE = {
     *("v", "revision", "groups", "targets", "target_group", "policy", "deploy_steps", "labels", "limits", "software"),
     *("action", "name", "kept", "kept_items", "retried", "times", "mode"),
 }
+# How long phases of this site usually take is measured anew for every action; what the design says of it is kept.
+_MEASURED = {"seconds", "usual"}
 _MODE = ("max_parallel_groups", "max_nodes_in_flight", "deploy_as_prepared", "on_timeout")
 
 
@@ -35,8 +37,7 @@ def content_of(plan: Plan) -> PlanContent:
         deploy_steps=inputs.get("deploy_steps", []),
         software=_software(plan.software) if plan.software else None,
         limits=_limits(inputs),
-        # The usual length of a phase is measured anew for every action.
-        policy={name: value for name, value in _mapping(inputs, "policy").items() if name != "seconds"},
+        policy={name: value for name, value in _mapping(inputs, "policy").items() if name not in _MEASURED},
         labels=_mapping(inputs, "labels"),
     )
 
