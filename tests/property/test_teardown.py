@@ -1,6 +1,7 @@
 """What holds in every teardown, while members die and come back, processes crash, and operators try again."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
@@ -31,7 +32,7 @@ def after(teardown: Teardown, event: str) -> Teardown:
     if event == "again":
         return teardown.again()
     if event == "found etcd":
-        return teardown.found_etcd()
+        return replace(teardown, holds_etcd=True)
     if operation is None:
         return teardown
     if event == "refuse":

@@ -4,7 +4,6 @@ Pipes, files and the forms ``raw`` and ``format`` get the contract's text instea
 the width; if that would break a name or an id, each row is printed as lines of names and values.
 """
 
-import io
 import math
 import re
 import shutil
@@ -66,14 +65,6 @@ def terminal(stream: TextIO) -> Console:
         return console
     real = shutil.get_terminal_size()
     return Console(file=stream, highlight=False, width=width or real.columns, height=height or real.lines)
-
-
-def drawn(printout: Printout, width: int) -> Text:
-    """Return what ``print_to_terminal`` prints on a terminal of this width."""
-    console = Console(file=io.StringIO(), force_terminal=True, highlight=False, width=width)
-    with console.capture() as captured:
-        print_to_terminal(printout, console)
-    return Text.from_ansi(captured.get())
 
 
 def print_to_terminal(printout: Printout, console: Console | None = None) -> None:

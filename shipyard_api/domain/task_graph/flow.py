@@ -83,11 +83,6 @@ class Flow:
         return tuple((node >= offset, node - offset if node >= offset else node) for node in self._topological)
 
     @cached_property
-    def has_cycle(self) -> bool:
-        """Whether something waits for itself."""
-        return len(self._topological) < len(self.cells) + len(self.points)
-
-    @cached_property
     def weight(self) -> tuple[int, ...]:
         """The number of cells on the longest way from each cell to the end."""
         offset, after = len(self.cells), self._after()

@@ -37,11 +37,6 @@ class TeardownLimits(ByFields):
     shutdown_kubelet: int = 300
     on_blocked: OnBlocked = OnBlocked.WAIT
 
-    @property
-    def decommission(self) -> int:
-        """How long a whole decommission may take: operations run one after another."""
-        return self.drain + self.clear_labels + self.remove_etcd + self.etcd_ready + self.shutdown_kubelet
-
     def check(self) -> tuple[Finding, ...]:
         """Return an error for each limit that cannot work."""
         return tuple(self._faults())

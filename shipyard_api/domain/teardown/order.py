@@ -175,10 +175,6 @@ class Teardown(ByFields):
             return self._ended(operation, Outcome.SKIPPED, UNKNOWN_NODE)
         return self.fail(operation, UNKNOWN_NODE)
 
-    def found_etcd(self) -> Self:
-        """Return the teardown of a node on which members were found after it had begun."""
-        return replace(self, holds_etcd=True)
-
     def again(self) -> Self:
         """Return the teardown of the same node by a new action or request, after this one ended or was stopped.
 

@@ -46,7 +46,6 @@ from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import read_versions
 
 RUNS = 2_000
-MOST_RUNS = 10_000
 
 # Of a forecast: nodes times runs, and memberships of nodes in groups. Together they bound it to a few seconds.
 _NODE_RUNS = 20_000_000

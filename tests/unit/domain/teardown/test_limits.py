@@ -16,7 +16,7 @@ def test_the_defaults_are_those_of_the_seed() -> None:
         1800,
         600,
     )
-    assert limits.decommission == 3600 + 1800 + 1800 + 600 + 300
+    assert limits.shutdown_kubelet == 300
     assert limits.check() == ()
 
 
