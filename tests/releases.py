@@ -101,9 +101,18 @@ def first_rolling() -> str:
 
     Raises NoHistoryError.
     """
-    if _git("grep", "--fixed-strings", "-l", "ROLLING_FROM", last_release(), "--", _SCHEMA):
+    if _accepts_newer_schemas(last_release()):
         return last_release()
     return _git("log", "--reverse", "--format=%H", "-SROLLING_FROM", "--", _SCHEMA)[0]
+
+
+def last_stopped() -> str:
+    """Return the commit of the last release that must be stopped before an upgrade: 0.1.0. Raises NoHistoryError."""
+    return next(commit for commit in _releases() if not _accepts_newer_schemas(commit))
+
+
+def _accepts_newer_schemas(commit: str) -> bool:
+    return bool(_git("grep", "--fixed-strings", "-l", "ROLLING_FROM", commit, "--", _SCHEMA))
 
 
 def _releases() -> list[str]:

@@ -12,7 +12,7 @@ import requests
 from shipyard_api.storage import schema
 from shipyard_simulators.embedded_postgres.server import temporary
 from tests.crash.test_take_over import Journal, design, judge, wait_until
-from tests.releases import THIS, NoHistoryError, Release, Releases, first_rolling, last_release
+from tests.releases import THIS, NoHistoryError, Release, Releases, first_rolling, last_stopped
 
 pytestmark = pytest.mark.crash
 
@@ -107,7 +107,7 @@ def test_a_release_leaves_what_only_the_next_one_knows(tmp_path: Path) -> None:
 
 def test_a_release_without_rolling_upgrades_is_stopped_first(tmp_path: Path) -> None:
     try:
-        old = of_history(last_release(), tmp_path)
+        old = of_history(last_stopped(), tmp_path)
     except NoHistoryError as reason:
         pytest.skip(str(reason))
     with deploying(tmp_path, old) as (stand, _, journal):
