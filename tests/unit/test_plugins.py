@@ -1,6 +1,7 @@
 """Plug-ins are found by their entry points; a bad one is named with its distribution."""
 
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -117,7 +118,7 @@ BAD = {
     ),
     "its name is taken": (
         {"maas": "of_a_plugin:PLUGIN"},
-        "maas is registered by shipyard 0.1.0 and some-plugin 1.0; uninstall all but one",
+        f"maas is registered by shipyard {version('shipyard')} and some-plugin 1.0; uninstall all but one",
     ),
     "its name is a section": ({"database": "of_a_plugin:PLUGIN"}, "database is a section of Shipyard's"),
 }
