@@ -299,7 +299,7 @@ def rotate_secrets() -> None:
     multiple=True,
     default=("viewer",),
     show_default=True,
-    help="Role of the token: admin, admin_ucp, admin_ucp_viewer, viewer, peer, or one of your policy file. "
+    help="Role of the token: admin, admin_ucp, admin_ucp_viewer, viewer, peer, health, or one of your policy file. "
     "May be repeated.",
 )
 @click.option("--days", type=click.IntRange(min=1, max=3650), help="Days until the token expires; never by default.")

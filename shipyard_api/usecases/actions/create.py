@@ -70,6 +70,7 @@ class CreateAction:
 
     def __call__(self, request: ActionRequest, caller: Caller) -> Created:
         """Return the action, queued. Raises Invalid, Precondition or Conflict, and then nothing is stored.
+
         Raises ports.errors if deploy templates are for its nodes and the provisioner does not answer.
         """
         if earlier := self._created_earlier(request, caller):

@@ -298,7 +298,7 @@ NOUNS = (Turns, Actions, Journal, Stragglers)
 # What these write is shown of no action.
 OTHER_NOUNS = {
     *("items", "software", "task_results", "deploy_templates", "tokens", "tickets"),
-    *("nodes", "observations", "holds", "write_limits", "measures", "webhooks", "retention"),
+    *("nodes", "observations", "holds", "write_limits", "measures", "webhooks", "retention", "plans"),
 }
 
 

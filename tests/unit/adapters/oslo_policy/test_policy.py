@@ -16,13 +16,13 @@ from shipyard_api.adapters.oslo_policy import options
 from shipyard_api.adapters.oslo_policy import policy as adapter
 from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.adapters.oslo_policy.policy import OsloPolicy, sample
-from shipyard_api.domain.policy import GUARDS, RULES, default_roles
+from shipyard_api.domain.policy import ANYONE, GUARDS, RULES, default_roles
 from shipyard_api.ports.identity import Identity, PolicyBroken
 from shipyard_api.settings import Settings, SettingsError
 from shipyard_api.wiring import access
 
 LIST, CREATE = "workflow_orchestrator:list_actions", "workflow_orchestrator:create_action"
-ROLES = ("admin", "admin_ucp", "admin_ucp_viewer", "viewer", "peer", "operator", "anyone")
+ROLES = ("admin", "admin_ucp", "admin_ucp_viewer", "viewer", "peer", "health", "operator", ANYONE)
 
 _moments = itertools.count(1)
 
@@ -48,9 +48,11 @@ def file(tmp_path: Path) -> Path:
 def test_without_a_file_a_rule_is_satisfied_by_its_default_roles_and_no_other(rule: str) -> None:
     policy = OsloPolicy()
 
-    assert {role for role in ROLES if policy.allows(rule, who(role))} == default_roles(rule)
+    everyone = ANYONE in default_roles(rule)
+    satisfied = {role for role in ROLES if policy.allows(rule, who(role))}
+    assert satisfied == (set(ROLES) if everyone else default_roles(rule))
     assert policy.allows(rule, who("operator", *default_roles(rule)))
-    assert not policy.allows(rule, who())
+    assert policy.allows(rule, who()) == everyone
 
 
 def test_roles_are_compared_without_regard_to_case() -> None:
