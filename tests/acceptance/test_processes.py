@@ -134,7 +134,8 @@ def test_a_worker_that_lost_its_database_exits_with_1_and_a_stopped_one_with_0(
     with _worker(database_url, log) as bereft:
         empty(database_url)  # ends all sessions
         assert bereft.wait(30) == 1, log.read_text()
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    # Seen once under load: libpq itself writes what a server tells a connection that is in no query.
+    lines = [json.loads(line) for line in log.read_text().splitlines() if not line.startswith("FATAL:  terminating")]
     assert "worker has no database" in [line["message"] for line in lines if line["level"] == "ERROR"]
 
 
