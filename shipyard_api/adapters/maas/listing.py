@@ -10,7 +10,8 @@ renamed, or that there is a second one of its name: so each poll reads some by n
 ago, and more of them the fewer have changed.
 
 MAAS's v3 listing is no alternative: it filters neither by id nor by status, so it grows with the site, and it needs a
-second credential. MAAS's events are none, because not every change of a status leaves one.
+second credential. So do v3's operations, jobs that one could ask about, which no release of MAAS has yet (contract:
+maas, section 14). MAAS's events are none, because not every change of a status leaves one.
 """
 
 import itertools
