@@ -81,6 +81,8 @@ class Power:
         node = self._conductor.look(lambda registry: registry.node(ident_of(req, ident)))
         if verb not in POWER_STATES:
             raise not_in_this_state(str(verb), ident, str(node.values["power_state"]))
+        if node.state in ("cleaning", "clean wait"):
+            raise not_in_this_state(str(verb), ident, node.state)
 
         def switch(locked: Node) -> None:
             operation = operations.switch_power(self._conductor, locked, verb, POWER_STATES[verb])

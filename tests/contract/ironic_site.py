@@ -90,6 +90,7 @@ class RealIronicSite(IronicSite):
     All tests use the same names of nodes, so they wait for each other.
     """
 
+    power_cycles_preparing = False  # Ironic changes no power of a node that it cleans
     stops_at_once = False  # a step of cleaning that runs without an agent is not interrupted
     _steps: ClassVar = {
         Fate.FAILS_PREPARE: {"demo_fail": ["deploy.erase_devices_metadata"]},

@@ -72,13 +72,15 @@ class Site:
     """A provisioner with a site behind it.
 
     ``never_fails``: operations that this system has nothing to do for; ``ready``: its word for a prepared machine;
-    ``stops_at_once``: a preparation that hangs can be cut off, where work can be stopped at all.
+    ``stops_at_once``: a preparation that hangs can be cut off, where work can be stopped at all;
+    ``power_cycles_preparing``: it power-cycles a machine that it prepares, where it does so at all.
     """
 
     provisioner: Provisioner
     never_fails: ClassVar[frozenset[Operation]] = frozenset()
     ready: ClassVar[str] = "Ready"
     stops_at_once: ClassVar[bool] = True
+    power_cycles_preparing: ClassVar[bool] = True
 
     @property
     def design(self) -> str:

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from shipyard_simulators.tests.ironic.client import Ironic, StartIronic
+from shipyard_simulators.tests.ironic.client import Ironic, StartIronic, said
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,14 @@ def test_power(shared: Ironic, name: str, target: str, end: str) -> None:
 def test_power_that_makes_no_sense(shared: Ironic, name: str, body: Any) -> None:
     shared.create(name)
     assert shared.call("PUT", f"/v1/nodes/{name}/states/power", body).status_code == 400
+
+
+@pytest.mark.parametrize("state", ["cleaning", "clean wait"])
+def test_the_power_of_a_node_stays_while_it_is_cleaned(shared: Ironic, name: str, state: str) -> None:
+    shared.create(name)
+    shared.call("PUT", f"/simulator/nodes/{name}", {"provision_state": state})
+    answer = shared.call("PUT", f"/v1/nodes/{name}/states/power", {"target": "rebooting"})
+    assert (answer.status_code, state in said(answer)) == (400, True)
 
 
 def test_ports(shared: Ironic, name: str) -> None:
