@@ -146,7 +146,7 @@ class IronicClient:
         return None if is_gone else _expected(answer).object()
 
     def runbook(self, name: str) -> JsonObject | None:
-        """Return a runbook with its steps, or None if none is visible to our user. Needs RUNBOOKS_SINCE."""
+        """Return a runbook with its steps, or None if none is visible to our user. Needs version 1.92."""
         answer = self._send("GET", f"v1/runbooks/{segment(name)}")
         return None if answer.status == 404 and _text(answer) else _expected(answer).object()
 
