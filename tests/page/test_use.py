@@ -233,7 +233,7 @@ def test_a_plan_is_stored_and_another_person_reads_and_approves_it(stack: Stack,
     dialog.get_by_role("button", name="Store for approval").click()
     own = page.locator("main")
     own.get_by_role("heading", name="Plan of deploy_site").wait_for()
-    expect(own).to_contain_text("by nobody yet")
+    expect(own).to_contain_text("not yet")
     expect(own.get_by_role("button", name="Approve")).to_have_count(0)
     expect(own.locator(".differences")).to_contain_text("holds ntp01: held (operator) by admin: new disk is gone.")
     own.get_by_text("succeeds with").wait_for()

@@ -106,9 +106,7 @@ class IronicProvisioner:
         # Ironic 39 answers a rebuild without an image with 500.
         why = "" if "image_source" in self._instance_info else translate.LIMITS.no_rebuild
         limits = replace(translate.LIMITS, no_rebuild=why)
-        self.capabilities = Capabilities(
-            aborts=True, marks=True, limits=limits, runbook=self._runbook, bios=self._bios
-        )
+        self.capabilities = Capabilities(aborts=True, marks=True, limits=limits, runbook=self._runbook, bios=self._bios)
         self._deploy_steps = deploy_steps or {}
         self._configdrive = configdrive
         self._policy = NodePolicy(inspect, undo_failed, remove)

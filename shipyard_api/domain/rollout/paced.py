@@ -71,7 +71,7 @@ class PacedRollout(Rollout):
         return tuple(found.values())
 
     def survey(self, now: datetime) -> Survey:
-        """Return where the policy stands."""
+        """Return the state of the policy."""
         return survey(self.pacing, self.situation(), self.waves, now)
 
     def enforce(self, now: datetime) -> tuple[Fact, ...]:

@@ -129,7 +129,7 @@ def left_cordoned(tx: Transaction, action: ActionRecord, nodes: Sequence[NodeNam
 
 
 def _survey(tx: Transaction, action: ActionId, now: datetime) -> Survey | None:
-    """Return where the policy stands, from the state of the step that deploys the nodes."""
+    """Return the state of the policy, from the state of the step that deploys the nodes."""
     for memory, fixed in tx.task_results.step_states(action):
         if "policy" in memory:
             rollout = RolloutState.from_json({**memory, "fixed": fixed}).rollout

@@ -53,7 +53,7 @@ function Signed({ plan }) {
   return html`<div class="row"><h1 id="plan-title">Plan of ${plan.name}</h1><span class=${`badge ${tone}`}>${word}</span></div>
     <dl class="facts-list">
       <dt>Stored</dt><dd>by <b>${plan.stored_by}</b>, ${localTime(plan.stored_at, true)}</dd>
-      <dt>Approved</dt><dd>${plan.signatures.length === 0 ? "by nobody yet" : plan.signatures.map((one) => html`<div key=${one.by}>
+      <dt>Approved</dt><dd>${plan.signatures.length === 0 ? "not yet" : plan.signatures.map((one) => html`<div key=${one.by}>
         by <b>${one.by}</b>, ${localTime(one.at, true)}${one.reason ? `: ${one.reason}` : ""}</div>`)}</dd>
       ${plan.action && html`<dt>Started</dt><dd><a href=${link({ action: plan.action, view: "", plan: "" })}
         onClick=${follow({ action: plan.action, view: "", plan: "" })}>the action from it</a></dd>`}

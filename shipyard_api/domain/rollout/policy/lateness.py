@@ -14,7 +14,7 @@ LEAST = 20
 """The outcomes that a usual duration is measured from, at least: among fewer, no one in twenty can be slower."""
 
 ANY = ""
-"""The hardware profile that stands for all of them."""
+"""In place of a hardware profile: all nodes together."""
 
 Usual = Mapping[Phase, Mapping[str, float]]
 """How long a phase usually lasts with a node of a hardware profile, in seconds; ``ANY``: of all nodes together."""

@@ -19,7 +19,7 @@ _SPANS = 3
 
 
 class WaveStanding(Enum):
-    """Where a wave stands; the values are the words on the wire. A bad one may still be at work."""
+    """The state of a wave; the values are the words on the wire. A bad one may still be at work."""
 
     LATER = "later"
     RUNNING = "running"
@@ -29,7 +29,7 @@ class WaveStanding(Enum):
 
 
 class GateStanding(Enum):
-    """Where a gate stands; the values are the words on the wire. A paused one waits for a person after its limit."""
+    """The state of a gate; the values are the words on the wire. A paused one waits for a person after its limit."""
 
     LATER = "later"
     OPEN = "open"
@@ -98,7 +98,7 @@ class Survey:
 
 
 def survey(pacing: Pacing, situation: Situation, progress: Progress, now: datetime) -> Survey:
-    """Return where the policy of a rollout stands."""
+    """Return the state of the policy of a rollout."""
     waves = (
         _wave(pacing, situation, progress, course, state, now)
         for course, states in pacing.waves(situation)
