@@ -8,13 +8,12 @@ import json
 import re
 import threading
 import time
-import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from msgspec import ValidationError
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     import requests
     from msgspec.json import Decoder
+    from requests.adapters import HTTPAdapter
 
 T = TypeVar("T")
 MAX_BODY = 64 * 1024 * 1024
@@ -138,7 +138,7 @@ class RequestOptions(TypedDict, total=False):
 
 
 class HttpClient:
-    """Requests to one peer under one base URL; may be shared by threads (each gets its own connections).
+    """Requests to one peer under one base URL; may be shared by threads, which also share its connections.
 
     ``connect_timeout``, ``read_timeout``: seconds for the connection, and between two pieces of an answer; the answer
     as a whole must arrive within ``total_timeout``. ``credentials`` is called before every attempt for the
@@ -183,8 +183,7 @@ class HttpClient:
         self._verify = verify
         self._tls = (tls, server_name)
         self._restarts = restarts or PeerRestarts()
-        self._local = threading.local()
-        self._sessions: weakref.WeakSet[requests.Session] = weakref.WeakSet()
+        self._made: HTTPAdapter | None = None
         self._lock = threading.Lock()
 
     def get(self, path: str, **options: Unpack[RequestOptions]) -> Response:
@@ -234,26 +233,17 @@ class HttpClient:
         return self._attempt(call)
 
     def close(self) -> None:
-        """Close the connections of all threads; the client may be used again."""
+        """Close the connections that are not in use; the client may be used again."""
+        if self._made:
+            self._made.close()
+
+    def _adapter(self) -> "HTTPAdapter":
         with self._lock:
-            sessions = list(self._sessions)
-        for session in sessions:
-            session.close()
+            if self._made is None:
+                from shipyard_api import http_deadline  # only when needed: the slowest import of a command
 
-    def _session(self) -> "requests.Session":
-        if not hasattr(self._local, "session"):
-            from shipyard_api import http_deadline  # the slowest import of a command: only when it is needed
-
-            session = http_deadline.session(*self._tls)
-            session.trust_env = False
-            session.verify = self._verify
-            # Even without following a redirect, requests would read its whole body.
-            session.get_redirect_target = lambda resp: None  # type: ignore[method-assign]
-            self._local.session = session
-            with self._lock:
-                self._sessions.add(session)
-        current: requests.Session = self._local.session
-        return current
+                self._made = http_deadline.adapter(*self._tls)
+            return self._made
 
     def _attempt(self, call: "_Call") -> Response:
         labels = {"system": self.system, "method": call.method}
@@ -284,16 +274,9 @@ class HttpClient:
         waiting = http_deadline.Waiting(is_wanted, call.options.get("every", 4.0)) if is_wanted else None
         deadline = http_deadline.begin(call.limit, waiting)
         try:
-            with self._session().request(
-                call.method,
-                call.url,
-                params=call.options.get("params", ()),
-                headers={**call.headers, **proof},
-                json=call.options.get("json"),
-                data=call.options.get("body"),
-                timeout=self._timeouts(call),
-                stream=True,
-            ) as raw:
+            prepared, timeouts = _prepared(call, proof), self._timeouts(call)
+            # Without a session, which would look for proxies, cookies and .netrc, and read the body of a redirect.
+            with self._adapter().send(prepared, stream=True, timeout=timeouts, verify=self._verify) as raw:
                 headers = {name.lower(): value for name, value in raw.headers.items()}
                 pieces = self._pieces(call, raw, headers, deadline)
                 parse, parsed = call.options.get("parse"), None
@@ -304,7 +287,7 @@ class HttpClient:
                         raise self._final(call, f"answered {raw.status_code}, not in the JSON expected") from error
                 body = b"".join(pieces)
                 answer = Response(raw.status_code, headers, body, self.system, call.operation, self.scrubber)
-                return replace(answer, parsed=parsed) if parse else answer
+                return replace(answer, parsed=parsed)
         except (RequestException, HTTPError, OSError) as error:
             if is_wanted and not is_wanted():
                 raise self._final(call, "the answer is no longer waited for") from error
@@ -364,6 +347,25 @@ class _Final(Unavailable):
     """No usable answer, and an immediate retry would only take as long again."""
 
 
+def _prepared(call: _Call, proof: Headers) -> "requests.PreparedRequest":
+    """Return the request to send; the library's own preparation takes as long as sending it."""
+    from requests import PreparedRequest
+    from requests.utils import default_user_agent
+
+    headers = {"accept": "*/*", "user-agent": default_user_agent(), **call.headers, **proof}
+    body, value = call.options.get("body"), call.options.get("json")
+    if value is not None:
+        body = json.dumps(value, allow_nan=False).encode()
+        headers.setdefault("content-type", "application/json")
+    if body is not None or call.method not in _READS:
+        headers["Content-Length"] = str(len(body or b""))  # as the library looks for it
+    request, params = PreparedRequest(), urlencode(call.options.get("params", ()))
+    request.method, request.body = call.method, body
+    request.headers = headers  # type: ignore[assignment]  # any mapping will do
+    request.url = call.url + ("&" if "?" in call.url else "?") * bool(params) + params
+    return request
+
+
 def segment(text: str) -> str:
     """Return the text quoted as one segment of a path."""
     return quote(text, safe="")
@@ -411,15 +413,10 @@ def clock_ahead(url: str, system: str, *, verify: bool | str = True, timeout: fl
     """
     try:
         client = HttpClient(
-            url,
-            system=system,
-            connect_timeout=timeout,
-            read_timeout=timeout,
-            total_timeout=timeout,
-            verify=verify,
-            read_attempts=1,
+            url, system=system, verify=verify, read_attempts=1, connect_timeout=timeout, read_timeout=timeout
         )
-        date = parsedate_to_datetime(client.get("").headers.get("date", ""))
+        answer = client.get("", seconds=timeout)
+        date = parsedate_to_datetime(answer.headers.get("date", ""))
     except (Busy, ValueError):
         return None
     return (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds()

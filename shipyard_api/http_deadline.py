@@ -14,12 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from requests import Session
 from requests.adapters import HTTPAdapter
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 _request = threading.local()
+
+KEPT = 32
+"""Connections to a peer that are kept for the next request; beyond them, one is made for each request in flight."""
 
 DEAD_SECONDS = 5
 """After so long without an acknowledgement, of a request or of a probe, a connection is dead. Linux only.
@@ -109,6 +111,9 @@ class _TlsPool(HTTPSConnectionPool):
 
 
 class _Adapter(HTTPAdapter):
+    def __init__(self) -> None:
+        super().__init__(pool_maxsize=KEPT)
+
     def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
         super().init_poolmanager(*arguments, **named, socket_options=_OPTIONS)
         self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
@@ -128,12 +133,9 @@ class _OwnTls(_Adapter):
         """Leave it to the context."""
 
 
-def session(tls: ssl.SSLContext | None = None, server_name: str = "") -> Session:
-    """Return a session in which every answer has the deadline of its request.
+def adapter(tls: ssl.SSLContext | None = None, server_name: str = "") -> HTTPAdapter:
+    """Return connections, for any thread, in which every answer has the deadline of its request.
 
     ``tls``: trust and credentials for all connections; ``server_name``: checked instead of the address.
     """
-    made = Session()
-    made.mount("http://", _Adapter())
-    made.mount("https://", _OwnTls(tls, server_name) if tls else _Adapter())
-    return made
+    return _OwnTls(tls, server_name) if tls else _Adapter()

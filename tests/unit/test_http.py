@@ -325,7 +325,7 @@ def test_proxies_of_the_environment_are_ignored(peer, monkeypatch):
     assert client(peer(answer("200 OK", "direct"))).get("x").text == "direct"
 
 
-def test_threads_share_a_client_but_no_connection(peer):
+def test_threads_that_ask_at_the_same_time_get_their_own_answers(peer):
     one = client(peer(*[answer("200 OK", "good", "Connection: close")] * 8), read_timeout=5)
     texts: list[str] = []
     threads = [threading.Thread(target=lambda: texts.append(one.get("x").text)) for _ in range(8)]
@@ -337,17 +337,29 @@ def test_threads_share_a_client_but_no_connection(peer):
     assert texts == ["good"] * 8
 
 
-def test_a_connection_is_kept_between_requests(peer):
+def test_a_connection_is_kept_for_any_thread_and_a_cookie_for_none(peer):
     def twice(connection: socket.socket) -> None:
-        answer("200 OK", "first")(connection)
-        Peer._read(connection)
-        answer("200 OK", "second")(connection)
+        answer("200 OK", "first", "Set-Cookie: who=first")(connection)
+        second = Peer._read(connection).lower()
+        answer("200 OK", "a cookie" if b"cookie" in second else "second")(connection)
 
     server = peer(twice)
     one = client(server)
-    assert [one.get("x").text, one.get("x").text] == ["first", "second"]
+    texts = [one.get("x").text]
+    thread = threading.Thread(target=lambda: texts.append(one.get("x").text))
+    thread.start()
+    thread.join()
+    assert texts == ["first", "second"]
     assert len(server.requests) == 1
     one.close()
+
+
+def test_parameters_follow_those_of_the_path(peer):
+    server = peer(*[answer("200 OK")] * 3)
+    for path, params in [("x", [("a", "1 2"), ("a", "é&")]), ("x?z=1", {"b": "2"}), ("x", ())]:
+        client(server).get(path, params=params)
+    lines = [request.split(b" ")[1] for request in server.requests]
+    assert lines == [b"/api/x?a=1+2&a=%C3%A9%26", b"/api/x?z=1&b=2", b"/api/x"]
 
 
 NOW = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)
