@@ -1,5 +1,7 @@
 """The worker process: ``python -m shipyard_api.worker``."""
 
+import contextlib
+import ctypes
 import http.client
 import os
 import sys
@@ -15,6 +17,7 @@ from shipyard_api.site_files import load_process
 from shipyard_api.wiring import bootstrap, monitoring
 
 _PROBE = 3.0  # seconds
+_M_ARENA_MAX, _ARENAS = -8, 2  # of glibc's mallopt()
 
 
 @click.command()
@@ -26,6 +29,7 @@ def main(probe: bool, sites: str | None) -> None:
     if probe:
         sys.exit(_probe(settings.worker))
     logs.configure(settings.log.level.value)
+    _limit_arenas()
     if sites:
         if settings.worker.status_port:
             # Set before prometheus_client is imported: the workers of the sites keep their values there.
@@ -36,6 +40,12 @@ def main(probe: bool, sites: str | None) -> None:
     worker = bootstrap.worker(settings)
     with monitoring.status_port(settings.worker, lambda: worker.heartbeat_age):
         sys.exit(worker.run())
+
+
+def _limit_arenas() -> None:
+    """Let threads share two heaps: with one for each, what a large answer needed stays with the thread that read it."""
+    with contextlib.suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
 
 
 def _probe(options: WorkerOptions) -> int:
