@@ -48,6 +48,7 @@ PHASES: Mapping[str, tuple[NodeOutcomeKind, ...]] = MappingProxyType(
         "verify": _ENDS,
         "inspect": _ENDS,
         "clean": (*_ENDS, NodeOutcomeKind.HOLD),
+        "steps": (*_ENDS, NodeOutcomeKind.HOLD),
         "agent": (*_ENDS, NodeOutcomeKind.HOLD),
         "service": (*_ENDS, NodeOutcomeKind.HOLD),
         # Only in Kubernetes: whether the machine becomes a node, and whether the node becomes ready.

@@ -6,7 +6,7 @@ from typing import Any
 from shipyard_simulators.ironic.conductor import Conductor, Operation
 from shipyard_simulators.ironic.node import HOST, Node
 from shipyard_simulators.ironic.states import LOCKED
-from shipyard_simulators.ironic.steps import apply, offers
+from shipyard_simulators.ironic.steps import apply, cleans, offers
 from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
 
 FAILING = (
@@ -22,15 +22,6 @@ UNREACHABLE = (NodeOutcomeKind.FAIL, NodeOutcomeKind.NEVER)
 """The outcomes of an unreachable management controller."""
 
 CLEAN_STEPS = ({"interface": "deploy", "step": "erase_devices_metadata", "priority": 10},)
-_KNOWN_CLEAN_STEPS = {
-    ("deploy", "erase_devices"),
-    ("deploy", "erase_devices_metadata"),
-    ("bios", "apply_configuration"),
-    ("bios", "factory_reset"),
-    ("raid", "create_configuration"),
-    ("raid", "delete_configuration"),
-    ("firmware", "update"),
-}
 # The shares of booting the agent and of waiting for it; the conductor takes the rest.
 _BOOT, _WAIT = 0.1, 0.6
 
@@ -120,23 +111,25 @@ def _cleaned(conductor: Conductor, node: Node, cause: str) -> Operation:
 
 def clean_by_hand(conductor: Conductor, node: Node, steps: list[dict[str, Any]]) -> Operation:
     """Verb clean: run the requested steps; one that fails puts the node into maintenance, an unknown one does not."""
-    outcome = conductor.outcome(node, "clean", "prepare")
+    outcome = conductor.outcome(node, "steps", "clean", "prepare")
     conductor.move(node, "cleaning", "clean", target="manageable")
-    for step in steps:
-        if (step.get("interface"), step.get("step")) not in _KNOWN_CLEAN_STEPS:
-            yield 0.0
-            conductor.fail(node, f"Cannot clean node {node.uuid}: node does not support this clean step: {step}")
-            return
+    if unknown := next((step for step in steps if not cleans(node, step)), None):
+        yield 0.0
+        conductor.fail(node, f"Cannot clean node {node.uuid}: node does not support this clean step: {unknown}")
+        return
     node.values["clean_step"] = dict(steps[0]) if steps else {}
     total = conductor.seconds(conductor.scenario.durations["prepare_nodes"] / 2, outcome)
     yield from with_agent(conductor, node, outcome, total, "cleaning", "clean wait", hold="clean hold")
     for step in steps:
-        conductor.note("step", node, step=f"{step['interface']}.{step['step']}", kind="clean")
+        args = step.get("args") or {}
+        conductor.note("step", node, step=f"{step['interface']}.{step['step']}", kind="manual clean", args=args)
     if outcome.kind in FAILING:
         text = f"Node {node.uuid} failed step {node.values['clean_step']}: {outcome.reason or 'it could not be run'}"
         conductor.fail(node, text)
         node.values |= {"maintenance": True, "maintenance_reason": text, "fault": "clean failure"}
         return
+    for step in steps:
+        apply(node, step)
     node.values["clean_step"] = {}
     node.values["last_error"] = None
     conductor.move(node, "manageable", "cleaned")

@@ -72,6 +72,16 @@ _AGENT = (
 )
 _RESERVED = {"power_on", "power_off", "reboot", "wait", "hold"}
 _BURN_IN = {("deploy", f"burnin_{part}") for part in ("cpu", "gpu", "memory", "network")}
+_CLEAN_BURN_IN = {*_BURN_IN, ("deploy", "burnin_disk")}
+_CLEAN = {
+    ("deploy", "erase_devices"),
+    ("deploy", "erase_devices_metadata"),
+    ("bios", "apply_configuration"),
+    ("bios", "factory_reset"),
+    ("raid", "create_configuration"),
+    ("raid", "delete_configuration"),
+    ("firmware", "update"),
+}
 _AGENT_RAID = Offered("raid", "apply_configuration", args={"raid_config": True, "delete_existing": False})
 _BY_DRIVER: Mapping[str, tuple[Offered, ...]] = MappingProxyType(
     {
@@ -166,6 +176,12 @@ def offers(node: Node, step: Requested) -> bool:
     if key_of(step) in _BURN_IN:
         return any(known.in_band for known in offered)
     return any(known.key == key_of(step) and known.interface != "deploy" for known in offered)
+
+
+def cleans(node: Node, step: Mapping[str, Any]) -> bool:
+    """Return whether a step of manual cleaning is known to the node; burn-in is its agent's."""
+    key = step.get("interface", ""), step.get("step", "")
+    return key in _CLEAN or key[1] in _RESERVED or (key in _CLEAN_BURN_IN and node.has_agent)
 
 
 def apply(node: Node, step: Requested) -> None:

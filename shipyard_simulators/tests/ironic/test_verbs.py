@@ -208,7 +208,7 @@ def test_manual_cleaning_with_a_wrong_step_fails_without_maintenance(shared: Iro
 
 
 def test_a_step_of_manual_cleaning_that_fails_puts_the_node_into_maintenance(start: StartIronic) -> None:
-    ironic = start("nodes: {n1: {clean: fail}}")
+    ironic = start("nodes: {n1: {steps: fail}}")
     ironic.at("n1", "manageable")
 
     node = ironic.run("n1", "clean", "clean failed", clean_steps=[{"interface": "deploy", "step": "erase_devices"}])
@@ -218,8 +218,15 @@ def test_a_step_of_manual_cleaning_that_fails_puts_the_node_into_maintenance(sta
 
 def test_manual_cleaning_ends_where_it_began(shared: Ironic, name: str) -> None:
     shared.at(name, "manageable")
-    steps = [{"interface": "deploy", "step": "erase_devices"}]
+    steps = [{"interface": "deploy", "step": one} for one in ("erase_devices", "burnin_disk")]
     assert shared.run(name, "clean", "manageable", "clean failed", clean_steps=steps)["last_error"] is None
+    assert [one["step"] for one in shared.log("step", name)] == ["deploy.erase_devices", "deploy.burnin_disk"]
+
+
+def test_burn_in_needs_an_agent(shared: Ironic, name: str) -> None:
+    shared.at(name, "manageable", driver="fake-hardware")
+    node = shared.run(name, "clean", "clean failed", clean_steps=[{"interface": "deploy", "step": "burnin_cpu"}])
+    assert "does not support this clean step" in node["last_error"]
 
 
 def test_a_service_runs_its_steps_and_ends_where_it_began(shared: Ironic, name: str) -> None:
