@@ -1,4 +1,4 @@
-"""Write which deploy and service steps the interfaces of the installed Ironic have, or check what is written.
+"""Write which deploy, service and clean steps the interfaces of the installed Ironic have, or check what is written.
 
 Run it with the Python of an environment that has ironic, and ironic-python-agent for the steps that agents add:
 ``python .ci/ironic_steps.py`` adds or replaces the installed release in the adapter's data file; with ``--check`` it
@@ -16,7 +16,7 @@ from typing import Any
 
 FILE = Path(__file__).parents[1] / "shipyard_api" / "adapters" / "ironic" / "steps.json"
 INTERFACES = ("vendor", "power", "management", "firmware", "deploy", "bios", "raid")
-KINDS = ("deploy", "service")
+KINDS = ("deploy", "service", "clean")
 CORE = ("deploy", "deploy")
 
 
@@ -54,7 +54,7 @@ def agent_steps() -> dict[str, Any]:
     code = (
         "import json, ironic_python_agent.config\n"
         "from ironic_python_agent.hardware import GenericHardwareManager as Manager\n"
-        "print(json.dumps([getattr(Manager(), f'get_{kind}_steps')({}, []) for kind in ('deploy', 'service')]))"
+        f"print(json.dumps([getattr(Manager(), f'get_{{kind}}_steps')({{}}, []) for kind in {KINDS}]))"
     )
     printed = subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, capture_output=True, text=True)
     found = json.loads(printed.stdout)
@@ -83,7 +83,7 @@ def of_release() -> dict[str, Any]:
                 asks_agent = getattr(implementation, f"get_{kind}_steps") is not getattr(
                     base.BaseInterface, f"get_{kind}_steps"
                 )
-                # Agents give their deploy steps by interface, and all their service steps to the deploy interface.
+                # Agents give their steps by interface, but all their service steps to the deploy interface.
                 offered = [one for one in agent[kind] if kind == "service" or one["interface"] == interface]
                 keys = {(one["interface"], one["step"]) for one in steps}
                 steps += [one for one in offered if asks_agent and (one["interface"], one["step"]) not in keys]

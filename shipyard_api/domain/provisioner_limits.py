@@ -22,7 +22,8 @@ class ProvisionerLimits:
     names that differ only in case are one machine. ``preserves_storage``: a destroy can keep all disks but the
     operating system's. ``relabels``: it sets the labels of Kubernetes nodes itself.
     ``no_rebuild``: why it cannot install deployed machines again, as the end of a sentence; empty: it can.
-    ``no_service``: the same of steps on machines that stay deployed; ``no_power_cycle``: of switching a machine off and
+    ``no_service``: the same of steps on machines that stay deployed; ``no_clean``: of steps on machines before their
+    deployment; ``no_power_cycle``: of switching a machine off and
     on while it works on it. ``released_by_deploy``: its labels, in lower case,
     of machines that its preparation refuses for ever and its deployment releases.
     """
@@ -36,6 +37,7 @@ class ProvisionerLimits:
     relabels: bool = False
     no_rebuild: str = "it has no such operation"
     no_service: str = "it has no such operation"
+    no_clean: str = "it has no such operation"
     no_power_cycle: str = "it has no such operation"
     released_by_deploy: frozenset[str] = frozenset()
 

@@ -82,7 +82,7 @@ class Work:
     preserve storage refuses anything but ALL.
     ``steps``: what templates ask for in the deployment of these nodes, by node: priority 0 disables a default step. The
     provisioner merges them with its default steps (seed 003), and refuses work with steps that it does not support. A
-    service runs exactly these, in this order.
+    service runs exactly these, in this order; a preparation runs them before the nodes are ready to be deployed.
     """
 
     operation: Operation

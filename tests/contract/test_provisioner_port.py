@@ -17,6 +17,7 @@ from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, W
 from tests.contract.provisioner_sites import NODES, DrydockSite, Fate, Plot, Site, Slip, StartSite
 
 ALL_NAMES = frozenset(node.name for node in NODES)
+FACTORY_RESET = DeployStep(Interface.BIOS, "factory_reset", {}, 50)
 
 
 def names(text: str) -> frozenset[NodeName]:
@@ -280,8 +281,7 @@ def test_deployed_nodes_are_rebuilt_or_the_work_is_refused(site: Site) -> None:
 
 def test_steps_run_on_deployed_nodes_or_the_work_is_refused(site: Site) -> None:
     limits = site.provisioner.capabilities.limits
-    step = DeployStep(Interface.BIOS, "factory_reset", {}, 50)
-    work = replace(site.work(Operation.SERVICE_NODES, "n1"), steps={NodeName("n1"): (step,)})
+    work = replace(site.work(Operation.SERVICE_NODES, "n1"), steps={NodeName("n1"): (FACTORY_RESET,)})
     if limits.no_service:
         with pytest.raises(Refused):
             site.provisioner.submit(marker(), work)
@@ -290,6 +290,16 @@ def test_steps_run_on_deployed_nodes_or_the_work_is_refused(site: Site) -> None:
     assert site.run(site.work(Operation.DEPLOY_NODES, "n1")).ok
     assert site.run(work).succeeded == names("n1")
     assert site.run(work).succeeded == names("n1")
+
+
+def test_steps_run_before_a_deployment_or_the_work_is_refused(site: Site) -> None:
+    work = replace(site.work(Operation.PREPARE_NODES, "n1"), steps={NodeName("n1"): (FACTORY_RESET,)})
+    if site.provisioner.capabilities.limits.no_clean:
+        with pytest.raises(Refused):
+            site.provisioner.submit(marker(), work)
+        return
+    assert site.run(work).succeeded == names("n1")
+    assert site.run(site.work(Operation.DEPLOY_NODES, "n1")).ok
 
 
 def test_a_machine_that_works_is_power_cycled_or_that_is_refused(start_site: StartSite) -> None:

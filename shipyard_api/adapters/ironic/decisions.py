@@ -20,6 +20,7 @@ class Verb(Enum):
     PROVIDE = "provide"
     DEPLOY = "active"
     UNDEPLOY = "deleted"
+    CLEAN = "clean"
     REBUILD = "rebuild"
     SERVICE = "service"
     ABORT = "abort"
@@ -137,20 +138,23 @@ def _prepare(node: Node, job: Job) -> Decision:
     if why := _excluded(node, job) or _in_maintenance(node, ignored_fault=_CLEAN_FAILURE):
         return Failed(why)
     inspected = not job.policy.inspect or _tried(node, job, Verb.INSPECT)
+    cleaned = not job.steps.get(NodeName(node.name)) or _tried(node, job, Verb.CLEAN)
     match node.state:
         case "enroll":
             return _first_time(node, job, Verb.MANAGE)
         case "available" | "manageable" if node.maintenance:
             return Do(Verb.END_MAINTENANCE)
         case "available":
-            return Done() if inspected else Do(Verb.MANAGE)
+            return Done() if inspected and cleaned else Do(Verb.MANAGE)
+        case "manageable" if not inspected:
+            return Do(Verb.INSPECT)
         case "manageable":
-            return Do(Verb.PROVIDE if inspected else Verb.INSPECT)
+            return Do(Verb.PROVIDE if cleaned else Verb.CLEAN)
         case "inspect failed" if _tried(node, job, Verb.INSPECT):
             return Failed(error_of(node))
         case "inspect failed":
             return Do(Verb.INSPECT if job.policy.inspect else Verb.MANAGE)
-        case "clean failed" if _tried(node, job, Verb.PROVIDE) or _tried(node, job, Verb.UNDEPLOY):
+        case "clean failed" if any(_tried(node, job, verb) for verb in (Verb.CLEAN, Verb.PROVIDE, Verb.UNDEPLOY)):
             return Failed(error_of(node))
         case "clean failed":
             return Do(Verb.MANAGE)

@@ -33,18 +33,23 @@ class UnreadableSteps(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The steps of one release of Ironic: in deployments, and on deployed nodes. ``api``: N of its newest 1.N."""
+    """The steps of one release of Ironic: in deployments, on deployed nodes, and in cleanings.
+
+    ``api``: N of its newest 1.N.
+    """
 
     api: int
     deploy: StepTable
     service: StepTable
+    clean: StepTable
 
 
 @cache
 def releases() -> tuple[Release, ...]:
     """Return the known releases, oldest first, as ``.ci/ironic_steps.py`` has written them."""
     written: dict[str, Any] = json.loads((Path(__file__).parent / "steps.json").read_text(encoding="utf-8"))
-    tables = (Release(one["api"], _generated(one["deploy"]), _generated(one["service"])) for one in written.values())
+    kinds = ("deploy", "service", "clean")
+    tables = (Release(one["api"], *(_generated(one[kind]) for kind in kinds)) for one in written.values())
     return tuple(sorted(tables, key=lambda one: one.api))
 
 
@@ -106,6 +111,7 @@ def _of_kind(chosen: Mapping[Interface, str], further: StepTable, release: Relea
         system=SYSTEM,
         hints=hints,
         service=_chosen_steps(chosen, further, release.service),
+        clean=_chosen_steps(chosen, further, release.clean),
     )
 
 

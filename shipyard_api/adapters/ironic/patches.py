@@ -17,17 +17,21 @@ _PATCH_ONLY = frozenset({Verb.PUT_BACK, Verb.NOTE})
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """The payload of a deployment: ``instance_info``, steps in order, a configdrive or None; of a service, steps."""
+    """The payload of a deployment: ``instance_info``, steps in order, a configdrive or None.
+
+    Of a service and of a cleaning, only steps.
+    """
 
     instance_info: Mapping[str, Any] = field(default_factory=dict)
     steps: Sequence[JsonObject] = ()
     configdrive: Mapping[str, Any] | str | None = None
 
     def request(self, verb: Verb) -> dict[str, Any]:
-        """Return the request that starts the deployment, the rebuild or the service, whose steps have no priority."""
+        """Return the request that starts the verb; steps of a service and of a cleaning have no priority."""
         body: dict[str, Any] = {"target": verb.value}
-        if verb is Verb.SERVICE:
-            body["service_steps"] = [{key: step[key] for key in ("interface", "step", "args")} for step in self.steps]
+        if verb in (Verb.SERVICE, Verb.CLEAN):
+            keys = ("interface", "step", "args")
+            body[f"{verb.value}_steps"] = [{key: step[key] for key in keys} for step in self.steps]
         elif self.steps:
             body["deploy_steps"] = [dict(step) for step in self.steps]
         if self.configdrive is not None:

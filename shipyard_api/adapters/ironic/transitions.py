@@ -100,7 +100,10 @@ class Transitions:
 
         return {
             **{verb: provision(verb) for verb in (Verb.MANAGE, Verb.INSPECT, Verb.PROVIDE, Verb.UNDEPLOY)},
-            **{verb: provision(verb, payload.request(verb)) for verb in (Verb.DEPLOY, Verb.REBUILD, Verb.SERVICE)},
+            **{
+                verb: provision(verb, payload.request(verb))
+                for verb in (Verb.DEPLOY, Verb.REBUILD, Verb.SERVICE, Verb.CLEAN)
+            },
             Verb.END_MAINTENANCE: lambda: self._client.end_maintenance(node.uuid),
             Verb.POWER_OFF: lambda: self._client.power_off(node.uuid),
             Verb.REMOVE: lambda: self._client.remove(node.uuid),

@@ -59,6 +59,7 @@ LIMITS = ProvisionerLimits(
     names_are="of letters, digits and -._~ that are no UUID",
     no_rebuild="it rebuilds only nodes with an image; name an image_source in [ironic] instance_info_file",
     no_service="",
+    no_clean="",
     no_power_cycle="",
 )
 

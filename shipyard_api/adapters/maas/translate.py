@@ -129,6 +129,8 @@ def check_work(work: Work, marker: Marker) -> None:
         raise refuse(f"MAAS cannot rebuild machines: {LIMITS.no_rebuild}")
     if work.operation is Operation.SERVICE_NODES:
         raise refuse(f"MAAS runs no steps on deployed machines: {LIMITS.no_service}")
+    if work.operation is Operation.PREPARE_NODES and work.steps:
+        raise refuse(f"MAAS runs no steps on machines before it deploys them: {LIMITS.no_clean}")
     if work.operation is Operation.RELABEL_NODES:
         raise refuse("MAAS knows no labels of Kubernetes nodes")
     for node, steps in work.steps.items():

@@ -36,6 +36,7 @@ class SupportedSteps:
     ``repeats``: whether a step can run more than once (seed 003, Deploy Templates); Ironic's cannot. ``disallowed``:
     steps that the provisioner never runs, whatever asks for them. ``system``: the provisioner's name. ``hints``: why
     steps of an interface may be missing here. ``service``: the steps that run on deployed nodes; None: the same ones.
+    ``clean``: those that can run before a deployment.
     """
 
     steps: tuple[SupportedStep, ...]
@@ -44,6 +45,7 @@ class SupportedSteps:
     system: str = "the provisioner"
     hints: Mapping[Interface, str] = field(default_factory=dict)
     service: tuple[SupportedStep, ...] | None = None
+    clean: tuple[SupportedStep, ...] = ()
 
     @classmethod
     def none(cls, system: str, why: str) -> "SupportedSteps":
@@ -53,6 +55,10 @@ class SupportedSteps:
     def service_by_key(self) -> Mapping[StepKey, SupportedStep]:
         """Return each step of a service by what identifies it."""
         return {step.key: step for step in (self.steps if self.service is None else self.service)}
+
+    def clean_by_key(self) -> Mapping[StepKey, SupportedStep]:
+        """Return each step of a cleaning by what identifies it."""
+        return {step.key: step for step in self.clean}
 
     def by_key(self) -> Mapping[StepKey, SupportedStep]:
         """Return each step by what identifies it."""

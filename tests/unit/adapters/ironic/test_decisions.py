@@ -18,6 +18,7 @@ from shipyard_api.adapters.ironic.decisions import (
     interruption,
 )
 from shipyard_api.adapters.ironic.translate import Mark, Node, claim
+from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
 from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import Operation
@@ -97,6 +98,29 @@ def test_a_verb_that_was_noted_and_never_sent_is_sent(state: str) -> None:
 def test_what_earlier_work_tried_does_not_count(state: str) -> None:
     mark = Mark(EARLIER, PREPARE.value, {verb.value: BEFORE for verb in Verb})
     assert isinstance(decide(node(state, mark=mark), N1, job(PREPARE)), Do)
+
+
+@pytest.mark.parametrize(
+    ("state", "verbs", "expected"),
+    [
+        ("available", (), Verb.MANAGE),
+        ("manageable", (Verb.MANAGE,), Verb.CLEAN),
+        ("cleaning", (Verb.MANAGE, Verb.CLEAN), Waiting),
+        ("clean hold", (Verb.MANAGE, Verb.CLEAN), Failed),
+        ("clean failed", (Verb.MANAGE,), Verb.MANAGE),
+        ("clean failed", (Verb.MANAGE, Verb.CLEAN), Failed),
+        ("manageable", (Verb.MANAGE, Verb.CLEAN), Verb.PROVIDE),
+        ("available", (Verb.MANAGE, Verb.CLEAN, Verb.PROVIDE), Done),
+    ],
+)
+def test_a_node_with_steps_is_cleaned_once_before_it_is_available(
+    state: str, verbs: tuple[Verb, ...], expected: object
+) -> None:
+    step = DeployStep(Interface.BIOS, "factory_reset", {}, 1)
+    found = node(state, mark=tried(PREPARE, *verbs))
+    assert kind(decide(found, N1, job(PREPARE, steps={N1: [step]}))) == expected
+    others = job(PREPARE, steps={NodeName("n2"): [step]})
+    assert kind(decide(node("manageable"), N1, others)) is Verb.PROVIDE
 
 
 @pytest.mark.parametrize(

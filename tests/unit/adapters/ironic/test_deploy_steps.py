@@ -92,6 +92,12 @@ def test_a_service_has_the_steps_of_the_agent_that_a_deployment_lacks(deploy: st
     assert not {key.step for key in steps.by_key()} & (BURN_IN | {"update_firmware"})
 
 
+def test_a_cleaning_has_steps_of_its_own() -> None:
+    clean = {key.step for key in of(deploy="direct", raid="agent").clean_by_key()}
+    assert clean >= {*BURN_IN, "burnin_disk", "erase_devices", "create_configuration"}
+    assert not clean & {"write_image", "deploy"}
+
+
 @pytest.mark.parametrize("version", [69, 115, 999])
 def test_each_version_of_the_api_has_a_release(version: int) -> None:
     assert deploy_steps.release_of(version).api >= min(version, deploy_steps.releases()[-1].api)

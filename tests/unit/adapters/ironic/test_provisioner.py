@@ -355,6 +355,13 @@ def test_steps_go_with_the_deployment_of_their_node_and_traits_do_not(port: Iron
     assert not any("traits" in change["path"] for body in bodies(ironic, PATCH) for change in body)
 
 
+def test_steps_of_a_preparation_are_steps_of_a_cleaning(port: IronicProvisioner, ironic: Peer) -> None:
+    ironic.on("GET /v1/nodes", listed(node("manageable")))
+    port.submit(MARKER, work(PREPARE, step=DeployStep(Interface.RAID, "erase", {"disks": 2}, 150)))
+    steps = [{"interface": "raid", "step": "erase", "args": {"disks": 2}}]
+    assert bodies(ironic, PROVISION) == [{"target": "clean", "clean_steps": steps}]
+
+
 def test_a_deployment_whose_steps_nobody_saw_says_so(port: IronicProvisioner, ironic: Peer) -> None:
     step = DeployStep(Interface.DEPLOY, "hold", {}, 70)
     claimed = {"instance_uuid": claim(MARKER, "n1")}
