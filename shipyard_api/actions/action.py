@@ -65,6 +65,9 @@ class StepPlanner(Protocol):
     def service(self, template: str, runbook: str, nodes: Collection[NodeName]) -> StepPlan:
         """Return the steps of a template, or of a runbook, on these deployed nodes."""
 
+    def cleaning(self, runbook: str, nodes: Collection[NodeName]) -> StepPlan:
+        """Return the steps of a runbook that clean these nodes before their deployment."""
+
 
 class Desk(Protocol):
     """What the checks of an admission may ask."""

@@ -12,7 +12,7 @@ from typing import Any
 from shipyard_api.actions.action import Case, Desk
 from shipyard_api.actions.inputs import TeardownInputs
 from shipyard_api.domain.blast_radius import BlastRadius
-from shipyard_api.domain.deploy_steps.planning import StepPlan
+from shipyard_api.domain.deploy_steps.planning import StepPlan, requested_of
 from shipyard_api.domain.deployment_configuration import PhaseLimits
 from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.error_kinds import Invalid, ShipyardError
@@ -32,6 +32,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import (
     MODE,
     PRESERVE_LOCAL_STORAGE,
+    RUNBOOK,
     TARGET_NODES,
     RedeployMode,
     TargetRevision,
@@ -144,6 +145,20 @@ def rebuild_possible(case: Case, desk: Desk) -> Case:
     return case.refused(_wrong("NoRebuild", f"{limits.system} cannot rebuild servers: {limits.no_rebuild}.", MODE))
 
 
+def cleaning_possible(case: Case, desk: Desk) -> Case:
+    """Refuse a runbook if the provisioner runs none before a deployment, or if disks are to be kept."""
+    limits, parameters = desk.rules.limits, case.parameters
+    if not parameters.runbook:
+        return case
+    if limits.no_clean:
+        message = f"{limits.system} cannot run steps on servers before it deploys them: {limits.no_clean}."
+        return case.refused(_wrong("NoCleaning", message, RUNBOOK))
+    if parameters.mode is RedeployMode.REBUILD or parameters.preserves_local_storage:
+        message = f"A runbook may erase disks, which {MODE}=rebuild and {PRESERVE_LOCAL_STORAGE} keep: leave one out."
+        return case.refused(_wrong("CleaningErases", message, RUNBOOK))
+    return case
+
+
 def teardown_limits(case: Case, _: Desk) -> Case:
     """Set how servers are drained and taken down; refuse limits that cannot work."""
     parameters = case.parameters
@@ -247,6 +262,18 @@ def target_steps(case: Case, desk: Desk) -> Case:
     """Plan the deploy steps of the targets."""
     plan = desk.plan_steps(case.inputs.revision, case.site.targets)
     return _planned(case, plan, InvalidDesign(plan.findings))
+
+
+def cleaning_steps(case: Case, desk: Desk) -> Case:
+    """Plan the steps of the runbook that cleans the targets, if there is one."""
+    if not case.parameters.runbook:
+        return case
+    plan = desk.plan_steps.cleaning(case.parameters.runbook, case.site.targets)
+    steps = replace(case.steps, cleaning=plan.cleaning, findings=(*case.steps.findings, *plan.findings))
+    case = replace(case, steps=steps)
+    if errors(plan.findings):
+        return case.refused(InvalidParameters(errors(plan.findings)))
+    return case.having(site=replace(case.site, cleaning=requested_of(plan.cleaning)))
 
 
 def service_steps(case: Case, desk: Desk) -> Case:

@@ -1,7 +1,8 @@
 """redeploy_server: take servers down safely and install them again (seed 004; contract: shipyard-actions, 5.4).
 
 One batch of targets after another, by default one server: its teardown, its destruction, its deployment, until it has
-joined. With ``rebuild`` nothing is destroyed: a server leaves the cluster, and the provisioner installs its system disk
+joined. The steps of a ``runbook`` clean a destroyed server before it is deployed, since Ironic cleans no deployed one.
+With ``rebuild`` nothing is destroyed: a server leaves the cluster, and the provisioner installs its system disk
 again. A batch begins only when the one before it has succeeded, so that a fault hurts no further server. What can be
 known of all batches is checked before the first server is touched.
 """
@@ -10,6 +11,8 @@ from collections.abc import Sequence
 
 from shipyard_api.actions.action import Action, Parts
 from shipyard_api.actions.admission import (
+    cleaning_possible,
+    cleaning_steps,
     committed,
     design_sound,
     disks_preserved,
@@ -37,6 +40,7 @@ from shipyard_api.domain.parameters import (
     PARALLEL,
     PRESERVES,
     REVISION,
+    RUNBOOKS,
     SERVERS,
     Parameters,
 )
@@ -99,7 +103,7 @@ def _facts(_parts: Parts, inputs: Json) -> tuple[Fact, ...]:
 REDEPLOY_SERVER = Action(
     name=ActionName("redeploy_server"),
     steps=_steps,
-    parameters=(CONTINUES, FORCED, SERVERS, PRESERVES, REVISION, MODES, PARALLEL, LIMITS),
+    parameters=(CONTINUES, FORCED, SERVERS, PRESERVES, REVISION, MODES, PARALLEL, LIMITS, RUNBOOKS),
     first_facts=_facts,
     admission=(
         committed,
@@ -109,11 +113,12 @@ REDEPLOY_SERVER = Action(
         on_targets,
         disks_preserved,
         rebuild_possible,
+        cleaning_possible,
         teardown_limits,
         something_drains,
         share_small,
     ),
-    asks_peers=(target_steps, etcd_allows),
+    asks_peers=(target_steps, cleaning_steps, etcd_allows),
     reads=DesignRules.read_targeted,
     groups=batches_of_targets,
     deploys=True,

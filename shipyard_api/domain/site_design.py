@@ -48,7 +48,7 @@ class SiteInputs:
     ``targets``: the only nodes of a targeted action, in the group ``target_group``; empty for the whole site.
     ``batch``: as many of them go at a time, a group each; 0: all of them in that one.
     ``steps``: what the deploy templates of each node asked for when the action was created. ``policy``: the rollout
-    policy, None without one.
+    policy, None without one. ``cleaning``: what a runbook runs on nodes before their deployment.
     """
 
     revision: int
@@ -60,6 +60,7 @@ class SiteInputs:
     steps: RequestedSteps = field(default_factory=dict)
     batch: int = 0
     policy: PolicyInputs | None = None
+    cleaning: RequestedSteps = field(default_factory=dict)
 
     @property
     def strategy(self) -> strategy.Strategy:
@@ -110,6 +111,8 @@ class SiteInputs:
             "targets": list(self.targets),
         }
         steps = {"deploy_steps": requested_to_json(self.steps)} if self.steps else {}
+        if self.cleaning:
+            steps["clean_steps"] = requested_to_json(self.cleaning)
         if self.batch:
             stored["max_parallel_nodes"] = self.batch
         if self.policy is not None:
@@ -135,7 +138,10 @@ class SiteInputs:
         steps = requested_from_json(stored.get("deploy_steps", ()))
         named, batch = stored["strategy_name"], stored.get("max_parallel_nodes", 0)
         policy = PolicyInputs.from_json(stored["policy"]) if "policy" in stored else None
-        return cls(stored["revision"], configuration, named, stored["groups"], targets, group, steps, batch, policy)
+        cleaning = requested_from_json(stored.get("clean_steps", ()))
+        return cls(
+            stored["revision"], configuration, named, stored["groups"], targets, group, steps, batch, policy, cleaning
+        )
 
 
 def stored_strategy(stored: Mapping[str, Any]) -> strategy.Strategy:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import requests
 
 from shipyard_api.actions.service_server import CHECK_SERVICE
 from shipyard_api.domain.actions import ENDED, ActionName, RunState
@@ -21,6 +20,7 @@ from tests.combinations.budgets import budget_of, kept_pod
 from tests.factories import group_entry
 from tests.redeploy_world import RedeployWorld
 from tests.refusals import refuses
+from tests.runbooks import RUN, call, with_runbook
 from tests.world import SETTLE, KilledError
 
 SERVICE = ActionName("service_server")
@@ -160,9 +160,9 @@ def test_only_the_nodes_that_are_named_are_serviced_and_a_failed_one_is_again(wo
 
 def test_a_runbook_of_ironic_runs_as_it_was_when_the_action_began(worlds: Worlds) -> None:
     world = worlds()
-    runbook = with_runbook(world, "firmware-2026", "n1", "n3")
+    runbook = with_runbook(world.peer.url, "firmware-2026", "n1", "n3")
     world.create(SERVICE, runbook="firmware-2026", target_nodes="n1,n3")
-    ironic(world, "DELETE", f"/v1/runbooks/{runbook}")
+    call(world.peer.url, "DELETE", f"/v1/runbooks/{runbook}")
     world.run(world.worker())
 
     assert world.state() is RunState.SUCCESS, world.told()
@@ -182,7 +182,7 @@ def test_a_runbook_that_cannot_run_is_refused_before_anything(
     worlds: Worlds, step: dict[str, Any], targets: str, message: str
 ) -> None:
     world = worlds()
-    with_runbook(world, "firmware-2026", "n3", **step)
+    with_runbook(world.peer.url, "firmware-2026", "n3", **step)
     with refuses(InvalidParameters) as refused:
         world.create(SERVICE, runbook="firmware-2026", target_nodes=targets)
     assert message in " ".join(one.message for one in refused.value.findings)
@@ -211,28 +211,6 @@ def test_what_cannot_be_serviced_is_refused_before_anything(
         world.create(SERVICE, **parameters)
     assert message in " ".join(one.message for one in refused.value.findings)
     assert world.story() == []
-
-
-RUN = ("bios.apply_configuration", "power.reboot")
-
-
-def with_runbook(world: RedeployWorld, name: str, *nodes: str, **first: Any) -> str:
-    """Add a runbook to Ironic that these nodes have a trait of; ``first`` changes its first step."""
-    written = {"interface": "bios", "step": "apply_configuration", "args": {"settings": []}, "order": 1, **first}
-    steps = [{"interface": "power", "step": "reboot", "args": {}, "order": 2}, written]
-    runbook = str(ironic(world, "POST", "/v1/runbooks", {"name": name, "steps": steps})["uuid"])
-    ironic(world, "PUT", f"/v1/runbooks/{runbook}/traits/CUSTOM_SERVER")
-    for node in nodes:
-        ironic(world, "PUT", f"/v1/nodes/{node}/traits/CUSTOM_SERVER")
-    return runbook
-
-
-def ironic(world: RedeployWorld, method: str, path: str, body: object = None) -> Any:
-    """Ask Ironic itself, past the adapter."""
-    headers = {"X-OpenStack-Ironic-API-Version": "1.115"}
-    answer = requests.request(method, world.peer.url + path, json=body, headers=headers, timeout=60)
-    assert answer.ok, answer.text
-    return answer.json() if answer.content else None
 
 
 def die() -> None:

@@ -92,7 +92,7 @@ class SubmitMove:
     """Submit the nodes of a move.
 
     The design's address is part of the intent: a setting that changes meanwhile must not hide the job from ``find``.
-    ``steps``: what templates ask for, of the nodes of a deployment or a service. ``approvals``: those that are open
+    ``steps``: those of the nodes in the phase. ``approvals``: those that are open
     when the move is decided. They are not part of the intent: None in one that is taken up.
     """
 
@@ -177,8 +177,8 @@ def move_from_json(stored: Mapping[str, Any]) -> Move:
 
 
 def steps_of(inputs: SiteInputs, phase: Phase, nodes: Collection[NodeName]) -> RequestedSteps:
-    """Return what the templates of these nodes ask for in this phase: only deployments have steps."""
-    return only(inputs.steps, nodes) if phase is Phase.DEPLOY else {}
+    """Return the steps of these nodes in this phase: of templates in a deployment, of a runbook before it."""
+    return only(inputs.steps if phase is Phase.DEPLOY else inputs.cleaning, nodes)
 
 
 @dataclass(frozen=True, slots=True)

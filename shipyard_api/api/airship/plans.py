@@ -128,6 +128,7 @@ def _entity(plan: Plan) -> dict[str, Any]:
         "held": [hold_entity(hold) for hold in plan.held],
         "drains": [_drain(node, drain) for node, drain in plan.drains.items()],
         "deploy_steps": [planned_entity(planned) for planned in plan.deploy_steps],
+        "clean_steps": [planned_entity(planned) for planned in plan.clean_steps],
         "software": _software(plan.software) if plan.software else None,
         "groups": [_group(planned) for planned in plan.groups],
     }

@@ -97,7 +97,7 @@ def _plan(found: JsonObject) -> Printout:
     groups = as_objects(required(found, "groups"), "groups")
     parts: list[TextTable | str | Printout] = [
         fields(about),
-        tree(groups, objects_at(found, "deploy_steps"), left_alone),
+        tree(groups, objects_at(found, "deploy_steps"), left_alone, objects_at(found, "clean_steps")),
     ]
     parts += forecast_tables.parts(object_at(found, "forecast")) if found.get("forecast") else []
     parts.append(table([(number, step) for number, step in enumerate(list_at(found, "steps"), 1)], ("Index", "Step")))

@@ -1,7 +1,8 @@
 """The groups of a plan as a tree: groups in order, their nodes, and the deploy steps of these. Pure."""
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from shipyard_api.cli.output.node_names import listed
 from shipyard_api.cli.output.shapes import JsonObject, list_at, object_at, objects_at, required
@@ -20,20 +21,44 @@ def needs(group: JsonObject) -> str:
     return criteria if required(group, "can_succeed") else f"{criteria} (impossible)".lstrip()
 
 
-def tree(groups: Sequence[JsonObject], steps: Sequence[JsonObject], left_alone: Sequence[object] = ()) -> str:
+def tree(
+    groups: Sequence[JsonObject],
+    steps: Sequence[JsonObject],
+    left_alone: Sequence[object] = (),
+    cleaning: Sequence[JsonObject] = (),
+) -> str:
     """Return the tree; nodes that are alike share a line. ``steps``: the deploy steps of a plan, with their nodes;
-    ``left_alone``: nodes that are already deployed.
+    ``left_alone``: nodes that are already deployed; ``cleaning``: the steps that run before a deployment.
 
     Below a group are the waves that a rollout policy makes of it, with when they begin.
-    Below nodes that the group sends are their deploy steps, and the acceptance tasks that they must pass then.
+    Below nodes that the group sends are the steps of their cleaning and of their deployment, and the acceptance tasks
+    that they must pass then.
     """
-    steps_of = {node: one for one in steps for node in list_at(one, "nodes")}
-    return (
-        "\n".join(line for group in groups for line in _group(group, steps_of, frozenset(left_alone))) or "Groups: none"
-    )
+    alone, runs = frozenset(left_alone), _Runs(_by_node(cleaning), _by_node(steps))
+    return "\n".join(line for group in groups for line in _group(group, runs, alone)) or "Groups: none"
 
 
-def _group(group: JsonObject, steps_of: dict[object, JsonObject], left_alone: Collection[object]) -> Iterable[str]:
+class _Runs(NamedTuple):
+    """What runs on nodes, by node: before the deployment, and in it."""
+
+    cleaning: Mapping[object, JsonObject]
+    steps: Mapping[object, JsonObject]
+
+    def kind(self, node: object) -> tuple[int, int]:
+        """Return what is the same for nodes on which the same runs."""
+        return id(self.cleaning.get(node)), id(self.steps.get(node))
+
+    def lines(self, node: object) -> Iterable[str]:
+        """Return a line for each step, in order."""
+        yield from (f"clean {line}" for line in _steps(self.cleaning.get(node, {})))
+        yield from _steps(self.steps.get(node, {}))
+
+
+def _by_node(planned: Sequence[JsonObject]) -> Mapping[object, JsonObject]:
+    return {node: one for one in planned for node in list_at(one, "nodes")}
+
+
+def _group(group: JsonObject, runs: _Runs, left_alone: Collection[object]) -> Iterable[str]:
     nodes, sends = list_at(group, "nodes"), frozenset(list_at(group, "sends"))
     order = group.get("order")
     parents = list_at(group, "depends_on")
@@ -42,15 +67,15 @@ def _group(group: JsonObject, steps_of: dict[object, JsonObject], left_alone: Co
     about += [f"after {', '.join(map(str, parents))}"] if parents else []
     yield f"{' '.join(about)}: {', '.join(filter(None, (_count(nodes), needs(group))))}"
     yield from map(_wave, objects_at(group, "waves"))
-    alike: dict[tuple[bool, bool, int], list[object]] = {}
+    alike: dict[tuple[bool, bool, tuple[int, int]], list[object]] = {}
     for node in nodes:
-        alike.setdefault((node in sends, node in left_alone, id(steps_of.get(node))), []).append(node)
+        alike.setdefault((node in sends, node in left_alone, runs.kind(node)), []).append(node)
     for place, ((sent, idle, _), found) in enumerate(alike.items(), 1):
         last = place == len(alike)
         remark = " (already deployed: nothing to do)" if idle else ""
         remark = remark if sent else " (not sent by this group)"
         yield f"{'`--' if last else '|--'} {listed(found)}{remark}"
-        lines = [*_steps(steps_of.get(found[0], {})), *_accept(group)] if sent else []
+        lines = [*runs.lines(found[0]), *_accept(group)] if sent else []
         for number, line in enumerate(lines, 1):
             yield f"{'   ' if last else '|  '} {'`--' if number == len(lines) else '|--'} {line}"
 

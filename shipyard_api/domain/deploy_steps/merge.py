@@ -117,8 +117,28 @@ def service_steps(
     running = [step for step in template.steps if step.priority > 0]
     if not running:
         findings.append(error("NoServiceSteps", f"The {kind} {template.name} has no step with a priority above 0."))
-    running.sort(key=lambda step: (-step.priority, _RANK[step.interface]))
-    return () if errors(findings) else tuple(TemplateStep(template.name, step) for step in running), tuple(findings)
+    return () if errors(findings) else _in_order(template.name, running), tuple(findings)
+
+
+def clean_steps(
+    nodes: str, runbook: DeployTemplate, supported: SupportedSteps
+) -> tuple[tuple[TemplateStep, ...], tuple[Finding, ...]]:
+    """Return the steps of a runbook that clean nodes before they are deployed, in order, and every finding; with an
+    error, none. ``nodes``: their names, for findings.
+    """
+    known = supported.clean_by_key()
+    findings = [
+        error(name, f"{nodes}: {RUNBOOK} {runbook.name}: {fault}.")
+        for step in runbook.steps
+        if step.step not in RESERVED
+        for name, fault in _step_faults(step, known, supported, "clean step")
+    ]
+    return () if errors(findings) else _in_order(runbook.name, runbook.steps), tuple(findings)
+
+
+def _in_order(name: TraitName, steps: Iterable[DeployStep]) -> tuple[TemplateStep, ...]:
+    ordered = sorted(steps, key=lambda step: (-step.priority, _RANK[step.interface]))
+    return tuple(TemplateStep(name, step) for step in ordered)
 
 
 def merged(asked: Sequence[TemplateStep], supported: SupportedSteps) -> tuple[PlannedStep, ...]:
@@ -151,14 +171,14 @@ def _name_faults(node: str, by_name: Mapping[TraitName, Sequence[DeployTemplate]
 
 
 def _step_faults(
-    step: DeployStep, known: Mapping[StepKey, SupportedStep], supported: SupportedSteps
+    step: DeployStep, known: Mapping[StepKey, SupportedStep], supported: SupportedSteps, kind: str = "deploy step"
 ) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of each fault of one step of a template."""
     found = known.get(step.key)
     if found is None or step.step in RESERVED:
         close = get_close_matches(str(step.key), [str(key) for key in known], n=1)
         hint = supported.hints.get(step.interface) or (f"did you mean {close[0]}?" if close else "")
-        text = f"{step.key} is not a deploy step that {supported.system} runs on this node"
+        text = f"{step.key} is not a {kind} that {supported.system} runs on this node"
         yield "UnsupportedDeployStep", f"{text}; {hint}".removesuffix("; ")
         return
     if unexpected := sorted(step.args.keys() - found.arguments.keys()):

@@ -1,13 +1,14 @@
 """The deploy steps of all nodes of a design, planned once for nodes that are alike (product, section 8)."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from shipyard_api.domain.deploy_steps.merge import (
     RUNBOOK,
     PlannedStep,
+    clean_steps,
     plan_node,
     requested_steps,
     service_steps,
@@ -114,6 +115,15 @@ def plan_service(
     kind: str = "template",
 ) -> tuple[PlannedNodes, ...]:
     """Return the steps that a service runs on deployed nodes, grouped as ``plan_nodes`` does."""
+    return _plan_alike(nodes, supported, lambda named, own: service_steps(named, template, own, kind))
+
+
+def _plan_alike(
+    nodes: Collection[NodeName],
+    supported: Mapping[NodeName, SupportedSteps],
+    chosen: Callable[[str, SupportedSteps], tuple[tuple[TemplateStep, ...], tuple[Finding, ...]]],
+) -> tuple[PlannedNodes, ...]:
+    """Return the steps that are chosen for nodes that are alike, by their names and by what they support."""
     kinds: list[SupportedSteps] = []
     alike: defaultdict[int | None, list[NodeName]] = defaultdict(list)
     for node in sorted(nodes):
@@ -125,7 +135,7 @@ def plan_service(
             faults = (error("NodeNotInProvisioner", f"{named}: the provisioner does not know these nodes."),)
             planned.append(PlannedNodes(tuple(names), findings=faults))
             continue
-        steps, findings = service_steps(named, template, kinds[at], kind)
+        steps, findings = chosen(named, kinds[at])
         planned.append(PlannedNodes(tuple(names), steps, running(steps), findings))
     return tuple(planned)
 
@@ -134,6 +144,20 @@ def plan_runbook(
     nodes: Collection[NodeName], runbook: Runbook, supported: Mapping[NodeName, SupportedSteps]
 ) -> "StepPlan":
     """Return the steps of a runbook on deployed nodes, with an error for what keeps it from running there."""
+    planned = plan_service(nodes, runbook.steps, supported, RUNBOOK)
+    return StepPlan(planned, (*_runbook_faults(runbook), *(finding for one in planned for finding in one.findings)))
+
+
+def plan_cleaning(
+    nodes: Collection[NodeName], runbook: Runbook, supported: Mapping[NodeName, SupportedSteps]
+) -> "StepPlan":
+    """Return the steps of a runbook that clean nodes before their deployment, with the errors of ``plan_runbook``."""
+    planned = _plan_alike(nodes, supported, lambda named, own: clean_steps(named, runbook.steps, own))
+    faults = (*_runbook_faults(runbook), *(finding for one in planned for finding in one.findings))
+    return StepPlan(findings=faults, cleaning=planned)
+
+
+def _runbook_faults(runbook: Runbook) -> list[Finding]:
     name, faults = runbook.steps.name, list[Finding]()
     if runbook.unsuitable:
         message = f"{_named(sorted(runbook.unsuitable))}: no trait of the runbook {name} is on the nodes."
@@ -141,12 +165,11 @@ def plan_runbook(
     if runbook.masked:
         message = f"The provisioner hides arguments of {in_words(map(str, runbook.masked))} in the runbook {name}"
         faults.append(error("RunbookMasked", f"{message}, so they cannot be sent. Write a deploy template instead."))
-    planned = plan_service(nodes, runbook.steps, supported, RUNBOOK)
-    return StepPlan(planned, (*faults, *(finding for one in planned for finding in one.findings)))
+    return faults
 
 
 def running(steps: Sequence[TemplateStep]) -> tuple[PlannedStep, ...]:
-    """Return the steps of a service as a plan shows them: nothing else runs."""
+    """Return the steps of a service or of a cleaning as a plan shows them: nothing else runs."""
     return tuple(PlannedStep(one.interface, one.step, one.args, one.priority, name) for name, one in steps)
 
 
@@ -234,12 +257,13 @@ class StepPlan:
     """The deploy steps of the nodes that have templates; with an error among the findings, deploy none of them.
 
     ``deployed``: the nodes that the provisioner shows as deployed, None if it was not asked. A deployment of the site
-    leaves them alone.
+    leaves them alone. ``cleaning``: what a runbook runs on nodes before their deployment.
     """
 
     nodes: Sequence[PlannedNodes] = ()
     findings: Sequence[Finding] = ()
     deployed: frozenset[NodeName] | None = None
+    cleaning: Sequence[PlannedNodes] = ()
 
     @property
     def applied(self) -> Sequence[PlannedNodes]:

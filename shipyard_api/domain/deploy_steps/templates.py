@@ -79,7 +79,7 @@ class DeployTemplate:
 
 @dataclass(frozen=True, slots=True)
 class Runbook:
-    """Steps that the provisioner keeps for servers that run, in their order: the first has the highest priority.
+    """Steps that the provisioner keeps, in their order: the first has the highest priority.
 
     ``unsuitable``: the nodes asked about that have none of its traits. ``masked``: the steps of which the provisioner
     hides arguments, so that nobody else can send them.

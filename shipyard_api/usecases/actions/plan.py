@@ -11,7 +11,14 @@ from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.inputs import ActionInputs, TeardownInputs
 from shipyard_api.actions.steps import pacing
 from shipyard_api.domain.actions import ActionId, ActionName, StepId, nodes_of_run
-from shipyard_api.domain.deploy_steps.planning import NO_STEPS, PlannedNodes, StepPlan, running, shared_steps
+from shipyard_api.domain.deploy_steps.planning import (
+    NO_STEPS,
+    PlannedNodes,
+    RequestedSteps,
+    StepPlan,
+    running,
+    shared_steps,
+)
 from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.error_kinds import Conflict, ShipyardError
 from shipyard_api.domain.errors import SiteActionRunning, VersionNotFound
@@ -53,6 +60,7 @@ class Plan:
     are taken down for good. ``kept``: nodes that a retry does
     not touch, in order of name. ``held``: the active holds on nodes that it would touch. ``drains``: the drain plan of
     each server to redeploy, or why it has none. ``deploy_steps``: those of the nodes that have deploy templates.
+    ``clean_steps``: what a runbook runs before.
     ``left_alone``: nodes that the provisioner shows as deployed, so that there is nothing to do.
     ``changes``: of the design against what is deployed, for an action on the whole site.
     ``software``: None for an action without a software stage, and for a site without a task graph.
@@ -72,6 +80,7 @@ class Plan:
     held: Sequence[Hold] = ()
     drains: Mapping[NodeName, NodeDrainPlan | str] = field(default_factory=dict)
     deploy_steps: Sequence[PlannedNodes] = ()
+    clean_steps: Sequence[PlannedNodes] = ()
     left_alone: Sequence[NodeName] = ()
     changes: DesignChanges | None = None
     software: SoftwarePlan | None = None
@@ -149,6 +158,7 @@ class PlanAction:
             else None,
             groups=groups,
             deploy_steps=steps.applied,
+            clean_steps=steps.cleaning,
             left_alone=sorted(self._left_alone(checked, groups, complete=complete)),
             software=software,
             parameters={} if checked.refusal else self.check.shown(checked),
@@ -178,6 +188,7 @@ class PlanAction:
             kept=retry.kept,
             held=retry.held,
             deploy_steps=steps.nodes,
+            clean_steps=_as_frozen(inputs.cleaning) if inputs else (),
             software=software,
             parameters=old.parameters,
             inputs=retry.inputs,
@@ -226,8 +237,7 @@ class PlanAction:
 
     def _frozen_steps(self, name: ActionName, inputs: SiteInputs) -> StepPlan:
         if ACTIONS[name].services:
-            shared = shared_steps(inputs.steps)
-            return StepPlan([PlannedNodes(nodes, steps, running(steps)) for nodes, steps in shared])
+            return StepPlan(_as_frozen(inputs.steps))
         try:
             return self.check.plan_steps.frozen(inputs.steps)
         except PeerError as trouble:
@@ -284,6 +294,11 @@ def _inputs(checked: Checked, inputs: SiteInputs | None, software: SoftwarePlan 
     teardown = TeardownInputs.of(case.parameters, TeardownLimits()) if case.action.tears_down else None
     run = None if software is None else case.parameters.software
     return replace(case.inputs, site=inputs, teardown=case.inputs.teardown or teardown, software=run).to_json()
+
+
+def _as_frozen(requested: RequestedSteps) -> Sequence[PlannedNodes]:
+    """Return frozen steps of a service or of a cleaning: nothing else runs."""
+    return [PlannedNodes(nodes, steps, running(steps)) for nodes, steps in shared_steps(requested)]
 
 
 def _without_steps(case: Case, trouble: PeerError) -> Case:

@@ -14,8 +14,8 @@ from shipyard_api.usecases.actions.plan_software import SoftwarePlan
 # Inputs that another part of the content has, or that differ between two actions that do the same. Those of the
 # software stage may hold secrets; its runs follow from them.
 _ELSEWHERE = {
-    *("v", "revision", "groups", "targets", "target_group", "policy", "deploy_steps", "labels", "limits", "software"),
-    *("action", "name", "kept", "kept_items", "retried", "times", "mode"),
+    *("v", "revision", "groups", "targets", "target_group", "policy", "deploy_steps", "clean_steps", "labels"),
+    *("limits", "software", "action", "name", "kept", "kept_items", "retried", "times", "mode"),
 }
 # How long phases of this site usually take is measured anew for every action; what the design says of it is kept.
 _MEASURED = {"seconds", "usual"}
@@ -34,7 +34,7 @@ def content_of(plan: Plan) -> PlanContent:
         kept=list(plan.kept),
         groups={planned.group.name: _group(planned) for planned in plan.groups},
         steps=list(plan.steps),
-        deploy_steps=inputs.get("deploy_steps", []),
+        deploy_steps=[*inputs.get("deploy_steps", ()), *inputs.get("clean_steps", ())],
         software=_software(plan.software) if plan.software else None,
         limits=_limits(inputs),
         policy={name: value for name, value in _mapping(inputs, "policy").items() if name not in _MEASURED},

@@ -10,6 +10,7 @@ from shipyard_api.domain.deploy_steps.planning import (
     RequestedSteps,
     StepPlan,
     nodes_with_templates,
+    plan_cleaning,
     plan_nodes,
     plan_runbook,
     plan_service,
@@ -18,6 +19,7 @@ from shipyard_api.domain.deploy_steps.planning import (
     without_template,
 )
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
+from shipyard_api.domain.deploy_steps.templates import Runbook
 from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.drift.observations import MachineState
@@ -28,6 +30,8 @@ from shipyard_api.ports.documents import RenderingFailed
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+
+_PlanRunbook = Callable[[Collection[NodeName], Runbook, Mapping[NodeName, SupportedSteps]], StepPlan]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ class PlanDeploySteps:
         Raises ports.errors if the provisioner does not answer.
         """
         if runbook:
-            return self._runbook(runbook, nodes)
+            return self._runbook(runbook, nodes, plan_runbook)
         found = self.store.read(lambda tx: tx.deploy_templates.of_traits([TraitName(template)]))
         if not found:
             message = f"There is no deploy template {template[:80]}."
@@ -91,13 +95,17 @@ class PlanDeploySteps:
         planned = plan_service(nodes, found[0], self._supported(nodes))
         return StepPlan(planned, tuple(finding for one in planned for finding in one.findings))
 
-    def _runbook(self, name: str, nodes: Collection[NodeName]) -> StepPlan:
+    def cleaning(self, runbook: str, nodes: Collection[NodeName]) -> StepPlan:
+        """Return the steps of a runbook that clean these nodes before their deployment. Raises ports.errors."""
+        return self._runbook(runbook, nodes, plan_cleaning)
+
+    def _runbook(self, name: str, nodes: Collection[NodeName], plan: _PlanRunbook) -> StepPlan:
         read = self.provisioner.capabilities.runbook
         found = read(name, nodes) if read else None
         if found is None:
             message = f"{self.provisioner.name} has no runbook {name[:80]} that we may see."
             return StepPlan(findings=[error("RunbookNotFound", message, path="/parameters/runbook")])
-        return plan_runbook(nodes, found, self._supported(nodes))
+        return plan(nodes, found, self._supported(nodes))
 
     def frozen(self, requested: RequestedSteps) -> StepPlan:
         """Return the plan of steps that an action has frozen. Raises ports.errors."""

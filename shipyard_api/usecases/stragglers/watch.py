@@ -4,7 +4,7 @@ A timeout or a stop ends our waiting, not the job (seed 000, Notes; product, sec
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -16,7 +16,11 @@ from shipyard_api.storage.unit_of_work import Store
 
 LOG = logging.getLogger(__name__)
 
-_WITH_STEPS = frozenset({Operation.DEPLOY_NODES, Operation.REBUILD_NODES, Operation.SERVICE_NODES})
+_STEPS: Mapping[Operation, str] = {
+    Operation.PREPARE_NODES: "clean_steps",
+    **dict.fromkeys((Operation.DEPLOY_NODES, Operation.REBUILD_NODES, Operation.SERVICE_NODES), "deploy_steps"),
+}
+"""Where the inputs of an action keep the steps of an operation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +72,12 @@ class WatchStragglers:
         return True
 
     def _work(self, straggler: Straggler) -> Work:
-        """Return the work with the deploy steps that its action froze: reports hide the secrets among them."""
+        """Return the work with the steps that its action froze: reports hide the secrets among them."""
         work = straggler.work
-        if work.operation not in _WITH_STEPS or work.nodes is None:
+        if work.operation not in _STEPS or work.nodes is None:
             return work
         with self.store.begin() as tx:
-            stored = tx.actions.inputs(straggler.action).get("deploy_steps", ())
+            stored = tx.actions.inputs(straggler.action).get(_STEPS[work.operation], ())
         return replace(work, steps=work_steps(only(requested_from_json(stored), work.nodes)))
 
 

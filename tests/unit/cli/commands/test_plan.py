@@ -175,7 +175,7 @@ def test_the_waves_of_a_policy_are_shown_with_their_begin(api, run):
     ]
 
 
-def test_nodes_with_the_same_deploy_steps_are_one_branch(api, run):
+def test_nodes_with_the_same_steps_are_one_branch(api, run):
     def step(name, **fields):
         return {"interface": "deploy", "step": name, "priority": 100, "args": {}, "template": None} | fields
 
@@ -187,8 +187,10 @@ def test_nodes_with_the_same_deploy_steps_are_one_branch(api, run):
             "disabled": [step("erase", template="CUSTOM_KEEP")],
         },
     ]
+    cleaning = [{"nodes": ["n4"], "steps": [step("erase", priority=1, template="firmware")], "disabled": []}]
     groups = [group("all", 1, ["n1", "n2", "n3", "n4"])]
-    api.replies["POST /plans"] = Reply(200, PLAN | {"groups": groups, "deploy_steps": steps})
+    planned = PLAN | {"groups": groups, "deploy_steps": steps, "clean_steps": cleaning}
+    api.replies["POST /plans"] = Reply(200, planned)
     text = lines(run("plan", "deploy_site").stdout)
     assert (
         """
@@ -200,6 +202,7 @@ def test_nodes_with_the_same_deploy_steps_are_one_branch(api, run):
 |   |-- 100 deploy.write_image
 |   `-- off deploy.erase (CUSTOM_KEEP)
 `-- n4
+    `-- clean 1 deploy.erase (firmware)
 """
         in text
     )

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from shipyard_api.domain.deploy_steps.planning import (
     MOST_NAMED,
+    plan_cleaning,
     plan_nodes,
     plan_service,
     requested_from_json,
@@ -13,7 +14,7 @@ from shipyard_api.domain.deploy_steps.planning import (
     without_template,
 )
 from shipyard_api.domain.deploy_steps.supported import SupportedStep, SupportedSteps
-from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface
+from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface, Runbook
 from shipyard_api.domain.deploy_steps.traits import NodeTraits, TraitName
 from shipyard_api.domain.nodes import NodeName
 
@@ -181,3 +182,22 @@ def test_what_a_service_cannot_run_names_nodes_template_and_step() -> None:
     assert requested_of(planned) == {}
     nothing = replace(SERVICE, steps=SERVICE.steps[2:])
     assert [one.findings[0].name for one in plan_service(N[:1], nothing, {N[0]: REAL})] == ["NoServiceSteps"]
+
+
+def test_a_cleaning_has_the_steps_of_its_runbook_in_order_where_the_provisioner_cleans_with_them() -> None:
+    own = replace(REAL, clean=(SupportedStep(Interface.BIOS, "apply_configuration", arguments={"settings": True}),))
+    reboot = DeployStep(Interface.POWER, "reboot", {}, 30)
+    runbook = Runbook(replace(SERVICE, steps=(SERVICE.steps[1], reboot)), masked=(reboot.key,))
+
+    plan = plan_cleaning([N[1], N[0]], runbook, dict.fromkeys(N, own))
+    (planned,) = plan.cleaning
+    assert (planned.nodes, [step.step for step in planned.steps]) == ((N[0], N[1]), ["reboot", "apply_configuration"])
+    assert ([one.name for one in plan.findings], plan.nodes, plan.requested) == (["RunbookMasked"], (), {})
+
+    wrong = plan_cleaning(N[:2], Runbook(SERVICE), {N[0]: own})
+    assert [one.message for one in wrong.findings] == [
+        "n00: runbook CUSTOM_SERVICE: raid.create_configuration is not a clean step that the provisioner runs on this "
+        "node; did you mean bios.apply_configuration?.",
+        "n00: runbook CUSTOM_SERVICE: deploy.write_image is not a clean step that the provisioner runs on this node.",
+        "n01: the provisioner does not know these nodes.",
+    ]
