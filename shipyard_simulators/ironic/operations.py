@@ -6,7 +6,7 @@ from typing import Any
 from shipyard_simulators.ironic.conductor import Conductor, Operation
 from shipyard_simulators.ironic.node import HOST, Node
 from shipyard_simulators.ironic.states import LOCKED
-from shipyard_simulators.ironic.steps import apply, cleans, offers
+from shipyard_simulators.ironic.steps import apply, burn_in_seconds, cleans, offers
 from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
 
 FAILING = (
@@ -118,7 +118,8 @@ def clean_by_hand(conductor: Conductor, node: Node, steps: list[dict[str, Any]])
         conductor.fail(node, f"Cannot clean node {node.uuid}: node does not support this clean step: {unknown}")
         return
     node.values["clean_step"] = dict(steps[0]) if steps else {}
-    total = conductor.seconds(conductor.scenario.durations["prepare_nodes"] / 2, outcome)
+    nominal = conductor.scenario.durations["prepare_nodes"] / 2 + burn_in_seconds(node, steps)
+    total = conductor.seconds(nominal, outcome)
     yield from with_agent(conductor, node, outcome, total, "cleaning", "clean wait", hold="clean hold")
     for step in steps:
         args = step.get("args") or {}

@@ -73,6 +73,14 @@ _AGENT = (
 _RESERVED = {"power_on", "power_off", "reboot", "wait", "hold"}
 _BURN_IN = {("deploy", f"burnin_{part}") for part in ("cpu", "gpu", "memory", "network")}
 _CLEAN_BURN_IN = {*_BURN_IN, ("deploy", "burnin_disk")}
+_BURN_IN_SECONDS: Mapping[str, tuple[str, int]] = MappingProxyType(
+    {
+        "burnin_cpu": ("agent_burnin_cpu_timeout", 86400),
+        "burnin_memory": ("agent_burnin_vm_timeout", 86400),
+        "burnin_disk": ("agent_burnin_fio_disk_runtime", 0),
+        "burnin_network": ("agent_burnin_fio_network_runtime", 21600),
+    }
+)
 _CLEAN = {
     ("deploy", "erase_devices"),
     ("deploy", "erase_devices_metadata"),
@@ -176,6 +184,12 @@ def offers(node: Node, step: Requested) -> bool:
     if key_of(step) in _BURN_IN:
         return any(known.in_band for known in offered)
     return any(known.key == key_of(step) and known.interface != "deploy" for known in offered)
+
+
+def burn_in_seconds(node: Node, steps: Iterable[Mapping[str, Any]]) -> float:
+    """Return how long burn-in steps last, as the node's driver_info says, or else by their defaults."""
+    named = (_BURN_IN_SECONDS.get(str(step.get("step"))) for step in steps)
+    return sum(float(node.values["driver_info"].get(option, usual)) for option, usual in filter(None, named))
 
 
 def cleans(node: Node, step: Mapping[str, Any]) -> bool:
