@@ -4,7 +4,7 @@ Contract: shipyard-rest, chapters 12.1 to 12.3; product, section 3. Used when a 
 created and when it validates. Always returns all findings, and inputs only if none of them is an error.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +13,7 @@ from shipyard_api.domain import deployment_configuration
 from shipyard_api.domain.deploy_steps.planning import RequestedSteps, requested_from_json, requested_to_json
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
 from shipyard_api.domain.documents import BAREMETAL_NODE, Document, Rendering, find, inventory
-from shipyard_api.domain.findings import DocumentRef, Finding, Level, error, errors, info, warning
+from shipyard_api.domain.findings import DocumentRef, Finding, error, errors, info, warning
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits, check_names
@@ -25,6 +25,7 @@ from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.targets import TARGET_GROUP, targeted, targeted_in_batches
 from shipyard_api.domain.teardown.etcd_documents import read_etcd_clusters
 from shipyard_api.domain.teardown.limits import TeardownLimits
+from shipyard_api.domain.version_rule import VersionRule, expected
 
 _CONFIGURATION = DocumentRef(deployment_configuration.SCHEMA, deployment_configuration.NAME)
 
@@ -164,29 +165,6 @@ def _strategy_of(
 
 
 @dataclass(frozen=True, slots=True)
-class VersionRule:
-    """The demand for a deployment version in a design (contract: shipyard-rest, 12.3 and 13); None: not required."""
-
-    level: Level | None = None
-    schema: str = "pegleg/DeploymentData/v1"
-    name: str = "deployment-version"
-
-    def check(self, documents: Iterable[Document]) -> tuple[Finding, ...]:
-        """Return a finding if the document is missing."""
-        if self.level is None or find(documents, self.schema, self.name) is not None:
-            return ()
-        messages = {
-            Level.ERROR: f"Missing required document {self.schema}",
-            Level.WARNING: f"Missing recommended document {self.schema}",
-            Level.INFO: f"Optional document {self.schema} not found",
-        }
-        finding = Finding(
-            "DocumentNotFoundError", self.level, messages[self.level], diagnostic=_expected(self.schema, self.name)
-        )
-        return (finding.about(DocumentRef(self.schema, self.name)),)
-
-
-@dataclass(frozen=True, slots=True)
 class DesignRules:
     """Shipyard's own checks of a design.
 
@@ -199,7 +177,7 @@ class DesignRules:
     """
 
     check: SchemaCheck
-    version: VersionRule = VersionRule()
+    version: VersionRule = VersionRule()  # noqa: RUF009  # immutable
     cluster: bool = False
     limits: ProvisionerLimits = NO_LIMITS
     drains: bool = False
@@ -433,9 +411,5 @@ def _members(
 
 
 def _missing(schema: str, name: str) -> Finding:
-    finding = error("DocumentNotFoundError", f"Missing required document {schema}", diagnostic=_expected(schema, name))
+    finding = error("DocumentNotFoundError", f"Missing required document {schema}", diagnostic=expected(schema, name))
     return finding.about(DocumentRef(schema, name))
-
-
-def _expected(schema: str, name: str) -> str:
-    return f"The configuration documents must include a document with schema: {schema} and name: {name}"

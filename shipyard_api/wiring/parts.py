@@ -14,7 +14,8 @@ from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.findings import Level
-from shipyard_api.domain.site_design import DesignRules, VersionRule
+from shipyard_api.domain.site_design import DesignRules
+from shipyard_api.domain.version_rule import VersionRule
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.etcd import Etcd

@@ -18,7 +18,8 @@ from shipyard_api.domain.errors import InvalidDesign, WorkUnderWay, WrongState
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.site_design import DesignRules, VersionRule
+from shipyard_api.domain.site_design import DesignRules
+from shipyard_api.domain.version_rule import VersionRule
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import Capabilities, Operation
 from shipyard_api.ports.state.stragglers import Straggler

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shipyard_api.domain.documents import Compile
-from shipyard_api.domain.site_design import DesignRules, VersionRule
+from shipyard_api.domain.site_design import DesignRules
+from shipyard_api.domain.version_rule import VersionRule
 from shipyard_api.ports.documents import DesignStore, WriterLock
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, Validator
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs

@@ -26,7 +26,7 @@ from shipyard_api.domain.errors import (
     NothingLoaded,
 )
 from shipyard_api.domain.findings import Finding, Level, error, errors
-from shipyard_api.domain.site_design import VersionRule
+from shipyard_api.domain.version_rule import VersionRule
 from shipyard_api.ports.documents import (
     DesignStore,
     DocumentElsewhere,
