@@ -221,6 +221,7 @@ def on_deployed_groups(case: Case, desk: Desk) -> Case:
         site.configuration,
         prepare_nodes=PhaseLimits(site.configuration.drain_interval, drain),
         mode=replace(site.configuration.mode, max_parallel_groups=1),
+        burn_in=None,
     )
     groups = restricted(site.strategy, members, nodes)
     return case.having(site=replace(site, groups=groups, configuration=configuration))

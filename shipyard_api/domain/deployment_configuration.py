@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from shipyard_api.domain.burn_in import BurnIn
 from shipyard_api.domain.rollout.modes import SERIAL, Mode, OnTimeout
 from shipyard_api.domain.stored import Number
 from shipyard_api.domain.teardown.limits import TeardownLimits
@@ -37,7 +38,7 @@ class DeploymentConfiguration:
     seconds, further ones follow ``node_status``. ``teardown``: limits of a teardown, which an action's may replace.
     ``drain_interval``: seconds between two polls of the pods of a group that a service drains.
     ``hold_after``: failed deployments in a row after which a node is held; 0: never. ``policy``: the rollout policy as
-    written, None without one.
+    written, None without one. ``burn_in``: the stress tests before a node's first deployment, None without any.
     """
 
     strategy_name: str | None = None
@@ -56,6 +57,7 @@ class DeploymentConfiguration:
     hold_after: int = 0
     drain_interval: float = 10
     policy: Mapping[str, Any] | None = None
+    burn_in: BurnIn | None = None
 
     def scaled(self, factor: float) -> "DeploymentConfiguration":
         """Return the configuration for a simulated site where a second lasts ``factor`` seconds."""
@@ -72,7 +74,15 @@ class DeploymentConfiguration:
             node_status=self.node_status.scaled(factor),
             teardown=self.teardown.scaled(factor),
             drain_interval=self.drain_interval * factor,
+            burn_in=self.burn_in and self.burn_in.scaled(factor),
         )
+
+    def with_time_to_burn_in(self) -> "DeploymentConfiguration":
+        """Return the configuration with a preparation that may last longer, by its burn-in."""
+        if self.burn_in is None:
+            return self
+        interval, timeout = self.prepare_nodes
+        return replace(self, prepare_nodes=PhaseLimits(interval, timeout + self.burn_in.length))
 
 
 def parse_configuration(data: Mapping[str, Any]) -> DeploymentConfiguration:
@@ -103,6 +113,7 @@ def parse_configuration(data: Mapping[str, Any]) -> DeploymentConfiguration:
         teardown=_teardown(data.get("kubernetes_provisioner") or {}),
         hold_after=_whole(provisioner, "hold_after_failures"),
         policy=provisioner.get("policy") or None,
+        burn_in=BurnIn.read(provisioner.get("burn_in") or {}),
     )
 
 

@@ -4,13 +4,14 @@ Contract: shipyard-rest, chapters 12.1 to 12.3; product, section 3. Used when a 
 created and when it validates. Always returns all findings, and inputs only if none of them is an error.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from shipyard_api.domain import deployment_configuration
-from shipyard_api.domain.deploy_steps.planning import RequestedSteps, requested_from_json, requested_to_json
+from shipyard_api.domain.burn_in import BurnIn, check_burn_in
+from shipyard_api.domain.deploy_steps.planning import RequestedSteps, only, requested_from_json, requested_to_json
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
 from shipyard_api.domain.documents import BAREMETAL_NODE, Document, Rendering, find, inventory
 from shipyard_api.domain.findings import DocumentRef, Finding, error, errors, info, warning
@@ -63,6 +64,11 @@ class SiteInputs:
     policy: PolicyInputs | None = None
     cleaning: RequestedSteps = field(default_factory=dict)
 
+    def preparing(self, nodes: Collection[NodeName]) -> RequestedSteps:
+        """Return the steps that these nodes run before they are deployed: of a runbook, or of their burn-in."""
+        burn_in = self.configuration.burn_in
+        return dict.fromkeys(nodes, burn_in.steps) if burn_in else only(self.cleaning, nodes)
+
     @property
     def strategy(self) -> strategy.Strategy:
         """The deployment strategy."""
@@ -111,9 +117,11 @@ class SiteInputs:
             "groups": self.groups,
             "targets": list(self.targets),
         }
-        steps = {"deploy_steps": requested_to_json(self.steps)} if self.steps else {}
+        steps: dict[str, Any] = {"deploy_steps": requested_to_json(self.steps)} if self.steps else {}
         if self.cleaning:
             steps["clean_steps"] = requested_to_json(self.cleaning)
+        if configuration.burn_in:
+            steps["burn_in"] = configuration.burn_in.to_json()
         if self.batch:
             stored["max_parallel_nodes"] = self.batch
         if self.policy is not None:
@@ -132,6 +140,7 @@ class SiteInputs:
             join=stored["join"],
             join_wait=stored["join_wait"],
             hold_after=stored.get("hold_after", 0),
+            burn_in=BurnIn.from_json(stored.get("burn_in")),
             **times,
         )
         targets = tuple(NodeName(name) for name in stored["targets"])
@@ -233,6 +242,8 @@ class DesignRules:
             return None, findings
         documents = tuple(one.document for one in rendering.documents)
         configuration, named, found = _configuration(documents, self.check)
+        # Servers of single actions were burned in before they joined.
+        configuration = configuration and replace(configuration, burn_in=None)
         inputs = SiteInputs(revision, configuration, named, None) if configuration else None
         return inputs and inputs.scaled(self.time_scale), tuple(found)
 
@@ -290,11 +301,16 @@ def read_design(
     if configuration is None or errors(found):
         return None, tuple(found)
     name, groups = (used.name, used.data) if used else (None, None)
+    if burn_in := configuration.burn_in:
+        found.extend(finding.about(_CONFIGURATION) for finding in check_burn_in(limits))
+        configuration = configuration.with_time_to_burn_in()
+        measured, learn = burn_in.measured(measured), burn_in.learnt(learn)
     inputs = SiteInputs(revision, configuration, name, groups)
     found.extend(_members(inputs, documents, used.ref if used else None, limits))
     inputs, about_policy = _with_policy(inputs, inventory(documents), limits, now, measured, learn)
     found.extend(finding.about(_CONFIGURATION) for finding in about_policy)
-    return None if errors(about_policy) else inputs, tuple(found)
+    impossible = errors(about_policy) or (configuration.burn_in and limits.no_clean)
+    return None if impossible else inputs, tuple(found)
 
 
 def _with_policy(

@@ -45,7 +45,6 @@ class PolicySite(Site):
 
     def documents(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
         """Return the documents of the design."""
-        section = {"policy": self.policy}
         wanted = {"percent_successful_nodes": 100}
         return [
             layering_policy(),
@@ -56,9 +55,13 @@ class PolicySite(Site):
             document(
                 "shipyard/DeploymentConfiguration/v1",
                 "deployment-configuration",
-                {"armada": {"manifest": "full-site"}, "physical_provisioner": section},
+                {"armada": {"manifest": "full-site"}, "physical_provisioner": self.section()},
             ),
         ]
+
+    def section(self) -> Mapping[str, Any]:
+        """Return the section of the provisioner in the deployment configuration."""
+        return {"policy": self.policy}
 
     def begin(self) -> None:
         """Commit the design and create the action."""

@@ -173,6 +173,7 @@ def awaited(
     def work(move: Move, how: str = "") -> None:
         operation = operations[move.phase]
         word = _SERVICE_WORDS.get(operation, move.phase.value)
+        word = f"burn-in and {word}" if configuration.burn_in and move.phase is Phase.PREPARE else word
         (draining if operation is Operation.DRAIN_NODES else at_peer).append(f"{word} of group {move.group}{how}")
 
     configuration = state.inputs.configuration

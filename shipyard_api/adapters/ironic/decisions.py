@@ -9,6 +9,7 @@ from shipyard_api.domain.markers import same_action
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import Operation, Wipe
 
+from .burn_in import has_passed
 from .translate import Node, error_of
 
 
@@ -138,10 +139,13 @@ def _prepare(node: Node, job: Job) -> Decision:
     if why := _excluded(node, job) or _in_maintenance(node, ignored_fault=_CLEAN_FAILURE):
         return Failed(why)
     inspected = not job.policy.inspect or _tried(node, job, Verb.INSPECT)
-    cleaned = not job.steps.get(NodeName(node.name)) or _tried(node, job, Verb.CLEAN)
+    steps = job.steps.get(NodeName(node.name), ())
+    cleaned = _tried(node, job, Verb.CLEAN) or has_passed(node.mark, steps)
     match node.state:
         case "enroll":
             return _first_time(node, job, Verb.MANAGE)
+        case "manageable" if node.maintenance and _tried(node, job, Verb.CLEAN):
+            return Failed(f"{error_of(node)}; a step of its cleaning failed, and someone managed it since")
         case "available" | "manageable" if node.maintenance:
             return Do(Verb.END_MAINTENANCE)
         case "available":

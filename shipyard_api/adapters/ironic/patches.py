@@ -6,8 +6,9 @@ from typing import Any
 
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.provisioner import Wipe
+from shipyard_api.ports.provisioner import Operation, Wipe
 
+from . import burn_in
 from .decisions import Job, Verb
 from .translate import LONGEST_REASON, Mark, Node, claim, masked, secrets, set_mark, tried
 
@@ -69,6 +70,11 @@ def patch_before(node: Node, job: Job, verb: Verb | None, payload: Payload) -> t
     if verb in (Verb.UNDEPLOY, Verb.PROVIDE) and job.wipe is Wipe.OS_DISK_ONLY and _CLEAN not in mark.kept:
         mark = replace(mark, kept={_CLEAN: node.automated_clean})
         changes.append(_set(f"/{_CLEAN}", value=False))
+    steps = job.steps.get(NodeName(node.name), ())
+    if verb is Verb.CLEAN:
+        changes.extend(burn_in.options(steps))
+    if verb is Verb.PROVIDE and job.operation is Operation.PREPARE_NODES and steps:
+        mark = replace(mark, burned_in=burn_in.passed(steps))
     if mark == node.mark and (verb is not Verb.DEPLOY or node.ours):
         return mark, []
     if verb in (Verb.DEPLOY, Verb.REBUILD):

@@ -31,7 +31,7 @@ from shipyard_api.ports.provisioner import (
 )
 from shipyard_api.request_context import propagated
 
-from . import deploy_steps, power, runbooks, site, translate
+from . import burn_in, deploy_steps, power, runbooks, site, translate
 from .client import SYSTEM, IronicClient
 from .decisions import Decision, Do, Done, Failed, Job, NodePolicy, Waiting, decide, interruption
 from .deploy_steps import StepTable
@@ -360,7 +360,7 @@ class IronicProvisioner:
             self._left_out.setdefault(job.marker, {})[name] = left_out
 
     def _payload(self, job: Job, name: NodeName) -> Payload:
-        steps = tuple(step.to_json() for step in job.steps.get(name, ()))
+        steps = tuple(burn_in.sent(step) for step in job.steps.get(name, ()))
         if job.operation not in INSTALLS:
             return Payload(steps=steps)
         return Payload(self._instance_info, steps, self._configdrive(name))

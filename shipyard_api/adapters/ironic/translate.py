@@ -71,7 +71,8 @@ class Mark:
     ``tried``: per verb, when the node had last changed state before the verb, to recognize a later change. ``after``:
     earlier jobs on the node. ``claim``: the job of the deployment behind the node's ``instance_uuid``. ``kept``: fields
     of the node to restore. ``unsupported``: deploy steps that Ironic dropped. ``refused``: why Ironic rejected a verb.
-    ``stopped``: the job starts nothing more on the node.
+    ``stopped``: the job starts nothing more on the node. ``burned_in``: the burn-in that the node has passed since it
+    was last destroyed.
     """
 
     marker: str
@@ -83,6 +84,7 @@ class Mark:
     unsupported: tuple[str, ...] = ()
     refused: str = ""
     stopped: bool = False
+    burned_in: str = ""
 
     @classmethod
     def read(cls, stored: object) -> "Mark | None":
@@ -100,6 +102,7 @@ class Mark:
             _texts(stored.get("unsupported")),
             str(stored.get("refused") or ""),
             stored.get("stopped") is True,
+            str(stored.get("burned_in") or ""),
         )
 
     def json(self) -> dict[str, Any]:
@@ -114,13 +117,16 @@ class Mark:
             "unsupported": list(self.unsupported),
             "refused": self.refused,
             "stopped": self.stopped,
+            "burned_in": self.burned_in,
         }
         return {key: value for key, value in whole.items() if value}
 
     def followed_by(self, marker: str, operation: Operation) -> "Mark":
         """Return the mark of the next job on the node, with the values that outlive a job."""
         after = tuple(one for one in (*self.after, self.marker) if one != marker)
-        return Mark(marker, operation.value, after=after[-MOST_PREDECESSORS:], claim=self.claim, kept=self.kept)
+        burned_in = "" if operation is Operation.DESTROY_NODES else self.burned_in
+        after = after[-MOST_PREDECESSORS:]
+        return Mark(marker, operation.value, after=after, claim=self.claim, kept=self.kept, burned_in=burned_in)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """What a forecast assumes of a phase: how often a node fails in it, and how long it takes."""
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.rollout.run_sets import Dice
@@ -70,6 +70,11 @@ class PhaseAssumption:
             if longer := len(seconds) - first:
                 return seconds[first + int(dice.random() * longer)]
         return max(passed, self._longest)
+
+    def lasting(self, change: Callable[[Sequence[float]], Sequence[float]]) -> "PhaseAssumption":
+        """Return the assumption with changed samples, in ascending order."""
+        groups = {name: change(seconds) for name, seconds in self.groups.items()}
+        return replace(self, seconds=change(self.seconds), groups=groups)
 
     def outlasted(self, passed: float) -> bool:
         """Return whether a phase has lasted so much longer than the sample that the sample says nothing of its end."""

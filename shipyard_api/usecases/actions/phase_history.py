@@ -42,4 +42,8 @@ def assumptions_of(
         Phase.PREPARE: configuration.prepare_nodes.timeout,
         Phase.DEPLOY: configuration.deploy_nodes.timeout,
     }
-    return assume(history, limits, failures)
+    if (burn_in := configuration.burn_in) is None:
+        return assume(history, limits, failures)
+    limits[Phase.PREPARE] -= burn_in.length
+    assumed = assume(history, limits, failures)
+    return {**assumed, Phase.PREPARE: assumed[Phase.PREPARE].lasting(burn_in.prolonged)}

@@ -147,6 +147,7 @@ class PlanAction:
         software = self._software(request.name, revision or checked.revision, groups, written)
         steps = checked.case.steps if checked.case else NO_STEPS
         inputs = _inputs(checked, design.inputs, software)
+        left_alone = self._left_alone(checked, groups, complete=complete)
         return Plan(
             name=request.name,
             revision=checked.revision or revision,
@@ -158,8 +159,8 @@ class PlanAction:
             else None,
             groups=groups,
             deploy_steps=steps.applied,
-            clean_steps=steps.cleaning,
-            left_alone=sorted(self._left_alone(checked, groups, complete=complete)),
+            clean_steps=steps.cleaning or _before(design.inputs, groups, left_alone),
+            left_alone=sorted(left_alone),
             software=software,
             parameters={} if checked.refusal else self.check.shown(checked),
             inputs=inputs,
@@ -188,7 +189,7 @@ class PlanAction:
             kept=retry.kept,
             held=retry.held,
             deploy_steps=steps.nodes,
-            clean_steps=_as_frozen(inputs.cleaning) if inputs else (),
+            clean_steps=_before(inputs, groups, retry.kept),
             software=software,
             parameters=old.parameters,
             inputs=retry.inputs,
@@ -299,6 +300,14 @@ def _inputs(checked: Checked, inputs: SiteInputs | None, software: SoftwarePlan 
 def _as_frozen(requested: RequestedSteps) -> Sequence[PlannedNodes]:
     """Return frozen steps of a service or of a cleaning: nothing else runs."""
     return [PlannedNodes(nodes, steps, running(steps)) for nodes, steps in shared_steps(requested)]
+
+
+def _before(
+    inputs: SiteInputs | None, groups: Sequence[PlannedGroup], spared: Collection[NodeName]
+) -> Sequence[PlannedNodes]:
+    """Return the steps of a runbook or of a burn-in on the nodes of the groups, but for those that are not touched."""
+    nodes = sorted({node for planned in groups for node in planned.members}.difference(spared))
+    return _as_frozen(inputs.preparing(nodes)) if inputs else ()
 
 
 def _without_steps(case: Case, trouble: PeerError) -> Case:

@@ -4,11 +4,12 @@ A timeout or a stop ends our waiting, not the job (seed 000, Notes; product, sec
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shipyard_api.domain.deploy_steps.planning import only, requested_from_json, work_steps
+from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import JobReport, JobState, Operation, Provisioner, Work
 from shipyard_api.ports.state.stragglers import Straggler
@@ -16,11 +17,7 @@ from shipyard_api.storage.unit_of_work import Store
 
 LOG = logging.getLogger(__name__)
 
-_STEPS: Mapping[Operation, str] = {
-    Operation.PREPARE_NODES: "clean_steps",
-    **dict.fromkeys((Operation.DEPLOY_NODES, Operation.REBUILD_NODES, Operation.SERVICE_NODES), "deploy_steps"),
-}
-"""Where the inputs of an action keep the steps of an operation."""
+_WITH_STEPS = frozenset({Operation.DEPLOY_NODES, Operation.REBUILD_NODES, Operation.SERVICE_NODES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +71,14 @@ class WatchStragglers:
     def _work(self, straggler: Straggler) -> Work:
         """Return the work with the steps that its action froze: reports hide the secrets among them."""
         work = straggler.work
-        if work.operation not in _STEPS or work.nodes is None:
+        if work.operation not in {Operation.PREPARE_NODES, *_WITH_STEPS} or work.nodes is None:
             return work
         with self.store.begin() as tx:
-            stored = tx.actions.inputs(straggler.action).get(_STEPS[work.operation], ())
-        return replace(work, steps=work_steps(only(requested_from_json(stored), work.nodes)))
+            inputs = tx.actions.inputs(straggler.action)
+        if work.operation is Operation.PREPARE_NODES:
+            return replace(work, steps=work_steps(SiteInputs.from_json(inputs).preparing(work.nodes)))
+        requested = requested_from_json(inputs.get("deploy_steps", ()))
+        return replace(work, steps=work_steps(only(requested, work.nodes)))
 
 
 def _warn(straggler: Straggler, error: PeerError) -> None:

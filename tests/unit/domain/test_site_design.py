@@ -11,6 +11,8 @@ from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.documents import Collection, Rendering, Revision, StoredDocument, parse_documents, render
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.provisioner_limits import ProvisionerLimits
 from shipyard_api.domain.site_design import DesignRules, SiteInputs, read_design
 from shipyard_api.domain.strategy.strategy import ALL_AT_ONCE
 from tests.conftest import ROOT
@@ -200,3 +202,26 @@ def test_a_design_with_unusable_etcd_clusters_has_inputs_and_an_error() -> None:
     assert [(one.name, one.path) for one in findings if one.level is Level.ERROR] == [
         ("EtcdClusterInvalid", "/clusters/0/tls/ca")
     ]
+
+
+def test_a_burn_in_gives_preparations_more_time_on_the_site_and_none_to_single_servers() -> None:
+    design = rendered(configuration(physical_provisioner={"burn_in": {"cpu": 600, "disk": 0}}), NODE)
+    rules = DesignRules(SCHEMAS.check, limits=ProvisionerLimits("Ironic", no_clean=""))
+    inputs, _ = rules.read(Revision(3), design)
+    assert inputs is not None
+    assert inputs.configuration.prepare_nodes.timeout == 2400
+    assert SiteInputs.from_json(inputs.to_json()) == inputs
+    assert [len(steps) for steps in inputs.preparing([NodeName("n1")]).values()] == [1]
+
+    single, _ = rules.read_targeted(Revision(3), design)
+    assert single is not None
+    assert (single.configuration.prepare_nodes.timeout, single.preparing([NodeName("n1")])) == (1800, {})
+
+
+def test_a_burn_in_that_the_provisioner_does_not_have_leaves_nothing_to_work_from() -> None:
+    design = rendered(configuration(physical_provisioner={"burn_in": {"cpu": 600}}), NODE)
+    inputs, findings = DesignRules(SCHEMAS.check).read(Revision(3), design)
+    assert inputs is None
+    (found,) = [one for one in findings if one.name == "NoBurnIn"]
+    assert found.message == "the provisioner cannot burn servers in: it has no such operation. Leave burn_in out."
+    assert found.path == "/physical_provisioner/burn_in"

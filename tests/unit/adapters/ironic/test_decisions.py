@@ -18,6 +18,7 @@ from shipyard_api.adapters.ironic.decisions import (
     interruption,
 )
 from shipyard_api.adapters.ironic.translate import Mark, Node, claim
+from shipyard_api.domain.burn_in import BurnIn
 from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
 from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.nodes import NodeName
@@ -121,6 +122,37 @@ def test_a_node_with_steps_is_cleaned_once_before_it_is_available(
     assert kind(decide(found, N1, job(PREPARE, steps={N1: [step]}))) == expected
     others = job(PREPARE, steps={NodeName("n2"): [step]})
     assert kind(decide(node("manageable"), N1, others)) is Verb.PROVIDE
+
+
+BURN_IN = BurnIn({"cpu": 600, "memory": 60})
+
+
+@pytest.mark.parametrize(
+    ("passed", "state", "expected"),
+    [
+        ("", "available", Verb.MANAGE),
+        ("burnin_cpu=600 burnin_memory=60", "available", Done),
+        ("burnin_cpu=600 burnin_memory=60", "manageable", Verb.PROVIDE),
+        ("burnin_cpu=600 burnin_memory=60", "deploy failed", Verb.UNDEPLOY),
+        ("burnin_cpu=60 burnin_memory=60", "available", Verb.MANAGE),
+        ("", "active", Done),
+    ],
+    ids=["new", "passed", "passed, and managed", "passed, and not deployed", "passed another", "deployed"],
+)
+def test_a_node_is_burned_in_until_it_has_passed(passed: str, state: str, expected: object) -> None:
+    """Whatever other action it passed in."""
+    mark = Mark(EARLIER, DEPLOY.value, claim=EARLIER, burned_in=passed)
+    steps = {N1: [one.step for one in BURN_IN.steps]}
+    assert kind(decide(owned(state, EARLIER, mark), N1, job(PREPARE, steps=steps))) == expected
+
+
+def test_a_node_that_failed_its_burn_in_has_failed_although_someone_manages_it() -> None:
+    mark = tried(PREPARE, Verb.MANAGE, Verb.CLEAN)
+    found = node("manageable", mark=mark, maintenance=True, fault="clean failure")
+    steps = {N1: [one.step for one in BURN_IN.steps]}
+    assert decide(found, N1, job(PREPARE, steps=steps)) == Failed(
+        "n1 is manageable: it broke; a step of its cleaning failed, and someone managed it since"
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from shipyard_api.adapters.ironic.client import IronicClient
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
 from shipyard_api.adapters.ironic.translate import claim
+from shipyard_api.domain.burn_in import BurnIn
 from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.nodes import Node as Machine
@@ -360,6 +361,27 @@ def test_steps_of_a_preparation_are_steps_of_a_cleaning(port: IronicProvisioner,
     port.submit(MARKER, work(PREPARE, step=DeployStep(Interface.RAID, "erase", {"disks": 2}, 150)))
     steps = [{"interface": "raid", "step": "erase", "args": {"disks": 2}}]
     assert bodies(ironic, PROVISION) == [{"target": "clean", "clean_steps": steps}]
+
+
+def test_a_burn_in_sets_its_options_with_the_mark_and_is_remembered_with_the_next_verb(
+    port: IronicProvisioner, ironic: Peer
+) -> None:
+    burn_in = Work(PREPARE, "revision:3", (N1,), steps={N1: [one.step for one in BurnIn({"memory": 60}).steps]})
+    ironic.on("GET /v1/nodes", listed(node("manageable")))
+    port.submit(MARKER, burn_in)
+    (options, mark), verb = bodies(ironic, PATCH)[-1], bodies(ironic, PROVISION)[-1]
+    assert options == {"op": "add", "path": "/driver_info/agent_burnin_vm_timeout", "value": 60}
+    assert verb == {
+        "target": "clean",
+        "clean_steps": [{"interface": "deploy", "step": "burnin_memory", "args": {}}],
+    }
+
+    ironic.on("GET /v1/nodes", listed(node("manageable", mark=mark["value"], provision_updated_at="later")))
+    port.report(JOB, burn_in)
+    assert (bodies(ironic, PROVISION)[-1], bodies(ironic, PATCH)[-1][0]["value"]["burned_in"]) == (
+        {"target": "provide"},
+        "burnin_memory=60",
+    )
 
 
 def test_a_deployment_whose_steps_nobody_saw_says_so(port: IronicProvisioner, ironic: Peer) -> None:

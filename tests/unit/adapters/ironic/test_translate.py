@@ -16,7 +16,8 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import Operation, Wipe
 
 PREPARE, DEPLOY, DESTROY = Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES
-FULL = Mark("m", "deploy_nodes", {"active": "t"}, ("a", "b"), "c", {"automated_clean": None}, ("x.y",), "no", True)
+KEPT = {"automated_clean": None}
+FULL = Mark("m", "deploy_nodes", {"active": "t"}, ("a", "b"), "c", KEPT, ("x.y",), "no", True, "cpu")
 
 
 @pytest.mark.parametrize("mark", [FULL, Mark("m", "prepare_nodes")])
@@ -36,7 +37,8 @@ def test_a_mark_that_somebody_bent_is_read_as_far_as_it_goes() -> None:
 
 def test_the_next_job_remembers_those_before_it_and_what_outlives_a_job() -> None:
     following = FULL.followed_by("next", PREPARE)
-    assert following == Mark("next", "prepare_nodes", {}, ("a", "b", "m"), "c", {"automated_clean": None})
+    assert following == Mark("next", "prepare_nodes", {}, ("a", "b", "m"), "c", KEPT, burned_in="cpu")
+    assert FULL.followed_by("next", DESTROY).burned_in == ""
     for number in range(20):
         following = following.followed_by(str(number), PREPARE)
     assert following.after == tuple(str(number) for number in range(11, 19))
