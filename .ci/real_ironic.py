@@ -35,7 +35,8 @@ def ironic() -> Iterator[Environment]:
         # The recipe makes it the leader of its own process group.
         undo.callback(stop, [str(made), "--stop", str(directory)], {}, directory / "ironic.pid", os.killpg)
         more = directory / "more.conf"
-        more.write_text("[DEFAULT]\nenabled_bios_interfaces = demo,fake,no-bios,service\n")
+        bios, deploy = "demo,fake,no-bios,service", "demo,fake,burn-in"
+        more.write_text(f"[DEFAULT]\nenabled_bios_interfaces = {bios}\nenabled_deploy_interfaces = {deploy}\n")
         settings = {
             "IRONIC_EXTRA_CONF": str(more),
             "PYTHONPATH": str(ROOT / ".ci" / "ironic_service_steps"),

@@ -1,4 +1,4 @@
-"""A BIOS interface with service steps for the fake hardware of a test's Ironic, found on PYTHONPATH by its entry point.
+"""Interfaces with service and burn-in steps for the fake hardware of a test's Ironic, found by entry points.
 
 Each step that runs appends a line to the file that ``DEMO_STEP_LOG`` names, and fails for a node whose ``extra`` lists
 it in ``demo_fail``, as the deploy steps of the recipe do.
@@ -11,7 +11,7 @@ from typing import Any
 
 from ironic.common.exception import IronicException
 from ironic.drivers import base
-from ironic.drivers.modules.fake import FakeBIOS
+from ironic.drivers.modules.fake import FakeBIOS, FakeDeploy
 
 SETTINGS = {"settings": {"description": "the settings", "required": True}}
 
@@ -30,8 +30,24 @@ class ServiceBIOS(FakeBIOS):
         _run(task, "bios.apply_configuration", {"settings": settings})
 
 
-def _run(task: Any, step: str, args: dict[str, Any]) -> None:
-    line = {"node": task.node.uuid, "name": task.node.name, "kind": "service", "step": step, "args": args}
+class BurnInDeploy(FakeDeploy):
+    """Fake deployment with two of the agent's burn-in steps, which last as long as driver_info says."""
+
+    @base.clean_step(priority=0, requires_ramdisk=False)
+    def burnin_cpu(self, task: Any) -> None:
+        """Log the step with its seconds."""
+        seconds = task.node.driver_info.get("agent_burnin_cpu_timeout")
+        _run(task, "deploy.burnin_cpu", {"seconds": seconds}, "manual clean")
+
+    @base.clean_step(priority=0, requires_ramdisk=False)
+    def burnin_memory(self, task: Any) -> None:
+        """Log the step with its seconds."""
+        seconds = task.node.driver_info.get("agent_burnin_vm_timeout")
+        _run(task, "deploy.burnin_memory", {"seconds": seconds}, "manual clean")
+
+
+def _run(task: Any, step: str, args: dict[str, Any], kind: str = "service") -> None:
+    line = {"node": task.node.uuid, "name": task.node.name, "kind": kind, "step": step, "args": args}
     with Path(os.environ["DEMO_STEP_LOG"]).open("a") as log:
         log.write(json.dumps(line) + "\n")
     if step in task.node.extra.get("demo_fail", ()):

@@ -3,6 +3,7 @@
 Runs where the environment names one (``tests/real_ironic.py``); it enrols nodes of its own and removes them again.
 """
 
+import json
 import os
 import subprocess
 import time
@@ -10,12 +11,14 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 
 import pytest
 
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
+from shipyard_api.domain.burn_in import BurnIn
 from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
 from shipyard_api.domain.findings import errors
 from shipyard_api.domain.nodes import Inventory, NodeName
@@ -166,6 +169,38 @@ def test_a_node_that_fails_cleaning_fails_once_and_is_prepared_by_the_next_job(s
     site.plot(bad, demo_fail=[])
     assert site.run(PREPARE, bad).ok
     assert site.node(bad)["maintenance"] is False
+
+
+def test_steps_run_before_a_deployment_and_one_that_fails_fails_its_node(site: Site) -> None:
+    good, bad = site.names[:2]
+    site.plot(bad, demo_fail=["bios.factory_reset"])
+    step = DeployStep(Interface.BIOS, "factory_reset", {}, 1)
+    report = site.run(PREPARE, good, bad, steps={good: [step], bad: [step]})
+    assert (report.succeeded, report.failed) == ({good}, {bad})
+    assert "factory_reset was told to fail" in report.reasons[bad]
+    assert (site.node(bad)["provision_state"], site.node(bad)["maintenance"]) == ("clean failed", True)
+    assert site.run(DEPLOY, good).ok
+
+
+def test_nodes_are_burned_in_once_although_their_deployment_failed(site: Site) -> None:
+    good, bad = names = site.names[:2]
+    tests = [one.step for one in BurnIn({"cpu": 60, "memory": 30}).steps]
+    burn_in = dict.fromkeys(names, tests)
+    for name in names:
+        call("PATCH", f"/v1/nodes/{name}", [{"op": "add", "path": "/deploy_interface", "value": "burn-in"}])
+    site.plot(bad, demo_fail=["deploy.burnin_memory"])
+    report = site.run(PREPARE, *names, steps=burn_in)
+    assert (report.succeeded, report.failed) == ({good}, {bad})
+    assert "deploy.burnin_memory fails on this node" in report.reasons[bad]
+    assert site.node(good)["driver_info"]["agent_burnin_vm_timeout"] == 30
+
+    site.plot(bad, demo_fail=[])
+    assert site.run(PREPARE, *names, steps=burn_in).ok
+    log = map(json.loads, Path(real_ironic.STEP_LOG).read_text().splitlines())
+    ran = [(one["name"], one["step"], one["args"]["seconds"]) for one in log if one["kind"] == "manual clean"]
+    once = [("deploy.burnin_cpu", 60), ("deploy.burnin_memory", 30)]
+    assert [one[1:] for one in ran if one[0] == good] == once
+    assert [one[1:] for one in ran if one[0] == bad] == [*once, *once]
 
 
 def test_nodes_are_inspected_where_that_is_wanted(site: Site) -> None:
