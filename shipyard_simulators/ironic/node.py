@@ -13,7 +13,7 @@ DRIVERS = ("fake-hardware", "ipmi", "redfish")
 class Node:
     """One node. ``number``: its position in order of creation. ``inventory``: None before an inspection.
 
-    ``bios``: the settings of its board that were ever set.
+    ``bios``: the settings of its board that were ever set; ``firmware``: the versions of its components.
     """
 
     number: int
@@ -21,6 +21,7 @@ class Node:
     inventory: dict[str, Any] | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     bios: dict[str, str] = field(default_factory=dict)
+    firmware: dict[str, str] = field(default_factory=dict)
 
     @property
     def uuid(self) -> str:

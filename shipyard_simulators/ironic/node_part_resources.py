@@ -108,6 +108,23 @@ class Bios:
         resp.media = {"bios": self._conductor.look(read)}
 
 
+class Firmware:
+    """The firmware of a node's components."""
+
+    def __init__(self, conductor: Conductor) -> None:
+        self._conductor = conductor
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
+        """Return all components, by name."""
+        need(req, 86)
+        queries.parameters(req, ("detail", "fields"))
+        found = self._conductor.look(lambda registry: dict(registry.node(ident_of(req, ident)).firmware))
+        same = {"initial_version": "1.0", "last_version_flashed": None}
+        resp.media = {
+            "firmware": [{"component": name, "current_version": found[name], **same} for name in sorted(found)]
+        }
+
+
 class History:
     """The history of a node."""
 

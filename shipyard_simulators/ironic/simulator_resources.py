@@ -69,6 +69,16 @@ class NodeControl:
         self._conductor.look(change)
         resp.status = falcon.HTTP_204
 
+    def on_put_firmware(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
+        """Replace the versions of its components, as a technician does."""
+        body = json.loads(req.bounded_stream.read() or b"{}")
+
+        def change(registry: Registry) -> None:
+            registry.node(ident).firmware = {str(name): str(version) for name, version in body.items()}
+
+        self._conductor.look(change)
+        resp.status = falcon.HTTP_204
+
     def on_post_lock(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
         """Lock the node for this many nominal seconds, as a background operation does."""
         seconds = req.get_param_as_float("seconds", default=1e9)

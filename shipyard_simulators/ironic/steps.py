@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
@@ -204,6 +205,9 @@ def apply(node: Node, step: Requested) -> None:
         node.bios.clear()
     elif key_of(step) == ("bios", "apply_configuration"):
         node.bios |= {str(one["name"]): str(one["value"]) for one in (step.get("args") or {}).get("settings") or ()}
+    elif key_of(step) == ("firmware", "update"):
+        for one in (step.get("args") or {}).get("settings") or ():
+            node.firmware[str(one["component"])] = PurePosixPath(str(one["url"])).stem.rpartition("-")[2]
 
 
 def merge(

@@ -155,3 +155,14 @@ def test_undeploying_ends_the_allocation(start: StartIronic) -> None:
     assert ironic.call("DELETE", "/v1/allocations/a1").status_code == 409
     ironic.run("n1", "deleted", "available")
     assert ironic.call("GET", "/v1/allocations/a1").status_code == 404
+
+
+def test_an_update_of_firmware_installs_the_version_that_its_file_names(shared: Ironic, name: str) -> None:
+    shared.at(name, "active")
+    assert shared.call("PUT", f"/simulator/nodes/{name}/firmware", {"bios": "2.0", "bmc": "7"}).status_code == 204
+    assert shared.call("GET", f"/v1/nodes/{name}/firmware", version="1.85").status_code == 406
+    settings = [{"component": "bios", "url": "http://files.example.org/bios-2.1.bin"}]
+    step = {"interface": "firmware", "step": "update", "args": {"settings": settings}}
+    shared.run(name, "service", "active", service_steps=[step])
+    found = shared.get(f"/v1/nodes/{name}/firmware")["firmware"]
+    assert [(one["component"], one["current_version"]) for one in found] == [("bios", "2.1"), ("bmc", "7")]
