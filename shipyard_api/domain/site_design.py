@@ -14,6 +14,7 @@ from shipyard_api.domain.burn_in import BurnIn, check_burn_in
 from shipyard_api.domain.deploy_steps.planning import RequestedSteps, only, requested_from_json, requested_to_json
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
 from shipyard_api.domain.documents import BAREMETAL_NODE, Document, Rendering, find, inventory
+from shipyard_api.domain.drift.firmware import read_firmware
 from shipyard_api.domain.findings import DocumentRef, Finding, error, errors, info, warning
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import Inventory, NodeName
@@ -215,7 +216,8 @@ class DesignRules:
             findings = (*findings, *faults, *self._unanswerable(inputs))
         documents = tuple(one.document for one in rendering.documents)
         _, etcd = read_etcd_clusters(documents, self.check)
-        return inputs, (*findings, *self.version.check(documents), *etcd)
+        _, firmware = read_firmware(rendering, self.check)
+        return inputs, (*findings, *self.version.check(documents), *etcd, *firmware)
 
     def _unanswerable(self, inputs: SiteInputs) -> Iterator[Finding]:
         """Return a finding for each gate that asks a query which nothing answers."""

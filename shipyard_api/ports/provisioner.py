@@ -54,6 +54,10 @@ class Wipe(Enum):
     OS_DISK_ONLY = "os_disk_only"
 
 
+ReadBoards = Callable[[Collection[NodeName]], Mapping[NodeName, Mapping[str, str]]]
+"""Reads values of the boards of nodes, by node and name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What a provisioner can do beyond the rest of the port, and its limits.
@@ -61,7 +65,8 @@ class Capabilities:
     ``aborts``: running work can be stopped. ``marks``: it stores our marker with the work, so ``find`` is certain and
     ``submit`` may be repeated. ``selects``: it evaluates selectors itself. ``limits``: what it refuses. ``runbook``:
     reads a runbook of this name for these deployed nodes, None if there is none. ``bios``: reads the settings of these
-    nodes' boards, each by its name; a node that has none, or is unknown, is left out. Both may raise ports.errors.
+    nodes' boards, each by its name; ``firmware``: the versions of their components. A node that has none, or is
+    unknown, is left out. All three may raise ports.errors.
     """
 
     aborts: bool = False
@@ -69,7 +74,8 @@ class Capabilities:
     selects: bool = False
     limits: ProvisionerLimits = NO_LIMITS
     runbook: Callable[[str, Collection[NodeName]], Runbook | None] | None = None
-    bios: Callable[[Collection[NodeName]], Mapping[NodeName, Mapping[str, str]]] | None = None
+    bios: ReadBoards | None = None
+    firmware: ReadBoards | None = None
 
 
 @dataclass(frozen=True, slots=True)

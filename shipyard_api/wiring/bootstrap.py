@@ -188,6 +188,7 @@ def api(
             made.cluster,
             partial(design_stores.machines, rendered),
             lambda revision: plan_steps(revision).requested,
+            partial(design_stores.firmware, rendered, schemas.check),
         ),
         software=of_software,
         schemas=schemas,

@@ -5,7 +5,10 @@ import sqlalchemy as sa
 from shipyard_api.adapters.encryption.fernet import FernetEncryption
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.drift.firmware import read_firmware
+from shipyard_api.domain.drift.settings import WantedValues
 from shipyard_api.domain.nodes import Inventory
+from shipyard_api.domain.site_design import SchemaCheck
 from shipyard_api.plugins import DESIGN_STORES
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision, UnreadableDesign
 from shipyard_api.settings import Settings, SettingsError
@@ -57,6 +60,14 @@ def keys(settings: Settings) -> tuple[str, ...]:
         return settings.secrets.newest_first()
     except ValueError as error:
         raise SettingsError([str(error)]) from error
+
+
+def firmware(rendered: RenderedDesigns, check: SchemaCheck, revision: Revision) -> WantedValues:
+    """Return the firmware that a revision wants on its nodes; none if it cannot be read."""
+    try:
+        return read_firmware(rendered.of(revision), check)[0]
+    except (UnknownRevision, RenderingFailed):
+        return {}
 
 
 def machines(rendered: RenderedDesigns, revision: int) -> Inventory:

@@ -14,6 +14,7 @@ from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain import deployment_configuration
 from shipyard_api.domain.deploy_steps import documents as node_traits
 from shipyard_api.domain.documents import Collection, Revision, StoredDocument, parse_documents, render
+from shipyard_api.domain.drift import firmware
 from shipyard_api.domain.strategy import strategy
 from shipyard_api.yaml_stream import read_documents
 from shipyard_simulators.drydock.design import read_design
@@ -59,6 +60,9 @@ def schemas() -> SchemaFiles:
     return SchemaFiles(ROOT / "schemas")
 
 
+OTHERS = {node_traits.SCHEMA: node_traits.SHIPPED, firmware.SCHEMA: firmware.SHIPPED}
+
+
 def test_blocks_say_what_they_are() -> None:
     known = {"yaml", "yaml scenario", "sh", "console", "json", "ini", "toml", "python", "text", "mermaid", "Dockerfile"}
     assert [f"{named(block)}: {block.words!r}" for block in BLOCKS if block.words not in known] == []
@@ -73,7 +77,7 @@ def test_documents_shown_would_be_accepted(block: Block, schemas: SchemaFiles) -
     assert findings == ()
     for document in documents:
         data: Any = document.data
-        if schema := (SCHEMAS | {node_traits.SCHEMA: node_traits.SHIPPED}).get(document.schema):
+        if schema := (SCHEMAS | OTHERS).get(document.schema):
             assert schemas.check(schema, data) == ()
         if document.schema == strategy.SCHEMA:
             assert strategy.check_groups(data) == ()

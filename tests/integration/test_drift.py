@@ -19,6 +19,7 @@ from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId
 from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface, TemplateStep
 from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.drift.settings import Wanted
 from shipyard_api.domain.errors import NoSiteAction
 from shipyard_api.domain.holds import HoldKind
 from shipyard_api.domain.nodes import NodeName
@@ -49,6 +50,8 @@ def call(method: str, url: str, body: Any = None, kind: str = "application/json"
 
 VT = DeployStep(Interface.BIOS, "apply_configuration", {"settings": [{"name": "vt", "value": "on"}]}, 150)
 STEPS = dict.fromkeys(map(NodeName, NODES), (TemplateStep(TraitName("CUSTOM_VT"), VT),))
+VERSIONS = {"bios": Wanted("2.1", "runbook=firmware-2026")}
+FIRMWARE = dict.fromkeys(map(NodeName, NODES), VERSIONS)
 
 
 @dataclass
@@ -81,6 +84,7 @@ class Hands:
             self.node(name, {"metadata": {"labels": LABELS}})
             if self.world.peer.name == "ironic":
                 self.bios(name, vt="on", other="any")
+                self.firmware(name, bios="2.1", bmc="7")
         assert self.sight() == len(NODES)
         assert self.sight() == 0
 
@@ -105,7 +109,7 @@ class Hands:
         rendered = RenderedDesigns(self.world.designs())
         machines = lambda revision: rendered.inventory(Revision(revision))  # noqa: E731  # as in the wiring
         store, provisioner = self.world.store(), self.world.provisioner
-        return FindDrift(store, provisioner, self.cluster, machines, lambda _: STEPS)(since)
+        return FindDrift(store, provisioner, self.cluster, machines, lambda _: STEPS, lambda _: FIRMWARE)(since)
 
     def found(self) -> list[tuple[str, str]]:
         return [(one.node, one.kind.value) for rows in self.drift().differences.values() for one in rows]
@@ -144,6 +148,9 @@ class Hands:
 
     def bios(self, node: str, **settings: str) -> None:
         call("PUT", f"{self.world.peer.url}/simulator/nodes/{node}/bios", settings)
+
+    def firmware(self, node: str, **versions: str) -> None:
+        call("PUT", f"{self.world.peer.url}/simulator/nodes/{node}/firmware", versions)
 
     def power_off(self, node: str) -> None:
         self.world.provisioner._client.power_off(node)  # type: ignore[attr-defined]
@@ -227,6 +234,7 @@ CHANGES: dict[str, list[tuple[str, Callable[[Hands, str], object], str]]] = {
         ("powered off", lambda site, node: site.power_off(node), "powered-off"),
         ("another setting", lambda site, node: site.bios(node, vt="off", other="new"), "settings"),
         ("a setting is gone", lambda site, node: site.bios(node, other="any"), "settings"),
+        ("an older BIOS", lambda site, node: site.firmware(node, bios="2.0", bmc="8"), "firmware"),
         ("rescued", lambda site, node: site.ironic(node, "rescue", rescue_password="x"), "out-of-service"),
         ("being rebuilt", lambda site, node: site.ironic(node, "rebuild"), "reinstalled"),
         ("being cleaned", lambda site, node: site.ironic(node, "deleted"), "released"),
@@ -257,8 +265,8 @@ def site(request: pytest.FixtureRequest, database_url: str) -> Iterator[Hands]:
         yield found
 
 
-def test_thirty_two_changes_are_tried() -> None:
-    assert sum(map(len, CHANGES.values())) == 32
+def test_thirty_three_changes_are_tried() -> None:
+    assert sum(map(len, CHANGES.values())) == 33
 
 
 @pytest.mark.parametrize(

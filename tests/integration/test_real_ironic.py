@@ -131,10 +131,11 @@ def test_a_runbook_is_read_with_its_traits_and_hidden_arguments(site: Site) -> N
     assert read(name, site.names) is None
 
 
-def test_boards_without_known_settings_and_unknown_nodes_are_left_out(site: Site) -> None:
-    read = site.provisioner.capabilities.bios
-    assert read is not None
-    assert read([*site.names[:2], NodeName("unknown")]) == {}
+def test_boards_without_known_settings_or_firmware_and_unknown_nodes_are_left_out(site: Site) -> None:
+    able = site.provisioner.capabilities
+    for read in (able.bios, able.firmware):
+        assert read is not None
+        assert read([*site.names[:2], NodeName("unknown")]) == {}
 
 
 def test_the_site_is_healthy_and_verified(site: Site) -> None:

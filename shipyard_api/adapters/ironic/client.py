@@ -34,6 +34,7 @@ LONGEST_TEXT = 4000  # characters of one of Ironic's texts; patches.py shortens 
 
 _VERSION = "x-openstack-ironic-api-version"
 _HISTORY_SINCE = 78
+_FIRMWARE_SINCE = 86
 _UNKNOWN_OUTCOME = frozenset({408, 500, 502, 504})
 
 
@@ -155,6 +156,14 @@ class IronicClient:
         answer = self._send("GET", f"v1/nodes/{segment(node)}/bios")
         is_gone = answer.status in (400, 404) and _text(answer)
         return [] if is_gone else _expected(answer).objects("bios")
+
+    def firmware(self, node: str) -> list[JsonObject]:
+        """Return the components of a node that have firmware; none as for settings, or from an old Ironic."""
+        if self.version() < _FIRMWARE_SINCE:
+            return []
+        answer = self._send("GET", f"v1/nodes/{segment(node)}/firmware")
+        is_gone = answer.status in (400, 404) and _text(answer)
+        return [] if is_gone else _expected(answer).objects("firmware")
 
     def history(self, node: str) -> list[JsonObject]:
         """Return the entries of a node's history, oldest first; none from an Ironic that keeps no history."""

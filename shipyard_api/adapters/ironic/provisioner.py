@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
@@ -106,7 +107,10 @@ class IronicProvisioner:
         # Ironic 39 answers a rebuild without an image with 500.
         why = "" if "image_source" in self._instance_info else translate.LIMITS.no_rebuild
         limits = replace(translate.LIMITS, no_rebuild=why)
-        self.capabilities = Capabilities(aborts=True, marks=True, limits=limits, runbook=self._runbook, bios=self._bios)
+        bios = partial(self._boards, client.bios, "name", "value")
+        firmware = partial(self._boards, client.firmware, "component", "current_version")
+        able = Capabilities(aborts=True, marks=True, limits=limits, runbook=self._runbook, bios=bios)
+        self.capabilities = replace(able, firmware=firmware)
         self._deploy_steps = deploy_steps or {}
         self._configdrive = configdrive
         self._policy = NodePolicy(inspect, undo_failed, remove)
@@ -159,13 +163,15 @@ class IronicProvisioner:
         found = self._client.runbook(name)
         return None if found is None else runbooks.read(found, self._client.nodes(("name", "traits")), nodes, version)
 
-    def _bios(self, nodes: Collection[NodeName]) -> Mapping[NodeName, Mapping[str, str]]:
+    def _boards(
+        self, read: Callable[[str], list[Any]], key: str, value: str, nodes: Collection[NodeName]
+    ) -> Mapping[NodeName, Mapping[str, str]]:
         names, found = sorted(nodes), dict[NodeName, Mapping[str, str]]()
-        for name, answer in zip(names, self._each(self._client.bios, names), strict=True):
+        for name, answer in zip(names, self._each(read, names), strict=True):
             if isinstance(answer, PeerError):
                 raise answer
             if answer:
-                found[name] = {str(one.get("name")): str(one.get("value")) for one in answer}
+                found[name] = {str(one.get(key)): str(one[value]) for one in answer if one.get(value) is not None}
         return found
 
     def submit(self, marker: Marker, work: Work) -> JobId:

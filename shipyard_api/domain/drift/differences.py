@@ -29,6 +29,7 @@ class Kind(Enum):
     CORDONED = "cordoned"
     LABELS = "labels"
     SETTINGS = "settings"
+    FIRMWARE = "firmware"
     NOT_IN_DESIGN = "not-in-design"
 
 

@@ -1,4 +1,4 @@
-"""Compare the BIOS settings of deployed nodes with those that their deploy templates set (product, section 8)."""
+"""Compare the boards of deployed nodes with what the design wants: BIOS settings, firmware (product, section 8)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from shipyard_api.domain.deploy_steps.planning import RequestedSteps
 from shipyard_api.domain.deploy_steps.templates import Interface, StepKey
-from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.drift.differences import Difference, Kind
 from shipyard_api.domain.drift.observations import LeftNode
 from shipyard_api.domain.nodes import NodeName
@@ -15,13 +14,17 @@ APPLIES = StepKey(Interface.BIOS, "apply_configuration")
 
 
 class Wanted(NamedTuple):
-    """The value that a template gives a setting."""
+    """The value that something should have. ``by``: the parameter of service_server that gives it the value."""
 
     value: str
-    template: TraitName
+    by: str
 
 
-def wanted_settings(requested: RequestedSteps) -> Mapping[NodeName, Mapping[str, Wanted]]:
+WantedValues = Mapping[NodeName, Mapping[str, Wanted]]
+"""What is wanted on each node, by the name of the setting or the component."""
+
+
+def wanted_settings(requested: RequestedSteps) -> WantedValues:
     """Return the settings that the templates of each node set, by name; only nodes that have any.
 
     Of two templates, the one whose step runs last decides, as on the node.
@@ -32,37 +35,34 @@ def wanted_settings(requested: RequestedSteps) -> Mapping[NodeName, Mapping[str,
             written = step.args.get("settings") if step.key == APPLIES and step.priority > 0 else None
             for one in written if isinstance(written, list) else ():
                 if isinstance(one, Mapping) and "name" in one:
-                    found[node][str(one["name"])] = Wanted(str(one.get("value")), template)
+                    found[node][str(one["name"])] = Wanted(str(one.get("value")), f"template={template}")
     return found
 
 
-def of_settings(
-    left: Iterable[LeftNode],
-    wanted: Mapping[NodeName, Mapping[str, Wanted]],
-    seen: Mapping[NodeName, Mapping[str, str]],
+def of_boards(
+    left: Iterable[LeftNode], wanted: WantedValues, seen: Mapping[NodeName, Mapping[str, str]], kind: Kind
 ) -> Sequence[Difference]:
-    """Return how settings differ, in order of node, one difference for each template, with the way to set them again.
-
-    ``seen``: the settings of nodes; a node that is missing there is not compared.
+    """Return how boards differ, in order of node, one difference for each service that puts them right, with its
+    command. ``seen``: the values of nodes; a node that is missing there is not compared.
     """
     return [
-        Difference(node.name, Kind.SETTINGS, expected, f"{found}: {_way_back(template, node.name)}", node.since)
+        Difference(node.name, kind, expected, f"{found}: {_way_back(by, node.name)}", node.since)
         for node in sorted(left, key=lambda one: one.name)
         if node.name in seen
-        for template, expected, found in _changed(wanted.get(node.name, {}), seen[node.name])
+        for by, expected, found in _changed(wanted.get(node.name, {}), seen[node.name])
     ]
 
 
-def _changed(wanted: Mapping[str, Wanted], seen: Mapping[str, str]) -> Iterable[tuple[TraitName, str, str]]:
-    changed: defaultdict[TraitName, list[str]] = defaultdict(list)
+def _changed(wanted: Mapping[str, Wanted], seen: Mapping[str, str]) -> Iterable[tuple[str, str, str]]:
+    changed: defaultdict[str, list[str]] = defaultdict(list)
     for name in sorted(wanted):
         if seen.get(name) != wanted[name].value:
-            changed[wanted[name].template].append(name)
-    for template, names in changed.items():
+            changed[wanted[name].by].append(name)
+    for by, names in changed.items():
         expected = ", ".join(f"{name}={wanted[name].value}" for name in names)
         found = ", ".join(f"{name}={seen[name]}" if name in seen else f"no {name}" for name in names)
-        yield template, expected, found
+        yield by, expected, found
 
 
-def _way_back(template: TraitName, node: NodeName) -> str:
-    return f"shipyard create action service_server --param=template={template} --param=target_nodes={node}"
+def _way_back(by: str, node: NodeName) -> str:
+    return f"shipyard create action service_server --param={by} --param=target_nodes={node}"

@@ -3,15 +3,16 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import TypeVar
 
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.deploy_steps.planning import RequestedSteps, only
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.drift.differences import Difference, of_design, of_machines, of_members, of_teardowns
+from shipyard_api.domain.drift.differences import Difference, Kind, of_design, of_machines, of_members, of_teardowns
 from shipyard_api.domain.drift.observations import LeftNode
-from shipyard_api.domain.drift.settings import of_settings, wanted_settings
+from shipyard_api.domain.drift.settings import WantedValues, of_boards, wanted_settings
 from shipyard_api.domain.errors import NoSiteAction
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.ports.cluster import Cluster
@@ -59,8 +60,8 @@ class Drift:
 class FindDrift:
     """The use case; changes nothing, and makes one listing of each peer. May take minutes on a large site.
 
-    ``steps``: returns what the deploy templates of a revision ask for. Settings of boards are read node by node, of
-    those nodes alone whose templates have any.
+    ``steps``: returns what the deploy templates of a revision ask for; ``firmware``: which versions it wants. Boards
+    are read node by node, of those nodes alone of which the design wants anything.
     """
 
     store: Store
@@ -68,6 +69,7 @@ class FindDrift:
     cluster: Cluster | None
     inventory: Callable[[Revision], Inventory]
     steps: Callable[[Revision], RequestedSteps]
+    firmware: Callable[[Revision], WantedValues] = lambda _: {}
 
     def __call__(self, since: Since) -> Drift:
         """Return the drift; raises NoSiteAction if there is nothing to compare with."""
@@ -97,8 +99,8 @@ class FindDrift:
         if (dropped := self._not_in_design(base, busy, unanswered)) is not None:
             differences["design"] = dropped
         if machines is not None:
-            settings = () if dropped is None else self._settings(base, still, unanswered)
-            differences[self.provisioner.name] = [*of_machines(still, machines), *settings]
+            boards = () if dropped is None else self._boards(base, still, unanswered)
+            differences[self.provisioner.name] = [*of_machines(still, machines), *boards]
         if self.cluster is not None and members is not None:
             differences[self.cluster.name] = [
                 *of_members(still, members, cordoned_by_us=held),
@@ -127,18 +129,25 @@ class FindDrift:
         left = self.store.read(lambda tx: tx.observations.left(ActionId("")))
         return of_design([node for node in left if node.name not in busy], designed.keys(), base.revision)
 
-    def _settings(
+    def _boards(
         self, base: ActionRecord, nodes: Sequence[LeftNode], unanswered: list[Unanswered]
     ) -> Sequence[Difference]:
-        """Return how boards of nodes differ from what the templates of the design set."""
-        read, revision = self.provisioner.capabilities.bios, base.revision
-        if read is None or revision is None:
+        """Return how boards of nodes differ from what the design wants: settings of its templates, and firmware."""
+        revision, names = base.revision, [node.name for node in nodes]
+        if revision is None:
             return ()
-        name, steps = self.provisioner.name, self.steps
-        requested = _asked(name, lambda: steps(Revision(revision)), unanswered) or {}
-        wanted = wanted_settings(only(requested, [node.name for node in nodes]))
-        seen = _asked(name, lambda: read(wanted.keys()), unanswered) if wanted else None
-        return of_settings(nodes, wanted, seen or {})
+        able, name = self.provisioner.capabilities, self.provisioner.name
+        requested = able.bios and _asked(name, lambda: self.steps(Revision(revision)), unanswered)
+        firmware = able.firmware and _asked(name, lambda: self.firmware(Revision(revision)), unanswered)
+        found: list[Difference] = []
+        for kind, read, wanted in (
+            (Kind.SETTINGS, able.bios, wanted_settings(only(requested or {}, names))),
+            (Kind.FIRMWARE, able.firmware, {node: firmware[node] for node in names if firmware and node in firmware}),
+        ):
+            if read and wanted:
+                seen = _asked(name, partial(read, wanted.keys()), unanswered)
+                found += of_boards(nodes, wanted, seen or {}, kind)
+        return found
 
     def _at_work(self, moving: Sequence[ActionRecord]) -> Mapping[NodeName, ActionId]:
         """Return the nodes that actions and stragglers work on, those of a target list from the start."""

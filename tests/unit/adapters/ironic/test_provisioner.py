@@ -644,3 +644,25 @@ def test_what_ironic_notes_of_a_deployment_is_read_only_for_steps_that_were_sent
         port.report(JobId(MARKER), each)
     fields = [dict(one.query)["fields"] for one in ironic.asked("GET /v1/nodes")]
     assert ["driver_internal_info" in each for each in fields] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("newest", "answer", "found"),
+    [
+        ("1.115", Answer(200, {"firmware": [{"component": "bios", "current_version": "2.1"}]}), {N1: {"bios": "2.1"}}),
+        ("1.115", Answer(200, {"firmware": [{"component": "bmc", "current_version": None}]}), {N1: {}}),
+        ("1.115", Answer(200, {"firmware": []}), {}),
+        ("1.115", no(404, "Node n1 could not be found."), {}),
+        ("1.85", no(406), {}),
+    ],
+    ids=["known", "without a version", "no component", "no such node", "an Ironic without firmware"],
+)
+def test_firmware_is_read_by_component(
+    start: Start, ironic: Peer, newest: str, answer: Answer, found: dict[NodeName, dict[str, str]]
+) -> None:
+    head = "X-OpenStack-Ironic-API"
+    ironic.on("GET /v1", Answer(200, {}, {f"{head}-Minimum-Version": "1.1", f"{head}-Maximum-Version": newest}))
+    ironic.on("GET /v1/nodes/n1/firmware", answer)
+    read = start().capabilities.firmware
+    assert read is not None
+    assert read([N1]) == found

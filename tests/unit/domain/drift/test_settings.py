@@ -8,8 +8,9 @@ import pytest
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface, TemplateStep
 from shipyard_api.domain.deploy_steps.traits import TraitName
+from shipyard_api.domain.drift.differences import Kind
 from shipyard_api.domain.drift.observations import LeftNode
-from shipyard_api.domain.drift.settings import of_settings, wanted_settings
+from shipyard_api.domain.drift.settings import of_boards, wanted_settings
 from shipyard_api.domain.nodes import NodeName
 
 N1 = NodeName("n1")
@@ -42,7 +43,7 @@ def test_settings_are_compared_by_template(
     steps: list[TemplateStep], seen: dict[str, str], found: list[tuple[str, str]]
 ) -> None:
     left = [LeftNode(N1, ActionId("A"), datetime(2026, 1, 1, tzinfo=UTC), None)]
-    differences = of_settings(left, wanted_settings({N1: tuple(steps)}), {N1: seen})
+    differences = of_boards(left, wanted_settings({N1: tuple(steps)}), {N1: seen}, Kind.SETTINGS)
     assert [(one.expected, one.seen) for one in differences] == found
 
 
@@ -54,4 +55,4 @@ def test_other_arguments_want_nothing(settings: Any) -> None:
 
 def test_a_node_that_shows_no_settings_is_not_compared() -> None:
     left = [LeftNode(N1, ActionId("A"), datetime(2026, 1, 1, tzinfo=UTC), None)]
-    assert of_settings(left, wanted_settings({N1: (sets("A", vt="on"),)}), {}) == []
+    assert of_boards(left, wanted_settings({N1: (sets("A", vt="on"),)}), {}, Kind.SETTINGS) == []
