@@ -25,14 +25,16 @@ from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.provisioner import Operation
 from shipyard_api.workflow.step import Json
 
-VERSION = 6
+VERSION = 7
+WITH_LATE = 6
 WITH_POLICY = 5
 WITHOUT_POLICY = 4
 """This release writes the least version that a state needs, so that an older worker goes on with it where it can.
 
 Version 1 listed the names of the nodes of each status, and had no group with the reason ``refused``. Version 2 had no
 nodes in a queue, and jobs without ``silent_since`` and ``behind``. Version 3 had no acceptance tasks. Version 4
-had no policy, and version 5 no late nodes.
+had no policy, version 5 no late nodes, and version 6 no steps before a deployment, which an older worker would leave
+out.
 """
 
 MOST_WORKS = 3  # moves named in what an action waits for
@@ -133,8 +135,8 @@ class RolloutState:
             if (paced := pacing.dump(self.rollout)) is not None:
                 stored |= {"v": WITH_POLICY, "policy": paced}
         if self.cycled or any(watch.late or watch.tried for watch in self.watches.values()):
-            stored |= {"v": VERSION, "cycled": list(self.cycled)}
-        return stored
+            stored |= {"v": WITH_LATE, "cycled": list(self.cycled)}
+        return stored | ({"v": VERSION} if self.inputs.cleaning or self.inputs.configuration.burn_in else {})
 
     @classmethod
     def from_json(cls, stored: Json) -> "RolloutState":

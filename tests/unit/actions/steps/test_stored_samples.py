@@ -53,6 +53,7 @@ NEXT: dict[str, type] = {
     "BaremetalNodes.accepting": Act,
     "BaremetalNodes.soaking": Act,
     "BaremetalNodes.late": Act,
+    "BaremetalNodes.burn-in": Act,
     "SiteWork.begun": Act,
     "MarkRevision.tagging": Act,
     "NodeTeardown.drain": Act,
