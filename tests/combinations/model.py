@@ -36,6 +36,8 @@ OPTIONS: dict[str, Sequence[str]] = {
     "held": ("no", "yes"),
     "wipe": ("replace", "preserve", "rebuild"),
     "revision": ("same", "newer"),
+    # Whether the nodes are burned in before their first deployment.
+    "burn_in": ("no", "yes"),
     # Whether the nodes request a deploy template.
     "templates": ("none", "requested"),
     # Where the documents are.
@@ -94,7 +96,8 @@ NEEDS = (
     # A run of the task graph goes on without the nodes that are held: their tasks fail.
     Rule("held", ("yes",), {"action": (*TARGETED, *SITE_ACTIONS)}),
     Rule("revision", ("newer",), {"action": TARGETED}),
-    # A commit with steps that the provisioner lacks is refused.
+    # A commit with steps or a burn-in that the provisioner lacks is refused.
+    Rule("burn_in", ("yes",), {"provisioner": ("ironic",)}),
     Rule("templates", ("requested",), {"provisioner": ("ironic",)}),
     Rule("fails", _FAIL, {"action": _MAY_FAIL}),
     Rule("fails", _FAIL, {"phase": ("teardown", "drain", "budget")}, among={"action": ("remove_server",)}),

@@ -47,6 +47,7 @@ def complaints(site: Site, asked: Asked) -> list[str]:
         *_nodes(site, asked),
         *_groups(site, asked),
         *_policy(site, asked),
+        *_burn_in(site),
         *_steps(site, asked),
         *_cluster(site, asked),
         *_software(site, asked),
@@ -141,9 +142,10 @@ def _policy(site: Site, asked: Asked) -> list[str]:
     order = list(begun)
     before = {name: order[:place] for place, name in enumerate(order)}
     if site.row["policy"] == "canary":
-        groups = [
+        targeted = [
             [one for one in _members(group) if one in targets_of(site.row)] for group in GROUPS[site.row["groups"]]
         ]
+        groups = [group for group in targeted if group]
         # A retry keeps a canary that is deployed, and begins it not again.
         kept = set(NODES) - begun.keys() if asked.is_retry else set()
         before = {name: [first] for first, *others in groups for name in others if name in begun and first not in kept}
@@ -153,6 +155,22 @@ def _policy(site: Site, asked: Asked) -> list[str]:
         for first in firsts
         if first not in begun or first in failed - done.keys() or done.get(first, begun[name]) > begun[name]
     ]
+
+
+def _burn_in(site: Site) -> list[str]:
+    """By the peer's log, each node passed one burn-in before it was first deployed, and none if there is none."""
+    tested: dict[str, int] = {}
+    deployed: set[str] = set()
+    found = []
+    for one in site.peer.events():
+        if (one.get("before"), one.get("state")) == ("cleaning", "manageable"):
+            tested[one["node"]] = tested.get(one["node"], 0) + 1
+            found += [f"{one['node']}: burned in after it was deployed"] if one["node"] in deployed else []
+        elif one.get("verb") == "active" and one["node"] not in deployed:
+            deployed.add(one["node"])
+            if (times := tested.get(one["node"], 0)) != (site.row["burn_in"] == "yes"):
+                found.append(f"{one['node']}: was burned in {times} times before it was deployed")
+    return found
 
 
 def _members(group: Mapping[str, Any]) -> Sequence[str]:
@@ -263,7 +281,9 @@ def _was_done(site: Site, asked: Asked, name: str) -> bool:
 def _causes(site: Site, asked: Asked) -> dict[str, Sequence[str]]:
     """Return why nodes failed by the peers' logs: their detail must have one of these words."""
     last = {one.node: one for one in site.peer.ended() if one.at >= asked.since}
-    found: dict[str, Sequence[str]] = {name: [reason_of(name)] for name, one in last.items() if not one.ok}
+    # A burn-in goes on after a stop, and may fail then.
+    stopped = ["stopped by"] if asked.stopped and site.row["burn_in"] == "yes" else []
+    found: dict[str, Sequence[str]] = {name: [reason_of(name), *stopped] for name, one in last.items() if not one.ok}
     if asked.is_retry and site.row["provisioner"] == "drydock":
         # Drydock only releases a machine whose deployment has failed: the next retry deploys it.
         found = {name: [reason_of(name), "MAAS says Failed deployment"] for name in found}

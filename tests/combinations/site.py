@@ -293,7 +293,8 @@ class Site:
 
     def documents(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
         row = self.row
-        provisioner = {**PIPELINES[row["pipeline"]], **POLICIES[row["policy"]]}
+        burn_in = {"burn_in": {"cpu": 60}} if row["burn_in"] == "yes" else {}
+        provisioner = {**PIPELINES[row["pipeline"]], **POLICIES[row["policy"]], **burn_in}
         configuration = {"armada": {"manifest": "full-site"}, "physical_provisioner": provisioner}
         nodes = [node_document(name, labels={"rack": f"r-{name}", **labels}) for name in NODES]
         further = []
