@@ -92,8 +92,8 @@ class SubmitMove:
     """Submit the nodes of a move.
 
     The design's address is part of the intent: a setting that changes meanwhile must not hide the job from ``find``.
-    ``steps``: those of the nodes in the phase. ``approvals``: those that are open
-    when the move is decided. They are not part of the intent: None in one that is taken up.
+    ``steps``: those of the nodes in the phase. ``approvals``: those that are open when the move is decided. They are
+    not part of the intent: None in one that is taken up.
     """
 
     move: Move
