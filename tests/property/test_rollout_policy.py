@@ -97,6 +97,7 @@ class Watcher:
     status: dict[NodeName, NodeStatus] = field(default_factory=dict)
     begun: dict[NodeName, datetime] = field(default_factory=dict)
     given_up: set[NodeName] = field(default_factory=set)
+    uncounted: frozenset[NodeName] = frozenset()
     withheld: set[NodeName] = field(default_factory=set)
     sent: Counter[tuple[Phase, NodeName]] = field(default_factory=Counter)
 
@@ -108,25 +109,32 @@ class Watcher:
         return not self.away[node] and (settled or node in self.withheld or node in self.given_up)
 
     def lost(self, nodes: frozenset[NodeName]) -> int:
-        return sum(self.of(node) is NodeStatus.FAILURE or node in self.given_up for node in nodes)
+        bad = {node for node in nodes if self.of(node) is NodeStatus.FAILURE or node in self.given_up}
+        return len(bad - self.uncounted)
 
     def unavailable(self, nodes: frozenset[NodeName]) -> int:
         return sum(node in self.begun and self.of(node) is not NodeStatus.SUCCESS for node in nodes)
 
 
 def play(
-    site: Site, policy: Policy, mode: Mode, dice: Random, spared: Collection[NodeName] = ()
+    site: Site,
+    policy: Policy,
+    mode: Mode,
+    dice: Random,
+    spared: Collection[NodeName] = (),
+    uncounted: frozenset[NodeName] = frozenset(),
 ) -> tuple[PacedRollout, list[Fact], Watcher]:
     """Play a rollout in virtual time: work takes minutes, waits are skipped, people answer gates as the dice say.
 
-    ``spared``: nodes that are prepared before.
+    ``spared``: nodes that are prepared before. ``uncounted``: nodes that no rule counts.
     """
     rollout = PacedRollout(site.strategy, site.members, mode)
     pacing = Pacing(policy, rollout.members, at_once=mode.max_nodes_in_flight)
     known = [node for node in rollout.nodes if node in spared]
     rollout.restore(nodes=dict.fromkeys(known, NodeStatus.PREPARED), groups={}, reasons={})
     rollout.pace(pacing, spared=known)
-    watcher, now = Watcher(site, mode), BEGIN
+    rollout.leave_out(uncounted)
+    watcher, now = Watcher(site, mode, uncounted=uncounted), BEGIN
     watcher.status.update(dict.fromkeys(known, NodeStatus.PREPARED))
     facts = list(rollout.enforce(now))
     for _ in range(2_000):
@@ -174,10 +182,11 @@ def play(
 def judge_move(watcher: Watcher, policy: Policy, move: Move, now: datetime) -> None:
     """Hold a move against the policy, from what happened before."""
     begins = [node for node in move.nodes if node not in watcher.begun]
+    counted = [node for node in begins if node not in watcher.uncounted]
     for budget in policy.budgets:
-        values = {RACKS[node]["rack"] for node in begins} if budget.by else {""}
-        for value in values if begins else ():
-            everybody = frozenset().union(*watcher.site.members.values())
+        values = {RACKS[node]["rack"] for node in counted} if budget.by else {""}
+        for value in values if counted else ():
+            everybody = frozenset().union(*watcher.site.members.values()) - watcher.uncounted
             nodes = frozenset(node for node in everybody if not budget.by or RACKS[node]["rack"] == value)
             limit = budget.max_unavailable
             if limit is not None:
@@ -203,9 +212,9 @@ def judge_waves(watcher: Watcher, rule: Waves, group: GroupName, begins: frozens
         assert wave.size is not None
         size = -(-wave.size.number * total // 100) if wave.size.percent else wave.size.number
         nodes, left = frozenset(left[:size]), left[size:]
-        missed = (
-            shortfalls(wave.threshold, members=len(nodes), successful=len(nodes) - watcher.lost(nodes)) if nodes else ()
-        )
+        counted = nodes - watcher.uncounted
+        good = len(counted) - watcher.lost(counted)
+        missed = shortfalls(wave.threshold, members=len(counted), successful=good) if nodes else ()
         bad_in_a_row = bad_in_a_row + 1 if missed else 0
         assert bad_in_a_row < rule.stop_after
         if not begins & frozenset(left):
@@ -217,11 +226,14 @@ def deployed(rollout: Rollout) -> set[NodeName]:
     return {node for node, status in rollout.nodes.items() if status is NodeStatus.SUCCESS}
 
 
-@given(sites(queues=True), policies, modes, seeds, st.just(frozenset()) | st.frozensets(st.sampled_from(NODES)))
+few = st.just(frozenset[NodeName]()) | st.frozensets(st.sampled_from(NODES))
+
+
+@given(sites(queues=True), policies, modes, seeds, few, few)
 def test_no_move_breaks_a_rule_and_every_rollout_ends(
-    site: Site, policy: Policy, mode: Mode, seed: int, spared: frozenset[NodeName]
+    site: Site, policy: Policy, mode: Mode, seed: int, spared: frozenset[NodeName], uncounted: frozenset[NodeName]
 ) -> None:
-    rollout, facts, watcher = play(site, policy, mode, Random(seed), spared)
+    rollout, facts, watcher = play(site, policy, mode, Random(seed), spared, uncounted)
 
     assert not spared & {node for phase, node in watcher.sent if phase is Phase.PREPARE}
     assert not set(rollout.groups.values()) & {GroupStatus.NOT_STARTED, GroupStatus.PREPARING, GroupStatus.DEPLOYING}
@@ -230,6 +242,26 @@ def test_no_move_breaks_a_rule_and_every_rollout_ends(
         assert watcher.of(node) is rollout.nodes[node]
         assert watcher.of(node) in (NodeStatus.NOT_STARTED, NodeStatus.PREPARED)
     assert sum(fact.nodes for fact in facts if isinstance(fact, PolicyStopped)) == len(rollout.withheld)
+    for group in site.strategy.groups:
+        counted = site.members[group.name] - uncounted
+        good = sum(watcher.of(node) is NodeStatus.SUCCESS for node in counted)
+        if shortfalls(group.success_criteria, members=len(counted), successful=good):
+            assert rollout.groups[group.name] is GroupStatus.FAILED
+
+
+@given(sites(timeouts=False), modes, few)
+def test_a_group_fares_as_one_without_its_uncounted_nodes(
+    site: Site, mode: Mode, uncounted: frozenset[NodeName]
+) -> None:
+    site = site.apart()
+    without = replace(site, members={name: nodes - uncounted for name, nodes in site.members.items()})
+    expected, _, _ = run(without, without.rollout(mode))
+    rollout = site.rollout(mode)
+    rollout.leave_out(uncounted)
+    run(site, rollout)
+
+    assert (rollout.groups, rollout.reasons) == (expected.groups, expected.reasons)
+    assert {node: status for node, status in rollout.nodes.items() if node not in uncounted} == expected.nodes
 
 
 @given(sites(timeouts=False), modes)

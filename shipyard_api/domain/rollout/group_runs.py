@@ -22,13 +22,14 @@ from shipyard_api.domain.strategy.strategy import GroupName
 class Progress:
     """How far a rollout has come. Names that are not given have not started.
 
-    ``running``: each running move with the seconds that it has run.
+    ``running``: each running move with the seconds that it has run. ``uncounted``: nodes that no criterion counts.
     """
 
     nodes: Mapping[NodeName, NodeStatus] = field(default_factory=dict)
     groups: Mapping[GroupName, GroupStatus] = field(default_factory=dict)
     reasons: Mapping[GroupName, Reason] = field(default_factory=dict)
     running: Mapping[Move, float] = field(default_factory=dict)
+    uncounted: frozenset[NodeName] = frozenset()
 
 
 NOTHING_DONE = Progress()
@@ -51,8 +52,9 @@ class GroupRuns:
         self._groups, self._members, self._nodes = membership.groups, membership.members, nodes
         self._progress, self._statuses, self._every = progress, progress.groups, every
         self.order = tuple(membership.serial)
+        self._counted = {name: members - progress.uncounted for name, members in membership.members.items()}
         self._deployed = {
-            name: NodeCount(nodes[node].deployed for node in members) for name, members in membership.members.items()
+            name: NodeCount(nodes[node].deployed for node in members) for name, members in self._counted.items()
         }
         self._enough = {name: self._meets(name, group.success_criteria) for name, group in self._groups.items()}
         self.succeeds = self._succeed({})
@@ -61,6 +63,10 @@ class GroupRuns:
     def open(self, name: GroupName) -> bool:
         """Return whether the group has not ended."""
         return self._statuses.get(name) not in (GroupStatus.SUCCESS, GroupStatus.FAILED)
+
+    def counted(self, name: GroupName) -> int:
+        """Return how many members of the group its criteria count."""
+        return len(self._counted[name])
 
     def failures(self, name: GroupName) -> int:
         """Return in how many runs the group begins and fails."""
@@ -81,7 +87,7 @@ class GroupRuns:
         for name in self.order:
             # A node that an earlier group failed to deploy no longer counts as prepared.
             prepared = NodeCount(
-                self._nodes[node].prepared & (self._nodes[node].deployed | ~sent[node]) for node in self._members[name]
+                self._nodes[node].prepared & (self._nodes[node].deployed | ~sent[node]) for node in self._counted[name]
             )
             reached = self._begins(name, self.succeeds)
             if self._statuses.get(name) is not GroupStatus.DEPLOYING:
@@ -91,10 +97,10 @@ class GroupRuns:
         return {node: runs.deployed & sent[node] for node, runs in self._nodes.items()}
 
     def _needed(self, name: GroupName) -> int:
-        return needed(self._groups[name].success_criteria, len(self._members[name]))
+        return needed(self._groups[name].success_criteria, self.counted(name))
 
     def _meets(self, name: GroupName, criteria: SuccessCriteria) -> RunSet:
-        return self._deployed[name].at_least(needed(criteria, len(self._members[name])), self._every)
+        return self._deployed[name].at_least(needed(criteria, self.counted(name)), self._every)
 
     def _begins(self, name: GroupName, succeeds: Mapping[GroupName, RunSet]) -> RunSet:
         runs = self._every

@@ -4,8 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from shipyard_api.domain.groups import Phase
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
+
+SENT_AS = {Phase.PREPARE: NodeStatus.NOT_STARTED, Phase.DEPLOY: NodeStatus.PREPARED}
+"""The status of the nodes that a move of a phase sends."""
+
+REACHES = {Phase.PREPARE: NodeStatus.PREPARED, Phase.DEPLOY: NodeStatus.SUCCESS}
+"""The status that they have when the phase has succeeded."""
 
 
 @dataclass(frozen=True, slots=True)

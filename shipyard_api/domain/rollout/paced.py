@@ -3,6 +3,7 @@
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged
@@ -47,8 +48,13 @@ class PacedRollout(Rollout):
 
         ``withheld`` names the rule of each; they are nodes ``in_queue``, too, because they are not sent again.
         """
-        self.pacing, self.waves = pacing, progress or Progress()
+        self.pacing, self.waves, self.uncounted = pacing, progress or Progress(), pacing.uncounted
         self.spared, self.withheld = set(spared), dict(withheld or {})
+
+    def leave_out(self, nodes: Iterable[NodeName]) -> None:
+        """Count these nodes in no criteria, in no threshold of a wave and in no budget, and count all others."""
+        super().leave_out(nodes)
+        self.pacing = self.pacing.leaving_out(self.uncounted)
 
     def next_move(self, now: datetime | None = None) -> Move | None:
         """Return the next move that the policy allows, None if nothing may start now. Changes nothing."""
@@ -210,9 +216,17 @@ class PacedRollout(Rollout):
                 continue
             preparing = self.groups[name] is GroupStatus.PREPARING
             reachable = opened.succeeded + opened.prepared + opened.not_started
-            if missed := self._shortfalls(name, reachable + (opened.prepared_in_queue if preparing else 0)):
+            reachable += opened.prepared_in_queue if preparing else 0
+            if missed := self._shortfalls(name, reachable, partial(self._is_hopeful, preparing)):
                 reason = Reason.PREPARE if preparing else Reason.DEPLOY
                 yield from self._fail(name, reason, "; ".join(map(str, missed)), missed)
+
+    def _is_hopeful(self, preparing: bool, node: NodeName) -> bool:
+        """Return whether the node still counts for its group, which is ``preparing`` or deploys."""
+        status = self.nodes[node]
+        if node in self.in_queue and status is not NodeStatus.SUCCESS:
+            return preparing and status is NodeStatus.PREPARED
+        return status is not NodeStatus.FAILURE
 
 
 def _wave_ended(state: WaveState) -> WaveEnded:

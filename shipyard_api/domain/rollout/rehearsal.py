@@ -107,6 +107,7 @@ def rehearse(
         in_queue=pace.withheld if pace else (),
     )
     policy = _Policy.of(rollout, pace)
+    rollout.leave_out(progress.uncounted)
     now = 0.0
     moves: list[Move] = []
     times: list[float] = []

@@ -42,9 +42,9 @@ def best_relaxation(membership: Membership, runs: GroupRuns, number: int) -> Rel
         criteria = membership.groups[name].success_criteria
         for criterion in Criterion:
             value = getattr(criteria, criterion.value)
-            if value is None or _steps(criterion, value, len(membership.members[name])) < 1:
+            if value is None or _steps(criterion, value, runs.counted(name)) < 1:
                 continue
-            weakest = _relaxed(criterion, value, _steps(criterion, value, len(membership.members[name])))
+            weakest = _relaxed(criterion, value, _steps(criterion, value, runs.counted(name)))
             reached = runs.action_with(name, _with(criteria, criterion, weakest)).bit_count()
             if reached - before > (best[0] if best else _WORTH * number):
                 best = (reached - before, name, criterion, value)
@@ -56,7 +56,7 @@ def best_relaxation(membership: Membership, runs: GroupRuns, number: int) -> Rel
     def reached_by(steps: int) -> int:
         return runs.action_with(name, _with(criteria, criterion, _relaxed(criterion, value, steps))).bit_count()
 
-    low, high = 0, _steps(criterion, value, len(membership.members[name]))
+    low, high = 0, _steps(criterion, value, runs.counted(name))
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if reached_by(middle) - before >= _SHARE * gain else (middle, high)

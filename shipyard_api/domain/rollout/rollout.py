@@ -8,7 +8,7 @@ prepares, groups that come after it in the serial run do not deploy its nodes: t
 """
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 
@@ -19,13 +19,10 @@ from shipyard_api.domain.groups import GroupStatus, Phase, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import SERIAL, Mode, OnTimeout
-from shipyard_api.domain.rollout.moves import Move, Outcome
+from shipyard_api.domain.rollout.moves import REACHES, SENT_AS, Move, Outcome
 from shipyard_api.domain.rollout.open_group import OpenGroup
 from shipyard_api.domain.strategy.criteria import Shortfall, shortfalls
 from shipyard_api.domain.strategy.strategy import GroupName, Strategy
-
-_SENT_AS = {Phase.PREPARE: NodeStatus.NOT_STARTED, Phase.DEPLOY: NodeStatus.PREPARED}
-_REACHES = {Phase.PREPARE: NodeStatus.PREPARED, Phase.DEPLOY: NodeStatus.SUCCESS}
 
 
 class Rollout:
@@ -33,7 +30,7 @@ class Rollout:
 
     The cost of a whole rollout is linear in groups, dependencies and memberships. ``running`` are the running moves, in
     order of their start. ``in_queue`` are the nodes of moves that the provisioner never began: their job may still
-    begin, so they are not sent again.
+    begin, so they are not sent again. ``uncounted``: nodes that are sent as all others, and that no criterion counts.
     """
 
     def __init__(
@@ -71,14 +68,17 @@ class Rollout:
     def _set_up(self, membership: Membership, mode: Mode) -> None:
         self.mode = mode
         self._groups, self._rank, self._by_rank = membership.groups, membership.rank, membership.by_rank
-        self._children, self._groups_of = membership.children, membership.groups_of
-        self._serial = membership.serial
-        self.members = membership.members
-        self.nodes = dict(membership.nodes)
+        self._children, self._groups_of, self._serial = membership.children, membership.groups_of, membership.serial
+        self.members, self.nodes = membership.members, dict(membership.nodes)
         self.groups: dict[GroupName, GroupStatus] = dict.fromkeys(self._groups, GroupStatus.NOT_STARTED)
         self.reasons: dict[GroupName, Reason] = {}
         self.running: list[Move] = []
         self.in_queue: set[NodeName] = set()
+        self.uncounted = frozenset[NodeName]()
+
+    def leave_out(self, nodes: Iterable[NodeName]) -> None:
+        """Count these nodes in no criteria that are judged from now on, and count all others."""
+        self.uncounted = frozenset(nodes)
 
     def _index(self, batches: Mapping[GroupName, Mapping[Phase, int]]) -> None:
         """Rebuild the indexes from the statuses: dependencies, nodes in flight, nodes that could be sent."""
@@ -114,7 +114,7 @@ class Rollout:
 
     def unsettled(self, move: Move) -> tuple[NodeName, ...]:
         """Return the nodes of a running move whose outcome is unknown."""
-        sent_as, nodes = _SENT_AS[move.phase], self.nodes
+        sent_as, nodes = SENT_AS[move.phase], self.nodes
         return tuple([node for node in move.nodes if nodes[node] is sent_as])
 
     def next_move(self, now: datetime | None = None) -> Move | None:
@@ -154,7 +154,7 @@ class Rollout:
         The nodes keep their statuses, so that other groups that hold them can still send them.
         """
         self._check_next(move)
-        status = _SENT_AS[move.phase]
+        status = SENT_AS[move.phase]
         reasons = dict.fromkeys(move.nodes, why)
         nodes = NodesChanged(move.group, move.phase, status, move.nodes, reasons=reasons, refused=True)
         if self.groups[move.group] is GroupStatus.NOT_STARTED:
@@ -214,10 +214,9 @@ class Rollout:
 
     def verdict(self) -> Verdict:
         """Return the verdict; meaningful once the rollout is done. Only critical groups decide."""
-        failed = (
-            group.critical and self.groups[name] is not GroupStatus.SUCCESS for name, group in self._groups.items()
-        )
-        return Verdict.FAILED if any(failed) else Verdict.SUCCESS
+        critical = (name for name, group in self._groups.items() if group.critical)
+        failed = any(self.groups[name] is not GroupStatus.SUCCESS for name in critical)
+        return Verdict.FAILED if failed else Verdict.SUCCESS
 
     def report(self) -> RolloutEnded:
         """Return how every group and every node ended; meaningful once the rollout is done (seed 000, Process 4)."""
@@ -238,8 +237,7 @@ class Rollout:
         self.nodes.update(nodes)
         self.groups.update(groups)
         self.reasons.update(reasons)
-        self.running = list(running)
-        self.in_queue = set(in_queue)
+        self.running, self.in_queue = list(running), set(in_queue)
         self._index(batches or {})
 
     def _check_next(self, move: Move) -> None:
@@ -334,10 +332,10 @@ class Rollout:
         """Set the status of nodes, fail the group of a move that timed out, and judge all affected groups."""
         self._in_flight.difference_update(good, bad)
         concerned = self._open.keys() & {move.group}
-        for nodes, status in ((good, _REACHES[move.phase]), (bad, NodeStatus.FAILURE)):
-            concerned |= self._settle(nodes, _SENT_AS[move.phase], status)
+        for nodes, status in ((good, REACHES[move.phase]), (bad, NodeStatus.FAILURE)):
+            concerned |= self._settle(nodes, SENT_AS[move.phase], status)
         if good:
-            yield NodesChanged(move.group, move.phase, _REACHES[move.phase], good)
+            yield NodesChanged(move.group, move.phase, REACHES[move.phase], good)
         if bad:
             reasons = {node: outcome.reasons[node] for node in bad if node in outcome.reasons}
             timed_out, held = outcome.timed_out, outcome.held
@@ -359,7 +357,7 @@ class Rollout:
             for name in holders:
                 self._open[name].give_up(move.phase)
         reasons = dict.fromkeys(nodes, why)
-        yield NodesChanged(move.group, move.phase, _SENT_AS[move.phase], nodes, timed_out=True, reasons=reasons)
+        yield NodesChanged(move.group, move.phase, SENT_AS[move.phase], nodes, timed_out=True, reasons=reasons)
         if move.group in self._open:
             yield from self._fail(move.group, Reason.QUEUE_TIMEOUT, why)
         yield from self._judged(concerned)
@@ -396,7 +394,8 @@ class Rollout:
         early = self.mode.deploy_as_prepared and bool(opened.prepared)
         if opened.not_started and not early:
             return
-        missed = self._shortfalls(name, opened.prepared + opened.prepared_in_queue + opened.succeeded)
+        good = opened.prepared + opened.prepared_in_queue + opened.succeeded
+        missed = self._shortfalls(name, good, lambda node: self.nodes[node] in REACHES.values())
         if not missed:
             self.groups[name] = GroupStatus.DEPLOYING
             self._share(name)
@@ -405,15 +404,17 @@ class Rollout:
             yield from self._fail(name, Reason.PREPARE, "; ".join(map(str, missed)), missed)
 
     def _judge_deploy(self, name: GroupName, opened: OpenGroup) -> Iterator[Fact]:
-        missed = self._shortfalls(name, opened.succeeded)
-        if missed:
+        if missed := self._shortfalls(name, opened.succeeded, lambda node: self.nodes[node] is NodeStatus.SUCCESS):
             yield from self._fail(name, Reason.DEPLOY, "; ".join(map(str, missed)), missed)
         else:
             yield self._succeed(name)
 
-    def _shortfalls(self, name: GroupName, successful: int) -> tuple[Shortfall, ...]:
-        criteria = self._groups[name].success_criteria
-        return shortfalls(criteria, members=len(self.members[name]), successful=successful)
+    def _shortfalls(self, name: GroupName, good: int, is_good: Callable[[NodeName], bool]) -> tuple[Shortfall, ...]:
+        """Return the criteria that a group misses with ``good`` of its members; ``is_good``: which ones these are."""
+        criteria, members = self._groups[name].success_criteria, self.members[name]
+        left_out = self.uncounted & members
+        successful = good - sum(map(is_good, left_out))
+        return shortfalls(criteria, members=len(members) - len(left_out), successful=successful)
 
     def _succeed(self, name: GroupName) -> Fact:
         self._end(name, GroupStatus.SUCCESS)

@@ -96,18 +96,28 @@ class Pacing:
         members: Mapping[GroupName, frozenset[NodeName]],
         *,
         at_once: int | None = None,
+        uncounted: frozenset[NodeName] = frozenset(),
     ) -> None:
-        """``at_once``: how many nodes may be in flight, None for no bound."""
-        self.policy, self.members = policy, members
+        """``at_once``: how many nodes may be in flight, None for no bound.
+
+        ``uncounted``: nodes that are in no budget, and neither good nor bad for the threshold of their wave.
+        """
+        self.policy, self.members, self.uncounted = policy, members, uncounted
         self._at_once = at_once
         self.courses = courses(policy.waves, members, policy.chosen) if policy.waves else ()
         self._course_of = {course.group: course for course in self.courses}
-        nodes = dict.fromkeys(sorted(frozenset[NodeName]().union(*members.values())))
+        nodes = dict.fromkeys(sorted(frozenset[NodeName]().union(*members.values()) - uncounted))
         self.domains = domains(policy.budgets, nodes, policy.topology)
         self._domains_of: dict[NodeName, list[Domain]] = {}
         for domain in self.domains:
             for node in domain.nodes:
                 self._domains_of.setdefault(node, []).append(domain)
+
+    def leaving_out(self, nodes: frozenset[NodeName]) -> "Pacing":
+        """Return the same policy with these nodes uncounted, and all others counted."""
+        if nodes == self.uncounted:
+            return self
+        return Pacing(self.policy, self.members, at_once=self._at_once, uncounted=nodes)
 
     def admit(
         self, situation: Situation, progress: Progress, group: GroupName, nodes: Sequence[NodeName], now: datetime
@@ -249,7 +259,9 @@ class Pacing:
         ended = not any(
             not situation.has_ended(node) and (course.group is not None or situation.can_move(node)) for node in nodes
         )
-        missed = shortfalls(wave.threshold, members=len(nodes), successful=len(nodes) - lost)
+        counted = nodes - self.uncounted
+        bad = sum(map(situation.is_lost, counted))
+        missed = shortfalls(wave.threshold, members=len(counted), successful=len(counted) - bad)
         return WaveState((course.name, place), wave.name, len(nodes), begun, lost, ended, missed)
 
     def _stopped_by(self, states: Sequence[WaveState]) -> WaveState | None:

@@ -85,6 +85,15 @@ def test_closed_forms(membership: Membership, exact: float) -> None:
     assert agrees(foreseen(membership).success, exact)
 
 
+def test_a_node_that_does_not_count_changes_no_chance() -> None:
+    membership = holding(group("a", critical=True, percent=100), members={"a": "abc"})
+    found = foreseen(membership, progress=Progress(uncounted=frozenset({NodeName("b")})))
+
+    assert agrees(found.success, BOTH**2)
+    assert found.relax is not None
+    assert (found.relax.from_value, found.relax.to_value) == (100, 50)
+
+
 SHARED = (
     holding(
         group("last", critical=True, after=["first"], minimum=2),

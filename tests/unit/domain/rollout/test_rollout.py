@@ -753,6 +753,34 @@ def test_a_rollout_taken_up_in_the_middle_of_a_move_waits_for_its_outcome() -> N
     assert subject.next_move() == move("a", DEPLOY, "n1")
 
 
+@pytest.mark.parametrize(
+    ("criteria", "uncounted", "fail", "status"),
+    [
+        pytest.param({"percent": 100}, "", "deploy:n1", "failed", id="every node counts"),
+        pytest.param({"percent": 100}, "n1", "prepare:n1", "success", id="a failed preparation that does not count"),
+        pytest.param({"percent": 100}, "n1", "deploy:n1", "success", id="a failed deployment that does not count"),
+        pytest.param({"percent": 100}, "n2", "deploy:n1", "failed", id="a success that does not count"),
+        pytest.param({"maximum_failed": 0}, "n1", "deploy:n1", "success", id="no failure"),
+        pytest.param({"minimum": 2}, "n1", "", "failed", id="no success"),
+        pytest.param({"minimum": 1}, "n1", "deploy:n1", "success", id="the other one is enough"),
+        pytest.param(
+            {"percent": 100}, "n1 n2", "prepare:n1 prepare:n2", "success", id="nothing counts: as without nodes"
+        ),
+        pytest.param({"minimum": 1}, "n1 n2", "", "failed", id="a minimum of nothing"),
+        pytest.param({}, "n1", "prepare:n1 prepare:n2", "success", id="no criteria"),
+    ],
+)
+def test_an_uncounted_node_is_neither_a_success_nor_a_failure(
+    criteria: dict[str, int], uncounted: str, fail: str, status: str
+) -> None:
+    subject = rollout((group("a", **criteria), "n1 n2"))
+    subject.leave_out(map(NodeName, uncounted.split()))
+    moves, _ = play(subject, fail=fail)
+
+    assert groups(subject) == {"a": status}
+    assert {node for one in moves for node in one.nodes} == {"n1", "n2"}
+
+
 def test_a_rollout_taken_up_after_its_end_is_done() -> None:
     subject = rollout((group("a"), "n1"), (group("b", after=["a"]), "n2"))
 
