@@ -114,6 +114,9 @@ class WatchedStore:
             self.points.passed("before commit")
         self.points.passed("after commit")
 
+    def read(self, query: Callable[[Transaction], Any]) -> Any:
+        return self.inner.read(query)
+
 
 @dataclass
 class Watched:

@@ -41,18 +41,28 @@ class NodeWork(Enum):
 
 
 class HoldClass(Enum):
-    """What a hold keeps from its node, as a word on the wire. ``NO_ALERTS`` keeps nothing from it: it mutes it."""
+    """What a hold keeps from its node, as a word on the wire.
+
+    Two keep nothing from it: ``NO_ALERTS`` mutes it, and ``NO_CRITERIA`` lets it count in no success criteria and in no
+    budget.
+    """
 
     ALL = "all"
     NO_DEPLOYMENT = "no_deployment"
     NO_TEARDOWN = "no_teardown"
     NO_ALERTS = "no_alerts"
+    NO_CRITERIA = "no_criteria"
 
     def forbids(self, works: Collection[NodeWork]) -> bool:
         """Return whether work of which this is a part may not begin."""
         if self is HoldClass.ALL:
             return True
         return _FORBIDS.get(self) in works
+
+    @property
+    def forbids_nothing(self) -> bool:
+        """Whether all work goes on as without the hold."""
+        return not self.forbids(list(NodeWork))
 
 
 _FORBIDS = {HoldClass.NO_DEPLOYMENT: NodeWork.DEPLOYMENT, HoldClass.NO_TEARDOWN: NodeWork.TEARDOWN}

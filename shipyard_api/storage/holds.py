@@ -1,13 +1,14 @@
 """Holds on nodes."""
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ENDED, ActionId, RunState
 from shipyard_api.domain.facts.actions import Noted
-from shipyard_api.domain.holds import Hold, HoldId
+from shipyard_api.domain.holds import Hold, HoldClass, HoldId
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.holds import NewHold, PlacedHold
 from shipyard_api.storage import hold_rows, journal
@@ -79,6 +80,21 @@ class Holds:
         query = sa.select(t.holds).where(*is_active(), *on_nodes(nodes)).order_by(t.holds.c.node, t.holds.c.id)
         return [hold_from(row) for row in self._connection.execute(query)]
 
+    def uncounted(self, at: datetime | None = None) -> frozenset[NodeName]:
+        """Return the nodes with a hold by which no criterion counts them, active now or at another moment."""
+        holds = t.holds.c
+        conditions = (
+            is_active()
+            if at is None
+            else (
+                holds.placed_at <= at,
+                sa.or_(holds.released_at.is_(None), holds.released_at > at),
+                sa.or_(holds.until.is_(None), holds.until > at),
+            )
+        )
+        query = sa.select(holds.node).where(holds.hold_class == HoldClass.NO_CRITERIA.value, *conditions)
+        return frozenset(map(NodeName, self._connection.execute(query).scalars()))
+
     def latest(self, nodes: Collection[NodeName] | None = None, *, limit: int) -> Sequence[Hold]:
         """Return holds on these nodes (None: all), ended ones too, the newest first."""
         query = sa.select(t.holds).where(*on_nodes(nodes)).order_by(t.holds.c.id.desc()).limit(limit)
@@ -93,6 +109,7 @@ class Holds:
         """Note a hold in the journal of an action, whose representation gets a new version by it."""
         own = t.actions.c.id == action.id
         self._connection.execute(t.actions.update().where(own).values(epoch=t.actions.c.epoch))
-        text = f"node {hold.node} is {hold}; what was submitted for it before goes on, and nothing new is"
+        effect = "; what was submitted for it before goes on, and nothing new is"
+        text = f"node {hold.node} is {hold}{'' if hold.hold_class.forbids_nothing else effect}"
         line = Line(ActionId(action.id), action.epoch, None, hold.placed_at, "api")
         journal.record(self._connection, line, [Noted("Hold Placed", text)])

@@ -18,6 +18,7 @@ from shipyard_api.actions.steps import (
     pacing,
     rollout_polls,
     rollout_state,
+    uncounted,
 )
 from shipyard_api.actions.steps.acceptance import ITEM, Acceptance, PlanAcceptance
 from shipyard_api.actions.steps.job_watch import Job, Submitted
@@ -164,9 +165,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         plan = self._plan(question, frozenset().union(*accepted)) if accepted else None
         nodes = frozenset().union(*selected)
         released = self.kind in (Kind.DEPLOYMENT, Kind.PRESERVING)
-        return Members(
-            by_group, plan, rollout_polls.to_release(self.store, self.provisioner, nodes) if released else {}
-        )
+        to_release = rollout_polls.to_release(self.store, self.provisioner, nodes) if released else {}
+        return Members(by_group, plan, to_release, uncounted.ask(self.store))
 
     def _plan(self, question: SelectMembers, nodes: frozenset[NodeName]) -> Acceptance | NoPlan:
         if self.acceptance is None:
@@ -304,7 +304,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         state.acceptance = report.acceptance
         strategy, members = state.inputs.strategy, report.by_group
         rollout = state.rollout = pacing.begin(state.inputs, members)
-        facts: list[Fact] = [MembersKnown.of(strategy, members)]
+        facts: list[Fact] = [MembersKnown.of(strategy, members), *uncounted.apply(state, report.uncounted)]
         if kept := tuple(node for node in state.kept if node in rollout.nodes):
             rollout.restore(nodes=dict.fromkeys(kept, NodeStatus.SUCCESS), groups={}, reasons={})
             facts.append(NodesKept(kept, state.kept_from))
@@ -361,7 +361,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
 
     def _fold_answers(self, state: RolloutState, answers: Answers, now: datetime) -> Folded[RolloutState]:
         rollout = _known(state)
-        facts: list[Fact] = []
+        facts = list(uncounted.apply(state, answers.uncounted))
         polls: list[datetime] = []
         for move in list(rollout.running):
             if state.watches[move].at_provisioner:

@@ -62,8 +62,12 @@ def at(
     members: Mapping[GroupName, frozenset[NodeName]],
     begin: datetime,
     stored: Mapping[str, Any] | None = None,
+    uncounted: frozenset[NodeName] = frozenset(),
 ) -> Pace | None:
-    """Return the policy of a rollout at the moment ``begin``, with its stored state; None without one that paces it."""
+    """Return the policy of a rollout at the moment ``begin``, with its stored state; None without one that paces it.
+
+    ``uncounted``: nodes that no criterion and no budget counts.
+    """
     if inputs.policy is None or not inputs.policy.paces:
         return None
     stored = stored or {}
@@ -73,7 +77,8 @@ def at(
     )
     for course, wave, index, passed, at, by, detail in stored.get("answers", ()):
         progress.answers.setdefault((course, wave), {})[index] = Answer(passed, _moment(at), by, detail)
-    pacing = Pacing(inputs.policy.policy, members, at_once=inputs.configuration.mode.max_nodes_in_flight)
+    at_once = inputs.configuration.mode.max_nodes_in_flight
+    pacing = Pacing(inputs.policy.policy, members, at_once=at_once, uncounted=uncounted)
     spared = [NodeName(node) for node in stored.get("spared", ())]
     withheld = {NodeName(node): rule for node, rule in stored.get("withheld", {}).items()}
     return Pace(pacing, begin, progress, spared, withheld)

@@ -185,12 +185,14 @@ def steps_of(inputs: SiteInputs, phase: Phase, nodes: Collection[NodeName]) -> R
 class Members:
     """The nodes of each group, and the acceptance tasks of those that have any, or why these cannot run.
 
-    ``to_release``: machines that only a deployment releases, with the provisioner's label of each.
+    ``to_release``: machines that only a deployment releases, with the provisioner's label of each. ``uncounted``: all
+    nodes with a hold by which no criterion counts them.
     """
 
     by_group: Mapping[GroupName, frozenset[NodeName]]
     acceptance: Acceptance | NoPlan | None = None
     to_release: Mapping[NodeName, str] = field(default_factory=dict)
+    uncounted: frozenset[NodeName] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +201,7 @@ class Answers:
 
     ``accepted``: how acceptance tasks stand, by the key of each that was looked at. ``machines``: the provisioner's
     own labels of machines by lower-case name, None where they were not asked for. ``gates``: those that were answered.
+    ``uncounted``: as of ``Members``, None if it is unknown.
     """
 
     reports: Reports | PeerFailure
@@ -206,6 +209,7 @@ class Answers:
     accepted: Mapping[tuple[str, NodeName], Results | PeerFailure] = field(default_factory=dict)
     machines: Mapping[str, str] | None = None
     gates: Mapping[tuple[WavePlace, int], Answer | Met | Unmet] = field(default_factory=dict)
+    uncounted: frozenset[NodeName] | None = None
 
     def of(self, job: JobId) -> JobReport | PeerFailure:
         """Return the report on a job, or why there is none."""

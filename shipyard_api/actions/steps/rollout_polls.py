@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeVar
 
-from shipyard_api.actions.steps import job_watch
+from shipyard_api.actions.steps import job_watch, uncounted
 from shipyard_api.actions.steps.pacing import GateAnswers
 from shipyard_api.actions.steps.rollout_messages import Answers, PollJobs
 from shipyard_api.actions.steps.software.task_item import Results, TaskItem
@@ -68,7 +68,8 @@ def answers(
         errors += [one for one in reports.values() if isinstance(one, PeerError)]
     for one in errors:
         LOG.warning("peer in trouble", extra={"trouble": str(one)})
-    return Answers(reports, readiness, accepted, {} if isinstance(machines, PeerFailure) else machines, given)
+    labels = {} if isinstance(machines, PeerFailure) else machines
+    return Answers(reports, readiness, accepted, labels, given, uncounted.ask(store))
 
 
 def to_release(store: Store, provisioner: Provisioner, nodes: frozenset[NodeName]) -> Mapping[NodeName, str]:

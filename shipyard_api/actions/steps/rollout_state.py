@@ -25,7 +25,8 @@ from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.provisioner import Operation
 from shipyard_api.workflow.step import Json
 
-VERSION = 7
+VERSION = 8
+WITH_STEPS_BEFORE = 7
 WITH_LATE = 6
 WITH_POLICY = 5
 WITHOUT_POLICY = 4
@@ -33,8 +34,8 @@ WITHOUT_POLICY = 4
 
 Version 1 listed the names of the nodes of each status, and had no group with the reason ``refused``. Version 2 had no
 nodes in a queue, and jobs without ``silent_since`` and ``behind``. Version 3 had no acceptance tasks. Version 4
-had no policy, version 5 no late nodes, and version 6 no steps before a deployment, which an older worker would leave
-out.
+had no policy, version 5 no late nodes, version 6 no steps before a deployment, which an older worker would leave
+out, and version 7 no uncounted nodes.
 """
 
 MOST_WORKS = 3  # moves named in what an action waits for
@@ -136,7 +137,11 @@ class RolloutState:
                 stored |= {"v": WITH_POLICY, "policy": paced}
         if self.cycled or any(watch.late or watch.tried for watch in self.watches.values()):
             stored |= {"v": WITH_LATE, "cycled": list(self.cycled)}
-        return stored | ({"v": VERSION} if self.inputs.cleaning or self.inputs.configuration.burn_in else {})
+        if self.inputs.cleaning or self.inputs.configuration.burn_in:
+            stored["v"] = WITH_STEPS_BEFORE
+        if self.rollout is not None and self.rollout.uncounted:
+            stored |= {"v": VERSION, "uncounted": sorted(self.rollout.uncounted)}
+        return stored
 
     @classmethod
     def from_json(cls, stored: Json) -> "RolloutState":
@@ -164,6 +169,7 @@ class RolloutState:
                 [move for move, _ in watched],
             )
             pacing.pace(state.rollout, state.inputs, stored.get("policy"))
+            state.rollout.leave_out(_nodes(stored.get("uncounted", ())))
         return state
 
 

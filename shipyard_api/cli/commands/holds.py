@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 _MOST = 100  # nodes: as many writes at once as a server takes unless it is configured otherwise
-_CLASSES = ("all", "no-deployment", "no-teardown", "no-alerts")
+_CLASSES = ("all", "no-deployment", "no-teardown", "no-alerts", "no-criteria")
 _KINDS = ("operator", "maintenance", "hardware")
 
 
@@ -67,7 +67,7 @@ def hold() -> None:
     type=click.Choice(_CLASSES),
     default="all",
     show_default=True,
-    help="What is kept from the node; no-alerts only mutes it.",
+    help="What is kept from the node; no-alerts and no-criteria keep nothing.",
 )
 @click.option("--until", metavar="TIME", help="End the hold by itself: 2026-11-21T12:00:00Z, P1D, PT4H.")
 @click.pass_obj
@@ -75,7 +75,8 @@ def hold_node(options: GlobalOptions, /, name: str, reason: str, kind: str, hold
     """Hold the node NAME: from now on, nothing is submitted for it. NAME may be a node set, such as r3n[1-20].
 
     Class no-deployment keeps preparations, deployments and services from it, and no-teardown drains and destructions.
-    no-alerts keeps nothing from it: the node does not count in the alerts for failed and late nodes.
+    Two keep nothing from it: with no-alerts the node does not count in the alerts for failed and late nodes, and with
+    no-criteria it is neither a success nor a failure when groups, waves and budgets are judged.
 
     An action that would touch the node is refused. A running one fails the node and goes on with the others. What was
     submitted before goes on, and is listed. A node can have several holds.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.findings import error
-from shipyard_api.domain.holds import Hold
+from shipyard_api.domain.holds import Hold, HoldClass
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.plans.errors import PlanDiffers, PlanNeeded, PlanNotApproved, PlanNotFound, PlanUsed
 from shipyard_api.domain.plans.plan import PlanContent, PlanId
@@ -32,8 +32,12 @@ ALONE = Agreement()
 
 
 def current(tx: Transaction, content: PlanContent, holds: Sequence[Hold]) -> PlanContent:
-    """Return the content with the statuses of its nodes at this moment. ``holds``: the active ones on them."""
+    """Return the content with the statuses of its nodes, and the holds on them, at this moment.
+
+    ``holds``: the active ones that forbid the action. Those that only change what it counts are added.
+    """
     names = content.nodes
+    holds = [*holds, *(one for one in tx.holds.active(names) if one.hold_class is HoldClass.NO_CRITERIA)]
     records = tx.nodes.latest(status=(), prefix="", names=names, after="", limit=len(names)) if names else ()
     return content.at({NodeName(one.node.name): one.node.status for one in records}, holds)
 

@@ -218,6 +218,8 @@ class ForecastAction:
         ]
         membership = Membership(Strategy(tuple(groups)), members)
         history = read_history(self.store, before)
+        moment = start.now if before else None
+        uncounted = frozenset() if inputs.targets else self.store.read(lambda tx: tx.holds.uncounted(moment))
         assumptions = assumptions_of(inputs, history, question.failures)
         found = forecast(
             membership,
@@ -225,8 +227,8 @@ class ForecastAction:
             assumptions,
             runs=min(question.runs, question.node_runs // max(1, len(membership.nodes))),
             dice=self.new_dice(question.seed),
-            progress=start.progress,
-            pace=pacing.at(inputs, membership.members, start.now, start.policy),
+            progress=replace(start.progress, uncounted=uncounted),
+            pace=pacing.at(inputs, membership.members, start.now, start.policy, uncounted),
         )
         measured = all(history[phase].nodes for phase in Phase)
         source = Source.GIVEN if question.failures else Source.HISTORY if measured else Source.DEFAULT

@@ -263,7 +263,8 @@ class PlanAction:
         except (RenderingFailed, UnknownRevision):
             return ()
         mode = inputs.configuration.mode
-        pace = pacing.at(inputs, members, self.clock.now())
+        uncounted = frozenset() if inputs.targets else self.store.read(lambda tx: tx.holds.uncounted())
+        pace = pacing.at(inputs, members, self.clock.now(), uncounted=uncounted)
         if mode.max_parallel_groups == 1 and pace is None:
             return plan_groups(strategy, members, mode, kept)
         usual = assumptions_of(inputs, read_history(self.store), {})

@@ -114,6 +114,7 @@ def test_a_hold_that_cannot_be_placed(site: Site, node: str, change: dict[str, A
         ("no_deployment", falcon.HTTP_409),
         ("no_teardown", falcon.HTTP_201),
         ("no_alerts", falcon.HTTP_201),
+        ("no_criteria", falcon.HTTP_201),
     ],
 )
 def test_a_class_keeps_only_its_actions_from_the_node(site: Site, hold_class: str, status: str) -> None:

@@ -235,6 +235,16 @@ def test_a_hold_that_the_plan_does_not_have_refuses_although_it_may_be_overridde
     assert act(site.admin, overriding, FORCED).status == falcon.HTTP_201
 
 
+def test_a_hold_by_which_no_criterion_counts_a_node_is_a_difference_too(site: Site) -> None:
+    site.commit(*small_design())
+    plan = stored(site.admin)
+    body = '{"reason": "new disk", "class": "no_criteria"}'
+    assert site.admin.post("/nodes/n1/holds", body, JSON).status == falcon.HTTP_201
+
+    said = [one["message"] for one in messages(act(site.admin, plan))]
+    assert said == ["holds n1: held (operator, no criteria) by ann: new disk is new."]
+
+
 def test_another_action_and_other_parameters_are_not_what_was_planned(site: Site) -> None:
     site.commit(*small_design())
     plan = stored(site.admin)

@@ -130,6 +130,21 @@ def test_a_muted_node_does_not_count_as_failed_or_late(store: Store, engine: sa.
     assert [(one.labels, one.number) for one in counts.nodes] == [(("failure",), 2)]
 
 
+def test_the_nodes_that_no_criterion_counts_are_known_for_each_moment(store: Store) -> None:
+    kept = NewHold(N1, HoldKind.OPERATOR, "disk", "ann", None, HoldClass.NO_CRITERIA)
+    ended = NewHold(N2, HoldKind.OPERATOR, "disk", "ann", PAST, HoldClass.NO_CRITERIA)
+    with store.begin() as tx:
+        released = tx.holds.place(NewHold(N2, HoldKind.OPERATOR, "fan", "ann", None, HoldClass.NO_CRITERIA)).hold
+        for hold in (kept, kept, ended, NewHold(N2, HoldKind.OPERATOR, "disk", "ann")):
+            tx.holds.place(hold)
+    assert store.read(lambda tx: tx.holds.uncounted()) == {N1, N2}
+    with store.begin() as tx:
+        tx.holds.release(released.id, "ann")
+
+    found = [store.read(lambda tx, at=at: tx.holds.uncounted(at)) for at in (PAST, released.placed_at, NOW, None)]
+    assert found == [set(), {N2}, {N1}, {N1}]
+
+
 @pytest.mark.parametrize("touched", [N1, N2])
 def test_an_action_is_told_of_a_hold_on_a_node_that_it_works_on(
     store: Store, create: Create, touched: NodeName

@@ -32,19 +32,34 @@ REFUSAL = PeerFailure("403 forbidden", refused=True, whole_site=True)
 TWO_GROUPS = {"a": "n1 n2", "b": "n3"}
 
 
+def names(words: str) -> tuple[NodeName, ...]:
+    return tuple(NodeName(word) for word in words.split())
+
+
+class Held:
+    """A store that has only the nodes that no criterion counts."""
+
+    def __init__(self, nodes: str = "") -> None:
+        self._nodes = frozenset(names(nodes))
+
+    def read(self, _query: object) -> frozenset[NodeName]:
+        return self._nodes
+
+
 def step(
     provisioner: FakeProvisioner | None = None, cluster: Cluster | None = None, store: Any = None
 ) -> BaremetalNodes:
     return BaremetalNodes(
-        StepId("nodes"), cast(Store, store), provisioner or FakeProvisioner(), cluster, give_up_after=60, pause=10
+        StepId("nodes"),
+        cast(Store, store or Held()),
+        provisioner or FakeProvisioner(),
+        cluster,
+        give_up_after=60,
+        pause=10,
     )
 
 
 STEP = step()
-
-
-def names(words: str) -> tuple[NodeName, ...]:
-    return tuple(NodeName(word) for word in words.split())
 
 
 def site(
@@ -107,13 +122,13 @@ def poll(
     errors: dict[str, PeerError] | None = None,
     readiness: Answer | None = None,
     machines: dict[str, str] | None = None,
+    uncounted: frozenset[NodeName] | None = None,
 ) -> Folded[RolloutState]:
     """Fold the answers to the poll of everything that is under way; machines are listed if the poll asks for them."""
     given = {one.job: one for one in reports} | {JobId(job): error for job, error in (errors or {}).items()}
     asked = question(state, now)
-    return STEP.fold(
-        state, asked, Answers(given, readiness, machines=(machines or {}) if asked.machines else None), now
-    )
+    labels = (machines or {}) if asked.machines else None
+    return STEP.fold(state, asked, Answers(given, readiness, machines=labels, uncounted=uncounted), now)
 
 
 def queued(job: str) -> JobReport:

@@ -1,6 +1,7 @@
 """The step that deploys nodes: what comes next, its members, its submissions, and what a stop leaves."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
@@ -439,7 +440,7 @@ def test_one_peer_that_gives_no_answer_hides_no_answer_of_the_other(
     poll_of = PollJobs({JobId("j"): Work(PREPARE, DESIGN, names("n1"))} if jobs else {}, names("n9") if joining else ())
     step = rollouts.step(provisioner, cluster)
     if isinstance(expected, Answers):
-        assert step.ask(poll_of) == expected
+        assert step.ask(poll_of) == replace(expected, uncounted=frozenset())
     else:
         with pytest.raises(Unavailable) as raised:
             step.ask(poll_of)

@@ -1,0 +1,70 @@
+"""Each class of hold, placed while an action waits between two waves, judged by the logs of simulated provisioners."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import cycle
+
+import pytest
+
+from shipyard_api.domain.actions import RunState
+from tests.integration.test_policy_on_simulators import DONE, GATED, IN_WAVES, PolicySite
+from tests.simulated_peers import PEERS
+
+HELD, FAILED = ("failure", "held"), ("failure", "deploy")
+ONLY_N3 = [*IN_WAVES[:2], "prepare n3", "deploy n3"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """``classes``: of the holds on n2; ``fails``: whether its deployment fails."""
+
+    classes: Sequence[str]
+    sent: Sequence[str]
+    n2: tuple[str, str | None]
+    state: RunState
+    fails: bool = False
+    n3: tuple[str, str | None] = DONE
+
+
+CASES: Mapping[str, Case] = {
+    # The wave has lost a node, and begins no other.
+    "all": Case(["all"], IN_WAVES[:2], HELD, RunState.FAILED, n3=("not_started", "policy")),
+    "no deployment": Case(["no_deployment"], IN_WAVES[:2], HELD, RunState.FAILED, n3=("not_started", "policy")),
+    "no teardown": Case(["no_teardown"], IN_WAVES, DONE, RunState.SUCCESS),
+    "no alerts, and it fails": Case(["no_alerts"], IN_WAVES, FAILED, RunState.FAILED, fails=True),
+    "no criteria": Case(["no_criteria"], IN_WAVES, DONE, RunState.SUCCESS),
+    "no criteria, and it fails": Case(["no_criteria"], IN_WAVES, FAILED, RunState.SUCCESS, fails=True),
+    "left out": Case(["no_deployment", "no_criteria"], ONLY_N3, HELD, RunState.SUCCESS),
+}
+# What differs between provisioners is how a node fails, and what is sent without it.
+PEERS_OF = {
+    name: PEERS if case.fails or len(case.classes) > 1 else [peer]
+    for (name, case), peer in zip(CASES.items(), cycle(PEERS))
+}
+
+
+@pytest.fixture
+def site(request: pytest.FixtureRequest, module_database_url: str) -> Iterator[PolicySite]:
+    with closing(PolicySite(module_database_url, request.param, GATED)) as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("site", "case"),
+    [pytest.param(peer, case, id=f"{name} on {peer}") for name, case in CASES.items() for peer in PEERS_OF[name]],
+    indirect=["site"],
+)
+def test_a_hold_keeps_from_its_node_what_its_class_says(site: PolicySite, case: Case) -> None:
+    site.begin()
+    site.fail(("n2",) if case.fails else ())
+    site.turns(lambda: site.waits_for().startswith("operator"))
+    for hold_class in case.classes:
+        site.ask("POST", "/nodes/n2/holds", {"reason": "fans", "class": hold_class}, expect=201)
+    site.answer(approve=True)
+    site.run()
+
+    assert site.sent() == case.sent, site.journal()
+    assert site.nodes() == {"n1": DONE, "n2": case.n2, "n3": case.n3}
+    assert site.state() is case.state
+    assert ("in no criteria or budget from now on: n2" in site.said()) is ("no_criteria" in case.classes)
