@@ -53,13 +53,15 @@ def insert(connection: sa.Connection, new: Sequence[NewHold]) -> Sequence[Hold]:
             "kind": hold.kind.value,
             "reason": hold.reason,
             "placed_by": hold.user,
-            "placed_at": sa.func.site_time(),
             "until": hold.until,
             "hold_class": hold.hold_class.value,
         }
         for hold in new
     ]
-    return [hold_from(connection.execute(t.holds.insert().values(**row).returning(t.holds)).one()) for row in rows]
+    if not rows:
+        return []
+    query = t.holds.insert().values(placed_at=sa.func.site_time()).returning(t.holds, sort_by_parameter_order=True)
+    return [hold_from(row) for row in connection.execute(query, rows)]
 
 
 def is_active() -> tuple[sa.ColumnElement[bool], ...]:

@@ -41,10 +41,7 @@ class Holds:
         and it is active, that one is returned. The rows of actions are locked first, as by a turn before it takes the
         lock of holds.
         """
-        own = t.actions.c
-        moving = sa.select(own.id).where(own.state.in_(_MOVING)).order_by(own.id).with_for_update(key_share=True)
-        actions = list(self._connection.execute(moving).scalars())
-        hold_rows.lock(self._connection)
+        actions = self._lock()
         for earlier in self.active([hold.node]):
             if (earlier.kind, earlier.hold_class, earlier.reason, earlier.placed_by, earlier.until) == (
                 hold.kind,
@@ -59,6 +56,29 @@ class Holds:
         for row in rows:
             self._note(row, placed)
         return PlacedHold(placed, [ActionId(row.id) for row in rows])
+
+    def place_once(self, holds: Sequence[NewHold]) -> Sequence[Hold]:
+        """Place holds that differ in their nodes only, and return those that had not been placed before.
+
+        One that was placed before may have been released since: it stays released.
+        """
+        if not holds:
+            return []
+        actions = self._lock()
+        first, own = holds[0], t.holds.c
+        same = sa.select(own.node).where(
+            own.kind == first.kind.value,
+            own.hold_class == first.hold_class.value,
+            own.reason == first.reason,
+            own.placed_by == first.user,
+            own.until == first.until,
+        )
+        known = set(self._connection.execute(same).scalars())
+        placed = hold_rows.insert(self._connection, [hold for hold in holds if hold.node not in known])
+        for hold in placed:
+            for row in self._under_way(hold.node, actions):
+                self._note(row, hold)
+        return placed
 
     def release(self, hold: HoldId, user: str) -> Hold | None:
         """Release a hold and return it; None if there is none. A hold that has ended stays as it is."""
@@ -99,6 +119,14 @@ class Holds:
         """Return holds on these nodes (None: all), ended ones too, the newest first."""
         query = sa.select(t.holds).where(*on_nodes(nodes)).order_by(t.holds.c.id.desc()).limit(limit)
         return [hold_from(row) for row in self._connection.execute(query)]
+
+    def _lock(self) -> Sequence[str]:
+        """Take the locks to place a hold, and return the ids of the actions that have not ended."""
+        own = t.actions.c
+        moving = sa.select(own.id).where(own.state.in_(_MOVING)).order_by(own.id).with_for_update(key_share=True)
+        actions = list(self._connection.execute(moving).scalars())
+        hold_rows.lock(self._connection)
+        return actions
 
     def _under_way(self, node: NodeName, actions: Sequence[str]) -> Sequence[sa.Row[Any]]:
         if not actions:

@@ -23,6 +23,7 @@ from shipyard_api.storage.connection_bound import ConnectionBound
 from shipyard_api.storage.rivals import avoid_old_primary, check_old_primary
 from shipyard_api.storage.schema_check import check_database
 from shipyard_api.usecases.drift.observe import ObserveNodes
+from shipyard_api.usecases.holds.windows import PlaceWindowHolds
 from shipyard_api.usecases.replication import WatchReplication
 from shipyard_api.usecases.retention.prune import PruneHistory
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
 
 # How often stragglers are polled, in seconds of the site.
 STRAGGLER_SECONDS = 30.0
+
+# How often the committed design is read for windows that hold nodes, in seconds of the site.
+WINDOW_SECONDS = 60.0
 
 
 def check(settings: Settings) -> parts.Parts:
@@ -234,6 +238,8 @@ def worker(settings: Settings) -> "TurnWorker":
     watch = WatchStragglers(made.store, made.provisioner, made.clock.now, pause, name)
     machines = partial(design_stores.machines, made.rendered)
     sight = ObserveNodes(made.store, made.provisioner, made.cluster, machines, made.clock.now, pause)
+    minute = WINDOW_SECONDS * settings.engine.time_scale
+    hold = PlaceWindowHolds(made.store, made.designs, made.rendered, made.rules, made.clock.now, minute)
 
     kept = settings.actions
     prune = PruneHistory(made.store, made.clock.now, int(kept.keep_days), int(kept.keep_newest), ACTIONS.of_the_site)
@@ -251,7 +257,7 @@ def worker(settings: Settings) -> "TurnWorker":
         sweep,
         options,
         waiting=engine.bulkhead.waiting,
-        chores=(watch, sight, prune.chore, WatchReplication(made.store)),
+        chores=(watch, sight, prune.chore, WatchReplication(made.store), hold),
         chores_seconds=pause / 3,
         on_connect=SERVER_KEEPALIVES,
         beside=webhooks.deliveries(settings, made.store, name),

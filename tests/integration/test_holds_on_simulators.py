@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import cycle
 
 import pytest
 
 from shipyard_api.domain.actions import RunState
+from shipyard_api.usecases.holds.windows import PlaceWindowHolds
 from tests.integration.test_policy_on_simulators import DONE, GATED, IN_WAVES, PolicySite
 from tests.simulated_peers import PEERS
 
@@ -46,13 +48,17 @@ PEERS_OF = {
 
 @pytest.fixture
 def site(request: pytest.FixtureRequest, module_database_url: str) -> Iterator[PolicySite]:
-    with closing(PolicySite(module_database_url, request.param, GATED)) as found:
+    with closing(PolicySite(module_database_url, *request.param)) as found:
         yield found
 
 
 @pytest.mark.parametrize(
     ("site", "case"),
-    [pytest.param(peer, case, id=f"{name} on {peer}") for name, case in CASES.items() for peer in PEERS_OF[name]],
+    [
+        pytest.param((peer, GATED), case, id=f"{name} on {peer}")
+        for name, case in CASES.items()
+        for peer in PEERS_OF[name]
+    ],
     indirect=["site"],
 )
 def test_a_hold_keeps_from_its_node_what_its_class_says(site: PolicySite, case: Case) -> None:
@@ -68,3 +74,28 @@ def test_a_hold_keeps_from_its_node_what_its_class_says(site: PolicySite, case: 
     assert site.nodes() == {"n1": DONE, "n2": case.n2, "n3": case.n3}
     assert site.state() is case.state
     assert ("in no criteria or budget from now on: n2" in site.said()) is ("no_criteria" in case.classes)
+
+
+# Holds expire by the clock of the database, so the window is one of that clock.
+OPEN = {"zone": "UTC", "start": f"{datetime.now(UTC):%H:%M}", "minutes": 60}
+IN_WINDOW = {
+    "holds": [
+        {"name": hold_class, "class": hold_class, "selectors": [{"node_names": ["n2"]}], "windows": [OPEN]}
+        for hold_class in ("no_deployment", "no_criteria")
+    ]
+}
+
+
+@pytest.mark.parametrize("site", [pytest.param(("ironic", {**GATED, **IN_WINDOW}), id="ironic")], indirect=True)
+def test_a_window_that_opens_while_an_action_runs_leaves_its_nodes_out(site: PolicySite) -> None:
+    site.begin()
+    site.turns(lambda: site.waits_for().startswith("operator"))
+    made = site.made
+    place = PlaceWindowHolds(made.store, made.designs, made.rendered, made.rules, lambda: datetime.now(UTC), 60.0)
+    assert place() == 2
+    site.answer(approve=True)
+    site.run()
+
+    assert site.sent() == ONLY_N3, site.journal()
+    assert site.nodes() == {"n1": DONE, "n2": HELD, "n3": DONE}
+    assert site.state() is RunState.SUCCESS

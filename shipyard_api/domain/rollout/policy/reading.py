@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, time
+from datetime import date, datetime
 from types import MappingProxyType
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -16,7 +16,8 @@ from shipyard_api.domain.rollout.policy.gates import AtLimit, Gate, GateKind
 from shipyard_api.domain.rollout.policy.lateness import ANY, LEAST, Lateness, OnLate, Usual
 from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.policy.waves import REST, Scope, Wave, Waves
-from shipyard_api.domain.rollout.policy.windows import DAYS, Unit, Window, Windows
+from shipyard_api.domain.rollout.policy.window_holds import window_holds
+from shipyard_api.domain.rollout.policy.windows import Unit, Windows, parse_window
 from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
 from shipyard_api.domain.strategy.selectors import select
@@ -141,8 +142,8 @@ def check_policy(
             yield warning("PolicyWaveEmpty", message, path=f"{PATH}/waves/{place}/selectors")
     for place, entry in enumerate(data.get("budgets", ())):
         yield from _check_budget(_budget(entry), f"{PATH}/budgets/{place}", inputs, inventory)
-    entries = (data.get("windows") or {}).get("open", ())
-    faults = [fault for place, entry in enumerate(entries) for fault in _check_window(entry, place)]
+    yield from _check_holds(data, inventory, now)
+    faults = _check_windows((data.get("windows") or {}).get("open", ()), f"{PATH}/windows/open")
     yield from faults
     if not faults and (windows := _windows(data.get("windows"))) is not None:
         if windows.opening(now, 0.0) is None:
@@ -153,6 +154,23 @@ def check_policy(
                 f"No maintenance window is as long as the {seconds:g} s that preparing and deploying a server take."
             )
             yield error("PolicyWindowTooShort", message, path=f"{PATH}/windows/open")
+
+
+def _check_holds(data: Mapping[str, Any], inventory: Inventory, now: datetime) -> Iterator[Finding]:
+    entries = data.get("holds", ())
+    yield from _duplicates("holds", [entry["name"] for entry in entries])
+    for place, entry in enumerate(entries):
+        path = f"{PATH}/holds/{place}"
+        if faults := _check_windows(entry["windows"], f"{path}/windows"):
+            yield from faults
+            continue
+        (hold,) = window_holds({"holds": [entry]})
+        if hold.never_comes(now):
+            message = f"No window of hold '{hold.name}' begins within a year: no node is ever held by it."
+            yield error("PolicyWindowNeverComes", message, path=f"{path}/windows")
+        if not hold.nodes(inventory):
+            message = f"The selectors of hold '{hold.name}' match no node, so nothing is held."
+            yield warning("PolicyHoldEmpty", message, path=f"{path}/selectors")
 
 
 def _check_late(inputs: PolicyInputs, limits: ProvisionerLimits) -> Iterator[Finding]:
@@ -191,8 +209,12 @@ def _duplicates(what: str, names: Sequence[str]) -> Iterator[Finding]:
             yield error("PolicyDuplicateName", message, path=f"{PATH}/{what}/{place}/name")
 
 
-def _check_window(entry: Mapping[str, Any], place: int) -> Iterator[Finding]:
-    path, zone = f"{PATH}/windows/open/{place}", entry["zone"]
+def _check_windows(entries: Iterable[Mapping[str, Any]], path: str) -> list[Finding]:
+    return [fault for place, entry in enumerate(entries) for fault in _check_window(entry, f"{path}/{place}")]
+
+
+def _check_window(entry: Mapping[str, Any], path: str) -> Iterator[Finding]:
+    zone = entry["zone"]
     try:
         ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -284,16 +306,4 @@ def _windows(entry: Mapping[str, Any] | None) -> Windows | None:
     if not entry:
         return None
     certainty = float(entry.get("certainty", CERTAINTY)) / 100
-    return Windows(tuple(_window(one) for one in entry["open"]), Unit(entry.get("fits", Unit.GROUP.value)), certainty)
-
-
-def _window(entry: Mapping[str, Any]) -> Window:
-    days = frozenset(DAYS.index(day) for day in entry["days"]) if entry.get("days") else frozenset(range(len(DAYS)))
-    return Window(
-        entry["zone"],
-        time.fromisoformat(entry["start"]),
-        float(entry["minutes"]) * 60,
-        days,
-        frozenset(date.fromisoformat(day) for day in entry.get("dates", ())),
-        frozenset(date.fromisoformat(day) for day in entry.get("not_on", ())),
-    )
+    return Windows(tuple(map(parse_window, entry["open"])), Unit(entry.get("fits", Unit.GROUP.value)), certainty)

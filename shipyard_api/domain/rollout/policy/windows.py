@@ -1,10 +1,11 @@
 """Maintenance windows (product, section 13). A window closes for beginning: what has begun ends."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from enum import Enum
 from heapq import merge
+from typing import Any
 from zoneinfo import ZoneInfo
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -95,3 +96,16 @@ class Windows:
                 span = begin, end
         if span is not None:
             yield span
+
+
+def parse_window(entry: Mapping[str, Any]) -> Window:
+    """Return a window as a design writes it; it passed the schema and its zone and dates are known."""
+    days = frozenset(DAYS.index(day) for day in entry["days"]) if entry.get("days") else frozenset(range(len(DAYS)))
+    return Window(
+        entry["zone"],
+        time.fromisoformat(entry["start"]),
+        float(entry["minutes"]) * 60,
+        days,
+        frozenset(date.fromisoformat(day) for day in entry.get("dates", ())),
+        frozenset(date.fromisoformat(day) for day in entry.get("not_on", ())),
+    )

@@ -24,6 +24,7 @@ SITE = Inventory.of(
     ]
 )
 NIGHT = {"zone": "Europe/Berlin", "start": "22:00", "minutes": 360}
+QUIET = {"name": "patching", "class": "no_alerts", "windows": [NIGHT]}
 SCHEMAS = SchemaFiles(ROOT / "schemas")
 
 
@@ -62,6 +63,23 @@ def schema_faults(policy: dict[str, Any]) -> list[str]:
             id="a budget of nothing",
         ),
         pytest.param({"windows": {"open": [NIGHT]}}, [], id="a window"),
+        pytest.param({"holds": [{**QUIET, "selectors": [{"rack_names": ["r1"]}]}]}, [], id="a hold"),
+        pytest.param({"holds": [QUIET, QUIET]}, ["PolicyDuplicateName holds/1/name"], id="two holds of a name"),
+        pytest.param(
+            {"holds": [{**QUIET, "selectors": [{"rack_names": ["r9"]}]}]},
+            ["PolicyHoldEmpty holds/0/selectors"],
+            id="a hold of nothing",
+        ),
+        pytest.param(
+            {"holds": [{**QUIET, "windows": [NIGHT, {**NIGHT, "zone": "Mars/Olympus"}]}]},
+            ["PolicyUnknownTimeZone holds/0/windows/1/zone"],
+            id="a hold in no zone",
+        ),
+        pytest.param(
+            {"holds": [{**QUIET, "windows": [{**NIGHT, "dates": ["2026-01-01"]}]}]},
+            ["PolicyWindowNeverComes holds/0/windows"],
+            id="a hold in the past",
+        ),
         pytest.param({"late": {}}, ["PolicyLateNotMeasured late"], id="late, and nothing measured"),
         pytest.param(
             {"late": {"durations": {"prepare": 60, "deploy": 0}}}, ["PolicyLateNotMeasured late"], id="half of it"
@@ -126,6 +144,8 @@ def test_how_long_a_phase_may_take(windows: dict[str, Any], measured: Sequence[f
     [
         pytest.param({"wavs": []}, id="a misspelt key"),
         pytest.param({"late": {"on_late": "fail"}}, id="lateness is no verdict"),
+        pytest.param({"holds": [{**QUIET, "class": "none"}]}, id="an unknown class of hold"),
+        pytest.param({"holds": [{"name": "h", "class": "all"}]}, id="a hold without a window"),
         pytest.param({"waves": [{"name": "c"}]}, id="a wave without a size"),
         pytest.param({"waves": [{"name": "c", "nodes": 1, "percent": 1}]}, id="two sizes"),
         pytest.param({"waves": [{"name": "c", "nodes": 0}]}, id="a wave of no node"),
