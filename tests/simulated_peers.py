@@ -22,6 +22,7 @@ from shipyard_api.adapters.drydock.client import DrydockClient
 from shipyard_api.adapters.drydock.provisioner import DrydockProvisioner
 from shipyard_api.adapters.ironic.client import IronicClient
 from shipyard_api.adapters.ironic.deploy_steps import read_table
+from shipyard_api.adapters.ironic.options import Unhealthy
 from shipyard_api.adapters.ironic.plugin import SHARED_SECONDS
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
 from shipyard_api.adapters.maas.client import MaasClient
@@ -306,6 +307,7 @@ class IronicPeer(Peer):
 
     name = "ironic"
     words: ClassVar = {"deploy": "deploy", "prepare": "clean", "teardown": "clean"}
+    unhealthy = Unhealthy.NONE
 
     def _new(self, *, port: int) -> IronicSimulator:
         site = [SiteNode(node) for node in self.nodes]
@@ -321,6 +323,7 @@ class IronicPeer(Peer):
             inventory,
             instance_info=info,
             deploy_steps=IRONIC_STEPS,
+            unhealthy=self.unhealthy,
             threads=1,
             sleep=self.clock.advance,
             shared_seconds=SHARED_SECONDS,

@@ -66,7 +66,8 @@ class Capabilities:
     ``submit`` may be repeated. ``selects``: it evaluates selectors itself. ``limits``: what it refuses. ``runbook``:
     reads a runbook of this name for these deployed nodes, None if there is none. ``bios``: reads the settings of these
     nodes' boards, each by its name; ``firmware``: the versions of their components. A node that has none, or is
-    unknown, is left out. All three may raise ports.errors.
+    unknown, is left out. ``health``: returns why each node is unhealthy, an empty text for a healthy one; a node of
+    unknown health is left out. All may raise ports.errors.
     """
 
     aborts: bool = False
@@ -76,6 +77,7 @@ class Capabilities:
     runbook: Callable[[str, Collection[NodeName]], Runbook | None] | None = None
     bios: ReadBoards | None = None
     firmware: ReadBoards | None = None
+    health: Callable[[], Mapping[NodeName, str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ from shipyard_api.storage.connection_bound import ConnectionBound
 from shipyard_api.storage.rivals import avoid_old_primary, check_old_primary
 from shipyard_api.storage.schema_check import check_database
 from shipyard_api.usecases.drift.observe import ObserveNodes
+from shipyard_api.usecases.holds.health import PollHealth, ReportHealth
+from shipyard_api.usecases.holds.manage import NodeHolds
 from shipyard_api.usecases.holds.windows import PlaceWindowHolds
 from shipyard_api.usecases.replication import WatchReplication
 from shipyard_api.usecases.retention.prune import PruneHistory
@@ -98,7 +100,6 @@ def api(
     from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
     from shipyard_api.usecases.drift.find import FindDrift
     from shipyard_api.usecases.health import CheckHealth
-    from shipyard_api.usecases.holds.manage import NodeHolds
     from shipyard_api.usecases.journal import build as journal
     from shipyard_api.usecases.node_operations import build as node_operations
     from shipyard_api.usecases.nodes import build as nodes
@@ -240,6 +241,8 @@ def worker(settings: Settings) -> "TurnWorker":
     sight = ObserveNodes(made.store, made.provisioner, made.cluster, machines, made.clock.now, pause)
     minute = WINDOW_SECONDS * settings.engine.time_scale
     hold = PlaceWindowHolds(made.store, made.designs, made.rendered, made.rules, made.clock.now, minute)
+    nodes = NodeHolds(made.store, made.designs, made.rendered, made.clock)
+    health = PollHealth(ReportHealth(nodes), made.provisioner, made.clock.now, 2 * minute)
 
     kept = settings.actions
     prune = PruneHistory(made.store, made.clock.now, int(kept.keep_days), int(kept.keep_newest), ACTIONS.of_the_site)
@@ -257,7 +260,7 @@ def worker(settings: Settings) -> "TurnWorker":
         sweep,
         options,
         waiting=engine.bulkhead.waiting,
-        chores=(watch, sight, prune.chore, WatchReplication(made.store), hold),
+        chores=(watch, sight, prune.chore, WatchReplication(made.store), hold, health),
         chores_seconds=pause / 3,
         on_connect=SERVER_KEEPALIVES,
         beside=webhooks.deliveries(settings, made.store, name),

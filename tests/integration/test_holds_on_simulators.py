@@ -8,10 +8,14 @@ from itertools import cycle
 
 import pytest
 
+from shipyard_api.adapters.ironic.options import Unhealthy
+from shipyard_api.adapters.ironic.plugin import SHARED_SECONDS
 from shipyard_api.domain.actions import RunState
+from shipyard_api.usecases.holds.health import PollHealth, ReportHealth
+from shipyard_api.usecases.holds.manage import NodeHolds
 from shipyard_api.usecases.holds.windows import PlaceWindowHolds
 from tests.integration.test_policy_on_simulators import DONE, GATED, IN_WAVES, PolicySite
-from tests.simulated_peers import PEERS
+from tests.simulated_peers import PEERS, IronicPeer
 
 HELD, FAILED = ("failure", "held"), ("failure", "deploy")
 ONLY_N3 = [*IN_WAVES[:2], "prepare n3", "deploy n3"]
@@ -99,3 +103,48 @@ def test_a_window_that_opens_while_an_action_runs_leaves_its_nodes_out(site: Pol
     assert site.sent() == ONLY_N3, site.journal()
     assert site.nodes() == {"n1": DONE, "n2": HELD, "n3": DONE}
     assert site.state() is RunState.SUCCESS
+
+
+def test_a_node_is_held_from_the_moment_ironic_shows_it_as_unhealthy_until_it_is_ok(
+    module_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(IronicPeer, "unhealthy", Unhealthy.CRITICAL)
+    with closing(PolicySite(module_database_url, "ironic", GATED)) as site:
+        made = site.made
+        holds = NodeHolds(made.store, made.designs, made.rendered, made.clock)
+        poll = PollHealth(ReportHealth(holds), made.provisioner, site.clock.now, 0.0)
+
+        def show(health: str | None) -> int:
+            site.peer.simulator.put("n2", health=health)
+            site.clock.advance(SHARED_SECONDS)
+            return poll()
+
+        site.begin()
+        site.turns(lambda: site.waits_for().startswith("operator"))
+        assert [show(health) for health in ("OK", "Warning", "Critical", "Critical", None, "Warning")] == [
+            0,
+            0,
+            1,
+            0,
+            0,
+            0,
+        ]
+        (hold,) = site.get("/holds")["holds"]
+        assert (hold["kind"], hold["class"], hold["reason"]) == (
+            "health",
+            "no_deployment",
+            "Ironic reports health Critical",
+        )
+        site.answer(approve=True)
+        site.run()
+        assert site.sent() == IN_WAVES[:2], site.journal()
+        assert site.nodes()["n2"] == HELD
+
+        assert show("OK") == 1
+        assert site.get("/holds")["holds"] == []
+        site.settle()
+        assert site.retry().status_code == 201
+        site.turns(lambda: site.waits_for().startswith("operator"))
+        site.answer(approve=True)
+        site.run()
+        assert (site.state(), site.sent()) == (RunState.SUCCESS, IN_WAVES)

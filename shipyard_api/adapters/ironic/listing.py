@@ -17,10 +17,13 @@ from shipyard_api.shared_reading import SharedReading
 
 from . import translate
 from .client import LARGEST_PAGE, IronicClient, parsed
-from .translate import FIELDS, INTERNAL, Node
+from .translate import FIELDS, HEALTH, INTERNAL, Node
 
 INSTALLS = frozenset({Operation.DEPLOY_NODES, Operation.REBUILD_NODES})
 """The operations whose steps Ironic may leave out without an error."""
+
+HEALTH_SINCE = 109
+"""N of the version 1.N from which on nodes have a health."""
 
 _MOST_SINGLE = 20  # requests, however large the site is
 
@@ -28,10 +31,15 @@ Nodes = Mapping[NodeName, Node]
 
 
 class Listing:
-    """The nodes of one Ironic; may be shared by threads. ``seconds``: how long a listing serves reports; 0: never."""
+    """The nodes of one Ironic; may be shared by threads. ``seconds``: how long a listing serves reports; 0: never.
 
-    def __init__(self, client: IronicClient, now: Callable[[], datetime], seconds: float) -> None:
-        self._client = client
+    ``health``: whether listings also read the health of nodes, from an Ironic that has it.
+    """
+
+    def __init__(
+        self, client: IronicClient, now: Callable[[], datetime], seconds: float, *, health: bool = False
+    ) -> None:
+        self._client, self._health = client, health
         self._shared = SharedReading(self._all, now, seconds) if seconds else None
         self._lock = threading.Lock()
         # Of the newest listing: nodes by their texts, their ids, and how many single requests it still saves.
@@ -54,9 +62,17 @@ class Listing:
             return nodes
         return self._shared.fresh()
 
+    def shared(self) -> Nodes:
+        """Return all nodes from a listing of another report; without one, from a new one that serves reports too."""
+        if self._shared is None:
+            return self._all()
+        recent = self._shared.recent()
+        return self._shared.fresh() if recent is None else recent
+
     def _all(self) -> Nodes:
         before, known = self._known, dict[bytes, Node]()
-        for text in self._client.texts(FIELDS):
+        with_health = self._health and self._client.version() >= HEALTH_SINCE
+        for text in self._client.texts((*FIELDS, HEALTH) if with_health else FIELDS):
             if (node := before.get(text)) is not None:
                 known[text] = node
             elif (listed := parsed(text)) is not None:

@@ -15,6 +15,14 @@ class IronicAuth(Enum):
     KEYSTONE = "keystone"
 
 
+class Unhealthy(Enum):
+    """From which health on a node is held."""
+
+    NONE = "none"
+    CRITICAL = "critical"
+    WARNING = "warning"
+
+
 @dataclass(frozen=True, slots=True)
 class IronicOptions:
     """How to reach Ironic, and how it treats nodes. Only used if Ironic provisions the site.
@@ -30,6 +38,7 @@ class IronicOptions:
     ``deploy_steps_file``: a JSON file with the deploy steps of hardware interfaces that Shipyard does not know.
     ``inspect``: whether preparing a node inspects its hardware first.
     ``remove``: whether a destroyed node is deleted from Ironic.
+    ``hold_unhealthy``: the health that holds a node until it is OK: none, critical, warning (or worse); Ironic 1.109
     """
 
     url: Address = Address("")  # noqa: RUF009  # immutable
@@ -43,6 +52,7 @@ class IronicOptions:
     deploy_steps_file: str = ""
     inspect: bool = False
     remove: bool = False
+    hold_unhealthy: Unhealthy = Unhealthy.NONE
 
     def required(self) -> dict[str, str]:
         """Return the settings of this section that must not be empty, by name."""

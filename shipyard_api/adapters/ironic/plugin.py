@@ -55,6 +55,7 @@ def _build(
         deploy_steps=_step_table(options.deploy_steps_file),
         inspect=options.inspect,
         remove=options.remove,
+        unhealthy=options.hold_unhealthy,
         shared_seconds=SHARED_SECONDS * around.time_scale,
         now=now,
     )

@@ -32,11 +32,12 @@ from shipyard_api.ports.provisioner import (
 )
 from shipyard_api.request_context import propagated
 
-from . import burn_in, deploy_steps, power, runbooks, site, translate
+from . import burn_in, deploy_steps, health, power, runbooks, site, translate
 from .client import SYSTEM, IronicClient
 from .decisions import Decision, Do, Done, Failed, Job, NodePolicy, Waiting, decide, interruption
 from .deploy_steps import StepTable
 from .listing import INSTALLS, Listing
+from .options import Unhealthy
 from .patches import Payload
 from .transitions import Outcome, Transitions
 from .translate import Node
@@ -94,6 +95,7 @@ class IronicProvisioner:
         inspect: bool = False,
         undo_failed: bool = True,
         remove: bool = False,
+        unhealthy: Unhealthy = Unhealthy.NONE,
         threads: int = 8,
         span: float = 60.0,
         sleep: Callable[[float], None] = time.sleep,
@@ -101,7 +103,7 @@ class IronicProvisioner:
         now: Callable[[], datetime] = _utc_now,
     ) -> None:
         self._client = client
-        self._listing = Listing(client, now, shared_seconds)
+        self._listing = Listing(client, now, shared_seconds, health=unhealthy is not Unhealthy.NONE)
         self._inventory = inventory
         self._instance_info = dict(instance_info or {})
         # Ironic 39 answers a rebuild without an image with 500.
@@ -110,13 +112,11 @@ class IronicProvisioner:
         bios = partial(self._boards, client.bios, "name", "value")
         firmware = partial(self._boards, client.firmware, "component", "current_version")
         able = Capabilities(aborts=True, marks=True, limits=limits, runbook=self._runbook, bios=bios)
-        self.capabilities = replace(able, firmware=firmware)
+        self.capabilities = replace(able, firmware=firmware, health=health.reader(client, self._listing, unhealthy))
         self._deploy_steps = deploy_steps or {}
         self._configdrive = configdrive
         self._policy = NodePolicy(inspect, undo_failed, remove)
-        self._threads = threads
-        self._span = span
-        self._scrubber = client.scrubber
+        self._threads, self._span, self._scrubber = threads, span, client.scrubber
         self._transitions = Transitions(client, sleep=sleep)
         # Dropped deploy steps by job and node (): none. They cannot be written on a node in transition.
         self._left_out: dict[str, dict[NodeName, tuple[str, ...]]] = {}

@@ -26,6 +26,7 @@ FIELDS = (
 )
 CONDITION = ("uuid", "name", "provision_state", "provision_updated_at", "instance_uuid", "power_state")
 INTERNAL = "driver_internal_info"
+HEALTH = "health"
 MARK = "shipyard"  # our key in ``extra``
 
 LONGEST_REASON = 500  # characters of Ironic's text about one node
@@ -133,7 +134,8 @@ class Mark:
 class Node:
     """A node as listed by Ironic; ``since`` is when its state last changed, as Ironic's text ("" for never).
 
-    ``left_out``: the deploy steps that Ironic dropped from the current deployment (None: unknown).
+    ``left_out``: the deploy steps that Ironic dropped from the current deployment (None: unknown). ``health``: what its
+    board reports, "" if that was not read or is unknown.
     """
 
     uuid: str
@@ -151,6 +153,7 @@ class Node:
     automated_clean: bool | None = None
     mark: Mark | None = None
     left_out: tuple[str, ...] | None = None
+    health: str = ""
 
     @classmethod
     def read(cls, listed: JsonObject) -> "Node":
@@ -176,6 +179,7 @@ class Node:
             listed.get("automated_clean"),
             Mark.read(extra.get(MARK)) if isinstance(extra, Mapping) else None,
             steps_left_out(listed.get(INTERNAL)),
+            text(HEALTH),
         )
 
     @property

@@ -1,12 +1,20 @@
 """Reports of health sources: a source holds the nodes that it finds unhealthy, until it finds them healthy."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
-from shipyard_api.domain.holds import Hold, HoldClass, HoldKind
+from shipyard_api.domain.holds import SHIPYARD, Hold, HoldClass, HoldKind
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.errors import PeerError
+from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.usecases.holds.manage import NodeHolds
+
+LOG = logging.getLogger(__name__)
+
+_SHIPYARD = Caller(SHIPYARD, frozenset(), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +40,43 @@ class ReportHealth:
             for hold in tx.holds.active([NodeName(node)]):
                 if hold.kind is HoldKind.HEALTH and hold.placed_by == caller.user and hold != keep:
                     tx.holds.release(hold.id, caller.user)
+
+
+@dataclass(slots=True)
+class PollHealth:
+    """Report the health that the provisioner shows of the nodes of the committed design, every ``pause`` seconds.
+
+    A node of unknown health stays as it is. So does one that is in no committed design.
+    """
+
+    report: ReportHealth
+    provisioner: Provisioner
+    now: Callable[[], datetime]
+    pause: float
+    _next: datetime | None = field(default=None, init=False)
+
+    def __call__(self) -> int:
+        """Hold and release nodes, and return how many. A silent peer is logged."""
+        now = self.now()
+        if self.provisioner.capabilities.health is None or (self._next is not None and now < self._next):
+            return 0
+        self._next = now + timedelta(seconds=self.pause)
+        try:
+            return self._changed(self.provisioner.capabilities.health())
+        except PeerError as error:
+            LOG.warning("peer in trouble", extra={"trouble": str(error)})
+            return 0
+
+    def _changed(self, health: Mapping[NodeName, str]) -> int:
+        holds = self.report.holds
+        active = holds.store.read(lambda tx: tx.holds.active())
+        reasons = {one.node: one.reason for one in active if one.kind is HoldKind.HEALTH and one.placed_by == SHIPYARD}
+        better = [node for node in reasons if health.get(node) == ""]
+        for node in better:
+            self.report.healthy(node, _SHIPYARD)
+        worse = {node: why for node, why in sorted(health.items()) if why and reasons.get(node) != why}
+        known = (holds.rendered.committed_nodes() or frozenset()) if worse else frozenset()
+        held = [node for node in worse if node in known]
+        for node in held:
+            self.report.unhealthy(node, worse[node], HoldClass.NO_DEPLOYMENT, _SHIPYARD)
+        return len(better) + len(held)

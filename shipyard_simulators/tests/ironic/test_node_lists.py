@@ -67,6 +67,16 @@ def test_a_list_shows_few_fields_by_default(site: Ironic) -> None:
     assert "driver_info" in site.get("/v1/nodes/detail")["nodes"][0]
 
 
+def test_the_health_of_a_node_is_shown_from_1_109_on_and_set_by_nobody(start: StartIronic) -> None:
+    ironic = start(site=[SiteNode("a")])
+    ironic.put("a", health="Critical")
+
+    shown = ironic.call("GET", "/v1/nodes?fields=health", version="1.109").json()["nodes"]
+    assert [node["health"] for node in shown] == ["Critical"]
+    assert ironic.call("GET", "/v1/nodes?fields=health", version="1.108").status_code == 406
+    assert ironic.patch("a", {"op": "replace", "path": "/health", "value": "OK"}).status_code == 400
+
+
 @pytest.mark.parametrize(
     ("limit", "pages"), [(1, "a b c d -"), (2, "ab cd -"), (3, "abc d"), (4, "abcd -"), (9, "abcd")]
 )
