@@ -316,6 +316,14 @@ def test_a_stop_while_an_approval_is_awaited_ends_the_action_and_a_retry_asks_ag
     assert (site.sent(), site.state()) == (IN_WAVES, RunState.SUCCESS)
 
 
+@waiting
+def test_the_forecast_of_an_action_at_a_gate_says_that_it_waits(site: PolicySite) -> None:
+    _await_approval(site)
+    found = site.get(f"/actions/{site.action}/forecast")["not_known"]
+    waits = f"waits for operator: approval after {RULE}: shipyard approve {site.action}"
+    assert found == f"{waits}. approval has no time limit"
+
+
 @pytest.mark.parametrize("site", [("maas", {"waves": [CANARY]})], indirect=True)
 def test_an_action_from_a_stored_plan_does_what_the_plan_says(site: PolicySite) -> None:
     site.commit()

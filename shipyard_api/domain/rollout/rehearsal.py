@@ -15,7 +15,7 @@ from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.moves import Move, Outcome
 from shipyard_api.domain.rollout.paced import PacedRollout
-from shipyard_api.domain.rollout.policy.gates import Answer
+from shipyard_api.domain.rollout.policy.gates import Answer, GateState
 from shipyard_api.domain.rollout.policy.pacing import Pacing
 from shipyard_api.domain.rollout.policy.pacing import Progress as PolicyProgress
 from shipyard_api.domain.rollout.rollout import Rollout
@@ -83,6 +83,28 @@ class _Policy:
         return None if blocked is None or blocked.until is None else (blocked.until - self.begin).total_seconds()
 
 
+def open_gates(membership: Membership, mode: Mode, progress: Progress, pace: Pace) -> Sequence[GateState]:
+    """Return the gates that keep nodes from beginning at the begin of a rehearsal, which would pass them at once."""
+    _, policy = _begun(membership, mode, progress, pace)
+    return [gate.state for gate in policy.rollout.open_gates(pace.begin)] if policy else ()
+
+
+def _begun(membership: Membership, mode: Mode, progress: Progress, pace: Pace | None) -> tuple[Rollout, _Policy | None]:
+    """Return the rollout from its current state, and its policy."""
+    rollout = (Rollout if pace is None else PacedRollout).resumed(
+        membership,
+        mode,
+        nodes=progress.nodes,
+        groups=progress.groups,
+        reasons=progress.reasons,
+        running=progress.running,
+        in_queue=pace.withheld if pace else (),
+    )
+    policy = _Policy.of(rollout, pace)
+    rollout.leave_out(progress.uncounted)
+    return rollout, policy
+
+
 def rehearse(
     membership: Membership,
     mode: Mode,
@@ -97,17 +119,7 @@ def rehearse(
     A move lasts as long as the drawn phase, and its nodes end with it. Moves have no time limit here. Gates are passed
     at once, but for soaks: how long people and queries take is unknown.
     """
-    rollout = (Rollout if pace is None else PacedRollout).resumed(
-        membership,
-        mode,
-        nodes=progress.nodes,
-        groups=progress.groups,
-        reasons=progress.reasons,
-        running=progress.running,
-        in_queue=pace.withheld if pace else (),
-    )
-    policy = _Policy.of(rollout, pace)
-    rollout.leave_out(progress.uncounted)
+    rollout, policy = _begun(membership, mode, progress, pace)
     now = 0.0
     moves: list[Move] = []
     times: list[float] = []

@@ -27,6 +27,8 @@ from shipyard_api.domain.rollout.group_runs import NOTHING_DONE, Progress
 from shipyard_api.domain.rollout.history import PhaseHistory
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.moves import Move
+from shipyard_api.domain.rollout.policy.gates import GateState
+from shipyard_api.domain.rollout.rehearsal import open_gates
 from shipyard_api.domain.rollout.run_sets import Dice
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
@@ -167,7 +169,8 @@ class ForecastAction:
         foreseen = self._foresee(start, known.inputs.strategy, question)
         if known.record.ended_at:
             return _certain(foreseen, known.record.state)
-        return replace(foreseen, not_known=_not_known(known, progress, foreseen.assumptions, now))
+        gates = self._open_gates(start, known.inputs.strategy)
+        return replace(foreseen, not_known=_not_known(known, progress, foreseen.assumptions, now, gates))
 
     def started(self, action: str, question: Question) -> ActionForecast:
         """Return the forecast of an action as its start would have given it, with the history before it.
@@ -177,6 +180,12 @@ class ForecastAction:
         known = self._known(action)
         start = _Start(known.inputs, self._of(known), known.record.created_at, known.kept)
         return self._foresee(start, known.inputs.strategy, question, before=known.record.id)
+
+    def _open_gates(self, start: _Start, strategy: Strategy) -> Sequence[GateState]:
+        """Return the gates that the action waits for now."""
+        membership, mode = Membership(strategy, start.members), start.inputs.configuration.mode
+        pace = pacing.at(start.inputs, membership.members, start.now, start.policy)
+        return open_gates(membership, mode, start.progress, pace) if pace else ()
 
     def _known(self, action: str) -> _Known:
         with self.store.begin() as tx:
@@ -264,8 +273,13 @@ def _progress(groups: Sequence[GroupRecord], nodes: Sequence[NodeRecord], now: d
     )
 
 
-def _not_known(known: _Known, progress: Progress, assumptions: Assumptions, now: datetime) -> str:
-    """Return what an action waits for if earlier phases say nothing of the wait's end, else an empty text."""
+def _not_known(
+    known: _Known, progress: Progress, assumptions: Assumptions, now: datetime, gates: Sequence[GateState]
+) -> str:
+    """Return what an action waits for if earlier phases say nothing of the wait's end, else an empty text.
+
+    ``gates``: those that it waits for. A rehearsal passes them at once: how long people and queries take is unknown.
+    """
     configuration = known.inputs.configuration
     polls = {Phase.PREPARE: configuration.prepare_nodes.interval, Phase.DEPLOY: configuration.deploy_nodes.interval}
     running = [phase for group in known.groups for phase in group.phases if phase.ended_at is None]
@@ -277,11 +291,12 @@ def _not_known(known: _Known, progress: Progress, assumptions: Assumptions, now:
     late = any(assumptions[move.phase].outlasted(passed) for move, passed in progress.running.items())
     over = bool(known.groups) and all(group.status in _OVER for group in known.groups)
     waiting = known.record.waiting_for
-    # A rehearsal passes gates at once: how long people take is unknown.
-    gated = waiting is not None and bool(waiting.gates)
+    # The gates of the last turn, too: that is how the action shows itself.
+    gated = bool(gates or (waiting and waiting.gates))
     if not (queued or late or over or gated or known.record.state is RunState.PAUSED):
         return ""
-    return f"waits for {waiting.who}: {waiting.what}" if waiting else "waits for a worker"
+    waits = f"waits for {waiting.who}: {waiting.what}" if waiting else "waits for a worker"
+    return ". ".join([waits, *(gate.outlook for gate in gates)])
 
 
 def _certain(foreseen: ActionForecast, state: RunState) -> ActionForecast:

@@ -5,7 +5,7 @@ The gates of a wave follow each other. Each begins when the one before it is pas
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 
 _SHOWN = 120  # characters of a query in texts
@@ -90,6 +90,21 @@ class GateState:
     def asks_person(self) -> bool:
         """Whether a person's approval passes the gate."""
         return self.paused or self.gate.kind is GateKind.APPROVAL
+
+    @property
+    def outlook(self) -> str:
+        """Until when the gate may be passed, and what happens then, as a sentence without its full stop."""
+        if self.until is None:
+            return f"{self.gate} has no time limit{' any more' if self.paused else ''}"
+        until = f"{self.until.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        return f"{self.gate} may be passed until {until}; then {_THEN[self.gate.at_limit]}"
+
+
+_THEN = {
+    AtLimit.GO_ON: "the next nodes begin without it",
+    AtLimit.STOP: "nothing more begins",
+    AtLimit.PAUSE: "a person decides",
+}
 
 
 def standing(gates: Sequence[Gate], ended: datetime, answers: Mapping[int, Answer], now: datetime) -> GateState | None:

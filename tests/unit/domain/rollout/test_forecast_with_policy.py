@@ -7,10 +7,11 @@ from random import Random
 
 import pytest
 
-from shipyard_api.domain.groups import Phase, Verdict
+from shipyard_api.domain.groups import GroupStatus, Phase, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.assumptions import PhaseAssumption
 from shipyard_api.domain.rollout.forecast import Forecast, forecast
+from shipyard_api.domain.rollout.group_runs import Progress
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import SERIAL
 from shipyard_api.domain.rollout.moves import Outcome
@@ -19,10 +20,11 @@ from shipyard_api.domain.rollout.planning import plan_groups
 from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
 from shipyard_api.domain.rollout.policy.gates import Gate, GateKind
 from shipyard_api.domain.rollout.policy.pacing import Pacing
+from shipyard_api.domain.rollout.policy.pacing import Progress as PolicyProgress
 from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.policy.waves import Scope, Wave, Waves
 from shipyard_api.domain.rollout.policy.windows import Window, Windows
-from shipyard_api.domain.rollout.rehearsal import Pace
+from shipyard_api.domain.rollout.rehearsal import Pace, open_gates
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 
@@ -165,3 +167,25 @@ def test_a_plan_sends_what_the_policy_lets_through() -> None:
 
     assert len(group.sends) == 10
     assert group.can_succeed
+
+
+@pytest.mark.parametrize(
+    ("gate", "ended", "kinds"),
+    [
+        pytest.param(Gate(GateKind.QUERY, query="up", limit=60), True, [GateKind.QUERY], id="a query"),
+        pytest.param(Gate(GateKind.APPROVAL), True, [GateKind.APPROVAL], id="an approval"),
+        pytest.param(Gate(GateKind.SOAK, 60), True, [], id="a soak ends by itself"),
+        pytest.param(Gate(GateKind.QUERY, query="up"), False, [], id="the wave before it has not ended"),
+    ],
+)
+def test_the_gates_that_a_rollout_waits_for_are_those_that_a_rehearsal_would_pass(
+    gate: Gate, ended: bool, kinds: list[GateKind]
+) -> None:
+    policy = Policy(Waves((Wave("canary", Amount(1), gates=(gate,)),)))
+    nodes = {NodeName("n0"): NodeStatus.SUCCESS if ended else NodeStatus.PREPARED}
+    progress = Progress(nodes, {GroupName("a"): GroupStatus.DEPLOYING})
+    pace = Pace(Pacing(policy, MEMBERS), NOON, PolicyProgress({("a", 0): NOON} if ended else {}))
+
+    found = open_gates(Membership(STRATEGY, MEMBERS), SERIAL, progress, pace)
+
+    assert [one.gate.kind for one in found] == kinds

@@ -40,3 +40,33 @@ def test_gates_follow_each_other(
     failed = f" failed by {state.failed.by}" if state.failed else ""
     until = f" until {(state.until - ENDED).total_seconds():g}" if state.until else ""
     assert f"{state.index}{failed}{' paused' if state.paused else ''}{until}" == expected
+
+
+@pytest.mark.parametrize(
+    ("gate", "seconds", "outlook"),
+    [
+        (Gate(GateKind.APPROVAL), 10**7, "approval has no time limit"),
+        (Gate(GateKind.QUERY, query="up"), 0, "query up has no time limit"),
+        (ASK, 1, "approval may be passed until 2026-11-23T00:01:40Z; then nothing more begins"),
+        (
+            Gate(GateKind.QUERY, limit=100, at_limit=AtLimit.GO_ON, query="up"),
+            1,
+            "query up may be passed until 2026-11-23T00:01:40Z; then the next nodes begin without it",
+        ),
+        (
+            Gate(GateKind.QUERY, limit=100, at_limit=AtLimit.PAUSE, query="up"),
+            1,
+            "query up may be passed until 2026-11-23T00:01:40Z; then a person decides",
+        ),
+        (
+            Gate(GateKind.QUERY, limit=100, at_limit=AtLimit.PAUSE, query="up"),
+            100,
+            "query up has no time limit any more",
+        ),
+    ],
+)
+def test_a_gate_says_until_when_it_may_be_passed_and_what_happens_then(gate: Gate, seconds: int, outlook: str) -> None:
+    state = standing([gate], ENDED, {}, ENDED + timedelta(seconds=seconds))
+
+    assert state is not None
+    assert state.outlook == outlook
