@@ -52,6 +52,8 @@ OPTIONS: dict[str, Sequence[str]] = {
     "control": ("none", "pause", "stop", "limits", "retry"),
     "cured": ("yes", "no"),
     "force": ("no", "yes"),
+    # Whether the action starts from a stored plan that a second person has approved.
+    "plan": ("none", "approved"),
 }
 
 TARGETED = ("redeploy_server", "relabel_nodes", "remove_server", "service_server")

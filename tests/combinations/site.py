@@ -322,9 +322,19 @@ class Site:
         """Return the plan of an action or of a retry."""
         return self.ask("POST", f"/plans?force={str(force).lower()}", dict(body), expect=200).json
 
-    def create(self, name: str, parameters: Mapping[str, Any]) -> Result:
-        """Create an action; it is the one that ``run`` works on."""
-        answer = self.ask("POST", "/actions", {"name": name, "parameters": dict(parameters)})
+    def approved_plan(self, body: Mapping[str, Any]) -> str:
+        """Store the plan of an action, let a second person approve it, and return its id."""
+        plan = self.ask("POST", "/plans?store=true", dict(body), expect=201).json
+        path, signed = f"{API}/plans/{plan['id']}/approvals", json.dumps({"hash": plan["hash"], "reason": "read"})
+        headers = {"Content-Type": "application/json"}
+        answer = self.caller("second").simulate_post(path, body=signed, headers=headers)
+        assert answer.status_code == 200, answer.text
+        return str(plan["id"])
+
+    def create(self, name: str, parameters: Mapping[str, Any], *, plan: str = "") -> Result:
+        """Create an action, from a stored plan if one is given; it is the one that ``run`` works on."""
+        body = {"name": name, "parameters": dict(parameters)}
+        answer = self.ask("POST", f"/actions?plan={plan}" if plan else "/actions", body)
         if answer.status_code == 201:
             self.actions.append(ActionId(answer.json["id"]))
             self._make_due()
