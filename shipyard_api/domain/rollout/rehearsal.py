@@ -101,7 +101,8 @@ def _begun(membership: Membership, mode: Mode, progress: Progress, pace: Pace | 
         in_queue=pace.withheld if pace else (),
     )
     policy = _Policy.of(rollout, pace)
-    rollout.leave_out(progress.uncounted)
+    if policy is None:  # a policy knows them
+        rollout.leave_out(progress.uncounted)
     return rollout, policy
 
 

@@ -184,8 +184,13 @@ class ForecastAction:
     def _open_gates(self, start: _Start, strategy: Strategy) -> Sequence[GateState]:
         """Return the gates that the action waits for now."""
         membership, mode = Membership(strategy, start.members), start.inputs.configuration.mode
-        pace = pacing.at(start.inputs, membership.members, start.now, start.policy)
+        uncounted = self._uncounted(start.inputs)
+        pace = pacing.at(start.inputs, membership.members, start.now, start.policy, uncounted)
         return open_gates(membership, mode, start.progress, pace) if pace else ()
+
+    def _uncounted(self, inputs: SiteInputs, at: datetime | None = None) -> frozenset[NodeName]:
+        """Return the nodes that no criterion counts, now or at another moment; none of an action on named servers."""
+        return frozenset() if inputs.targets else self.store.read(lambda tx: tx.holds.uncounted(at))
 
     def _known(self, action: str) -> _Known:
         with self.store.begin() as tx:
@@ -227,8 +232,7 @@ class ForecastAction:
         ]
         membership = Membership(Strategy(tuple(groups)), members)
         history = read_history(self.store, before)
-        moment = start.now if before else None
-        uncounted = frozenset() if inputs.targets else self.store.read(lambda tx: tx.holds.uncounted(moment))
+        uncounted = self._uncounted(inputs, start.now if before else None)
         assumptions = assumptions_of(inputs, history, question.failures)
         found = forecast(
             membership,
