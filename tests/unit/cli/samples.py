@@ -8,6 +8,19 @@ MARKER = "a13b0122-0885-4745-84e9-39d1ce42b025"
 BEGAN = "2026-11-21 01:23:55.638118+00:00"
 NOW = datetime(2026, 11, 21, 1, 31, 12, tzinfo=UTC)
 
+RUN = "deploy_site__2026-11-21T01:23:55.745506"
+WORKFLOW = {
+    "workflow_id": RUN,
+    "state": "running",
+    "dag_id": "deploy_site",
+    "execution_date": "2026-11-21T01:23:55.745506Z",
+    "start_date": "2026-11-21T01:23:56.020000Z",
+    "end_date": None,
+    "external_trigger": True,
+    "sub_dags": [],
+    "steps": [{"task_id": "preflight", "state": "success"}, {"task_id": "drydock_build", "state": None}],
+}
+
 NOTE = {
     "assoc_id": f"action/{ID}",
     "subject": ID,

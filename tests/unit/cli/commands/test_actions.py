@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
+from tests.unit.cli.printed import lines
 from tests.unit.cli.samples import ID
 
 CREATED = {"id": ID, "name": "deploy_site", "dag_execution_date": "2026-11-21T01:23:55.745506Z"}
@@ -38,11 +39,6 @@ def test_strict_is_sent_only_if_it_is_asked_for(api, run):
     plain, strict = (request.query for request in api.requests)
     assert plain == [("allow-intermediate-commits", "False"), ("verbosity", "1")]
     assert strict == [("allow-intermediate-commits", "False"), ("strict", "true"), ("verbosity", "1")]
-
-
-def lines(page: object) -> list[str]:
-    """The text without the blanks that pad a table's last column."""
-    return [line.rstrip() for line in str(page).split("\n")]
 
 
 def test_warnings_about_a_new_action_stand_below_its_table(api, run):

@@ -7,6 +7,7 @@ import yaml
 
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
+from tests.unit.cli.printed import unpadded
 
 STATUS = {"kind": "Status", "status": "Success", "message": "Validations succeeded", "reason": "Validation"}
 DOCUMENTS = b"# kept\nschema:   a/A/v1\n---\nschema: 'b/B/v1'\n"
@@ -40,11 +41,6 @@ TABLE = """\
 Collection          Base             New
 design              present          modified
 """
-
-
-def unpadded(text):
-    """The text without the blanks that pad a table's last column."""
-    return "\n".join(line.rstrip() for line in text.split("\n"))
 
 
 @pytest.fixture

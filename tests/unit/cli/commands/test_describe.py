@@ -4,7 +4,8 @@ import pytest
 
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
-from tests.unit.cli.samples import ID
+from tests.unit.cli.printed import lines
+from tests.unit.cli.samples import ID, RUN, WORKFLOW
 
 DESCRIPTIONS = {
     "action": (["action", ID], f"/actions/{ID}"),
@@ -58,14 +59,8 @@ def test_the_log_of_an_action_is_that_of_its_steps_in_order_of_time(api, run):
 
 
 V, NOTE = "01BTTMFVDKZFRJM80FGD7J1AKV", "01BTTMFVDKZFRJM80FGD7J1AKN"
-RUN = "deploy_site__2026-11-21T01:23:55.745506"
 VALIDATION = {"id": V, "action_id": ID, "validation_name": "some check", "details": "it failed"}
 NO_VALIDATION = {"message": "Validation not found", "reason": f"Unknown validation {V}", "details": {"messageList": []}}
-
-
-def lines(page: object) -> list[str]:
-    """The text without the blanks that pad a table's last column."""
-    return [line.rstrip() for line in str(page).split("\n")]
 
 
 @pytest.mark.parametrize(
@@ -110,17 +105,6 @@ def test_note_details_for_programs_are_the_text_although_it_is_called_json(api, 
     assert (result.exit_code, result.stdout) == (0, "one\\ntwo\n<b>\n")
 
 
-WORKFLOW = {
-    "workflow_id": RUN,
-    "state": "running",
-    "dag_id": "deploy_site",
-    "execution_date": "2026-11-21T01:23:55.745506Z",
-    "start_date": "2026-11-21T01:23:56.020000Z",
-    "end_date": None,
-    "external_trigger": True,
-    "sub_dags": [],
-    "steps": [{"task_id": "preflight", "state": "success"}, {"task_id": "drydock_build", "state": None}],
-}
 WORKFLOW_LINES = [
     f"Workflow:                {RUN}",
     "State:                   running",

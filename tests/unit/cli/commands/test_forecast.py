@@ -21,10 +21,6 @@ monitoring  no        2      ■■■■■■■■■■  100.0 % (99.8 % to 
 """
 
 
-def lines(text):
-    return "\n".join(line.rstrip() for line in text.split("\n"))
-
-
 def words_of(text):
     return [line.split() for line in text.split("\n")]
 

@@ -7,6 +7,7 @@ import pytest
 from shipyard_api.cli.output import node_tables
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
+from tests.unit.cli.printed import unpadded
 from tests.unit.cli.samples import ID
 
 STATUSES = {
@@ -24,11 +25,6 @@ Hostname        Power State
 n0              on
 """
 OLDER = "01M7XV7VKPMDHXJVA7WMC7P6AA"
-
-
-def lines(page: object) -> str:
-    """The text without the blanks that pad a table's last column."""
-    return "\n".join(line.rstrip() for line in str(page).split("\n"))
 
 
 QUERIES = {
@@ -53,7 +49,7 @@ def test_site_statuses_asks_for_what_it_is_told(api, run, options, query):
 
 def test_site_statuses_is_the_contracts_tables(api, run):
     api.replies["GET /site_statuses"] = Reply(200, STATUSES)
-    assert lines(run("get", "site-statuses").stdout) == STATUSES_TEXT
+    assert unpadded(run("get", "site-statuses").stdout) == STATUSES_TEXT
 
 
 SHOWN = {
@@ -75,7 +71,7 @@ SHOWN = {
 
 @pytest.mark.parametrize(("body", "text"), SHOWN.values(), ids=SHOWN.keys())
 def test_site_statuses_of_every_sort(body, text):
-    assert lines(node_tables.site_statuses(json.dumps(body))) == text
+    assert unpadded(node_tables.site_statuses(json.dumps(body))) == text
 
 
 @pytest.mark.parametrize("form", ["raw", "format"])
@@ -110,7 +106,7 @@ FRESH = FAILED | {"name": "n1", "status": "not_started", "reason": None, "detail
 def test_get_nodes_is_a_line_for_each(api, run):
     api.replies["GET /nodes"] = Reply(200, {"nodes": [FAILED, FRESH], "next": None})
     result = run("get", "nodes")
-    assert lines(result.stdout) == (
+    assert unpadded(result.stdout) == (
         "Node              Status         Group              Action                               Updated"
         "                Why\n"
         f"node/compute11    failed         compute-nodes-1    action/{ID}    2026-11-21 01:31:14"
@@ -209,7 +205,7 @@ def test_a_late_node_is_shown_with_its_usual_duration(api, run):
 @pytest.mark.parametrize("words", [["node", "compute11"], ["node/compute11"]])
 def test_describe_node_tells_its_past_newest_first(api, run, words):
     api.replies["GET /nodes/compute11"] = Reply(200, NODE)
-    text = lines(run("describe", *words).stdout)
+    text = unpadded(run("describe", *words).stdout)
     assert (
         text
         == f"""\
@@ -291,7 +287,7 @@ REPORT = {
 def test_report_is_for_people(api, run, word):
     api.replies[f"GET /actions/{ID}/report"] = Reply(200, REPORT)
     assert (
-        lines(run("report", word).stdout)
+        unpadded(run("report", word).stdout)
         == f"""\
 Name:             deploy_site
 Action:           action/{ID}
@@ -320,7 +316,7 @@ def test_report_of_an_action_that_has_not_begun(api, run):
     waiting = REPORT | {"verdict": None, "seconds": None, "findings": [], "groups": [], "nodes": []}
     waiting["totals"] = {"groups": {"total": 0}, "nodes": counts}
     api.replies[f"GET /actions/{ID}/report"] = Reply(200, waiting)
-    text = lines(run("report", ID).stdout)
+    text = unpadded(run("report", ID).stdout)
     assert "Verdict:          not yet\nTook:             not begun\nGroups:           0\nNodes:            0\n" in text
     assert [line.split()[0] for line in text.splitlines() if line.startswith("None")] == ["None", "None"]
     assert "Finding" not in text

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.unit.cli.fake_api import Reply
+from tests.unit.cli.printed import unpadded
 from tests.unit.cli.samples import FORECAST, ID
 
 
@@ -75,14 +76,10 @@ Index        Step
 """
 
 
-def lines(text):
-    return "\n".join(line.rstrip() for line in text.split("\n"))
-
-
 def test_a_plan_shows_groups_in_order_and_what_they_need(api, run):
     api.replies["POST /plans"] = Reply(200, PLAN)
     result = run("plan", "deploy_site")
-    assert (result.exit_code, lines(result.stdout)) == (0, TEXT)
+    assert (result.exit_code, unpadded(result.stdout)) == (0, TEXT)
 
 
 REQUESTS = {
@@ -118,7 +115,7 @@ def test_what_an_action_would_be_refused_with_is_part_of_its_plan(api, run):
     )
     result = run("plan", "deploy_site")
     assert result.exit_code == 1
-    text = lines(result.stdout).split("\n")
+    text = unpadded(result.stdout).split("\n")
     assert "Refused:         No: because" in text
     assert "At Once:         nothing is deployed" in text
     assert text[-4:] == ["", "- Error: the group is empty", "- Info: all is well", ""]
@@ -126,7 +123,7 @@ def test_what_an_action_would_be_refused_with_is_part_of_its_plan(api, run):
 
 def test_nodes_that_are_already_deployed_are_shown_as_such(api, run):
     api.replies["POST /plans"] = Reply(200, PLAN | {"left_alone": ["c1"]})
-    text = lines(run("plan", "update_site").stdout)
+    text = unpadded(run("plan", "update_site").stdout)
     assert "Nodes:           12: 12 sent, 0 kept; nothing to do on 1, already deployed" in text
     assert "|-- c1 (already deployed: nothing to do)\n`-- c2\n" in text
 
@@ -148,7 +145,7 @@ def test_a_group_that_cannot_succeed_or_never_begins_is_told(api, run):
     ]
     again = {"retry": ID, "version": None, "groups": groups, "totals": PLAN["totals"] | {"kept": 1, "sent": 1}}
     api.replies["POST /plans"] = Reply(200, PLAN | again)
-    text = lines(run("plan", "--retry", ID).stdout).split("\n")
+    text = unpadded(run("plan", "--retry", ID).stdout).split("\n")
     assert f"Of:              action/{ID}, again" in text
     at = text.index("never: a (critical): 1 node, at least 2 succeed (impossible)")
     assert text[at + 1 : at + 5] == [
@@ -191,7 +188,7 @@ def test_nodes_with_the_same_steps_are_one_branch(api, run):
     groups = [group("all", 1, ["n1", "n2", "n3", "n4"])]
     planned = PLAN | {"groups": groups, "deploy_steps": steps, "clean_steps": cleaning}
     api.replies["POST /plans"] = Reply(200, planned)
-    text = lines(run("plan", "deploy_site").stdout)
+    text = unpadded(run("plan", "deploy_site").stdout)
     assert (
         """
 1. all (critical): 4 nodes
@@ -272,7 +269,7 @@ Compared with plan/{"1" * 26}, the last one of this action:
 - nodes c2: not_started is new.
 
 """
-    assert (result.exit_code, lines(result.stdout)) == (0, SIGNED + changes + TEXT)
+    assert (result.exit_code, unpadded(result.stdout)) == (0, SIGNED + changes + TEXT)
     assert ("store", "true") in api.requests[0].query
 
 
@@ -302,7 +299,7 @@ def test_stored_plans_are_listed_and_one_is_shown(api, run):
     ]
     assert run("get", "plans", "-o", "name").stdout == f"plan/{ID}\nplan/{'1' * 26}\n"
     assert "Nothing differs." in shown
-    assert lines(shown).endswith(TEXT)
+    assert unpadded(shown).endswith(TEXT)
     api.replies["GET /plans"] = Reply(200, {"plans": []})
     assert run("get", "plans").stdout == "There are no stored plans.\n"
 

@@ -6,12 +6,8 @@ import pytest
 
 from shipyard_api.cli.output import action_tables
 from tests.unit.cli import samples
-from tests.unit.cli.samples import ID
-
-
-def lines(page: object) -> list[str]:
-    """The text without the blanks that pad a table's last column."""
-    return [line.rstrip() for line in str(page).split("\n")]
+from tests.unit.cli.printed import lines
+from tests.unit.cli.samples import ID, RUN, WORKFLOW
 
 
 def test_get_actions_sorts_by_id_and_explains_footnotes():
@@ -149,20 +145,6 @@ def test_a_note_that_is_no_object_does_not_break_the_others():
         "!!! Unparseable Note: None",
         "> :(): ",
     ]
-
-
-RUN = "deploy_site__2026-11-21T01:23:55.745506"
-WORKFLOW = {
-    "workflow_id": RUN,
-    "state": "running",
-    "dag_id": "deploy_site",
-    "execution_date": "2026-11-21T01:23:55.745506Z",
-    "start_date": "2026-11-21T01:23:56.020000Z",
-    "end_date": None,
-    "external_trigger": True,
-    "sub_dags": [],
-    "steps": [{"task_id": "preflight", "state": "success"}, {"task_id": "drydock_build", "state": None}],
-}
 
 
 def test_subworkflows_are_a_block_of_lines_each():

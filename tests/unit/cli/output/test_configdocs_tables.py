@@ -1,11 +1,7 @@
 """Comparisons of two versions of the documents (contract: shipyard-cli, 5.4)."""
 
 from shipyard_api.cli.output import configdocs_tables
-
-
-def lines(page: object) -> list[str]:
-    """The text without the blanks that pad a table's last column."""
-    return [line.rstrip() for line in str(page).split("\n")]
+from tests.unit.cli.printed import lines
 
 
 def test_get_configdocs_of_nothing_has_no_title():
