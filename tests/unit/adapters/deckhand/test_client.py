@@ -12,22 +12,11 @@ from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.request_context import RequestContext
 from tests.peer import Answer, Peer
 from tests.unit.adapters.deckhand.answers import documents, fault, several, single
+from tests.unit.adapters.tokens import Tokens
 
 MARKER = "7f4d4d0e-3a2f-4d57-9d1b-0a51d5c0a6f3"
 DOCUMENT = {"schema": "example/Thing/v1", "metadata": {"name": "a"}, "data": {"x": "1"}}
 MIDDLEWARE = Answer(401, b"Authentication required: {", {"Content-Type": "text/plain"})
-
-
-class Tokens:
-    """Tokens that get a new number whenever a new one is asked for."""
-
-    number = 1
-
-    def __call__(self) -> str:
-        return f"token-{self.number}"
-
-    def renew(self) -> None:
-        self.number += 1
 
 
 def client(url: str, **options: Any) -> DeckhandClient:

@@ -11,6 +11,7 @@ from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, Marker
 from shipyard_api.request_context import RequestContext
 from tests.peer import Answer, Peer
+from tests.unit.adapters.tokens import Tokens
 
 JOB = JobId("1326eedd-e830-4a00-a9a9-abb518c5f016")
 MARKER = Marker("7f4d4d0e-3a2f-4d57-9d1b-0a51d5c0a6f3")
@@ -25,18 +26,6 @@ def said(message: str, status: int) -> Answer:
 
 
 BROKEN = Answer(500, {"title": "500 Internal Server Error"})
-
-
-class Tokens:
-    """Tokens that get a new number whenever a new one is asked for."""
-
-    number = 1
-
-    def __call__(self) -> str:
-        return f"token-{self.number}"
-
-    def renew(self) -> None:
-        self.number += 1
 
 
 def client(url: str, **options: object) -> DrydockClient:
