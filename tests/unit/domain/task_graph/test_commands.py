@@ -70,6 +70,11 @@ def task(kind: str, **parameters: Any) -> dict[str, Any]:
             ),
             id="upload",
         ),
+        pytest.param(
+            task("upload_file", path="/a", data="x"),
+            RemoteTask(None, (RemoteFile("/a", b"x", 0o644, 0o755),), timeout=60, retries=3, interval=2),
+            id="upload-defaults",
+        ),
         *(
             pytest.param(
                 task(kind, src="rsync://10.0.0.1:/puppet/{CLUSTER_ID}/", dst="/etc/it's"),

@@ -241,6 +241,11 @@ CROSS = (
     task("there", role=["a"], version="2.0.0"),
     task("here", role=["b"], version="2.0.0", **{"cross-depends": [{"name": "there", "role": ["a"]}]}),
 )
+REVERSE = (
+    *CROSS[:2],
+    task("there", role=["a"], version="2.0.0", **{"cross-depended-by": [{"name": "here", "role": ["b"]}]}),
+    task("here", role=["b"], version="2.0.0"),
+)
 ANY = (
     *CROSS[:3],
     task("here", role=["b"], version="2.0.0", **{"cross-depends": [{"name": "there", "role": ["a"], "policy": "any"}]}),
@@ -310,7 +315,27 @@ RULES: dict[str, Rule] = {
         {"b1": "here did not run: there failed on a3"},
         False,
     ),
+    "a relation across nodes that the earlier task has": (
+        (A, *REVERSE[1:]),
+        failing("there", "a3"),
+        {"here": "b1"},
+        {"b1": "here did not run: there failed on a3"},
+        False,
+    ),
     "a relation that one node meets": ((A, *ANY[1:]), failing("there", "a3"), {}, {}, False),
+    "a skipped task hands on what it waits for to other nodes": (
+        (
+            A,
+            group("b", role=["b"]),
+            task("one", groups=["a"]),
+            {"id": "gap", "type": "skipped", "role": ["a"], "requires": ["one"], "version": "2.0.0"},
+            task("here", role=["b"], version="2.0.0", **{"cross-depends": [{"name": "gap", "role": ["a"]}]}),
+        ),
+        failing("one", "a1"),
+        {"here": "b1"},
+        {"b1": "here did not run: gap failed on a1"},
+        False,
+    ),
     "a stage lets others pass": (STAGED, failing("one", "a1", "a2", "a3"), {}, {}, False),
     "a failure that does not count": (
         (A, B, {**WIDE[2], "fail_on_error": False}, WIDE[3]),

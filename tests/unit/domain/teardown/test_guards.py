@@ -4,8 +4,11 @@ import pytest
 
 from shipyard_api.domain.findings import Level, errors
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.teardown.drain import OnBlocked
+from shipyard_api.domain.teardown.drain_plan import DrainPlan, PlannedPod, PodClass
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, EtcdMember, MemberId, MemberState
-from shipyard_api.domain.teardown.guards import check_service, check_teardown, overridden
+from shipyard_api.domain.teardown.guards import check_drain, check_service, check_teardown, overridden
+from shipyard_api.domain.teardown.pods import Pod, PodUid
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 STATES = {"h": MemberState.HEALTHY, "s": MemberState.SLOW, "d": MemberState.DEAD}
@@ -73,3 +76,14 @@ def test_every_reason_is_named_and_force_makes_warnings_of_them() -> None:
     assert [finding.name for finding in errors(found)] == ["GenesisNode", "LastHealthyEtcdMember", "EtcdNotAccessible"]
     assert not errors(overridden(found))
     assert [finding.message for finding in overridden(found)] == [finding.message for finding in found]
+
+
+@pytest.mark.parametrize(("count", "last"), [(1, "p0: kept."), (10, "p9: kept."), (11, "p9: kept; and 1 more.")])
+def test_a_drain_that_budgets_forbid_names_ten_pods_and_counts_the_rest(count: int, last: str) -> None:
+    pods = (Pod("default", f"p{number}", PodUid("u")) for number in range(count))
+    plan = DrainPlan(tuple(PlannedPod(pod, PodClass.BLOCKED_FOREVER, why="kept") for pod in pods))
+
+    (found,) = check_drain(N1, plan, OnBlocked.FAIL)
+
+    assert f"default/{last} Change" in found.message
+    assert check_drain(N1, plan, OnBlocked.DELETE) == ()
