@@ -55,18 +55,6 @@ QUEUED, RUNNING, LOST = report(JobState.QUEUED), report(JobState.RUNNING, N2), r
 ENDED = report(JobState.ENDED, N1, N2, ok=True)
 
 
-def goes_on(job: Job, poll_at: datetime, current: JobReport | None = None) -> Watched:
-    return Watched(job, None, current, job.succeeded, "", poll_at)
-
-
-def time_up(job: Job, now: datetime, why: str, current: JobReport | None = None) -> Watched:
-    return Watched(job, End.TIME_UP, current, job.succeeded, why, now)
-
-
-def queue_timeout(job: Job, now: datetime, why: str, current: JobReport | None = None) -> Watched:
-    return Watched(job, End.QUEUE_TIMEOUT, current, job.succeeded, why, now)
-
-
 def silent(job: Job, since: float) -> Job:
     return replace(job, silent_since=at(since))
 
@@ -79,243 +67,133 @@ def started(since: datetime, *succeeded: NodeName) -> Job:
     return Job(ID, T0, since, frozenset(succeeded))
 
 
-@pytest.mark.parametrize(
-    ("job", "answer", "now", "expected"),
-    [
-        # Never answered: the limit of the work counts from the submission, whatever the answer was instead.
-        pytest.param(NEW_JOB, SILENCE, at(10), goes_on(NEW_JOB, at(40)), id="never-answered"),
-        pytest.param(NEW_JOB, REFUSAL, at(10), goes_on(NEW_JOB, at(40)), id="never-answered-but-refused"),
-        pytest.param(
-            NEW_JOB, SILENCE, at(100) - MOMENT, goes_on(NEW_JOB, at(100)), id="never-answered-just-before-the-limit"
-        ),
-        pytest.param(
-            NEW_JOB, SILENCE, at(100), time_up(NEW_JOB, at(100), f"{SILENT}503 no answer"), id="never-answered-limit"
-        ),
-        pytest.param(
-            NEW_JOB, REFUSAL, at(100), time_up(NEW_JOB, at(100), f"{SILENT}404 not here"), id="refused-at-the-limit"
-        ),
-        pytest.param(NEW_JOB, QUEUED, at(5000), queue_timeout(QUEUED_JOB, at(5000), IN_QUEUE, QUEUED), id="first-late"),
-        pytest.param(NEW_JOB, RUNNING, at(99), goes_on(started(at(99), N2), at(129), RUNNING), id="first-answer"),
-        # Retry-After moves the next poll, and no limit.
-        pytest.param(NEW_JOB, BUSY, at(10), goes_on(NEW_JOB, at(60)), id="busy-longer-than-the-interval"),
-        pytest.param(NEW_JOB, BUSY, at(70), goes_on(NEW_JOB, at(100)), id="busy-longer-than-the-limit"),
-        pytest.param(
-            NEW_JOB, replace(BUSY, retry_after=5), at(10), goes_on(NEW_JOB, at(40)), id="busy-shorter-than-the-interval"
-        ),
-        # In the queue: only the queue's limit counts, since the submission.
-        pytest.param(
-            NEW_JOB,
-            replace(QUEUED, ahead=FOUR),
-            at(10),
-            goes_on(behind(QUEUED_JOB), at(40), replace(QUEUED, ahead=FOUR)),
-            id="behind-another-job",
-        ),
-        pytest.param(
-            behind(QUEUED_JOB),
-            QUEUED,
-            at(10),
-            goes_on(QUEUED_JOB, at(40), QUEUED),
-            id="no-longer-behind-another-job",
-        ),
-        pytest.param(
-            behind(QUEUED_JOB), RUNNING, at(10), goes_on(started(at(10), N2), at(40), RUNNING), id="behind-no-more"
-        ),
-        pytest.param(QUEUED_JOB, QUEUED, T0, goes_on(QUEUED_JOB, at(30), QUEUED), id="queued"),
-        pytest.param(QUEUED_JOB, QUEUED, at(100), goes_on(QUEUED_JOB, at(130), QUEUED), id="queued-beyond-work-limit"),
-        pytest.param(QUEUED_JOB, QUEUED, at(970), goes_on(QUEUED_JOB, at(1000), QUEUED), id="queued-one-interval-left"),
-        pytest.param(
-            QUEUED_JOB, QUEUED, at(980), goes_on(QUEUED_JOB, at(1000), QUEUED), id="queued-less-than-interval"
-        ),
-        pytest.param(
-            QUEUED_JOB, QUEUED, at(1000) - MOMENT, goes_on(QUEUED_JOB, at(1000), QUEUED), id="queued-just-before"
-        ),
-        pytest.param(
-            QUEUED_JOB, QUEUED, at(1000), queue_timeout(QUEUED_JOB, at(1000), IN_QUEUE, QUEUED), id="queued-at-limit"
-        ),
-        pytest.param(
-            QUEUED_JOB,
-            QUEUED,
-            at(1000) + MOMENT,
-            queue_timeout(QUEUED_JOB, at(1000) + MOMENT, IN_QUEUE, QUEUED),
-            id="queued-just-after",
-        ),
-        pytest.param(
-            QUEUED_JOB,
-            replace(QUEUED, ahead=FOUR),
-            at(1000),
-            queue_timeout(behind(QUEUED_JOB), at(1000), f"{IN_QUEUE}, behind {BEHIND}", replace(QUEUED, ahead=FOUR)),
-            id="queued-behind-another-job-at-the-limit",
-        ),
-        # Silence in the queue is bounded by the limit of the work, and by that of the queue.
-        pytest.param(QUEUED_JOB, SILENCE, at(200), goes_on(silent(QUEUED_JOB, 200), at(230)), id="queued-no-answer"),
-        pytest.param(
-            QUEUED_JOB, REFUSAL, at(200), goes_on(silent(QUEUED_JOB, 200), at(230)), id="queued-refused-costs-time"
-        ),
-        pytest.param(
-            silent(QUEUED_JOB, 200),
-            SILENCE,
-            at(300) - MOMENT,
-            goes_on(silent(QUEUED_JOB, 200), at(300)),
-            id="queued-no-answer-just-before",
-        ),
-        pytest.param(
-            silent(QUEUED_JOB, 200),
-            SILENCE,
-            at(300),
-            time_up(silent(QUEUED_JOB, 200), at(300), f"{SILENT_IN_QUEUE}; last answer: 503 no answer"),
-            id="queued-no-answer-at-the-limit",
-        ),
-        pytest.param(
-            behind(silent(QUEUED_JOB, 200)),
-            SILENCE,
-            at(300),
-            time_up(
-                behind(silent(QUEUED_JOB, 200)),
-                at(300),
-                f"{SILENT_IN_QUEUE}, behind {BEHIND}; last answer: 503 no answer",
-            ),
-            id="queued-behind-another-job-no-answer",
-        ),
-        pytest.param(
-            silent(QUEUED_JOB, 950),
-            SILENCE,
-            at(1000),
-            queue_timeout(silent(QUEUED_JOB, 950), at(1000), f"{IN_QUEUE}; last answer: 503 no answer"),
-            id="silent-at-the-limit-of-the-queue",
-        ),
-        pytest.param(
-            silent(QUEUED_JOB, 200), QUEUED, at(299), goes_on(QUEUED_JOB, at(329), QUEUED), id="queued-answers-again"
-        ),
-        # It starts: from this poll on the limit of the work counts, however long it was queued.
-        pytest.param(QUEUED_JOB, RUNNING, at(10), goes_on(started(at(10), N2), at(40), RUNNING), id="starts"),
-        pytest.param(
-            QUEUED_JOB,
-            RUNNING,
-            at(5000),
-            goes_on(started(at(5000), N2), at(5030), RUNNING),
-            id="starts-after-the-limit",
-        ),
-        # At work: the limit counts from the first report that it runs, whatever later reports say.
-        pytest.param(RUNNING_JOB, RUNNING, at(520), goes_on(started(at(500), N2), at(550), RUNNING), id="running"),
-        pytest.param(
-            RUNNING_JOB,
-            RUNNING,
-            at(570),
-            goes_on(started(at(500), N2), at(600), RUNNING),
-            id="running-one-interval-left",
-        ),
-        pytest.param(
-            RUNNING_JOB,
-            RUNNING,
-            at(590),
-            goes_on(started(at(500), N2), at(600), RUNNING),
-            id="running-less-than-interval",
-        ),
-        pytest.param(
-            RUNNING_JOB,
-            RUNNING,
-            at(600) - MOMENT,
-            goes_on(started(at(500), N2), at(600), RUNNING),
-            id="running-just-before",
-        ),
-        pytest.param(
-            RUNNING_JOB,
-            RUNNING,
-            at(600),
-            time_up(started(at(500), N2), at(600), AT_WORK, RUNNING),
-            id="running-at-the-limit",
-        ),
-        pytest.param(
-            RUNNING_JOB,
-            RUNNING,
-            at(600) + MOMENT,
-            time_up(started(at(500), N2), at(600) + MOMENT, AT_WORK, RUNNING),
-            id="running-just-after",
-        ),
-        pytest.param(
-            RUNNING_JOB, QUEUED, at(520), goes_on(RUNNING_JOB, at(550), QUEUED), id="queued-again-keeps-start"
-        ),
-        pytest.param(
-            RUNNING_JOB, QUEUED, at(600), time_up(RUNNING_JOB, at(600), AT_WORK, QUEUED), id="queued-again-work-limit"
-        ),
-        pytest.param(RUNNING_JOB, SILENCE, at(520), goes_on(silent(RUNNING_JOB, 520), at(550)), id="running-no-answer"),
-        pytest.param(
-            silent(RUNNING_JOB, 520),
-            SILENCE,
-            at(600) - MOMENT,
-            goes_on(silent(RUNNING_JOB, 520), at(600)),
-            id="running-no-answer-just-before",
-        ),
-        pytest.param(
-            silent(RUNNING_JOB, 520),
-            SILENCE,
-            at(600),
-            time_up(silent(RUNNING_JOB, 520), at(600), f"{AT_WORK}; last answer: 503 no answer"),
-            id="running-no-answer-at-the-limit",
-        ),
-        pytest.param(
-            RUNNING_JOB,
-            REFUSAL,
-            at(600),
-            time_up(silent(RUNNING_JOB, 600), at(600), f"{AT_WORK}; last answer: 404 not here"),
-            id="running-refused-at-the-limit",
-        ),
-        # The end counts whenever it is reported.
-        pytest.param(
-            RUNNING_JOB,
-            ENDED,
-            at(520),
-            Watched(RUNNING_JOB, End.ENDED, ENDED, frozenset({N1, N2}), "", at(520)),
-            id="ended",
-        ),
-        pytest.param(
-            RUNNING_JOB,
-            ENDED,
-            at(9999),
-            Watched(RUNNING_JOB, End.ENDED, ENDED, frozenset({N1, N2}), "", at(9999)),
-            id="ended-after-the-limit",
-        ),
-        pytest.param(
-            QUEUED_JOB,
-            ENDED,
-            at(5000),
-            Watched(QUEUED_JOB, End.ENDED, ENDED, frozenset({N1, N2}), "", at(5000)),
-            id="ended-between-two-polls",
-        ),
-        pytest.param(
-            RUNNING_JOB,
-            report(JobState.ENDED),
-            at(520),
-            Watched(RUNNING_JOB, End.ENDED, report(JobState.ENDED), frozenset(), "", at(520)),
-            id="ended-is-the-last-word-on-nodes",
-        ),
-        pytest.param(
-            RUNNING_JOB,
-            LOST,
-            at(520),
-            Watched(RUNNING_JOB, End.LOST, LOST, frozenset({N1}), UNKNOWN, at(520)),
-            id="lost-keeps-early-successes",
-        ),
-        pytest.param(
-            QUEUED_JOB,
-            LOST,
-            at(10),
-            Watched(QUEUED_JOB, End.LOST, LOST, frozenset(), UNKNOWN, at(10)),
-            id="lost-in-queue",
-        ),
-        pytest.param(
-            RUNNING_JOB,
-            LOST,
-            at(600),
-            Watched(RUNNING_JOB, End.LOST, LOST, frozenset({N1}), UNKNOWN, at(600)),
-            id="lost-at-the-limit",
-        ),
-    ],
-)
+# The job, what is answered when, the job afterwards, and when to ask again, or how it ends and why.
+POLLS: dict[str, tuple[Job, JobReport | PeerFailure, datetime, Job, End | None, datetime | str]] = {
+    # Never answered: the limit of the work counts from the submission, whatever the answer was instead.
+    "never answered": (NEW_JOB, SILENCE, at(10), NEW_JOB, None, at(40)),
+    "never answered but refused": (NEW_JOB, REFUSAL, at(10), NEW_JOB, None, at(40)),
+    "never answered just before the limit": (NEW_JOB, SILENCE, at(100) - MOMENT, NEW_JOB, None, at(100)),
+    "never answered limit": (NEW_JOB, SILENCE, at(100), NEW_JOB, End.TIME_UP, f"{SILENT}503 no answer"),
+    "refused at the limit": (NEW_JOB, REFUSAL, at(100), NEW_JOB, End.TIME_UP, f"{SILENT}404 not here"),
+    "first late": (NEW_JOB, QUEUED, at(5000), QUEUED_JOB, End.QUEUE_TIMEOUT, IN_QUEUE),
+    "first answer": (NEW_JOB, RUNNING, at(99), started(at(99), N2), None, at(129)),
+    # Retry-After moves the next poll, and no limit.
+    "busy longer than the interval": (NEW_JOB, BUSY, at(10), NEW_JOB, None, at(60)),
+    "busy longer than the limit": (NEW_JOB, BUSY, at(70), NEW_JOB, None, at(100)),
+    "busy shorter than the interval": (NEW_JOB, replace(BUSY, retry_after=5), at(10), NEW_JOB, None, at(40)),
+    # In the queue: only the queue's limit counts, since the submission.
+    "behind another job": (NEW_JOB, replace(QUEUED, ahead=FOUR), at(10), behind(QUEUED_JOB), None, at(40)),
+    "no longer behind another job": (behind(QUEUED_JOB), QUEUED, at(10), QUEUED_JOB, None, at(40)),
+    "behind no more": (behind(QUEUED_JOB), RUNNING, at(10), started(at(10), N2), None, at(40)),
+    "queued": (QUEUED_JOB, QUEUED, T0, QUEUED_JOB, None, at(30)),
+    "queued beyond work limit": (QUEUED_JOB, QUEUED, at(100), QUEUED_JOB, None, at(130)),
+    "queued one interval left": (QUEUED_JOB, QUEUED, at(970), QUEUED_JOB, None, at(1000)),
+    "queued less than interval": (QUEUED_JOB, QUEUED, at(980), QUEUED_JOB, None, at(1000)),
+    "queued just before": (QUEUED_JOB, QUEUED, at(1000) - MOMENT, QUEUED_JOB, None, at(1000)),
+    "queued at limit": (QUEUED_JOB, QUEUED, at(1000), QUEUED_JOB, End.QUEUE_TIMEOUT, IN_QUEUE),
+    "queued just after": (QUEUED_JOB, QUEUED, at(1000) + MOMENT, QUEUED_JOB, End.QUEUE_TIMEOUT, IN_QUEUE),
+    "queued behind another job at the limit": (
+        QUEUED_JOB,
+        replace(QUEUED, ahead=FOUR),
+        at(1000),
+        behind(QUEUED_JOB),
+        End.QUEUE_TIMEOUT,
+        f"{IN_QUEUE}, behind {BEHIND}",
+    ),
+    # Silence in the queue is bounded by the limit of the work, and by that of the queue.
+    "queued no answer": (QUEUED_JOB, SILENCE, at(200), silent(QUEUED_JOB, 200), None, at(230)),
+    "queued refused costs time": (QUEUED_JOB, REFUSAL, at(200), silent(QUEUED_JOB, 200), None, at(230)),
+    "queued no answer just before": (
+        silent(QUEUED_JOB, 200),
+        SILENCE,
+        at(300) - MOMENT,
+        silent(QUEUED_JOB, 200),
+        None,
+        at(300),
+    ),
+    "queued no answer at the limit": (
+        silent(QUEUED_JOB, 200),
+        SILENCE,
+        at(300),
+        silent(QUEUED_JOB, 200),
+        End.TIME_UP,
+        f"{SILENT_IN_QUEUE}; last answer: 503 no answer",
+    ),
+    "queued behind another job no answer": (
+        behind(silent(QUEUED_JOB, 200)),
+        SILENCE,
+        at(300),
+        behind(silent(QUEUED_JOB, 200)),
+        End.TIME_UP,
+        f"{SILENT_IN_QUEUE}, behind {BEHIND}; last answer: 503 no answer",
+    ),
+    "silent at the limit of the queue": (
+        silent(QUEUED_JOB, 950),
+        SILENCE,
+        at(1000),
+        silent(QUEUED_JOB, 950),
+        End.QUEUE_TIMEOUT,
+        f"{IN_QUEUE}; last answer: 503 no answer",
+    ),
+    "queued answers again": (silent(QUEUED_JOB, 200), QUEUED, at(299), QUEUED_JOB, None, at(329)),
+    # It starts: from this poll on the limit of the work counts, however long it was queued.
+    "starts": (QUEUED_JOB, RUNNING, at(10), started(at(10), N2), None, at(40)),
+    "starts after the limit": (QUEUED_JOB, RUNNING, at(5000), started(at(5000), N2), None, at(5030)),
+    # At work: the limit counts from the first report that it runs, whatever later reports say.
+    "running": (RUNNING_JOB, RUNNING, at(520), started(at(500), N2), None, at(550)),
+    "running one interval left": (RUNNING_JOB, RUNNING, at(570), started(at(500), N2), None, at(600)),
+    "running less than interval": (RUNNING_JOB, RUNNING, at(590), started(at(500), N2), None, at(600)),
+    "running just before": (RUNNING_JOB, RUNNING, at(600) - MOMENT, started(at(500), N2), None, at(600)),
+    "running at the limit": (RUNNING_JOB, RUNNING, at(600), started(at(500), N2), End.TIME_UP, AT_WORK),
+    "running just after": (RUNNING_JOB, RUNNING, at(600) + MOMENT, started(at(500), N2), End.TIME_UP, AT_WORK),
+    "queued again keeps start": (RUNNING_JOB, QUEUED, at(520), RUNNING_JOB, None, at(550)),
+    "queued again work limit": (RUNNING_JOB, QUEUED, at(600), RUNNING_JOB, End.TIME_UP, AT_WORK),
+    "running no answer": (RUNNING_JOB, SILENCE, at(520), silent(RUNNING_JOB, 520), None, at(550)),
+    "running no answer just before": (
+        silent(RUNNING_JOB, 520),
+        SILENCE,
+        at(600) - MOMENT,
+        silent(RUNNING_JOB, 520),
+        None,
+        at(600),
+    ),
+    "running no answer at the limit": (
+        silent(RUNNING_JOB, 520),
+        SILENCE,
+        at(600),
+        silent(RUNNING_JOB, 520),
+        End.TIME_UP,
+        f"{AT_WORK}; last answer: 503 no answer",
+    ),
+    "running refused at the limit": (
+        RUNNING_JOB,
+        REFUSAL,
+        at(600),
+        silent(RUNNING_JOB, 600),
+        End.TIME_UP,
+        f"{AT_WORK}; last answer: 404 not here",
+    ),
+    # The end counts whenever it is reported.
+    "ended": (RUNNING_JOB, ENDED, at(520), RUNNING_JOB, End.ENDED, ""),
+    "ended after the limit": (RUNNING_JOB, ENDED, at(9999), RUNNING_JOB, End.ENDED, ""),
+    "ended between two polls": (QUEUED_JOB, ENDED, at(5000), QUEUED_JOB, End.ENDED, ""),
+    "ended is the last word on nodes": (RUNNING_JOB, report(JobState.ENDED), at(520), RUNNING_JOB, End.ENDED, ""),
+    "lost keeps early successes": (RUNNING_JOB, LOST, at(520), RUNNING_JOB, End.LOST, UNKNOWN),
+    "lost in queue": (QUEUED_JOB, LOST, at(10), QUEUED_JOB, End.LOST, UNKNOWN),
+    "lost at the limit": (RUNNING_JOB, LOST, at(600), RUNNING_JOB, End.LOST, UNKNOWN),
+}
+
+
+@pytest.mark.parametrize(("job", "answer", "now", "after", "end", "told"), POLLS.values(), ids=POLLS)
 def test_what_a_poll_of_a_job_means(
-    job: Job, answer: JobReport | PeerFailure, now: datetime, expected: Watched
+    job: Job, answer: JobReport | PeerFailure, now: datetime, after: Job, end: End | None, told: datetime | str
 ) -> None:
-    assert judge(job, answer, LIMITS, now) == expected
+    current = answer if isinstance(answer, JobReport) else None
+    # Its end is the last word on its nodes.
+    succeeded = current.succeeded if current and end is End.ENDED else after.succeeded
+    why, poll_at = (told, now) if isinstance(told, str) else ("", told)
+
+    assert judge(job, answer, LIMITS, now) == Watched(after, end, current, succeeded, why, poll_at)
 
 
 def test_the_reasons_write_fractions_of_seconds_only_where_there_are_any() -> None:
