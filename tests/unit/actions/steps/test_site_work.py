@@ -109,79 +109,52 @@ def out_of_time(of: SiteWorkState, why: str) -> Folded[SiteWorkState]:
     return Folded(replace(of, failed=failed), (left(why),))
 
 
-@pytest.mark.parametrize(
-    ("state", "answer", "now", "expected"),
-    [
-        pytest.param(QUEUED, report(JobState.QUEUED), at(5), Folded(QUEUED, wait_until=at(15)), id="queued"),
-        pytest.param(
-            QUEUED,
-            report(JobState.QUEUED),
-            at(1000) - MOMENT,
-            Folded(QUEUED, wait_until=at(1000)),
-            id="queued-just-before",
-        ),
-        pytest.param(
-            QUEUED, report(JobState.QUEUED), at(1000), out_of_time(QUEUED, IN_QUEUE), id="queued-longer-than-its-limit"
-        ),
-        pytest.param(QUEUED, report(JobState.RUNNING), at(20), Folded(RUNNING, wait_until=at(30)), id="starts"),
-        pytest.param(RUNNING, report(JobState.RUNNING), at(40), Folded(RUNNING, wait_until=at(50)), id="running"),
-        pytest.param(
-            RUNNING, report(JobState.RUNNING), at(320) - MOMENT, Folded(RUNNING, wait_until=at(320)), id="just-before"
-        ),
-        pytest.param(RUNNING, report(JobState.RUNNING), at(320), out_of_time(RUNNING, AT_WORK), id="time-up"),
-        pytest.param(RUNNING, SILENCE, at(40), Folded(SILENT, wait_until=at(50)), id="no-answer"),
-        pytest.param(RUNNING, REFUSAL, at(40), Folded(SILENT, wait_until=at(50)), id="refused-answer-costs-time"),
-        pytest.param(
-            SILENT,
-            SILENCE,
-            at(320),
-            out_of_time(SILENT, f"{AT_WORK}; last answer: 503 no answer"),
-            id="silent-time-up",
-        ),
-        pytest.param(
-            RUNNING,
-            report(JobState.ENDED, "all verified", ok=True),
-            at(40),
-            Folded(replace(RUNNING, done="all verified")),
-            id="ended-well",
-        ),
-        pytest.param(
-            RUNNING,
-            report(JobState.ENDED, ok=True),
-            at(40),
-            Folded(replace(RUNNING, done="success")),
-            id="ended-in-silence",
-        ),
-        pytest.param(
-            RUNNING,
-            report(JobState.ENDED, "no network"),
-            at(40),
-            Folded(replace(RUNNING, failed="prepare_site failed (job job-1): no network")),
-            id="ended-badly",
-        ),
-        pytest.param(
-            RUNNING,
-            report(JobState.ENDED),
-            at(40),
-            Folded(replace(RUNNING, failed="prepare_site failed (job job-1): no reason given")),
-            id="ended-badly-in-silence",
-        ),
-        pytest.param(
-            RUNNING,
-            report(JobState.LOST),
-            at(40),
-            Folded(replace(RUNNING, failed="prepare_site failed (job job-1): the provisioner no longer knows the job")),
-            id="lost",
-        ),
-        pytest.param(
-            RUNNING,
-            report(JobState.LOST, "purged", ok=True),
-            at(40),
-            Folded(replace(RUNNING, failed="prepare_site failed (job job-1): purged")),
-            id="lost-and-why",
-        ),
-    ],
-)
+POLLS = {
+    "queued": (QUEUED, report(JobState.QUEUED), at(5), Folded(QUEUED, wait_until=at(15))),
+    "queued just before": (QUEUED, report(JobState.QUEUED), at(1000) - MOMENT, Folded(QUEUED, wait_until=at(1000))),
+    "queued longer than its limit": (QUEUED, report(JobState.QUEUED), at(1000), out_of_time(QUEUED, IN_QUEUE)),
+    "starts": (QUEUED, report(JobState.RUNNING), at(20), Folded(RUNNING, wait_until=at(30))),
+    "running": (RUNNING, report(JobState.RUNNING), at(40), Folded(RUNNING, wait_until=at(50))),
+    "just before": (RUNNING, report(JobState.RUNNING), at(320) - MOMENT, Folded(RUNNING, wait_until=at(320))),
+    "time up": (RUNNING, report(JobState.RUNNING), at(320), out_of_time(RUNNING, AT_WORK)),
+    "no answer": (RUNNING, SILENCE, at(40), Folded(SILENT, wait_until=at(50))),
+    "refused answer costs time": (RUNNING, REFUSAL, at(40), Folded(SILENT, wait_until=at(50))),
+    "silent time up": (SILENT, SILENCE, at(320), out_of_time(SILENT, f"{AT_WORK}; last answer: 503 no answer")),
+    "ended well": (
+        RUNNING,
+        report(JobState.ENDED, "all verified", ok=True),
+        at(40),
+        Folded(replace(RUNNING, done="all verified")),
+    ),
+    "ended in silence": (RUNNING, report(JobState.ENDED, ok=True), at(40), Folded(replace(RUNNING, done="success"))),
+    "ended badly": (
+        RUNNING,
+        report(JobState.ENDED, "no network"),
+        at(40),
+        Folded(replace(RUNNING, failed="prepare_site failed (job job-1): no network")),
+    ),
+    "ended badly in silence": (
+        RUNNING,
+        report(JobState.ENDED),
+        at(40),
+        Folded(replace(RUNNING, failed="prepare_site failed (job job-1): no reason given")),
+    ),
+    "lost": (
+        RUNNING,
+        report(JobState.LOST),
+        at(40),
+        Folded(replace(RUNNING, failed="prepare_site failed (job job-1): the provisioner no longer knows the job")),
+    ),
+    "lost and why": (
+        RUNNING,
+        report(JobState.LOST, "purged", ok=True),
+        at(40),
+        Folded(replace(RUNNING, failed="prepare_site failed (job job-1): purged")),
+    ),
+}
+
+
+@pytest.mark.parametrize(("state", "answer", "now", "expected"), POLLS.values(), ids=POLLS)
 def test_what_a_poll_means(
     state: SiteWorkState, answer: JobReport | PeerFailure, now: datetime, expected: Folded[SiteWorkState]
 ) -> None:

@@ -35,49 +35,41 @@ def intersection(**criteria: Any) -> dict[str, Any]:
 # Selectors
 
 
-@pytest.mark.parametrize(
-    ("selectors", "filters"),
-    [
-        pytest.param((), None, id="no selectors mean every node"),
-        pytest.param((Selector(),), None, id="a blank selector means every node"),
-        pytest.param(
-            (Selector(node_names=names("n1")), Selector()), None, id="a blank selector beside others means every node"
-        ),
-        pytest.param(
-            (Selector(node_names=names("n2", "n1")),),
-            [intersection(node_names=["n1", "n2"])],
-            id="values are sorted and empty criteria left out",
-        ),
-        pytest.param(
-            (Selector(names("n1"), frozenset({"control"}), labels("a=b"), frozenset({"rack03"})),),
-            [intersection(node_names=["n1"], node_tags=["control"], node_labels={"a": "b"}, rack_names=["rack03"])],
-            id="the criteria of one selector stand in one filter",
-        ),
-        pytest.param(
-            (Selector(rack_names=frozenset({"r2"})), Selector(node_tags=frozenset({"t"}))),
-            [intersection(rack_names=["r2"]), intersection(node_tags=["t"])],
-            id="one filter per selector, in order",
-        ),
-        pytest.param(
-            (Selector(node_labels=labels("role=b", "role=a"), rack_names=frozenset({"r1"})),),
-            [
-                intersection(rack_names=["r1"], node_labels={"role": "a"}),
-                intersection(rack_names=["r1"], node_labels={"role": "b"}),
-            ],
-            id="two labels with one key: one filter per value, other criteria in each",
-        ),
-        pytest.param(
-            (Selector(node_labels=labels("b=2", "a=1")),),
-            [intersection(node_labels={"a": "1"}), intersection(node_labels={"b": "2"})],
-            id="labels with different keys: one filter each, so that any of them matches",
-        ),
-        pytest.param(
-            (Selector(node_tags=frozenset({"t"})), Selector(node_tags=frozenset({"t"}))),
-            [intersection(node_tags=["t"])],
-            id="equal selectors are asked once",
-        ),
-    ],
-)
+SELECTORS = {
+    "no selectors mean every node": ((), None),
+    "a blank selector means every node": ((Selector(),), None),
+    "a blank selector beside others means every node": ((Selector(node_names=names("n1")), Selector()), None),
+    "values are sorted and empty criteria left out": (
+        (Selector(node_names=names("n2", "n1")),),
+        [intersection(node_names=["n1", "n2"])],
+    ),
+    "the criteria of one selector stand in one filter": (
+        (Selector(names("n1"), frozenset({"control"}), labels("a=b"), frozenset({"rack03"})),),
+        [intersection(node_names=["n1"], node_tags=["control"], node_labels={"a": "b"}, rack_names=["rack03"])],
+    ),
+    "one filter per selector, in order": (
+        (Selector(rack_names=frozenset({"r2"})), Selector(node_tags=frozenset({"t"}))),
+        [intersection(rack_names=["r2"]), intersection(node_tags=["t"])],
+    ),
+    "two labels with one key: one filter per value, other criteria in each": (
+        (Selector(node_labels=labels("role=b", "role=a"), rack_names=frozenset({"r1"})),),
+        [
+            intersection(rack_names=["r1"], node_labels={"role": "a"}),
+            intersection(rack_names=["r1"], node_labels={"role": "b"}),
+        ],
+    ),
+    "labels with different keys: one filter each, so that any of them matches": (
+        (Selector(node_labels=labels("b=2", "a=1")),),
+        [intersection(node_labels={"a": "1"}), intersection(node_labels={"b": "2"})],
+    ),
+    "equal selectors are asked once": (
+        (Selector(node_tags=frozenset({"t"})), Selector(node_tags=frozenset({"t"}))),
+        [intersection(node_tags=["t"])],
+    ),
+}
+
+
+@pytest.mark.parametrize(("selectors", "filters"), SELECTORS.values(), ids=SELECTORS)
 def test_selectors_become_a_union_of_intersections(
     selectors: tuple[Selector, ...], filters: list[dict[str, Any]] | None
 ) -> None:
@@ -367,44 +359,33 @@ def test_a_finding_keeps_rule_level_text_diagnostic_and_documents() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("answer", "found"),
-    [
-        pytest.param(status("Success"), [], id="valid and silent"),
-        pytest.param(status("SUCCESS", message()), [("DD3001", Level.INFO, "text")], id="the status in capitals"),
-        pytest.param(
-            status("failure", message("Error", name="DD001", message=None, diagnostic="why")),
-            [("DD001", Level.ERROR, "why")],
-            id="a schema error in lower case without a text",
-        ),
-        pytest.param(
-            status("Failure", message("warning"), message="Site design failed validation.", reason="See messages."),
-            [
-                ("DD3001", Level.WARNING, "text"),
-                ("Drydock", Level.ERROR, "Site design failed validation. See messages."),
-            ],
-            id="a failure that no message explains",
-        ),
-        pytest.param(
-            status("failure"), [("Drydock", Level.ERROR, "The design failed validation.")], id="a silent failure"
-        ),
-        pytest.param(
-            status("Success", message("Warning", error=True)), [("DD3001", Level.ERROR, "text")], id="error true"
-        ),
-        pytest.param(
-            status("Success", {"message": "simple", "error": False}),
-            [("Drydock", Level.INFO, "simple")],
-            id="a message without rule or level",
-        ),
-        pytest.param(status("Success", message("Fatal")), [("DD3001", Level.WARNING, "text")], id="an unknown level"),
-        pytest.param(status("Success", None, "noise"), [], id="messages that are none"),
-        pytest.param(
-            {"status": "Success", "details": None},
-            [("Drydock", Level.ERROR, '{"status": "Success", "details": null}')],
-            id="no details",
-        ),
-    ],
-)
+STATUSES = {
+    "valid and silent": (status("Success"), []),
+    "the status in capitals": (status("SUCCESS", message()), [("DD3001", Level.INFO, "text")]),
+    "a schema error in lower case without a text": (
+        status("failure", message("Error", name="DD001", message=None, diagnostic="why")),
+        [("DD001", Level.ERROR, "why")],
+    ),
+    "a failure that no message explains": (
+        status("Failure", message("warning"), message="Site design failed validation.", reason="See messages."),
+        [("DD3001", Level.WARNING, "text"), ("Drydock", Level.ERROR, "Site design failed validation. See messages.")],
+    ),
+    "a silent failure": (status("failure"), [("Drydock", Level.ERROR, "The design failed validation.")]),
+    "error true": (status("Success", message("Warning", error=True)), [("DD3001", Level.ERROR, "text")]),
+    "a message without rule or level": (
+        status("Success", {"message": "simple", "error": False}),
+        [("Drydock", Level.INFO, "simple")],
+    ),
+    "an unknown level": (status("Success", message("Fatal")), [("DD3001", Level.WARNING, "text")]),
+    "messages that are none": (status("Success", None, "noise"), []),
+    "no details": (
+        {"status": "Success", "details": None},
+        [("Drydock", Level.ERROR, '{"status": "Success", "details": null}')],
+    ),
+}
+
+
+@pytest.mark.parametrize(("answer", "found"), STATUSES.values(), ids=STATUSES)
 def test_every_form_of_status_gives_findings(answer: dict[str, object], found: list[tuple[str, Level, str]]) -> None:
     findings = translate.findings(answer, Scrubber())
     assert [(one.name, one.level, one.message) for one in findings] == found
