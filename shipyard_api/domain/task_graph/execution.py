@@ -310,7 +310,10 @@ class _Standing:
         if not point.cells:
             self._fault[index] = next((fault for one in point.before if (fault := self._fault[one])), None)
         elif lost and not self._is_tolerated(point, lost):
-            self._fault[index] = f"{point.name} failed on {_listed(sorted(lost))}"
+            tasks = sorted({flow.cells[cell].task for cell in lost.values()})
+            # A task that is skipped stands for those that it waits for: it cannot fail.
+            own = point.judge is Judge.GROUP or point.name in tasks
+            self._fault[index] = f"{point.name if own else _listed(tasks)} failed on {_listed(sorted(lost))}"
 
     def _is_tolerated(self, point: Point, lost: Collection[NodeName]) -> bool:
         rules = self._execution.rules
@@ -374,5 +377,5 @@ def _in_order(flow: Flow, windows: _Windows, ready: Iterable[tuple[int, int]]) -
         yield from sorted(nodes, key=lambda one: (flow.position.get(one[1], -1), one[0]))
 
 
-def _listed(nodes: Sequence[NodeName]) -> str:
+def _listed(nodes: Sequence[NodeName] | Sequence[TaskId]) -> str:
     return ", ".join(nodes[:_SHOWN]) + (f" and {len(nodes) - _SHOWN} more" if len(nodes) > _SHOWN else "")

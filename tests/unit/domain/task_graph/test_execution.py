@@ -333,7 +333,7 @@ RULES: dict[str, Rule] = {
         ),
         failing("one", "a1"),
         {"here": "b1"},
-        {"b1": "here did not run: gap failed on a1"},
+        {"b1": "here did not run: one failed on a1"},
         False,
     ),
     "a stage lets others pass": (STAGED, failing("one", "a1", "a2", "a3"), {}, {}, False),
