@@ -67,9 +67,6 @@ class HoldClass(Enum):
 
 _FORBIDS = {HoldClass.NO_DEPLOYMENT: NodeWork.DEPLOYMENT, HoldClass.NO_TEARDOWN: NodeWork.TEARDOWN}
 
-BY_OPERATORS = (HoldKind.OPERATOR, HoldKind.MAINTENANCE, HoldKind.HARDWARE)
-"""The kinds of holds that operators place."""
-
 
 @dataclass(frozen=True, slots=True)
 class Hold:
