@@ -261,7 +261,7 @@ def worker(settings: Settings) -> "TurnWorker":
         options,
         waiting=engine.bulkhead.waiting,
         chores=(watch, sight, prune.chore, WatchReplication(made.store), hold, health),
-        chores_seconds=pause / 3,
+        chores_seconds=pause / 2,
         on_connect=SERVER_KEEPALIVES,
         beside=webhooks.deliveries(settings, made.store, name),
     )
