@@ -138,8 +138,11 @@ class Scenario:
     region: RegionTraits = field(default_factory=RegionTraits)
     seed: int = 0
     expect: Expectation | None = None
-    # The rollout policy of the demo's design, and its answers to approvals. Simulators use neither.
+    # For the demo, not for simulators: rollout policy and burn-in of its design, the holds that it places before the
+    # action, and its answers to approvals.
     policy: Mapping[str, Any] = field(default_factory=dict)
+    burn_in: Mapping[str, Any] = field(default_factory=dict)
+    holds: tuple[Mapping[str, str], ...] = ()
     approvals: tuple[Mapping[str, Any], ...] = ()
 
     def node_outcome(self, node: str, phase: str) -> NodeOutcome:
@@ -215,6 +218,8 @@ def _read(root: Reader, default_name: str) -> Scenario:
         seed=root.whole("seed", least=None) or 0,
         expect=_read_expectation(root.child("expect")) if "expect" in root else None,
         policy=root.mapping("policy"),
+        burn_in=root.mapping("burn_in"),
+        holds=tuple(_read_hold(hold) for hold in root.items("holds")),
         approvals=tuple(_read_approval(answer) for answer in root.items("approvals")),
     )
 
@@ -300,6 +305,11 @@ def _read_expectation(expect: Reader) -> Expectation:
         node.only("status", "reason")
         nodes[name] = ExpectedEnd(node.choice("status", statuses, required=True) or "", node.text("reason") or None)
     return Expectation(expect.choice("verdict", words, required=True) or "", groups, nodes)
+
+
+def _read_hold(hold: Reader) -> Mapping[str, str]:
+    hold.only("node", "class", "reason")
+    return {key: hold.text(key) for key in ("node", "class", "reason") if key in hold}
 
 
 def _read_approval(answer: Reader) -> Mapping[str, Any]:

@@ -46,6 +46,8 @@ def test_everything_a_scenario_can_say_is_read():
           groups: {a: {status: failed, reason: prepare}, b: {status: success}}
           nodes: {n1: {status: not_started, reason: policy}}
         policy: {waves: [{name: canary, nodes: 1}]}
+        burn_in: {cpu: 60}
+        holds: [{node: n1, class: no_alerts, reason: loud}]
         approvals: [{wave: canary, reason: quiet}, {group: a, approve: false}]
         """
     )
@@ -70,6 +72,8 @@ def test_everything_a_scenario_can_say_is_read():
     assert scenario.expect.groups == {"a": ExpectedEnd("failed", "prepare"), "b": ExpectedEnd("success")}
     assert scenario.expect.nodes == {"n1": ExpectedEnd("not_started", "policy")}
     assert scenario.policy == {"waves": [{"name": "canary", "nodes": 1}]}
+    assert scenario.burn_in == {"cpu": 60}
+    assert scenario.holds == ({"node": "n1", "class": "no_alerts", "reason": "loud"},)
     assert scenario.approvals == (
         {"wave": "canary", "reason": "quiet", "approve": True},
         {"group": "a", "approve": False},
@@ -116,6 +120,8 @@ def test_every_fault_is_named_with_its_place():
         seed: 1.5
         expect: {verdict: fine, groups: {a: {reason: x}}, nodes: {n1: {status: lost}}}
         policy: none
+        burn_in: long
+        holds: [{node: n1, until: ever}]
         approvals: [{approve: perhaps, by: me}]
         """
     )
@@ -149,6 +155,8 @@ def test_every_fault_is_named_with_its_place():
         "expect.groups.a.status should be one of success, failed",
         "expect.nodes.n1.status should be one of not_started,",
         "policy should be a mapping",
+        "burn_in should be a mapping",
+        "holds[0].until is not known",
         "approvals[0].approve should be true or false",
         "approvals[0].by is not known",
     ):

@@ -148,3 +148,12 @@ def test_a_rollout_policy_stops_what_its_scenario_says(scenario: str) -> None:
     stopped = {node["name"] for node in report["nodes"] if node["reason"] == "policy"}
     assert len(sent | stopped) == 16
     assert sent.isdisjoint(stopped)
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize(
+    ("scenario", "provisioner"),
+    [("one-node-late", "drydock"), ("held-and-uncounted", "drydock"), ("burn-in-fails", "ironic")],
+)
+def test_a_scenario_ends_as_it_says(scenario: str, provisioner: str) -> None:
+    assert demo("--scenario", scenario, "--provisioner", provisioner)["verdict"] == "success"

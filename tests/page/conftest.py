@@ -24,7 +24,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 import shipyard_simulators
 from shipyard_api import programs
-from shipyard_api.cli.commands.demo_policy import with_policy
+from shipyard_api.cli.commands.demo_policy import with_parts
 from shipyard_api.node_sets import expand
 from shipyard_api.settings import load
 from tests.acceptance.programs import marked, up
@@ -84,7 +84,7 @@ def playing(scenario: str, policy: Mapping[str, Any] | None = None) -> Iterator[
             stack = Stack(ready["url"], ready["token"], "", tokens.create("bob", "admin")[1])
             design = (SIMULATORS / "sites" / "five-groups.yaml").read_bytes()
             if policy:
-                design = with_policy(design, policy, datetime.now(UTC))
+                design = with_parts(design, {"policy": policy}, datetime.now(UTC))
             stack.ask("POST", "configdocs/design", data=design, params={"buffermode": "replace"})
             stack.ask("POST", "commitconfigdocs")
             load_software(stack)

@@ -139,6 +139,7 @@ def demo(
     Exit code 0 if the action ended as its scenario expects, else 1.
     """
     from shipyard_api.cli.client import Api
+    from shipyard_api.cli.commands.demo_policy import place
     from shipyard_api.cli.commands.watch import StalledError
     from shipyard_api.cli.stack import StackError, running
 
@@ -155,7 +156,9 @@ def demo(
             with running(file, speed, provisioner, design) as ready:
                 options = replace(options, url=str(ready["url"]), token=str(ready["token"]))
                 api = Api(options)
-                load(api, design, collection, progress, played.get("policy") or {})
+                parts = {part: played[part] for part in ("policy", "burn_in") if played.get(part)}
+                load(api, design, collection, progress, parts)
+                place(api, played.get("holds") or ())
                 has_software = "hosts" in ready.get("simulators", ()) and load_software(options, design, progress)
                 patience = max(QUIETEST, SLOWEST / speed)
                 last = play(api, progress, patience=patience, answers=played.get("approvals") or ())
@@ -174,16 +177,18 @@ def demo(
         raise SystemExit(1)
 
 
-def load(api: "Api", design: Path, collection: str, progress: TextIO, policy: Mapping[str, Any]) -> None:
-    """Load and commit a design, with a rollout policy if there is one. Raises ApiError if the API refuses it."""
+def load(api: "Api", design: Path, collection: str, progress: TextIO, parts: Mapping[str, Any]) -> None:
+    """Load and commit a design with these parts of its configuration. Raises ApiError if the API refuses it."""
     from shipyard_api.cli.client import json_content
-    from shipyard_api.cli.commands.demo_policy import with_policy
+    from shipyard_api.cli.commands.demo_policy import with_parts
 
-    say(progress, f"Loading and committing {design.name}{' with a rollout policy' if policy else ''} ...")
+    words = {"policy": "a rollout policy", "burn_in": "a burn-in"}
+    added = f" with {' and '.join(words[part] for part in parts)}" if parts else ""
+    say(progress, f"Loading and committing {design.name}{added} ...")
     documents = read_documents([design])
-    if policy:
+    if parts:
         try:
-            documents = with_policy(documents, policy, datetime.now(UTC))
+            documents = with_parts(documents, parts, datetime.now(UTC))
         except LookupError as error:
             raise DemoError(f"Error: {error}") from error
     loaded = api.post(f"configdocs/{path_segment(collection)}", yaml=documents)

@@ -1,4 +1,4 @@
-"""The rollout policy of a scenario: put into the demo's design, its approvals answered as an operator would."""
+"""The part of a scenario that is the operator's: what is put into the demo's design, holds, answers to approvals."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,8 +19,8 @@ _LOOKS = 10
 """How often a wait for an approval is shown before it is answered, so that a person sees it."""
 
 
-def with_policy(documents: bytes, policy: Mapping[str, Any], now: datetime) -> bytes:
-    """Return a design whose deployment configuration has this rollout policy.
+def with_parts(documents: bytes, parts: Mapping[str, Any], now: datetime) -> bytes:
+    """Return a design whose deployment configuration has these parts of ``physical_provisioner``, such as a ``policy``.
 
     A window that starts at ``+N`` or ``-N`` starts so many minutes from the first full minute that is half a minute
     away. Raises LookupError if the design has no deployment configuration.
@@ -30,9 +30,11 @@ def with_policy(documents: bytes, policy: Mapping[str, Any], now: datetime) -> b
     found = list(yaml.load_all(documents, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     changed = [one for one in found if isinstance(one, dict) and one.get("schema") == CONFIGURATION]
     if not changed:
-        raise LookupError(f"the design has no {CONFIGURATION}, which the scenario's policy belongs into")
+        raise LookupError(f"the design has no {CONFIGURATION}, which {' and '.join(parts)} of the scenario belong into")
+    if "policy" in parts:
+        parts = {**parts, "policy": _at_times(parts["policy"], now)}
     for one in changed:
-        one["data"].setdefault("physical_provisioner", {})["policy"] = _at_times(policy, now)
+        one["data"].setdefault("physical_provisioner", {}).update(parts)
     return yaml.safe_dump_all(found, sort_keys=False, encoding="utf-8")
 
 
@@ -49,6 +51,15 @@ def _at_times(policy: Mapping[str, Any], now: datetime) -> Mapping[str, Any]:
         return {**window, "zone": "UTC", "start": f"{minute + timedelta(minutes=int(start)):%H:%M}"}
 
     return {**policy, "windows": {**windows, "open": [opened(one) for one in windows["open"]]}}
+
+
+def place(api: "Api", holds: Sequence[Mapping[str, str]]) -> None:
+    """Place the holds of a scenario. Raises ApiError if the API refuses one."""
+    from shipyard_api.cli.client import json_content
+
+    for hold in holds:
+        body = {key: value for key, value in hold.items() if key != "node"}
+        json_content(api.post(f"nodes/{path_segment(hold['node'])}/holds", json=body), expected=201)
 
 
 @dataclass

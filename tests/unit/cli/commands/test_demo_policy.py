@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from shipyard_api.cli.client import Api
-from shipyard_api.cli.commands.demo_policy import Operator, with_policy
+from shipyard_api.cli.commands.demo_policy import Operator, place, with_parts
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output.snapshot import Snapshot
 from shipyard_simulators.scenario import SCENARIOS
@@ -19,7 +19,10 @@ from tests.unit.cli.fake_api import FakeApi, Reply
 NOW = datetime(2026, 11, 26, 23, 57, 29, tzinfo=UTC)
 SITE = (ROOT / "shipyard_simulators" / "sites" / "five-groups.yaml").read_bytes()
 SCHEMA = yaml.safe_load((ROOT / "schemas" / "deployment_configuration_v1.yaml").read_text())
-POLICIES = {path.stem: yaml.safe_load(path.read_text()).get("policy") for path in SCENARIOS.glob("*.yaml")}
+PARTS = {
+    path.stem: {part: value for part in ("policy", "burn_in") if (value := yaml.safe_load(path.read_text()).get(part))}
+    for path in SCENARIOS.glob("*.yaml")
+}
 
 
 def configuration(design: bytes) -> Any:
@@ -40,23 +43,36 @@ def test_windows_are_counted_from_the_next_full_minute_that_is_half_a_minute_awa
 ) -> None:
     windows = [{"zone": "UTC", "start": start, "minutes": 1} for start in ("-2", "+1", "22:00")]
 
-    policy = configuration(with_policy(SITE, {"windows": {"open": windows}}, now))["physical_provisioner"]["policy"]
+    policy = configuration(with_parts(SITE, {"policy": {"windows": {"open": windows}}}, now))
+    policy = policy["physical_provisioner"]["policy"]
 
     assert [window["start"] for window in policy["windows"]["open"]] == starts
 
 
-@pytest.mark.parametrize("name", [name for name, policy in POLICIES.items() if policy])
-def test_the_policies_of_shipped_scenarios_are_valid_and_change_nothing_else(name: str) -> None:
-    changed = configuration(with_policy(SITE, POLICIES[name], NOW))
+@pytest.mark.parametrize("name", [name for name, parts in PARTS.items() if parts])
+def test_what_shipped_scenarios_add_to_the_design_is_valid_and_changes_nothing_else(name: str) -> None:
+    changed = configuration(with_parts(SITE, PARTS[name], NOW))
 
     jsonschema.validate(changed, SCHEMA)
-    del changed["physical_provisioner"]["policy"]
+    for part in PARTS[name]:
+        del changed["physical_provisioner"][part]
     assert changed == configuration(SITE)
 
 
 def test_a_design_without_a_configuration_has_no_place_for_a_policy() -> None:
     with pytest.raises(LookupError, match="DeploymentConfiguration"):
-        with_policy(b"schema: a/A/v1\n", {"budgets": []}, NOW)
+        with_parts(b"schema: a/A/v1\n", {"policy": {"budgets": []}}, NOW)
+
+
+def test_holds_are_placed_one_by_one() -> None:
+    served = FakeApi({f"POST /nodes/{node}/holds": Reply(201, {}) for node in ("n1", "n2")})
+    holds = [{"node": "n1", "class": "no_alerts", "reason": "a"}, {"node": "n2", "reason": "b"}]
+
+    place(Api(GlobalOptions(url=served.start(), token="t")), holds)
+    served.stop()
+
+    bodies = [yaml.safe_load(one.body) for one in served.requests]
+    assert bodies == [{"class": "no_alerts", "reason": "a"}, {"reason": "b"}]
 
 
 def test_each_approval_is_answered_once_it_was_shown() -> None:
