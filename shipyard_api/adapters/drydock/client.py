@@ -1,11 +1,15 @@
 """Drydock's REST API: paths, headers, and its answers as ``ports.errors``."""
 
+import json
 import math
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
+
+from msgspec import Raw, Struct, ValidationError
+from msgspec.json import Decoder
 
 from shipyard_api import request_context
 from shipyard_api.domain.json_types import JsonObject
@@ -19,6 +23,13 @@ from .translate import SYSTEM, context_marker
 
 LARGEST_TASK_LIST = 256 * 1024 * 1024  # bytes: Drydock lists all tasks it ever ran
 LONGEST_DETAIL = 400  # characters of Drydock's text in an error
+
+
+class _Parent(Struct):
+    parent_task_id: Any = None
+
+
+_LISTED, _PARENT = Decoder(list[Raw]), Decoder(_Parent)
 
 
 class DrydockClient:
@@ -116,9 +127,13 @@ class DrydockClient:
         return _expected(answer).object()
 
     def tasks(self, marker: Marker) -> tuple[list[JsonObject], datetime | None]:
-        """Return all tasks Drydock ever ran, in no order, and the time on Drydock's clock (None: not sent)."""
+        """Return all tasks that were ever requested, in no order, and the time on Drydock's clock (None: not sent).
+
+        Drydock lists their subtasks, too: several for each node, with every message. They are not parsed.
+        """
         answer = self._send(self._slow, "GET", "tasks", marker=marker)
-        return _expected(answer).objects(), _date(answer)
+        listed = _expected(answer).typed(_LISTED)
+        return [json.loads(bytes(text)) for text in listed if _is_requested(text)], _date(answer)
 
     def filter_nodes(self, design: str, node_filter: JsonObject | None) -> frozenset[str]:
         """Return the names that a filter selects; empty also if Drydock cannot read the design."""
@@ -194,6 +209,14 @@ class DrydockClient:
             if time.monotonic() > latest:
                 detail = "getting a token took too long; nothing was sent"
                 raise Unavailable(SYSTEM, operation, detail, marker=marker, sent=False)
+
+
+def _is_requested(text: Raw) -> bool:
+    """Return whether an item of a list is a task that is no subtask."""
+    try:
+        return _PARENT.decode(text).parent_task_id is None
+    except ValidationError:
+        return False  # not an object
 
 
 def _expected(answer: Response) -> Response:

@@ -241,10 +241,12 @@ def test_the_id_of_a_job_is_one_segment_of_the_path(peer: Peer) -> None:
         pytest.param({}, "None", id="none"),
     ],
 )
-def test_the_list_of_tasks_tells_drydocks_time(peer: Peer, header: dict[str, str], told: str) -> None:
-    peer.on("GET /tasks", Answer(200, [{"task_id": JOB}, "noise"], header))
+def test_the_list_of_requested_tasks_tells_drydocks_time(peer: Peer, header: dict[str, str], told: str) -> None:
+    requested = {"task_id": JOB, "parent_task_id": None, "node_filter": {"names": ["é"]}}
+    listed = [requested, "noise", {"task_id": "sub", "parent_task_id": JOB}, {"task_id": "old"}]
+    peer.on("GET /tasks", Answer(200, listed, header))
     tasks, clock = client(peer.url).tasks(NO_MARKER)
-    assert tasks == [{"task_id": JOB}]
+    assert tasks == [requested, {"task_id": "old"}]
     assert (clock.isoformat() if clock else "None") == told
 
 
