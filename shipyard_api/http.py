@@ -183,7 +183,7 @@ class HttpClient:
         self._verify = verify
         self._tls = (tls, server_name)
         self._restarts = restarts or PeerRestarts()
-        self._made: HTTPAdapter | None = None
+        self._connections: HTTPAdapter | None = None
         self._lock = threading.Lock()
 
     def get(self, path: str, **options: Unpack[RequestOptions]) -> Response:
@@ -234,16 +234,16 @@ class HttpClient:
 
     def close(self) -> None:
         """Close the connections that are not in use; the client may be used again."""
-        if self._made:
-            self._made.close()
+        if self._connections:
+            self._connections.close()
 
     def _adapter(self) -> "HTTPAdapter":
         with self._lock:
-            if self._made is None:
+            if self._connections is None:
                 from shipyard_api import http_deadline  # only when needed: the slowest import of a command
 
-                self._made = http_deadline.adapter(*self._tls)
-            return self._made
+                self._connections = http_deadline.adapter(*self._tls)
+            return self._connections
 
     def _attempt(self, call: "_Call") -> Response:
         labels = {"system": self.system, "method": call.method}

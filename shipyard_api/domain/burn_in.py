@@ -34,7 +34,7 @@ class BurnIn:
 
     @classmethod
     def read(cls, written: Mapping[str, Any], scale: float = 1.0) -> "BurnIn | None":
-        """Return what is written or stored; None if no part is tested."""
+        """Return the burn-in of a configuration, as written or stored; None if no part is tested."""
         parts = {part: int(written[part]) for part in PARTS if written.get(part)}
         return cls(parts, scale) if parts else None
 

@@ -13,7 +13,7 @@ def ask(store: Store) -> frozenset[NodeName]:
 
 
 def apply(state: RolloutState, held: frozenset[NodeName] | None) -> tuple[Fact, ...]:
-    """Leave the held nodes out of what is judged from now on, and return what has changed. ``held``: None if unknown.
+    """Judge without the held nodes from now on, and return the facts of a change. ``held``: None if unknown.
 
     An action that names its servers counts them all: it would succeed whatever became of them.
     """

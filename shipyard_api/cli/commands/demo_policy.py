@@ -1,4 +1,4 @@
-"""The part of a scenario that is the operator's: what is put into the demo's design, holds, answers to approvals."""
+"""The operator's part of a scenario: additions to the demo's design, holds, and answers to approvals."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

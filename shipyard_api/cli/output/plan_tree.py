@@ -39,13 +39,13 @@ def tree(
 
 
 class _Runs(NamedTuple):
-    """What runs on nodes, by node: before the deployment, and in it."""
+    """The steps of nodes, by node: before the deployment, and in it."""
 
     cleaning: Mapping[object, JsonObject]
     steps: Mapping[object, JsonObject]
 
     def kind(self, node: object) -> tuple[int, int]:
-        """Return what is the same for nodes on which the same runs."""
+        """Return the key by which nodes with the same steps are grouped."""
         return id(self.cleaning.get(node)), id(self.steps.get(node))
 
     def lines(self, node: object) -> Iterable[str]:
