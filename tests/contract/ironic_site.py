@@ -32,6 +32,7 @@ class IronicSite(Site):
 
     provisioner: IronicProvisioner
     never_fails = frozenset({Operation.PREPARE_SITE})
+    power_cycles_preparing = False  # Ironic changes no power of a node that it cleans
     ready = "available"
     _fates: ClassVar = {
         Fate.FAILS_PREPARE: {"prepare": "fail", "reason": "no PXE boot"},
@@ -71,6 +72,11 @@ class IronicSite(Site):
         marks = [node["extra"].get("shipyard", {}) for node in nodes if node["name"] in ours]
         return sorted({JobId(mark["marker"]) for mark in marks if mark.get("operation") == operation.value})
 
+    def hangs(self, name: str) -> bool:
+        """Return whether the node is being cleaned: before that, there are transitions to start."""
+        node = self.call("GET", f"/v1/nodes/{name}?fields=provision_state")
+        return node["provision_state"] in ("cleaning", "clean wait")
+
     def call(self, method: str, path: str, body: object = None) -> Any:
         """Ask Ironic itself, past the adapter."""
         content = None if body is None else json.dumps(body).encode()
@@ -90,7 +96,6 @@ class RealIronicSite(IronicSite):
     All tests use the same names of nodes, so they wait for each other.
     """
 
-    power_cycles_preparing = False  # Ironic changes no power of a node that it cleans
     stops_at_once = False  # a step of cleaning that runs without an agent is not interrupted
     _steps: ClassVar = {
         Fate.FAILS_PREPARE: {"demo_fail": ["deploy.erase_devices_metadata"]},
@@ -111,10 +116,6 @@ class RealIronicSite(IronicSite):
     def call(self, method: str, path: str, body: object = None) -> Any:
         """Ask Ironic itself, past the adapter."""
         return real_ironic.call(method, path, body)
-
-    def hangs(self, name: str) -> bool:
-        """Return whether the node is being cleaned: before that, there are transitions to start."""
-        return self.call("GET", f"/v1/nodes/{name}?fields=provision_state")["provision_state"] == "cleaning"
 
     def _remove(self, name: str) -> None:
         """Remove a node as soon as Ironic lets go of it."""
