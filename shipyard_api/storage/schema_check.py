@@ -22,6 +22,11 @@ def check_database(url: str, *, any_schema: bool = False) -> str | None:
     try:
         with closing(open_connection(url)) as connection:
             connection.autocommit = True
+            if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
+                raise UnsuitableDatabase(
+                    f"the database stores text as {encoding}, and documents need UTF8: create one "
+                    "with `createdb --encoding UTF8 --template template0`"
+                )
             if connection.info.backend_pid != _server(connection) and _is_shared(connection, url):
                 raise UnsuitableDatabase(
                     "DATABASE_URL leads to a connection pooler in transaction mode, which breaks locks and "

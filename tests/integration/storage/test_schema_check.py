@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import psycopg2
@@ -93,6 +93,18 @@ def test_a_database_without_a_schema_can_be_upgraded(empty_database_url: str) ->
 
     with pytest.raises(UnsuitableDatabase, match="no schema"):
         check_database(empty_database_url)
+
+
+def test_a_database_that_stores_no_unicode_is_refused(database_url: str) -> None:
+    name = f"ascii_{os.getpid()}"
+    with closing(psycopg2.connect(database_url)) as connection, connection.cursor() as cursor:
+        connection.autocommit = True
+        cursor.execute(f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+        try:
+            with pytest.raises(UnsuitableDatabase, match="text as SQL_ASCII, and documents need UTF8: create one"):
+                check_database(str(make_dsn(database_url, dbname=name)), any_schema=True)
+        finally:
+            cursor.execute(f"DROP DATABASE {name}")
 
 
 Pooler = Callable[[str], str]
