@@ -7,9 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -17,6 +18,7 @@ RECIPES = ROOT.parent / "shared" / "recipes"
 REPORT = ROOT / ".build" / "newcomer.xml"  # of the step "tests", which had no peers
 LEFT_OUT = 77  # as with automake's tests
 LONGEST_START = 900.0  # seconds for installing and starting; a minute or two are usual
+LONGEST_INSTALLATION = 300.0  # seconds for a package from the registry
 
 Environment = dict[str, str]
 
@@ -94,6 +96,23 @@ def started(command: list[str], settings: Environment, log: Path, word: str) -> 
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     errors = [line for line in lines if line.startswith("ERROR")] or lines
     raise LeftOut(f"the recipe ended with {code}: {errors[-1] if errors else 'no output'}")
+
+
+@contextmanager
+def installed(package: str, program: str, variable: str) -> Iterator[Environment]:
+    """Install a package into an environment of its own; yield ``variable`` with the path of its program.
+
+    Raises LeftOut if the package is not available.
+    """
+    with tempfile.TemporaryDirectory(prefix="shipyard-client-") as made:
+        directory = Path(made) / "env"
+        python = directory / "bin" / "python"
+        # One retry, so an unreachable index fails soon.
+        install = [str(python), "-m", "pip", "--disable-pip-version-check", "--retries", "1", "install", "--quiet"]
+        for command in ([str(ROOT / ".venv" / "bin" / "python"), "-m", "venv", str(directory)], [*install, package]):
+            if run(command, {}, seconds=LONGEST_INSTALLATION):
+                raise LeftOut(f"{package} cannot be installed")
+        yield {variable: str(directory / "bin" / program)}
 
 
 def stop(command: list[str], settings: Environment, pid_file: Path, kill: Callable[[int, int], None]) -> None:
