@@ -185,9 +185,6 @@ class DesignStore(Protocol):
     def tag(self, revision: Revision, tag: str, data: JsonObject) -> None:
         """Set a tag; setting it again updates its data, so it may be repeated. Raises UnknownRevision."""
 
-    def untag(self, revision: Revision, tag: str) -> None:
-        """Delete a tag; a tag that is not there is no error. Raises UnknownRevision."""
-
     def fingerprint(self, text: bytes) -> str:
         """Return the substitute shown for a secret: the same for the same text, and useless for guessing it.
 

@@ -182,13 +182,6 @@ class SqlDesigns:
                 )
             )
 
-    def untag(self, revision: Revision, tag: str) -> None:
-        """Remove a tag, if the revision has it. Raises UnknownRevision."""
-        carried = t.revision_tags.c
-        with self._transaction() as connection:
-            rows.require(connection, revision, lowest=1)
-            connection.execute(sa.delete(t.revision_tags).where(carried.revision == revision, carried.tag == tag))
-
     def fingerprint(self, text: bytes) -> str:
         """Return the fingerprint that readers see instead of a secret."""
         return self._contents.fingerprint(text)

@@ -536,15 +536,6 @@ def test_a_tag_set_again_has_the_newer_data(home: Home) -> None:
     for data in ({"x": 1}, {"x": 1}, {"y": 2}, {}, {"z": 3}):
         home.designs.tag(made, "committed", data)
         assert home.designs.revision(made).tags == {"committed": data}
-    home.designs.untag(made, "committed")
-    assert home.designs.revision(made).tags == {}
-
-
-def test_a_tag_that_is_not_there_can_be_taken_away(home: Home) -> None:
-    made = home.load("a", thing("x"))
-    home.designs.tag(made, "kept", {})
-    home.designs.untag(made, "committed")
-    assert home.designs.revision(made).tags == {"kept": {}}
 
 
 @pytest.mark.parametrize("tag", ["committed", "a b", "a?b#c%d", "ß", "x" * 64], ids=lambda tag: tag[:12])
@@ -552,8 +543,6 @@ def test_a_tag_may_have_an_odd_name(home: Home, tag: str) -> None:
     made = home.load("a", thing("x"))
     home.designs.tag(made, tag, {"n": 1})
     assert home.designs.revision(made).tags == {tag: {"n": 1}}
-    home.designs.untag(made, tag)
-    assert home.designs.revision(made).tags == {}
 
 
 def test_tags_change_no_contents(home: Home) -> None:
@@ -628,9 +617,8 @@ ASKED: dict[str, Callable[[DesignStore, Revision], object]] = {
     "differences, base": lambda designs, revision: designs.differences(revision, NONE),
     "findings": lambda designs, revision: designs.findings(revision),
     "tag": lambda designs, revision: designs.tag(revision, "committed", {}),
-    "untag": lambda designs, revision: designs.untag(revision, "committed"),
 }
-NOT_OF_NOTHING = ["rendered", "revision", "findings", "tag", "untag"]
+NOT_OF_NOTHING = ["rendered", "revision", "findings", "tag"]
 
 
 @pytest.mark.parametrize("asked", ASKED)

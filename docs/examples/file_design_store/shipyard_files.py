@@ -114,10 +114,6 @@ class FileDesigns:
         self._read(revision)
         self._write(f"{revision}.tags", {**self._tags(revision), tag: data})
 
-    def untag(self, revision: Revision, tag: str) -> None:
-        self._read(revision)
-        self._write(f"{revision}.tags", {name: data for name, data in self._tags(revision).items() if name != tag})
-
     def fingerprint(self, text: bytes) -> str:
         return hmac.digest(self._fingerprint_key, text, "sha256").hex()
 

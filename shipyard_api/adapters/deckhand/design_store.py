@@ -196,11 +196,6 @@ class DeckhandDesigns:
             self._client.delete_tag(revision, tag)
         self._client.set_tag(revision, tag, data)
 
-    def untag(self, revision: Revision, tag: str) -> None:
-        """Delete a tag; a missing tag is no error. Raises UnknownRevision."""
-        if tag in translate.tags_of(self._known(revision).get("tags")):
-            self._client.delete_tag(revision, tag)
-
     # Helpers of the methods above
 
     def _listed(self) -> list[translate.Listed]:

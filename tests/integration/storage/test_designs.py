@@ -464,18 +464,6 @@ def test_setting_a_tag_again_updates_its_data(designs: SqlDesigns, engine: sa.En
     assert counts(engine)["revision_tags"] == 1
 
 
-def test_taking_a_tag_away(designs: SqlDesigns) -> None:
-    put(designs, 0, A, doc("one"))
-    for tag in ("committed", "other"):
-        designs.tag(Revision(1), tag, {"for": tag})
-
-    for _ in range(2):
-        designs.untag(Revision(1), "committed")
-
-    assert designs.revision(Revision(1)).tags == {"other": {"for": "other"}}
-    assert designs.heads().newest == {}
-
-
 def test_the_list_goes_page_by_page(designs: SqlDesigns) -> None:
     for number in range(7):
         put(designs, number, A, doc(f"d{number}"))
@@ -524,7 +512,6 @@ def test_what_no_revision_is(designs: SqlDesigns, number: int, engine: sa.Engine
         lambda: designs.findings(unknown),
         lambda: designs.rollback(unknown),
         lambda: designs.tag(unknown, "x", {}),
-        lambda: designs.untag(unknown, "x"),
         lambda: designs.put(B, [doc("two")], base=unknown, head=one),
     ]
 
@@ -541,7 +528,6 @@ def test_revision_0_has_documents_and_differences_and_nothing_else(designs: SqlD
         lambda: designs.rendered(EMPTY),
         lambda: designs.findings(EMPTY),
         lambda: designs.tag(EMPTY, "x", {}),
-        lambda: designs.untag(EMPTY, "x"),
     ]
     for call in calls:
         with pytest.raises(UnknownRevision):
@@ -658,7 +644,6 @@ def test_a_database_out_of_reach_is_an_outage() -> None:
         lambda: designs.findings(one),
         lambda: designs.rollback(EMPTY),
         lambda: designs.tag(one, "x", {}),
-        lambda: designs.untag(one, "x"),
         lambda: designs.fingerprint(b"x"),
         designs.rotate,
     ]

@@ -524,14 +524,6 @@ def test_a_tag_that_would_break_deckhand_is_not_sent(peer: Peer, designs: Deckha
     assert peer.changes == []
 
 
-def test_only_a_tag_that_is_there_is_taken_away(peer: Peer, designs: DeckhandDesigns) -> None:
-    shown(peer, 7, tags={"t": {}})
-    peer.on("DELETE /revisions/7/tags/t", Answer(204))
-    designs.untag(Revision(7), "other")
-    designs.untag(Revision(7), "t")
-    assert peer.changes == ["DELETE /revisions/7/tags/t"]
-
-
 # Designs
 
 RENDERED = "GET /revisions/7/rendered-documents"
