@@ -46,8 +46,8 @@ class Software:
     def releases(self) -> Sequence[Release]:
         """Return all releases in the order of their ids."""
         rows = self._connection.execute(sa.select(t.releases).order_by(t.releases.c.id))
-        found = {row.id: _release(row) for row in rows}
-        return list(({FIRST.id: FIRST} | found).values())
+        releases_by_id = {row.id: _release(row) for row in rows}
+        return list(({FIRST.id: FIRST} | releases_by_id).values())
 
     def release(self, release: ReleaseId) -> Release | None:
         """Return a release."""
@@ -78,12 +78,12 @@ class Software:
         """Return all clusters in the order of their ids."""
         releases = {release.id: release for release in self.releases()}
         rows = self._connection.execute(sa.select(t.clusters).order_by(t.clusters.c.id))
-        found = {row.id: _cluster(row, releases[row.release_id]) for row in rows}
-        return list(({SITE: Cluster(SITE, releases[FIRST.id])} | found).values())
+        clusters_by_id = {row.id: _cluster(row, releases[row.release_id]) for row in rows}
+        return list(({SITE: Cluster(SITE, releases[FIRST.id])} | clusters_by_id).values())
 
     def cluster(self, cluster: ClusterId) -> Cluster | None:
         """Return a cluster."""
-        return next((one for one in self.clusters() if one.id == cluster), None)
+        return next((candidate for candidate in self.clusters() if candidate.id == cluster), None)
 
     def save_cluster(self, cluster: Cluster) -> None:
         """Store what has become of a cluster, after ``lock``; its release must exist."""
@@ -92,7 +92,7 @@ class Software:
             "release_id": cluster.release.id,
             "name": cluster.name,
             "settings": dict(cluster.settings),
-            **_layer_values(cluster.own),
+            **_layer_values(cluster.own_layer),
         }
         self._connection.execute(t.clusters.update().where(t.clusters.c.id == cluster.id).values(**values))
 
@@ -105,8 +105,8 @@ class Software:
 
     def nodes(self, cluster: ClusterId) -> Sequence[StoredNode]:
         """Return every node that the cluster ever had, in the order of their ids."""
-        own = t.cluster_nodes
-        query = sa.select(own, _STATUS.label("status")).where(own.c.cluster_id == cluster).order_by(own.c.id)
+        table = t.cluster_nodes
+        query = sa.select(table, _STATUS.label("status")).where(table.c.cluster_id == cluster).order_by(table.c.id)
         return [
             StoredNode(
                 row.id,
@@ -128,9 +128,9 @@ class Software:
 
     def save_node(self, node: StoredNode) -> None:
         """Store the roles and tags of a node. It is no longer the primary of what it does not have."""
-        own, marks = t.cluster_nodes, t.cluster_primaries.c
+        table, marks = t.cluster_nodes, t.cluster_primaries.c
         values = {"roles": list(node.roles), "tags": list(node.tags), "assigned": list(node.assigned)}
-        self._connection.execute(own.update().where(own.c.id == node.id).values(**values))
+        self._connection.execute(table.update().where(table.c.id == node.id).values(**values))
         for domain, names in ((Domain.ROLES, node.roles), (Domain.TAGS, node.tags)):
             lost = marks.name != sa.all_(sa.cast(list(names), ARRAY(sa.Text)))
             self._connection.execute(
@@ -146,10 +146,10 @@ class Software:
             .where(marks.cluster_id == cluster)
             .order_by(marks.domain, marks.name)
         )
-        found: dict[str, dict[str, NodeName]] = {domain.value: {} for domain in Domain}
+        primaries: dict[str, dict[str, NodeName]] = {domain.value: {} for domain in Domain}
         for row in rows:
-            found[row.domain][row.name] = NodeName(row.node)
-        return Primaries(found[Domain.ROLES.value], found[Domain.TAGS.value])
+            primaries[row.domain][row.name] = NodeName(row.node)
+        return Primaries(primaries[Domain.ROLES.value], primaries[Domain.TAGS.value])
 
     def keep_primaries(self, cluster: ClusterId, primaries: Primaries) -> None:
         """Store the primaries of a run that starts, instead of the earlier ones."""
@@ -168,15 +168,15 @@ class Software:
 
         The newest ended action that deploys the site decides.
         """
-        own = actions.c
+        columns = actions.c
         state = self._connection.execute(
-            sa.select(own.state)
+            sa.select(columns.state)
             .where(
-                own.name.in_(list(_DEPLOYING)),
-                own.state.in_([one.value for one in ENDED]),
-                own.inputs[("software", "noop")].as_boolean().is_not(True),
+                columns.name.in_(list(_DEPLOYING)),
+                columns.state.in_([state.value for state in ENDED]),
+                columns.inputs[("software", "noop")].as_boolean().is_not(True),
             )
-            .order_by(own.id.desc())
+            .order_by(columns.id.desc())
             .limit(1)
         ).scalar_one_or_none()
         return "new" if state is None else "operational" if state == RunState.SUCCESS.value else "error"
@@ -186,33 +186,33 @@ class Software:
 
         Nodes of the design without an id come last, in the order given, without roles and tags. The cluster exists.
         """
-        found = self.cluster(cluster)
-        if found is None:
+        cluster_row = self.cluster(cluster)
+        if cluster_row is None:
             raise LookupError(f"there is no cluster {cluster}")
         present = dict.fromkeys(design)
         stored = self.nodes(cluster)
         known = {node.name for node in stored}
         nodes = tuple(node.in_cluster for node in stored if node.name in present)
         nodes += tuple(StoredNode(0, name).in_cluster for name in present if name not in known)
-        current, layer, status = self.primaries(cluster), found.layer, self.status()
+        current, layer, status = self.primaries(cluster), cluster_row.layer, self.status()
         chosen = Primaries(
             *(
                 choose_primaries(
-                    nodes, domain, [name for name, one in labels.items() if one.has_primary], current.of(domain)
+                    nodes, domain, [name for name, label in labels.items() if label.has_primary], current.of(domain)
                 )
                 for domain, labels in ((Domain.ROLES, layer.roles), (Domain.TAGS, layer.tags))
             )
         )
         models: Mapping[str, Mapping[str, Any]] = {
-            "settings": found.settings,
+            "settings": cluster_row.settings,
             "cluster": {
-                "id": found.id,
-                "name": found.name,
+                "id": cluster_row.id,
+                "name": cluster_row.name,
                 "status": status,
-                "release_id": found.release.id,
+                "release_id": cluster_row.release.id,
             },
         }
-        return SoftwareSite(found, nodes, chosen, status, models)
+        return SoftwareSite(cluster_row, nodes, chosen, status, models)
 
     def _make_first(self) -> None:
         """Give release 1 and cluster 1 a row."""
@@ -253,7 +253,7 @@ def _label_values(label: Label) -> dict[str, Any]:
 
 
 def _labels(stored: Mapping[str, JsonObject]) -> dict[str, Label]:
-    return {name: Label(one["meta"], one["predefined"]) for name, one in stored.items()}
+    return {name: Label(entry["meta"], entry["predefined"]) for name, entry in stored.items()}
 
 
 def _layer(row: sa.Row[Any]) -> Layer:

@@ -185,7 +185,7 @@ class FuelSite:
             cluster = tx.software.cluster(SITE)
             assert cluster
             own = Layer(tuple(on_simulated_hosts(list(self.own.values()), directory)))
-            tx.software.save_cluster(replace(cluster, own=own, settings=settings))
+            tx.software.save_cluster(replace(cluster, own_layer=own, settings=settings))
         self.world.run(self.world.worker(), pace=0.01)
         assert self.world.state() is RunState.SUCCESS, self.world.steps()
 

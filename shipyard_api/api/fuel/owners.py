@@ -35,7 +35,7 @@ class Releases:
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with all releases."""
-        resp.media = [_release(one) for one in self._graphs.releases()]
+        resp.media = [_release(release) for release in self._graphs.releases()]
 
     async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response) -> None:
         """Create a release without tasks and answer with it."""
@@ -43,10 +43,10 @@ class Releases:
         await answer_in_thread(resp, partial(self._create, req, resp, sent))
 
     def _create(self, req: falcon.Request, resp: falcon.Response, sent: bytes) -> None:
-        made = self._graphs.add_release(_written(req, sent))
+        release = self._graphs.add_release(_written(req, sent))
         resp.status = falcon.HTTP_201
-        resp.location = f"{req.prefix}/api/v1/releases/{made.id}/"
-        resp.media = _release(made)
+        resp.location = f"{req.prefix}/api/v1/releases/{release.id}/"
+        resp.media = _release(release)
 
 
 class OneRelease:
@@ -89,7 +89,7 @@ class Clusters:
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with all clusters."""
         clusters, status = self._graphs.clusters()
-        resp.media = [_cluster(one, status) for one in clusters]
+        resp.media = [_cluster(cluster, status) for cluster in clusters]
 
     async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response) -> None:
         """Refuse: there is one cluster, the site."""
@@ -141,8 +141,8 @@ class Attributes:
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, owner_id: str) -> None:
         """Answer with the settings."""
-        found, _ = self._graphs.cluster(reading.owner(OwnerKind.CLUSTER, owner_id).id)
-        resp.media = {"editable": found.settings}
+        cluster, _ = self._graphs.cluster(reading.owner(OwnerKind.CLUSTER, owner_id).id)
+        resp.media = {"editable": cluster.settings}
 
     async def on_put(self, req: falcon.asgi.Request, resp: falcon.Response, owner_id: str) -> None:
         """Replace the settings."""
@@ -184,7 +184,7 @@ def _cluster(cluster: Cluster, status: str) -> dict[str, Any]:
         "release_id": cluster.release.id,
         "fuel_version": cluster.release.version,
         "mode": "ha_compact",
-        "is_customized": bool(cluster.own.tasks),
+        "is_customized": bool(cluster.own_layer.tasks),
         "changes": [],
     }
 

@@ -118,13 +118,13 @@ class Cluster:
     id: ClusterId
     release: Release
     name: str = "site"
-    own: Layer = Layer()
+    own_layer: Layer = Layer()
     settings: JsonObject = field(default_factory=dict)
 
     @property
     def layer(self) -> Layer:
         """What holds for the cluster: its own declarations over those of its release."""
-        return self.own.over(self.release.layer)
+        return self.own_layer.over(self.release.layer)
 
     @property
     def owner(self) -> Owner:
@@ -134,7 +134,7 @@ class Cluster:
     def with_layer(self, owner: Owner, layer: Layer) -> "Cluster":
         """Return the cluster with what a release or cluster would declare; itself if the owner is another one."""
         if owner == self.owner:
-            return replace(self, own=layer)
+            return replace(self, own_layer=layer)
         if owner == self.release.owner:
             return replace(self, release=replace(self.release, layer=layer))
         return self

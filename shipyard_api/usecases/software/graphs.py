@@ -79,8 +79,8 @@ class ManageGraphs:
         _check_lengths(written.name, written.version, written.operating_system)
         with self.store.begin() as tx:
             tx.software.lock()
-            made = tx.software.add_release(written.name, written.version, written.operating_system or "Linux")
-            changed = _with(made, written)
+            release = tx.software.add_release(written.name, written.version, written.operating_system or "Linux")
+            changed = _with(release, written)
             tx.software.save_release(changed)
             return changed
 
@@ -92,8 +92,8 @@ class ManageGraphs:
         _check_lengths(written.name, written.version, written.operating_system)
         with self.store.begin() as tx:
             tx.software.lock()
-            found = release_of(tx.software, release)
-            changed = _with(found, written)
+            stored = release_of(tx.software, release)
+            changed = _with(stored, written)
             save_layer(tx.software, changed.owner, changed.layer)
             tx.software.save_release(changed)
             return changed
@@ -109,15 +109,15 @@ class ManageGraphs:
         _check_lengths(name)
         with self.store.begin() as tx:
             tx.software.lock()
-            found = cluster_of(tx.software, cluster)
+            stored = cluster_of(tx.software, cluster)
             changed = replace(
-                found,
-                name=found.name if name is None else name,
-                release=found.release if release is None else release_of(tx.software, release),
-                settings=found.settings if settings is None else settings,
+                stored,
+                name=stored.name if name is None else name,
+                release=stored.release if release is None else release_of(tx.software, release),
+                settings=stored.settings if settings is None else settings,
             )
-            if changed.release != found.release:
-                check_in_use(tx.software, found, changed.layer)
+            if changed.release != stored.release:
+                check_in_use(tx.software, stored, changed.layer)
                 if wrong := _merged(changed):
                     raise InvalidTaskGraph(wrong)
             tx.software.save_cluster(changed)
@@ -133,8 +133,8 @@ class ManageGraphs:
         if selection == EVERYTHING:
             return tasks
         graph = TaskGraph.of(parse_tasks(tasks))
-        if found := check_selection(graph, selection):
-            raise InvalidTaskQuery(found)
+        if findings := check_selection(graph, selection):
+            raise InvalidTaskQuery(findings)
         kept = select(graph, selection)
         return [task for task in tasks if task["id"] in kept]
 
@@ -154,8 +154,8 @@ class ManageGraphs:
             tx.software.lock()
             layer = replace(own_layer(tx.software, owner), tasks=tasks)
             for cluster in affected(tx.software, owner):
-                if cluster.own.tasks or cluster.owner == owner:
-                    known = {one.message for one in findings}
+                if cluster.own_layer.tasks or cluster.owner == owner:
+                    known = {finding.message for finding in findings}
                     findings += _merged(cluster.with_layer(owner, layer), known)
             if findings:
                 raise InvalidTaskGraph(findings)
@@ -163,13 +163,13 @@ class ManageGraphs:
             site = tx.software.site(SITE, ()) if affected(tx.software, owner) else None
         if site is not None:
             return tasks, graph_warnings(site.tasks, site.status, site.models)
-        return tasks, [one for one in checked if one.level is Level.WARNING]
+        return tasks, [finding for finding in checked if finding.level is Level.WARNING]
 
     def dot(self, cluster: int, drawing: Drawing) -> str:
         """Return the graph of a cluster as DOT. Raises OwnerNotFound and InvalidTaskQuery."""
         graph = TaskGraph.of(parse_tasks(self.tasks(Owner(OwnerKind.CLUSTER, cluster))))
-        if found := check_drawing(graph, drawing):
-            raise InvalidTaskQuery(found)
+        if findings := check_drawing(graph, drawing):
+            raise InvalidTaskQuery(findings)
         return dot(graph, drawing)
 
 
@@ -177,15 +177,20 @@ def _tasks(software: Software, owner: Owner, part: Part) -> Sequence[JsonObject]
     if owner.kind is OwnerKind.RELEASE:
         return own_layer(software, owner).tasks
     cluster = cluster_of(software, owner.id)
-    own, release = cluster.own.tasks, cluster.release.layer.tasks
-    return {Part.ALL: merge_tasks(release, own), Part.OWN: own, Part.RELEASE: release, Part.PLUGINS: ()}[part]
+    cluster_tasks, release = cluster.own_layer.tasks, cluster.release.layer.tasks
+    return {
+        Part.ALL: merge_tasks(release, cluster_tasks),
+        Part.OWN: cluster_tasks,
+        Part.RELEASE: release,
+        Part.PLUGINS: (),
+    }[part]
 
 
 def _merged(cluster: Cluster, known: Collection[str] = ()) -> Sequence[Finding]:
     """Return the faults of the tasks of a cluster and its release together. ``known``: messages to leave out."""
     where = f"In the graph of {cluster.owner}: "
-    found = [one for one in errors(check_tasks(list(cluster.layer.tasks))) if one.message not in known]
-    return [replace(one, message=where + one.message, path="") for one in found]
+    fresh = [finding for finding in errors(check_tasks(list(cluster.layer.tasks))) if finding.message not in known]
+    return [replace(finding, message=where + finding.message, path="") for finding in fresh]
 
 
 def _check_lengths(*texts: str | None) -> None:
@@ -214,4 +219,4 @@ def _with(release: Release, written: WrittenRelease) -> Release:
 def _declared(domain: Domain, before: Mapping[str, Label], metadata: Mapping[str, Any]) -> dict[str, Label]:
     """Return the user's labels that the metadata does not name, after those that it declares."""
     declared = {name: Label(check_label(domain, name, meta), predefined=True) for name, meta in metadata.items()}
-    return declared | {name: one for name, one in before.items() if not one.predefined and name not in declared}
+    return declared | {name: label for name, label in before.items() if not label.predefined and name not in declared}

@@ -11,25 +11,25 @@ from shipyard_api.storage.software import Software
 
 def release_of(software: Software, release: int) -> Release:
     """Return a release; raises OwnerNotFound."""
-    found = software.release(ReleaseId(release))
-    if found is None:
+    stored = software.release(ReleaseId(release))
+    if stored is None:
         raise OwnerNotFound(Owner(OwnerKind.RELEASE, release))
-    return found
+    return stored
 
 
 def cluster_of(software: Software, cluster: int) -> Cluster:
     """Return a cluster; raises OwnerNotFound."""
-    found = software.cluster(ClusterId(cluster))
-    if found is None:
+    stored = software.cluster(ClusterId(cluster))
+    if stored is None:
         raise OwnerNotFound(Owner(OwnerKind.CLUSTER, cluster))
-    return found
+    return stored
 
 
 def own_layer(software: Software, owner: Owner) -> Layer:
     """Return what the owner itself declares; raises OwnerNotFound."""
     if owner.kind is OwnerKind.RELEASE:
         return release_of(software, owner.id).layer
-    return cluster_of(software, owner.id).own
+    return cluster_of(software, owner.id).own_layer
 
 
 def below(software: Software, owner: Owner) -> Layer:
@@ -41,7 +41,7 @@ def below(software: Software, owner: Owner) -> Layer:
 
 def affected(software: Software, owner: Owner) -> Sequence[Cluster]:
     """Return the clusters for which the declarations of the owner count."""
-    return [one for one in software.clusters() if owner in (one.owner, one.release.owner)]
+    return [cluster for cluster in software.clusters() if owner in (cluster.owner, cluster.release.owner)]
 
 
 def save_layer(software: Software, owner: Owner, layer: Layer) -> None:
@@ -51,7 +51,7 @@ def save_layer(software: Software, owner: Owner, layer: Layer) -> None:
     if owner.kind is OwnerKind.RELEASE:
         software.save_release(replace(release_of(software, owner.id), layer=layer))
     else:
-        software.save_cluster(replace(cluster_of(software, owner.id), own=layer))
+        software.save_cluster(replace(cluster_of(software, owner.id), own_layer=layer))
 
 
 def check_in_use(software: Software, cluster: Cluster, after: Layer) -> None:
@@ -67,8 +67,8 @@ def check_in_use(software: Software, cluster: Cluster, after: Layer) -> None:
                 str(node.name)
                 for node in nodes
                 if any(
-                    one == name or (one.partition(":")[0] == name and not after.knows(domain, one))
-                    for one in node.in_cluster.names(domain)
+                    label == name or (label.partition(":")[0] == name and not after.knows(domain, label))
+                    for label in node.in_cluster.names(domain)
                 )
             ]
             if using:

@@ -57,7 +57,9 @@ def test_what_is_declared_is_kept_as_it_was_written(store: Store) -> None:
     with store.begin() as tx:
         cluster = tx.software.cluster(SITE)
         assert cluster
-        tx.software.save_cluster(replace(cluster, own=Layer(tags={"own": Label()}), settings={"a": {"value": True}}))
+        tx.software.save_cluster(
+            replace(cluster, own_layer=Layer(tags={"own": Label()}), settings={"a": {"value": True}})
+        )
     with store.begin() as tx:
         found = tx.software.cluster(SITE)
     assert found

@@ -38,7 +38,7 @@ def test_a_cluster_replaces_whole_tasks_roles_and_tags_of_its_release() -> None:
         {"mysql": Label({"has_primary": True})},
     )
 
-    layer = Cluster(SITE, Release(ReleaseId(1), layer=below), own=own).layer
+    layer = Cluster(SITE, Release(ReleaseId(1), layer=below), own_layer=own).layer
 
     assert layer.tasks == ({"id": "a", "type": "skipped"}, {"id": "b", "type": "stage"}, {"id": "c", "type": "stage"})
     assert layer.tags_by_role() == {"controller": ("rabbitmq",), "db": ()}
