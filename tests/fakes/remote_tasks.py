@@ -105,7 +105,7 @@ class FakeRemoteTasks:
         key = marker, node
         if key not in self._left and key not in self._ended:
             self.log.append(key)
-            self.sent[key] = task.own.get(node, task)
+            self.sent[key] = task.by_node.get(node, task)
             self._left[key] = self.polls
         return self._stands(key, task)
 

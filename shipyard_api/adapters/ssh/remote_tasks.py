@@ -37,9 +37,11 @@ class SshRemoteTasks:
 
     def start(self, marker: Marker, task: RemoteTask, hosts: Sequence[Host]) -> Mapping[NodeName, RemoteResult]:
         """Start the task where it has not been started; see the port."""
-        own = {host.name: self._start(marker, task.own[host.name]) for host in hosts if host.name in task.own}
-        call = self._start(marker, task) if len(own) < len(hosts) else ("", b"")
-        return self._ask("start", lambda host: own.get(host.name, call), task, hosts)
+        payloads = {
+            host.name: self._start(marker, task.by_node[host.name]) for host in hosts if host.name in task.by_node
+        }
+        call = self._start(marker, task) if len(payloads) < len(hosts) else ("", b"")
+        return self._ask("start", lambda host: payloads.get(host.name, call), task, hosts)
 
     def _start(self, marker: Marker, task: RemoteTask) -> tuple[str, bytes]:
         if task.copies:
@@ -65,7 +67,9 @@ class SshRemoteTasks:
         before = min(offset, around)
         call = payload.call("output", marker, before + size + around, offset - before)
         self._connections.check("output")
-        asked = self._connections.each([host], lambda one: self._report(one, call, around), limit=self._limit)
+        asked = self._connections.each(
+            [host], lambda each_host: self._report(each_host, call, around), limit=self._limit
+        )
         report = asked[host]
         if isinstance(report, NodeRefusal):
             raise Refused(SYSTEM, "output", f"{host.name}: {report}", marker=marker) from report
@@ -84,7 +88,9 @@ class SshRemoteTasks:
     ) -> Mapping[NodeName, RemoteResult]:
         self._connections.check(operation)
         asked = self._connections.each(hosts, lambda host: self._result(host, call(host), task), limit=self._limit)
-        return {host.name: _failed(found) if isinstance(found, NodeError) else found for host, found in asked.items()}
+        return {
+            host.name: _failed(result) if isinstance(result, NodeError) else result for host, result in asked.items()
+        }
 
     async def _result(self, host: Host, call: tuple[str, bytes], task: RemoteTask) -> RemoteResult:
         report = await self._report(host, call, text.margin(task.secrets), connect_timeout=task.connect_timeout)

@@ -77,7 +77,7 @@ class RemoteTask:
     all attempts together; after it the task and all its processes are ended. ``secrets``: texts that no output shows.
     ``copies``: written like ``files``. ``reboots``: the command restarts the node, and the task succeeds when the node
     answers after that; ``timeout`` is the limit of both. ``facts``: written before the command. ``connect_timeout``:
-    seconds of one try to connect, if the settings do not count. ``own``: the task of nodes where it differs.
+    seconds of one try to connect, if the settings do not count. ``by_node``: the task of nodes where it differs.
     """
 
     command: str | None
@@ -92,7 +92,7 @@ class RemoteTask:
     reboots: bool = False
     facts: NodeFiles | None = None
     connect_timeout: int | None = None
-    own: Mapping[NodeName, "RemoteTask"] = field(default_factory=dict)
+    by_node: Mapping[NodeName, "RemoteTask"] = field(default_factory=dict)
 
 
 class CommandError(ValueError):
@@ -118,7 +118,7 @@ def has_key(text: str) -> bool:
 
 def keys_in(entry: JsonObject) -> frozenset[str]:
     """Return every ``NAME`` in braces in the parameters of a task."""
-    return frozenset(found for text in _texts(entry.get("parameters")) for found in _KEY.findall(text))
+    return frozenset(key for text in _texts(entry.get("parameters")) for key in _KEY.findall(text))
 
 
 def differs_by_node(entry: JsonObject) -> bool:
@@ -287,17 +287,19 @@ def _copies(read: _Parameters) -> tuple[CopiedFile, ...]:
         raise CommandError("files is not a list of files, each with src and dst", "files")
     if len(written) > MOST_FILES:
         raise CommandError(f"files has {len(written)} entries; at most {MOST_FILES} are possible", "files")
-    return tuple(_copy(read, number, one) for number, one in enumerate(written))
+    return tuple(_copy(read, number, entry) for number, entry in enumerate(written))
 
 
 def _copy(read: _Parameters, number: int, written: object) -> CopiedFile:
     if not isinstance(written, Mapping):
         raise CommandError(f"files[{number}] is not an object with src and dst", "files")
     modes = {name: read.values[name] for name in ("permissions", "dir_permissions") if name in read.values}
-    one = _Parameters({**modes, **written})
+    parameters = _Parameters({**modes, **written})
     try:
-        source, path = _path(one, "src", relative=True), _file_path(one, "dst")
-        return CopiedFile(source, path, one.mode("permissions", 0o644), one.mode("dir_permissions", 0o755))
+        source, path = _path(parameters, "src", relative=True), _file_path(parameters, "dst")
+        return CopiedFile(
+            source, path, parameters.mode("permissions", 0o644), parameters.mode("dir_permissions", 0o755)
+        )
     except CommandError as fault:
         raise CommandError(f"files[{number}]: {fault}", f"files/{number}/{fault.field}") from None
 
@@ -343,7 +345,7 @@ def _path(read: _Parameters, name: str, *, relative: bool = False) -> str:
 
 def _filled(value: Any, keys: Mapping[str, str]) -> Any:
     if isinstance(value, str):
-        return _KEY.sub(lambda found: keys.get(found[1], found[0]), value)
+        return _KEY.sub(lambda match: keys.get(match[1], match[0]), value)
     if isinstance(value, list):
         return [_filled(item, keys) for item in value]
     return {name: _filled(item, keys) for name, item in value.items()} if isinstance(value, Mapping) else value
@@ -353,8 +355,8 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, (list, Mapping)):
-        for one in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(one)
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(item)
 
 
 def _shown(value: object) -> str:

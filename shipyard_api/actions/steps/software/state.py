@@ -71,14 +71,14 @@ class StageSoftware:
         document = self.documents[task]
         hosts = tuple(self.hosts[node] for node in nodes)
         keys = keys_in(document)
-        own = {node: {key: text for key, text in self.facts.keys(node).items() if key in keys} for node in nodes}
+        by_node = {node: {key: text for key, text in self.facts.keys(node).items() if key in keys} for node in nodes}
         return TaskOnNodes(
             task,
             document,
             marker,
             hosts,
             self.secrets,
-            own={node: values for node, values in own.items() if values},
+            own={node: values for node, values in by_node.items() if values},
             first=tuple(node for node in first if node in self.facts.nodes),
             noop=self.noop,
             connect_timeout=self.connect_timeout,
@@ -306,7 +306,7 @@ class TaskOnNodes(ByFields):
         shared, alone = self.remote, {*self.own, *facts}
         return replace(
             shared,
-            own={
+            by_node={
                 node: replace(
                     self._remote(filled(self.document, self.own[node])) if node in self.own else shared,
                     facts=facts.get(node),

@@ -232,4 +232,4 @@ def test_an_acceptance_task_knows_the_name_of_its_node() -> None:
     work = acceptance.of(DISK, NodeName("n2"), "01ACTION.accept.a.0.0")
 
     assert work is not None
-    assert work.remote_with({}).own[NodeName("n2")].command == "probe n2"
+    assert work.remote_with({}).by_node[NodeName("n2")].command == "probe n2"
