@@ -83,10 +83,10 @@ class Actions:
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.asgi.Response) -> None:
         """Answer with all actions, or with those that are asked for, in order of creation, each with its own notes."""
-        versions, more = self._actions.versions(wanted_actions(req, _since(req)))
-        link_next(req, resp, versions[-1][0] if versions else None, more=more)
+        versions, is_cut = self._actions.versions(wanted_actions(req, _since(req)))
+        link_next(req, resp, versions[-1][0] if versions else None, is_cut=is_cut)
         verbosity = min(req.context.verbosity, SUMMARY)  # above that, nothing more is shown here
-        if holds(req, resp, verbosity, more, versions):
+        if holds(req, resp, verbosity, is_cut, versions):
             return
         bodies = self._rendered.many(versions, ("listed", verbosity), lambda ids: self._entities(ids, verbosity))
         resp.stream, resp.content_length = listed(bodies)
@@ -94,8 +94,8 @@ class Actions:
 
     def _entities(self, ids: Sequence[ActionId], verbosity: int) -> Iterator[tuple[ActionId, dict[str, Any]]]:
         actions = self._actions.by_ids(ids)
-        notes = self._notes.of_actions([one.action for one in actions], verbosity)
-        return ((one.action.id, entity(one, notes[one.action.id])) for one in actions)
+        notes = self._notes.of_actions([record.action for record in actions], verbosity)
+        return ((record.action.id, entity(record, notes[record.action.id])) for record in actions)
 
     async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response) -> None:
         """Create an action and answer with it, queued."""
@@ -127,10 +127,10 @@ class Actions:
 
 def _since(req: falcon.Request) -> datetime | timedelta | None:
     written = single(req, "since")
-    found = since(written) if written else None
-    if written and found is None:
+    moment = since(written) if written else None
+    if written and moment is None:
         raise falcon.HTTPInvalidParam("The value is a date, a time or a duration of ISO 8601.", "since")
-    return found
+    return moment
 
 
 def _idempotency(req: falcon.Request, body: Mapping[str, Any]) -> Idempotency | None:
@@ -169,18 +169,20 @@ class Action:
         resp.content_type = falcon.MEDIA_JSON
 
     def _read(self, action_id: str, verbosity: int, known: str) -> tuple[str, dict[str, Any] | None]:
-        version, found = self._describe.one(action_id, verbosity, known)
-        return version, self._entity(found, verbosity) if found else None
+        version, action = self._describe.one(action_id, verbosity, known)
+        return version, self._entity(action, verbosity) if action else None
 
-    def _entity(self, found: DescribedAction, verbosity: int) -> dict[str, Any]:
-        action = found.action
+    def _entity(self, described: DescribedAction, verbosity: int) -> dict[str, Any]:
+        action = described.action
         return {
-            **entity(ActionWithSteps(action, found.steps), self._notes.of_action(action, found.entries, verbosity)),
+            **entity(
+                ActionWithSteps(action, described.steps), self._notes.of_action(action, described.entries, verbosity)
+            ),
             "verdict": verdict(action.state),
             "waiting_for": waiting_entity(action),
-            **teardown_entities(action, found.entries),
-            "validations": [validation_entity(one) for one in validations(action.id, found.entries)],
-            "command_audit": [command_entity(command) for command in found.commands],
+            **teardown_entities(action, described.entries),
+            "validations": [validation_entity(validation) for validation in validations(action.id, described.entries)],
+            "command_audit": [command_entity(command) for command in described.commands],
         }
 
 

@@ -48,9 +48,9 @@ def marker(req: falcon.Request) -> ActionId | None:
     return ActionId(written)
 
 
-def link_next(req: falcon.Request, resp: falcon.Response, last: ActionId | None, *, more: bool) -> None:
+def link_next(req: falcon.Request, resp: falcon.Response, last: ActionId | None, *, is_cut: bool) -> None:
     """Name the page after this one, if there is one: the same request with the last id as its marker."""
-    if not more or last is None:
+    if not is_cut or last is None:
         return
     asked = [(name, value) for name, value in parse_qsl(req.query_string) if name != "marker"]
     query = urlencode([*asked, ("marker", last)])

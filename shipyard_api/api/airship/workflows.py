@@ -34,10 +34,10 @@ class Workflows:
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with the runs in order of creation; a ``since`` that says nothing counts as absent, as upstream."""
         since = times.since(single(req, "since") or "") or _RECENT
-        found, more = self._actions(wanted_actions(req, since))
-        link_next(req, resp, found[-1].id if found else None, more=more)
-        further = self._actions.further([action.id for action in found])
-        resp.media = [_workflow(action, further.get(action.id, {})) for action in found]
+        records, is_cut = self._actions(wanted_actions(req, since))
+        link_next(req, resp, records[-1].id if records else None, is_cut=is_cut)
+        further = self._actions.further([action.id for action in records])
+        resp.media = [_workflow(action, further.get(action.id, {})) for action in records]
 
 
 class Workflow:
