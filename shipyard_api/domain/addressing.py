@@ -19,13 +19,13 @@ def address_in(data: Any, network: str) -> str:
     """Return the address of a node in a network, from the ``data`` of its document. Raises NoAddress."""
     addressing = data.get("addressing") if isinstance(data, Mapping) else None
     entries = [entry for entry in addressing if isinstance(entry, Mapping)] if isinstance(addressing, list) else []
-    found = [entry.get("address") for entry in entries if entry.get("network") == network]
-    if not found:
+    addresses = [entry.get("address") for entry in entries if entry.get("network") == network]
+    if not addresses:
         networks = ", ".join(sorted({str(entry["network"]) for entry in entries if entry.get("network")})) or "none"
         raise NoAddress(f"it has no address in the network '{network}'; its networks: {networks}")
-    if len(found) > 1:
-        raise NoAddress(f"it has {len(found)} addresses in the network '{network}'; write one")
-    address = found[0]
+    if len(addresses) > 1:
+        raise NoAddress(f"it has {len(addresses)} addresses in the network '{network}'; write one")
+    address = addresses[0]
     if isinstance(address, str) and address.strip().lower() == DHCP:
         raise NoAddress(f"its address in the network '{network}' is given by DHCP, so the design does not know it")
     try:
@@ -37,19 +37,23 @@ def address_in(data: Any, network: str) -> str:
 
 def networks_of(documents: Iterable[Document]) -> dict[NodeName, dict[str, str]]:
     """Return the fixed addresses of each node of a design, by network; those that are unusable are left out."""
-    found: dict[NodeName, dict[str, str]] = {}
+    networks: dict[NodeName, dict[str, str]] = {}
     for document in documents:
         if document.schema != BAREMETAL_NODE:
             continue
         data = document.data
         entries = data.get("addressing") if isinstance(data, Mapping) else None
-        names = [one.get("network") for one in entries if isinstance(one, Mapping)] if isinstance(entries, list) else []
-        own = found.setdefault(NodeName(document.name), {})
+        names = (
+            [entry.get("network") for entry in entries if isinstance(entry, Mapping)]
+            if isinstance(entries, list)
+            else []
+        )
+        node_networks = networks.setdefault(NodeName(document.name), {})
         for network in names:
             if isinstance(network, str):
                 with suppress(NoAddress):
-                    own[network] = address_in(data, network)
-    return found
+                    node_networks[network] = address_in(data, network)
+    return networks
 
 
 def addresses(documents: Iterable[Document], network: str) -> tuple[dict[NodeName, str], dict[NodeName, str]]:
@@ -57,7 +61,7 @@ def addresses(documents: Iterable[Document], network: str) -> tuple[dict[NodeNam
 
     An address that several nodes have belongs to none of them: a task must never run on another node.
     """
-    found: dict[NodeName, str] = {}
+    addresses_of: dict[NodeName, str] = {}
     missing: dict[NodeName, str] = {}
     owners: dict[str, NodeName] = {}
     for document in documents:
@@ -72,7 +76,7 @@ def addresses(documents: Iterable[Document], network: str) -> tuple[dict[NodeNam
         if (other := owners.setdefault(address, name)) != name:
             missing[name] = f"its address {address} in the network '{network}' is also that of {other}"
             missing[other] = f"its address {address} in the network '{network}' is also that of {name}"
-            found.pop(other, None)
+            addresses_of.pop(other, None)
         else:
-            found[name] = address
-    return found, missing
+            addresses_of[name] = address
+    return addresses_of, missing

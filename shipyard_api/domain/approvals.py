@@ -63,8 +63,8 @@ class Approval:
 
     def to_json(self) -> JsonObject:
         """Return the stored form, which is the form on the wire as well."""
-        own: JsonObject = {"approve": self.passed, "by": self.by, "at": self.at.isoformat(), "reason": self.reason}
-        return {**self.gate.to_json(), **own}
+        entity: JsonObject = {"approve": self.passed, "by": self.by, "at": self.at.isoformat(), "reason": self.reason}
+        return {**self.gate.to_json(), **entity}
 
     @classmethod
     def from_json(cls, stored: JsonObject) -> "Approval":

@@ -70,14 +70,14 @@ class BurnIn:
 
         A preparation that took less time than the burn-in had none.
         """
-        return sorted(one if one >= self.length else one + self.length for one in seconds)
+        return sorted(moment if moment >= self.length else moment + self.length for moment in seconds)
 
     def measured(self, ask: Callable[[], Durations]) -> Callable[[], Durations]:
         """Return a question for the durations of phases that adds the burn-in to them."""
 
         def asked() -> Durations:
-            found = ask()
-            return {**found, Phase.PREPARE: self.prolonged(found.get(Phase.PREPARE, ()))}
+            durations = ask()
+            return {**durations, Phase.PREPARE: self.prolonged(durations.get(Phase.PREPARE, ()))}
 
         return asked
 
@@ -85,9 +85,9 @@ class BurnIn:
         """Return a question for usual durations that adds the burn-in to those of preparations."""
 
         def asked(models: Mapping[NodeName, str]) -> Usual:
-            found = ask(models)
-            usual = {model: self.prolonged([seconds])[0] for model, seconds in found.get(Phase.PREPARE, {}).items()}
-            return {**found, Phase.PREPARE: usual} if usual else found
+            by_phase = ask(models)
+            usual = {model: self.prolonged([seconds])[0] for model, seconds in by_phase.get(Phase.PREPARE, {}).items()}
+            return {**by_phase, Phase.PREPARE: usual} if usual else by_phase
 
         return asked
 

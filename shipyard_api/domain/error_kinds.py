@@ -173,8 +173,8 @@ def joined(separator: str, most: int | None = None) -> Callable[[Sequence[Findin
 
 def named(nodes: Sequence[str]) -> str:
     """Return the first of these nodes, and how many more there are."""
-    more = f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
-    return f"node {', '.join(nodes[:NAMED])}{more}"
+    omitted = f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
+    return f"node {', '.join(nodes[:NAMED])}{omitted}"
 
 
 def some(names: Sequence[str]) -> str:

@@ -53,10 +53,10 @@ _OF_FAILURES = (Control.RETRY, Control.ACKNOWLEDGE)
 
 def _running(action: str, name: str, nodes: Sequence[str] = ()) -> str:
     """Return why an action is refused beside another one; runs of tasks exclude each other on shared nodes only."""
-    more = "; only one site action can run at a time. Wait until it has ended, then ask again."
+    ending = "; only one site action can run at a time. Wait until it has ended, then ask again."
     if nodes:
-        more = f" on {named(nodes)}. Wait until it has ended, or leave these nodes out."
-    return f"{name} {action} is running{more}"
+        ending = f" on {named(nodes)}. Wait until it has ended, or leave these nodes out."
+    return f"{name} {action} is running{ending}"
 
 
 def _under_way(operation: str, nodes: Sequence[str] | None, job: str, action: str, why: str) -> str:
@@ -76,19 +76,19 @@ def _overtaken(
     return f"{name} {newer} has {done} since action {action}. Start a new action{way_out}."
 
 
-def _wrong_state(control: Control, needed: str, found: str) -> Text:
+def _wrong_state(control: Control, needed: str, actual: str) -> Text:
     also = " or has nodes that did not succeed" if control in _OF_FAILURES else ""
-    cause = f"Only an action that is {needed}{also} can be {_DONE[control]}; this one is {found}"
-    reason = cause if control in _OF_FAILURES else f"dag_run state must be {needed}, but is {found}"
+    cause = f"Only an action that is {needed}{also} can be {_DONE[control]}; this one is {actual}"
+    reason = cause if control in _OF_FAILURES else f"dag_run state must be {needed}, but is {actual}"
     return Text(reason, cause, title=f"Unable to {control.value} action")
 
 
 def _held(holds: Sequence[Hold]) -> Text:
     nodes = by_node(holds)
     which = "; ".join(f"node {node} is {why}" for node, why in list(nodes.items())[:NAMED])
-    more = f"; and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
+    omitted = f"; and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
     way_out = "Release the holds, or use the parameter force=true if the policy allows you to override them."
-    return Text(f"{which}{more}. {way_out}", findings=_each(holds))
+    return Text(f"{which}{omitted}. {way_out}", findings=_each(holds))
 
 
 def _not_overridden(holds: Sequence[Hold]) -> Text:
@@ -358,8 +358,8 @@ BufferChanged = ErrorKind(
     Conflict,
     "BufferChanged",
     _UNABLE_TO_COMMIT,
-    lambda checked, found: (
-        f"The buffer was changed while it was checked: revision {checked} was checked, {found} is in it. Nothing was "
+    lambda checked, actual: (
+        f"The buffer was changed while it was checked: revision {checked} was checked, {actual} is in it. Nothing was "
         "committed. Commit again"
     ),
     retry=True,

@@ -77,4 +77,6 @@ def hidden_character(text: str, *, but: str = "") -> str | None:
 
     ``but``: such characters that are allowed, as line breaks of a long text.
     """
-    return next((f"U+{ord(one):04X}" for one in text if not one.isprintable() and one not in but), None)
+    return next(
+        (f"U+{ord(character):04X}" for character in text if not character.isprintable() and character not in but), None
+    )

@@ -96,7 +96,7 @@ class Hold:
 
 def by_node(holds: Iterable[Hold]) -> Mapping[NodeName, str]:
     """Return why each held node is held; several holds on one node are joined."""
-    found: dict[NodeName, str] = {}
+    reasons: dict[NodeName, str] = {}
     for hold in holds:
-        found[hold.node] = f"{found[hold.node]}; {hold}" if hold.node in found else str(hold)
-    return found
+        reasons[hold.node] = f"{reasons[hold.node]}; {hold}" if hold.node in reasons else str(hold)
+    return reasons

@@ -72,8 +72,10 @@ def _(fact: TeardownChanged) -> str:
 @_text.register
 def _(fact: TaskChanged) -> str:
     nodes: dict[str, list[str]] = {}
-    for one in fact.results:
-        nodes.setdefault(f"{one.status.value}{f' ({one.detail})' if one.detail else ''}", []).append(one.node)
+    for result in fact.results:
+        nodes.setdefault(f"{result.status.value}{f' ({result.detail})' if result.detail else ''}", []).append(
+            result.node
+        )
     parts = "; ".join(f"{how} on {', '.join(on)}" for how, on in nodes.items())
     return f"{fact.task}: {parts}, marker {fact.marker}"
 
@@ -276,4 +278,7 @@ def _json_text(value: Any) -> str:
 def _one_line(text: str) -> str:
     if text.isprintable():
         return text
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )

@@ -17,11 +17,11 @@ _OF_ACTION = 13
 
 def marker_of(action: str, *unit: str, effect: JsonObject) -> str:
     """Return the marker of an effect of a step, or of a work item, of an action."""
-    own = hashlib.sha256(action.encode()).hexdigest()
+    digest = hashlib.sha256(action.encode()).hexdigest()
     rest = hashlib.sha256(json.dumps([unit, effect], sort_keys=True).encode()).hexdigest()
-    return f"{own[:8]}-{own[8:12]}-4{rest[:3]}-8{rest[3:6]}-{rest[6:18]}"
+    return f"{digest[:8]}-{digest[8:12]}-4{rest[:3]}-8{rest[3:6]}-{rest[6:18]}"
 
 
-def same_action(one: str, other: str) -> bool:
+def same_action(first: str, second: str) -> bool:
     """Return whether both are markers of effects of one action."""
-    return one[:_OF_ACTION] == other[:_OF_ACTION] and all(map(_UUID.fullmatch, (one, other)))
+    return first[:_OF_ACTION] == second[:_OF_ACTION] and all(map(_UUID.fullmatch, (first, second)))

@@ -118,7 +118,7 @@ class OperationEnded:
 
 def refused(reason: Reason, *sentences: str) -> OperationEnded:
     """Return the end of a call that was refused, for each of these reasons."""
-    return OperationEnded(reason, " ".join(sentences), tuple(Message(one, Level.ERROR) for one in sentences))
+    return OperationEnded(reason, " ".join(sentences), tuple(Message(sentence, Level.ERROR) for sentence in sentences))
 
 
 def read_limits(
@@ -176,13 +176,13 @@ def ended(operation: NodeOperation, node: str, facts: Iterable[Fact], *, succeed
                 done += [Message(f"label {label} was removed") for label in fact.labels]
             case EtcdMemberRemoved():
                 done.append(Message(f"etcd member {fact.member} left cluster {fact.cluster}"))
-                done += [Message(f"etcd cluster {fact.cluster}: {one}", Level.WARNING) for one in fact.waived]
+                done += [Message(f"etcd cluster {fact.cluster}: {waiver}", Level.WARNING) for waiver in fact.waived]
             case _:
                 pass
     wrong: list[Message] = []
-    for one in operation.operations:
-        wrong += _of_operation(one, outcomes.get(one), stopped=not succeeded)
-    failed = next((one for one in outcomes.values() if one.outcome in (Outcome.FAILED, Outcome.REFUSED)), None)
+    for part in operation.operations:
+        wrong += _of_operation(part, outcomes.get(part), stopped=not succeeded)
+    failed = next((change for change in outcomes.values() if change.outcome in (Outcome.FAILED, Outcome.REFUSED)), None)
     # Long lists of what went well give way: failures are always shown.
     shown = (*_cut(done, _MOST - min(len(wrong), _MOST // 2)), *_cut(wrong, _MOST // 2))
     if succeeded:
@@ -194,16 +194,16 @@ def ended(operation: NodeOperation, node: str, facts: Iterable[Fact], *, succeed
             reason = Reason.NOT_FOUND
         elif operation in _CHECKED and failed.outcome is Outcome.REFUSED:
             reason = Reason.CONFLICT
-    if not any(one.level is Level.ERROR for one in shown):
+    if not any(message.level is Level.ERROR for message in shown):
         shown = (*shown, Message(sentence, Level.ERROR))
     return OperationEnded(reason, sentence, shown)
 
 
-def _of_operation(operation: Operation, found: TeardownChanged | None, *, stopped: bool) -> list[Message]:
-    if found is None:
+def _of_operation(operation: Operation, change: TeardownChanged | None, *, stopped: bool) -> list[Message]:
+    if change is None:
         return [Message(f"{operation.value}: not tried", Level.WARNING)] if stopped else []
-    parts = [part for part in found.message.split("; ") if part]
-    match found.outcome:
+    parts = [part for part in change.message.split("; ") if part]
+    match change.outcome:
         case Outcome.FAILED | Outcome.REFUSED:
             return [Message(f"{operation.value}: {part}", Level.ERROR) for part in parts or ["failed"]]
         case Outcome.WARNING:

@@ -121,8 +121,10 @@ def parse_parameters(
     """
     warnings = [_unknown(name, key, known) for key in written if key not in known[name]]
     values = {}
-    for one in parameters:
-        values[one.field] = one.read({key: written[key] for key in one.names if key in written}, warnings)
+    for parameter in parameters:
+        values[parameter.field] = parameter.read(
+            {key: written[key] for key in parameter.names if key in written}, warnings
+        )
     return into(**values), tuple(warnings)
 
 
@@ -195,9 +197,9 @@ def _limits(given: Mapping[str, Any], _warnings: list[Finding]) -> Mapping[str, 
     """Return the written limits; raises InvalidParameters for one that can never work, whatever the design says."""
     written = {name: given[name] for name in limits.PARAMETERS if name in given}
     _, faults = limits.TeardownLimits().with_parameters(written)
-    own = [replace(fault, path="/parameters") for fault in faults if fault.name != "GracePeriodTooLong"]
-    if own:
-        raise InvalidParameters(own)
+    limit_faults = [replace(fault, path="/parameters") for fault in faults if fault.name != "GracePeriodTooLong"]
+    if limit_faults:
+        raise InvalidParameters(limit_faults)
     return written
 
 
@@ -222,7 +224,7 @@ def _software(given: Mapping[str, Any], _warnings: list[Finding]) -> Mapping[str
             continue
         # The command line sends text.
         names = [name for name in map(str.strip, value.split(",")) if name] if isinstance(value, str) else value
-        if not isinstance(names, list) or not names or not all(isinstance(one, str) and one for one in names):
+        if not isinstance(names, list) or not names or not all(isinstance(entry, str) and entry for entry in names):
             what = "nodes" if key == NODES else "tasks"
             raise _refused(key, f"it is a list of {what}, or a text with commas, not {_shown(value)}")
         limited[key] = list(dict.fromkeys(names))
@@ -284,7 +286,7 @@ def _runbook(given: Mapping[str, Any], _: list[Finding]) -> str:
 
 def _unknown(name: ActionName, key: str, every: Mapping[ActionName, Collection[str]]) -> Finding:
     known = every[name]
-    plain = {_plain(one): one for one in sorted(known)}
+    plain = {_plain(key): key for key in sorted(known)}
     likely = difflib.get_close_matches(_plain(key), plain, 1)
     message = f"The parameter {_shown(key)} means nothing to {name}."
     meant = _meant(key, every)
@@ -304,15 +306,15 @@ def _unknown(name: ActionName, key: str, every: Mapping[ActionName, Collection[s
 def misplaced(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings for parameters that would have narrowed an action, as the errors that refuse it."""
     return tuple(
-        replace(one, level=Level.ERROR, message=f"{one.message} With {FORCE}=true the action ignores it.")
-        for one in findings
-        if one.name == MISPLACED
+        replace(fault, level=Level.ERROR, message=f"{fault.message} With {FORCE}=true the action ignores it.")
+        for fault in findings
+        if fault.name == MISPLACED
     )
 
 
 def _meant(key: str, known: Mapping[ActionName, Collection[str]]) -> str | None:
     """Return the parameter of any action that this is, or is a misspelling of."""
-    every = {_plain(one): one for keys in known.values() for one in sorted(keys)}
+    every = {_plain(key): key for keys in known.values() for key in sorted(keys)}
     close = difflib.get_close_matches(_plain(key), every, 1, _MISSPELLED)
     return every[close[0]] if close else None
 
@@ -322,8 +324,8 @@ def _plain(key: str) -> str:
 
 
 def _refused(key: str, why: str) -> Invalid:
-    found = error("InvalidParameter", f"The parameter {key} is wrong: {why}.", path=pointer(["parameters", key]))
-    return InvalidParameters([found])
+    finding = error("InvalidParameter", f"The parameter {key} is wrong: {why}.", path=pointer(["parameters", key]))
+    return InvalidParameters([finding])
 
 
 def _shown(value: object) -> str:

@@ -60,17 +60,17 @@ def check_names(
     ordered = sorted(nodes)
     long = [name for name in ordered if limits.too_long(name)]
     odd = [name for name in ordered if limits.names is not None and not limits.names.fullmatch(name)]
-    found = []
+    findings = []
     for level, names in _by_level(long, deployed):
         shown = _listed([f"{name} ({len(name)})" for name in names])
         message = f"{limits.system} accepts node names of at most {limits.longest_name} characters. Longer: {shown}."
-        found.append(_finding("NodeNameTooLong", level, f"{message} Shorten them: {_TO_DO}.", names))
+        findings.append(_finding("NodeNameTooLong", level, f"{message} Shorten them: {_TO_DO}.", names))
     for level, names in _by_level(odd, deployed):
         message = f"{limits.system} accepts only node names {limits.names_are}. Others: {_listed(names)}."
-        found.append(_finding("NodeNameNotAccepted", level, f"{message} To correct them, {_TO_DO}.", names))
+        findings.append(_finding("NodeNameNotAccepted", level, f"{message} To correct them, {_TO_DO}.", names))
     if limits.ignores_case:
-        found.extend(_twins(limits, ordered, deployed))
-    return tuple(found)
+        findings.extend(_twins(limits, ordered, deployed))
+    return tuple(findings)
 
 
 def _twins(limits: ProvisionerLimits, nodes: Sequence[NodeName], deployed: Collection[NodeName]) -> Iterator[Finding]:
@@ -91,8 +91,8 @@ def _by_level(names: Sequence[NodeName], deployed: Collection[NodeName]) -> Iter
 
 
 def _listed(texts: Sequence[str]) -> str:
-    more = f" and {len(texts) - MOST_NAMED} more" if len(texts) > MOST_NAMED else ""
-    return f"{', '.join(texts[:MOST_NAMED])}{more}"
+    omitted = f" and {len(texts) - MOST_NAMED} more" if len(texts) > MOST_NAMED else ""
+    return f"{', '.join(texts[:MOST_NAMED])}{omitted}"
 
 
 def _finding(name: str, level: Level, message: str, nodes: Sequence[NodeName]) -> Finding:

@@ -71,12 +71,12 @@ class JobAnswers(ByFields):
 def unanswered(doubts: Sequence[Doubt], answers: JobAnswers) -> list[Doubt]:
     """Return the doubts that lack an answer about one of their jobs at least."""
     known = answers.ours | answers.others
-    return [doubt for doubt in doubts if not known.issuperset(one.job for one in doubt.jobs)]
+    return [doubt for doubt in doubts if not known.issuperset(job.job for job in doubt.jobs)]
 
 
 def parse_answers(written: JsonObject, doubts: Sequence[Doubt]) -> tuple[JobAnswers, tuple[Finding, ...]]:
     """Return the answers as an operator wrote them, and what is wrong with them."""
-    faults = tuple(_faults(written, {one.job for doubt in doubts for one in doubt.jobs}))
+    faults = tuple(_faults(written, {job.job for doubt in doubts for job in doubt.jobs}))
     if faults:
         return JobAnswers(), faults
     return JobAnswers(frozenset(written.get(OURS, ())), frozenset(written.get(OTHERS, ()))), ()
@@ -103,8 +103,8 @@ def _faults(written: JsonObject, asked: set[str]) -> Iterator[Finding]:
 
 
 def _named(nodes: Sequence[NodeName]) -> str:
-    more = f" and {len(nodes) - _MOST} more" if len(nodes) > _MOST else ""
-    return ", ".join(nodes[:_MOST]) + more
+    omitted = f" and {len(nodes) - _MOST} more" if len(nodes) > _MOST else ""
+    return ", ".join(nodes[:_MOST]) + omitted
 
 
 def _are(jobs: frozenset[str]) -> str:

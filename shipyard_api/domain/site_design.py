@@ -214,7 +214,7 @@ class DesignRules:
         if inputs is not None:
             inputs, faults = self._resolve_join(inputs.scaled(self.time_scale))
             findings = (*findings, *faults, *self._unanswerable(inputs))
-        documents = tuple(one.document for one in rendering.documents)
+        documents = tuple(rendered.document for rendered in rendering.documents)
         _, etcd = read_etcd_clusters(documents, self.check)
         _, firmware = read_firmware(rendering, self.check)
         return inputs, (*findings, *self.version.check(documents), *etcd, *firmware)
@@ -228,7 +228,9 @@ class DesignRules:
 
     def _unscaled(self) -> Mapping[Phase, Sequence[float]]:
         """Return the measured durations as the design would write them: its inputs are scaled as a whole."""
-        return {phase: [one / self.time_scale for one in seconds] for phase, seconds in self.measured().items()}
+        return {
+            phase: [duration / self.time_scale for duration in seconds] for phase, seconds in self.measured().items()
+        }
 
     def _learn_unscaled(self, models: Mapping[NodeName, str]) -> Usual:
         learnt = self.learn(models)
@@ -242,12 +244,12 @@ class DesignRules:
         findings = _secret_inputs(rendering, deployment_configuration.SCHEMA)
         if findings:
             return None, findings
-        documents = tuple(one.document for one in rendering.documents)
-        configuration, named, found = _configuration(documents, self.check)
+        documents = tuple(rendered.document for rendered in rendering.documents)
+        configuration, named, all_findings = _configuration(documents, self.check)
         # Servers of single actions were burned in before they joined.
         configuration = configuration and replace(configuration, burn_in=None)
         inputs = SiteInputs(revision, configuration, named, None) if configuration else None
-        return inputs and inputs.scaled(self.time_scale), tuple(found)
+        return inputs and inputs.scaled(self.time_scale), tuple(all_findings)
 
     def read_targeted(self, revision: int, rendering: Rendering) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
         """Return the inputs of an action on single servers, still without its targets, and all findings."""
@@ -255,7 +257,7 @@ class DesignRules:
         if inputs is None:
             return None, findings
         inputs, faults = self._resolve_join(inputs)
-        _, etcd = read_etcd_clusters((one.document for one in rendering.documents), self.check)
+        _, etcd = read_etcd_clusters((rendered.document for rendered in rendering.documents), self.check)
         return inputs, (*findings, *faults, *etcd)
 
     def _resolve_join(self, inputs: SiteInputs) -> tuple[SiteInputs, tuple[Finding, ...]]:
@@ -285,34 +287,34 @@ def read_design(
     learn: Learn = lambda _: {},
 ) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
     """Return the inputs of an action on this design, and all findings; None if one of them is an error."""
-    documents = tuple(one.document for one in rendering.documents)
+    documents = tuple(rendered.document for rendered in rendering.documents)
     findings = _secret_inputs(rendering, deployment_configuration.SCHEMA, strategy.SCHEMA)
     if findings:
         return None, findings
-    configuration, named, found = _configuration(documents, check)
+    configuration, named, all_findings = _configuration(documents, check)
     if any(document.schema.startswith("armada/") for document in documents):
-        found.append(
+        all_findings.append(
             info(
                 "ArmadaDocumentsIgnored",
                 "The design holds Armada documents. They are kept and served as they are; nothing is done with them.",
             )
         )
     used, faults = _strategy(documents, named, check)
-    found.extend(faults)
-    found.extend(_unused(documents, used, check))
-    if configuration is None or errors(found):
-        return None, tuple(found)
+    all_findings.extend(faults)
+    all_findings.extend(_unused(documents, used, check))
+    if configuration is None or errors(all_findings):
+        return None, tuple(all_findings)
     name, groups = (used.name, used.data) if used else (None, None)
     if burn_in := configuration.burn_in:
-        found.extend(finding.about(_CONFIGURATION) for finding in check_burn_in(limits))
+        all_findings.extend(finding.about(_CONFIGURATION) for finding in check_burn_in(limits))
         configuration = configuration.with_time_to_burn_in()
         measured, learn = burn_in.measured(measured), burn_in.learnt(learn)
     inputs = SiteInputs(revision, configuration, name, groups)
-    found.extend(_members(inputs, documents, used.ref if used else None, limits))
+    all_findings.extend(_members(inputs, documents, used.ref if used else None, limits))
     inputs, about_policy = _with_policy(inputs, inventory(documents), limits, now, measured, learn)
-    found.extend(finding.about(_CONFIGURATION) for finding in about_policy)
+    all_findings.extend(finding.about(_CONFIGURATION) for finding in about_policy)
     impossible = errors(about_policy) or (configuration.burn_in and limits.no_clean)
-    return None if impossible else inputs, tuple(found)
+    return None if impossible else inputs, tuple(all_findings)
 
 
 def _with_policy(
@@ -338,10 +340,10 @@ def _secret_inputs(rendering: Rendering, *read: str) -> tuple[Finding, ...]:
     return tuple(
         error(
             "SecretInDeploymentDocument",
-            f"A {one.document.schema} cannot be secret, nor take anything from a document that is.",
-        ).about(one.document.ref)
-        for one in rendering.documents
-        if one.secret and one.document.schema in read
+            f"A {rendered.document.schema} cannot be secret, nor take anything from a document that is.",
+        ).about(rendered.document.ref)
+        for rendered in rendering.documents
+        if rendered.secret and rendered.document.schema in read
     )
 
 
@@ -398,8 +400,8 @@ def _unused(documents: Sequence[Document], used: Document | None, check: SchemaC
         else:
             continue
         if faults:
-            more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-            message = f"This document is not used, and not sound: {faults[0].message}{more}"
+            omitted = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+            message = f"This document is not used, and not sound: {faults[0].message}{omitted}"
             yield info("UnusedDocumentNotSound", message, path=faults[0].path).about(document.ref)
 
 
@@ -411,12 +413,12 @@ def _members(
         return [warning("DesignWithoutNodes", f"The design has no {BAREMETAL_NODE}: nothing to deploy.")]
     used = inputs.strategy
     members = {group.name: selectors.select(group.selectors, machines) for group in used.groups}
-    found = list(strategy.check_members(used, members))
+    member_faults = list(strategy.check_members(used, members))
     deployed = frozenset().union(*members.values())
     left_out = machines.nodes.keys() - deployed
     if left_out:
         examples = ", ".join(sorted(left_out)[:10])
-        found.append(
+        member_faults.append(
             info(
                 "NodesInNoDeploymentGroup",
                 f"{len(left_out)} node(s) are in no deployment group and will not be deployed: {examples}"
@@ -424,7 +426,7 @@ def _members(
                 path="/groups",
             )
         )
-    about = [finding.about(ref) if ref else finding for finding in found]
+    about = [finding.about(ref) if ref else finding for finding in member_faults]
     return [*about, *check_names(limits, machines.nodes.keys(), deployed)]
 
 

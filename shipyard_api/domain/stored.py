@@ -58,7 +58,7 @@ def _written(value: Any) -> Any:
         case frozenset():
             return sorted(value)
         case tuple() | list():
-            return [_written(one) for one in value]
+            return [_written(item) for item in value]
         case Mapping():
-            return {_written(key): _written(one) for key, one in value.items()}
+            return {_written(key): _written(item) for key, item in value.items()}
     raise TypeError(f"{type(value).__name__} has no stored form")

@@ -102,7 +102,7 @@ def _nearest(
     name: GroupName, parents: Mapping[GroupName, Iterable[GroupName]], chosen: Mapping[GroupName, Collection[NodeName]]
 ) -> list[GroupName]:
     """Return the nearest groups with nodes that this one depends on."""
-    found: list[GroupName] = []
+    nearest: list[GroupName] = []
     seen: set[GroupName] = set()
     todo = list(parents[name])
     while todo:
@@ -111,10 +111,10 @@ def _nearest(
             continue
         seen.add(parent)
         if chosen[parent]:
-            found.append(parent)
+            nearest.append(parent)
         else:
             todo.extend(parents[parent])
-    return found
+    return nearest
 
 
 def _list(written: object) -> Iterable[object]:

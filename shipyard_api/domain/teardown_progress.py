@@ -27,16 +27,16 @@ def teardowns(journal: Iterable[JournalEntry]) -> Sequence[TeardownAtWork]:
 
     An operation that waits before it may begin, such as for an etcd cluster, counts from its first wait on.
     """
-    found: dict[NodeName, TeardownAtWork] = {}
+    progress: dict[NodeName, TeardownAtWork] = {}
     for entry in journal:
         match entry.fact:
             case TeardownChanged(node, operation, Outcome.RUNNING):
-                found.pop(node, None)
-                found[node] = TeardownAtWork(node, operation, entry.at)
-            case TeardownChanged(node, operation) if node in found and found[node].operation is operation:
-                del found[node]
-            case TeardownWaits(node, operation, reasons) if node in found and found[node].operation is operation:
-                found[node] = replace(found[node], waits_for=reasons)
-            case TeardownWaits(node, operation, reasons) if node not in found and reasons:
-                found[node] = TeardownAtWork(node, operation, entry.at, reasons)
-    return list(found.values())
+                progress.pop(node, None)
+                progress[node] = TeardownAtWork(node, operation, entry.at)
+            case TeardownChanged(node, operation) if node in progress and progress[node].operation is operation:
+                del progress[node]
+            case TeardownWaits(node, operation, reasons) if node in progress and progress[node].operation is operation:
+                progress[node] = replace(progress[node], waits_for=reasons)
+            case TeardownWaits(node, operation, reasons) if node not in progress and reasons:
+                progress[node] = TeardownAtWork(node, operation, entry.at, reasons)
+    return list(progress.values())

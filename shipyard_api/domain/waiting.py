@@ -116,18 +116,18 @@ def together(waits: Sequence[WaitingFor]) -> WaitingFor | None:
     """Return several waits as one: since the first began, until the first ends; None without any."""
     if not waits:
         return None
-    in_order = sorted(waits, key=lambda one: (one.since, one.who, one.what))
-    works = list(dict.fromkeys(one.what for one in in_order))
-    more = f" and {len(works) - _MOST} more" if len(works) > _MOST else ""
-    answers = dict.fromkeys(one.last_answer for one in in_order[:_MOST] if one.last_answer)
+    in_order = sorted(waits, key=lambda wait: (wait.since, wait.who, wait.what))
+    works = list(dict.fromkeys(wait.what for wait in in_order))
+    omitted = f" and {len(works) - _MOST} more" if len(works) > _MOST else ""
+    answers = dict.fromkeys(wait.last_answer for wait in in_order[:_MOST] if wait.last_answer)
     return WaitingFor(
-        ", ".join(dict.fromkeys(one.who for one in in_order)),
-        "; ".join(works[:_MOST]) + more,
+        ", ".join(dict.fromkeys(wait.who for wait in in_order)),
+        "; ".join(works[:_MOST]) + omitted,
         in_order[0].since,
         "; ".join(answers),
-        max((one.answered_at for one in waits if one.answered_at), default=None),
-        min((one.next_attempt for one in waits if one.next_attempt), default=None),
-        min((one.deadline for one in waits if one.deadline), default=None),
+        max((wait.answered_at for wait in waits if wait.answered_at), default=None),
+        min((wait.next_attempt for wait in waits if wait.next_attempt), default=None),
+        min((wait.deadline for wait in waits if wait.deadline), default=None),
     )
 
 

@@ -27,16 +27,16 @@ def read_node_traits(
 
     ``check``: checks a value against a schema that ships with Shipyard. A document with an error counts for no node.
     """
-    found = [one for one in rendering.documents if one.document.schema == SCHEMA]
-    if not found:
+    traits_documents = [entry for entry in rendering.documents if entry.document.schema == SCHEMA]
+    if not traits_documents:
         return {}, ()
-    machines = inventory(one.document for one in rendering.documents)
+    machines = inventory(entry.document for entry in rendering.documents)
     has: defaultdict[NodeName, set[TraitName]] = defaultdict(set)
     requested: defaultdict[NodeName, set[TraitName]] = defaultdict(set)
     findings: list[Finding] = []
-    for one in found:
-        document, faults = one.document, list[Finding]()
-        if one.secret:
+    for traits_document in traits_documents:
+        document, faults = traits_document.document, list[Finding]()
+        if traits_document.secret:
             faults.append(error("SecretInDeploymentDocument", f"A {SCHEMA} cannot be secret: plans show what it says."))
         faults += [] if faults else check(SHIPPED, document.data)
         given, asked = frozenset[TraitName](), frozenset[TraitName]()
@@ -48,8 +48,8 @@ def read_node_traits(
             selectors = [parse_selector(selector) for selector in document.data["selectors"]]
             named = frozenset[NodeName]().union(*(selector.node_names for selector in selectors))
             if unknown := sorted(named - machines.nodes.keys()):
-                more = f" and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
-                message = f"The design has no node {in_words(unknown[:_MOST_NAMED])}{more}; correct the names."
+                omitted = f" and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
+                message = f"The design has no node {in_words(unknown[:_MOST_NAMED])}{omitted}; correct the names."
                 faults.append(warning("TraitsOfUnknownNode", message, path="/selectors"))
             chosen = select(selectors, machines)
             for node in chosen:

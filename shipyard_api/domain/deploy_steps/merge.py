@@ -67,11 +67,11 @@ def plan_node(
     traits nor that of templates has an effect. ``node``: its name, or those of several that are alike, for findings.
     """
     by_name: dict[TraitName, list[DeployTemplate]] = defaultdict(list)
-    for template in sorted(templates, key=lambda one: one.name):
+    for template in sorted(templates, key=lambda entry: entry.name):
         if template.name in traits.has:
             by_name[template.name].append(template)
     findings = [*trait_faults(node, traits), *_name_faults(node, by_name)]
-    enabled = [found[0] for found in by_name.values()]
+    enabled = [same_name[0] for same_name in by_name.values()]
     known = supported.by_key()
     for template in enabled:
         findings += [
@@ -90,7 +90,10 @@ def plan_node(
 
 def requested_steps(traits: NodeTraits, templates: Iterable[DeployTemplate]) -> tuple[TemplateStep, ...]:
     """Return the steps of the templates of requested traits: by template name, then as written. 0 disables a step."""
-    applied = sorted((one for one in templates if one.name in traits.requested), key=lambda one: one.name)
+    applied = sorted(
+        (candidate for candidate in templates if candidate.name in traits.requested),
+        key=lambda candidate: candidate.name,
+    )
     return tuple(TemplateStep(template.name, step) for template in applied for step in template.steps)
 
 
@@ -149,7 +152,10 @@ def merged(asked: Sequence[TemplateStep], supported: SupportedSteps) -> tuple[Pl
         for step in supported.steps
         if step.key not in replaced
     ]
-    from_templates = [PlannedStep(one.interface, one.step, one.args, one.priority, name) for name, one in asked]
+    from_templates = [
+        PlannedStep(deploy_step.interface, deploy_step.step, deploy_step.args, deploy_step.priority, name)
+        for name, deploy_step in asked
+    ]
     running = [
         step for step in (*default, *from_templates) if step.priority > 0 and step.key not in supported.disallowed
     ]
@@ -165,39 +171,45 @@ def trait_faults(node: str, traits: NodeTraits) -> Iterator[Finding]:
 
 
 def _name_faults(node: str, by_name: Mapping[TraitName, Sequence[DeployTemplate]]) -> Iterator[Finding]:
-    for name, found in by_name.items():
-        if len(found) > 1:
-            yield error("DuplicateDeployTemplate", f"{node}: {len(found)} deploy templates are named {name}; keep one.")
+    for name, same_name in by_name.items():
+        if len(same_name) > 1:
+            yield error(
+                "DuplicateDeployTemplate", f"{node}: {len(same_name)} deploy templates are named {name}; keep one."
+            )
 
 
 def _step_faults(
     step: DeployStep, known: Mapping[StepKey, SupportedStep], supported: SupportedSteps, kind: str = "deploy step"
 ) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of each fault of one step of a template."""
-    found = known.get(step.key)
-    if found is None or step.step in RESERVED:
+    supported_step = known.get(step.key)
+    if supported_step is None or step.step in RESERVED:
         close = get_close_matches(str(step.key), [str(key) for key in known], n=1)
         hint = supported.hints.get(step.interface) or (f"did you mean {close[0]}?" if close else "")
         text = f"{step.key} is not a {kind} that {supported.system} runs on this node"
         yield "UnsupportedDeployStep", f"{text}; {hint}".removesuffix("; ")
         return
-    if unexpected := sorted(step.args.keys() - found.arguments.keys()):
-        takes = f"it takes {in_words(sorted(found.arguments))}" if found.arguments else "it takes none"
+    if unexpected := sorted(step.args.keys() - supported_step.arguments.keys()):
+        takes = (
+            f"it takes {in_words(sorted(supported_step.arguments))}" if supported_step.arguments else "it takes none"
+        )
         yield "UnexpectedStepArguments", f"{step.key} has no argument {in_words(unexpected)}; {takes}"
     if step.priority == 0:
-        if found.needed:
+        if supported_step.needed:
             yield "DeployStepNeeded", f"{step.key} cannot be disabled: {supported.system} does not deploy without it"
         return
-    if missing := sorted(name for name, needed in found.arguments.items() if needed and name not in step.args):
+    if missing := sorted(name for name, needed in supported_step.arguments.items() if needed and name not in step.args):
         yield "MissingStepArguments", f"{step.key} needs {in_words(missing)}"
-    if found.core:
+    if supported_step.core:
         yield (
             "CoreStepReordered",
             f"{step.key} is a core step, which can be disabled with priority 0 and not moved to {step.priority}",
         )
-    elif not found.lowest <= step.priority <= found.highest:
+    elif not supported_step.lowest <= step.priority <= supported_step.highest:
         allowed = (
-            f"{found.lowest} or more" if found.highest >= HIGHEST_PRIORITY else f"{found.lowest} to {found.highest}"
+            f"{supported_step.lowest} or more"
+            if supported_step.highest >= HIGHEST_PRIORITY
+            else f"{supported_step.lowest} to {supported_step.highest}"
         )
         text = f"{step.key} cannot run with priority {step.priority}: {supported.system} takes {allowed}"
         yield "DeployStepOutOfOrder", text
@@ -210,12 +222,12 @@ def _clashes(node: str, asked: Iterable[TemplateStep], *, repeats: bool) -> Iter
     places: dict[StepKey, list[tuple[TraitName, DeployStep]]] = defaultdict(list)
     for name, step in asked:
         places[step.key].append((name, step))
-    for key, found in places.items():
-        names = in_words(dict.fromkeys(name for name, _ in found))
-        if len(found) > 1 and not repeats:
-            message = f"{node}: {key} is requested {len(found)} times, by {names}; the provisioner runs a step once."
+    for key, users in places.items():
+        names = in_words(dict.fromkeys(name for name, _ in users))
+        if len(users) > 1 and not repeats:
+            message = f"{node}: {key} is requested {len(users)} times, by {names}; the provisioner runs a step once."
             yield error("DuplicateDeployStep", message)
-        elif len({step.priority > 0 for _, step in found}) > 1:
+        elif len({step.priority > 0 for _, step in users}) > 1:
             message = f"{node}: {key} is both requested and disabled, by {names}."
             yield error("ContradictoryDeploySteps", message)
 
