@@ -45,8 +45,8 @@ def nodes_with_templates(
     traits: Mapping[NodeName, NodeTraits], templates: Sequence[DeployTemplate]
 ) -> frozenset[NodeName]:
     """Return the nodes for which any template counts: one of a trait that they have."""
-    names = frozenset(one.name for one in templates)
-    return frozenset(node for node, own in traits.items() if not names.isdisjoint(own.has))
+    names = frozenset(template.name for template in templates)
+    return frozenset(node for node, node_traits in traits.items() if not names.isdisjoint(node_traits.has))
 
 
 def plan_nodes(
@@ -63,13 +63,13 @@ def plan_nodes(
     kinds: list[SupportedSteps] = []
     alike: defaultdict[tuple[NodeTraits, int | None, bool], list[NodeName]] = defaultdict(list)
     for node in sorted(traits):
-        own = traits[node]
-        if node not in planned and not own.missing:
+        node_traits = traits[node]
+        if node not in planned and not node_traits.missing:
             continue
-        alike[own, _kind(kinds, supported.get(node)), node in planned].append(node)
+        alike[node_traits, _kind(kinds, supported.get(node)), node in planned].append(node)
     return tuple(
-        _plan(tuple(nodes), own, templates if with_templates else (), None if kind is None else kinds[kind])
-        for (own, kind, with_templates), nodes in alike.items()
+        _plan(tuple(nodes), node_traits, templates if with_templates else (), None if kind is None else kinds[kind])
+        for (node_traits, kind, with_templates), nodes in alike.items()
     )
 
 
@@ -99,8 +99,8 @@ def _plan(
     named = _named(nodes)
     requested = requested_steps(traits, templates)
     if templates and supported is not None:
-        made = plan_node(named, traits, templates, supported)
-        return PlannedNodes(nodes, () if errors(made.findings) else requested, made.steps, made.findings)
+        steps = plan_node(named, traits, templates, supported)
+        return PlannedNodes(nodes, () if errors(steps.findings) else requested, steps.steps, steps.findings)
     faults = list(trait_faults(named, traits))
     if templates:
         message = f"{named}: the provisioner does not know the nodes, so it is unknown whether they have these steps."
@@ -115,7 +115,7 @@ def plan_service(
     kind: str = "template",
 ) -> tuple[PlannedNodes, ...]:
     """Return the steps that a service runs on deployed nodes, grouped as ``plan_nodes`` does."""
-    return _plan_alike(nodes, supported, lambda named, own: service_steps(named, template, own, kind))
+    return _plan_alike(nodes, supported, lambda named, support: service_steps(named, template, support, kind))
 
 
 def _plan_alike(
@@ -145,15 +145,18 @@ def plan_runbook(
 ) -> "StepPlan":
     """Return the steps of a runbook on deployed nodes, with an error for what keeps it from running there."""
     planned = plan_service(nodes, runbook.steps, supported, RUNBOOK)
-    return StepPlan(planned, (*_runbook_faults(runbook), *(finding for one in planned for finding in one.findings)))
+    return StepPlan(
+        planned,
+        (*_runbook_faults(runbook), *(finding for nodes_planned in planned for finding in nodes_planned.findings)),
+    )
 
 
 def plan_cleaning(
     nodes: Collection[NodeName], runbook: Runbook, supported: Mapping[NodeName, SupportedSteps]
 ) -> "StepPlan":
     """Return the steps of a runbook that clean nodes before their deployment, with the errors of ``plan_runbook``."""
-    planned = _plan_alike(nodes, supported, lambda named, own: clean_steps(named, runbook.steps, own))
-    faults = (*_runbook_faults(runbook), *(finding for one in planned for finding in one.findings))
+    planned = _plan_alike(nodes, supported, lambda named, support: clean_steps(named, runbook.steps, support))
+    faults = (*_runbook_faults(runbook), *(finding for nodes_planned in planned for finding in nodes_planned.findings))
     return StepPlan(findings=faults, cleaning=planned)
 
 
@@ -170,13 +173,16 @@ def _runbook_faults(runbook: Runbook) -> list[Finding]:
 
 def running(steps: Sequence[TemplateStep]) -> tuple[PlannedStep, ...]:
     """Return the steps of a service or of a cleaning as a plan shows them: nothing else runs."""
-    return tuple(PlannedStep(one.interface, one.step, one.args, one.priority, name) for name, one in steps)
+    return tuple(
+        PlannedStep(deploy_step.interface, deploy_step.step, deploy_step.args, deploy_step.priority, name)
+        for name, deploy_step in steps
+    )
 
 
 def without(planned: Sequence[PlannedNodes], left_alone: Collection[NodeName]) -> tuple[PlannedNodes, ...]:
     """Return the steps of the nodes that are not left alone."""
-    rest = (replace(one, nodes=tuple(node for node in one.nodes if node not in left_alone)) for one in planned)
-    return tuple(one for one in rest if one.nodes)
+    rest = (replace(plan, nodes=tuple(node for node in plan.nodes if node not in left_alone)) for plan in planned)
+    return tuple(plan for plan in rest if plan.nodes)
 
 
 def unused_templates(
@@ -186,20 +192,20 @@ def unused_templates(
     the steps as a service.
     """
     action = "redeploy_server or service_server" if services else "redeploy_server"
-    found = []
-    for one in planned:
-        nodes = [node for node in one.nodes if node in left_alone]
-        if not nodes or not one.requested:
+    findings = []
+    for plan in planned:
+        nodes = [node for node in plan.nodes if node in left_alone]
+        if not nodes or not plan.requested:
             continue
-        names = ", ".join(dict.fromkeys(name for name, _ in one.requested))
+        names = ", ".join(dict.fromkeys(name for name, _ in plan.requested))
         message = f"{_named(nodes)}: already deployed, so there is nothing to do; {names} would need {action}."
-        found.append(warning("TemplatesNotApplied", message))
-    return tuple(found)
+        findings.append(warning("TemplatesNotApplied", message))
+    return tuple(findings)
 
 
 def _named(nodes: Sequence[NodeName]) -> str:
-    more = f" and {len(nodes) - MOST_NAMED} more" if len(nodes) > MOST_NAMED else ""
-    return f"{in_words(nodes[:MOST_NAMED])}{more}"
+    omitted = f" and {len(nodes) - MOST_NAMED} more" if len(nodes) > MOST_NAMED else ""
+    return f"{in_words(nodes[:MOST_NAMED])}{omitted}"
 
 
 def _kind(kinds: list[SupportedSteps], supported: SupportedSteps | None) -> int | None:
@@ -213,7 +219,7 @@ def _kind(kinds: list[SupportedSteps], supported: SupportedSteps | None) -> int 
 
 def requested_of(planned: Sequence[PlannedNodes]) -> RequestedSteps:
     """Return what the templates ask for, by node."""
-    return {node: one.requested for one in planned for node in one.nodes if one.requested}
+    return {node: plan.requested for plan in planned for node in plan.nodes if plan.requested}
 
 
 def requested_to_json(requested: RequestedSteps) -> list[dict[str, Any]]:
@@ -225,16 +231,16 @@ def requested_to_json(requested: RequestedSteps) -> list[dict[str, Any]]:
 
 def requested_from_json(stored: Sequence[Mapping[str, Any]]) -> RequestedSteps:
     """Return the steps from their stored form."""
-    found: dict[NodeName, tuple[TemplateStep, ...]] = {}
-    for one in stored:
-        steps = tuple(map(TemplateStep.from_json, one["steps"]))
-        found.update(dict.fromkeys((NodeName(node) for node in one["nodes"]), steps))
-    return found
+    requested: dict[NodeName, tuple[TemplateStep, ...]] = {}
+    for entry in stored:
+        steps = tuple(map(TemplateStep.from_json, entry["steps"]))
+        requested.update(dict.fromkeys((NodeName(node) for node in entry["nodes"]), steps))
+    return requested
 
 
 def work_steps(requested: RequestedSteps) -> Mapping[NodeName, tuple[DeployStep, ...]]:
     """Return the steps as the provisioner gets them."""
-    return {node: tuple(one.step for one in steps) for node, steps in requested.items()}
+    return {node: tuple(template_step.step for template_step in steps) for node, steps in requested.items()}
 
 
 def only(requested: RequestedSteps, nodes: Collection[NodeName]) -> RequestedSteps:

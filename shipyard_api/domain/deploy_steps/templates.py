@@ -100,7 +100,7 @@ HIGHEST_PRIORITY = 2**31 - 1
 """What a column of the database holds."""
 
 _KEYS = ("interface", "step", "args", "priority")
-_INTERFACES = {one.value: one for one in Interface}
+_INTERFACES = {interface.value: interface for interface in Interface}
 _SHOWN = 60
 
 
@@ -115,13 +115,14 @@ def read_steps(written: object, path: str = "/steps") -> tuple[tuple[DeployStep,
         return (), (error("NoSteps", "steps is empty: a template has at least one step.", path=path),)
     findings = [
         error("InvalidStep", f"steps[{place}] {fault}.", path=f"{path}/{place}")
-        for place, one in enumerate(written)
-        for fault in _faults(one)
+        for place, entry in enumerate(written)
+        for fault in _faults(entry)
     ]
     if findings:
         return (), tuple(findings)
     steps = tuple(
-        DeployStep(_INTERFACES[one["interface"]], one["step"], one["args"], int(one["priority"])) for one in written
+        DeployStep(_INTERFACES[entry["interface"]], entry["step"], entry["args"], int(entry["priority"]))
+        for entry in written
     )
     first: dict[StepKey, int] = {}
     for place, step in enumerate(steps):

@@ -56,9 +56,9 @@ def read_traits(written: object, path: str) -> tuple[frozenset[TraitName], tuple
         return frozenset(), ()
     if not isinstance(written, list):
         return frozenset(), (error("InvalidTraits", "Traits are a list of names.", path=path),)
-    faults = [(place, fault) for place, one in enumerate(written) if (fault := trait_fault(one))]
+    faults = [(place, fault) for place, trait in enumerate(written) if (fault := trait_fault(trait))]
     broken = {place for place, _ in faults}
-    names = frozenset(TraitName(one) for place, one in enumerate(written) if place not in broken)
+    names = frozenset(TraitName(trait) for place, trait in enumerate(written) if place not in broken)
     return names, tuple(
         error("InvalidTrait", f"Trait {place} {fault}.", path=f"{path}/{place}") for place, fault in faults
     )

@@ -63,7 +63,7 @@ def compare_documents(before: Documents, after: Documents) -> tuple[DocumentChan
     A document that moved to another collection is deleted from the first and created in the second.
     """
     old, new = _by_place(before), _by_place(after)
-    found = []
+    changes = []
     for place in sorted(old.keys() | new.keys()):
         earlier, later = old.get(place), new.get(place)
         if earlier is None:
@@ -74,8 +74,8 @@ def compare_documents(before: Documents, after: Documents) -> tuple[DocumentChan
             continue
         else:
             change = Change.MODIFIED
-        found.append(DocumentChange(place[0], change, earlier, later))
-    return tuple(found)
+        changes.append(DocumentChange(place[0], change, earlier, later))
+    return tuple(changes)
 
 
 def value_changes(old: Any, new: Any, place: Place = ()) -> Iterator[ValueChange]:
@@ -104,17 +104,17 @@ def value_changes(old: Any, new: Any, place: Place = ()) -> Iterator[ValueChange
 def unified(changes: Iterable[DocumentChange], write: Callable[[Mapping[str, Any]], str]) -> str:
     """Return the changes as a unified diff of the documents as text; ``write`` renders a document."""
     pieces: list[str] = []
-    for one in changes:
-        document = one.document
-        label = f"{one.collection}/{document.schema}/{document.layer or '-'}/{document.name}"
-        before, after = _parts(one.before), _parts(one.after)
-        old = [] if one.before is None else write(_arranged(before, after)).splitlines()
-        new = [] if one.after is None else write(after).splitlines()
+    for change in changes:
+        document = change.document
+        label = f"{change.collection}/{document.schema}/{document.layer or '-'}/{document.name}"
+        before, after = _parts(change.before), _parts(change.after)
+        old = [] if change.before is None else write(_arranged(before, after)).splitlines()
+        new = [] if change.after is None else write(after).splitlines()
         lines = difflib.unified_diff(
             old,
             new,
-            "/dev/null" if one.before is None else f"a/{label}",
-            "/dev/null" if one.after is None else f"b/{label}",
+            "/dev/null" if change.before is None else f"a/{label}",
+            "/dev/null" if change.after is None else f"b/{label}",
             lineterm="",
         )
         pieces.extend(lines)
@@ -154,7 +154,7 @@ def _same(old: Any, new: Any) -> bool:
     if isinstance(old, dict):
         return old.keys() == new.keys() and all(_same(value, new[key]) for key, value in old.items())
     if isinstance(old, list):
-        return len(old) == len(new) and all(_same(one, other) for one, other in zip(old, new, strict=True))
+        return len(old) == len(new) and all(_same(before, after) for before, after in zip(old, new, strict=True))
     if isinstance(old, float):
         return repr(old) == repr(new)  # as their JSON: 0.0 is not -0.0
     return bool(old == new)

@@ -177,5 +177,5 @@ def canonical(value: object) -> bytes:
 
 def find(documents: Iterable[Document], schema: str, name: str) -> Document | None:
     """Return the document with this schema and name, if there is exactly one."""
-    found = [document for document in documents if document.schema == schema and document.name == name]
-    return found[0] if len(found) == 1 else None
+    matching = [document for document in documents if document.schema == schema and document.name == name]
+    return matching[0] if len(matching) == 1 else None

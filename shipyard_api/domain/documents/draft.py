@@ -51,27 +51,27 @@ class Draft:
 
     def delete(self, path: Path) -> bool:
         """Delete the value at the path; return whether there was one other than null."""
-        found = [place for place in self._places(path) if _at(place, self._root) is not None]
+        targets = [place for place in self._places(path) if _at(place, self._root) is not None]
         # Last elements first, so that the places of the others stay valid.
-        for place in sorted(found, key=_sort_key, reverse=True):
+        for place in sorted(targets, key=_sort_key, reverse=True):
             if not place:
                 self._root = {}
                 break
             container = self._container(place)
             del container[place[-1]]
-        return bool(found)
+        return bool(targets)
 
     def change_texts(self, path: Path, change: Callable[[str], str], *, depth: int | None, contains: str) -> None:
         """Change the text at the path, or with a ``depth`` the texts below it that contain ``contains`` (B7).
 
         ``depth``: 1 for direct members, -1 for all, None if the path must lead to a text. Raises PathError.
         """
-        found = self._places(path)
-        if not found:
+        targets = self._places(path)
+        if not targets:
             raise PathError("the path leads nowhere")
         if depth is not None:
             self._check_size()
-        for place in found:
+        for place in targets:
             value = _at(place, self._root)
             if isinstance(value, str):
                 self._replace_text(place, value, change)
@@ -106,10 +106,10 @@ class Draft:
         plain = [step for step in path.steps if isinstance(step, str | int)]
         if len(plain) == len(path.steps):
             return [plain]
-        found = self._places(path)
-        if not found:
+        targets = self._places(path)
+        if not targets:
             raise PathError("the path leads nowhere, and there is no one place that could be made")
-        return found
+        return targets
 
     def _write(self, place: Sequence[str | int], value: Any) -> None:
         if place:
@@ -142,9 +142,9 @@ class Draft:
     def _ready(self, value: Any, step: str | int, place: Sequence[str | int]) -> Any:
         wanted = dict if isinstance(step, str) else list
         if value is MISSING:
-            made: Any = wanted()
-            self._owned_containers[id(made)] = made
-            return made
+            container: Any = wanted()
+            self._owned_containers[id(container)] = container
+            return container
         if not isinstance(value, wanted):
             kind = "mapping" if wanted is dict else "list"
             raise PathError(f"there is no {kind} at {pointer(place) or 'the root'} to go on from")
@@ -187,7 +187,7 @@ def _sort_key(place: Sequence[str | int]) -> list[tuple[int, str | int]]:
 
 def _texts(value: Any, depth: int) -> list[tuple[tuple[str | int, ...], str]]:
     """Return the texts below a value with their places, before any of them changes."""
-    found: list[tuple[tuple[str | int, ...], str]] = []
+    texts: list[tuple[tuple[str | int, ...], str]] = []
     level: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
     while level and depth:
         depth -= 1
@@ -196,8 +196,8 @@ def _texts(value: Any, depth: int) -> list[tuple[tuple[str | int, ...], str]]:
             members = container.items() if isinstance(container, dict) else enumerate(container)
             for step, member in members:
                 if isinstance(member, str):
-                    found.append(((*place, step), member))
+                    texts.append(((*place, step), member))
                 elif isinstance(member, dict | list):
                     inner.append(((*place, step), member))
         level = inner
-    return found
+    return texts

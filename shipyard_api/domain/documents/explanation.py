@@ -69,8 +69,8 @@ def explain(
     A secret document (``Relations.secret``) is explained as a whole, whatever the place: what its parts are named is
     not shown either. ``out_of_time`` is called between steps; once it returns true, LookupError is raised.
     """
-    stored = sorted(documents, key=lambda one: (*one.document.key, one.document.layer))
-    relations = relate([one.document for one in stored])
+    stored = sorted(documents, key=lambda entry: (*entry.document.key, entry.document.layer))
+    relations = relate([entry.document for entry in stored])
     (index,) = _shown(relations, key)
     replay = _Replay(stored, relations, render_data(relations, _needed(relations, index), out_of_time), out_of_time)
     if index not in replay.data:
@@ -95,14 +95,14 @@ def at(value: Any, place: Sequence[str]) -> Any:
 
 
 def _shown(relations: Relations, key: Key) -> list[int]:
-    found = [
+    indexes = [
         index
         for index, document in enumerate(relations.documents)
         if document.key == key and document.is_concrete and index not in relations.family.replacements
     ]
-    if len(found) != 1:
+    if len(indexes) != 1:
         raise LookupError(f"the design has no document {key[0]} '{key[1]}'")
-    return found
+    return indexes
 
 
 def _needed(relations: Relations, index: int) -> set[int]:
@@ -177,8 +177,8 @@ class _Replay:
             if self._out_of_time():
                 raise LookupError("the explanation takes too long; ask for a smaller part")
             before, draft = current, Draft(current)
-            one = replace(document, metadata={**document.metadata, "substitutions": [substitution]})
-            substitute(draft, one, [self._relations.documents[source]], [self.data[source]], lambda: False)
+            single = replace(document, metadata={**document.metadata, "substitutions": [substitution]})
+            substitute(draft, single, [self._relations.documents[source]], [self.data[source]], lambda: False)
             current = draft.value
             taken = _taken(substitution, place, self.data[source], before, current)
             if taken is not None:
@@ -194,7 +194,7 @@ def _with_action(document: Document, action: Any) -> Document:
     return replace(document, metadata={**document.metadata, "layeringDefinition": layering})
 
 
-def _acts(action: Any, place: Place, own: Any, before: Any, after: Any) -> bool:
+def _acts(action: Any, place: Place, own_data: Any, before: Any, after: Any) -> bool:
     """Return whether an action changed the value, or wrote it as it was."""
     if at(before, place) != at(after, place):
         return True
@@ -203,7 +203,7 @@ def _acts(action: Any, place: Place, own: Any, before: Any, after: Any) -> bool:
     target = _tokens(parse_action_path(action["path"]), after)
     if target is None:
         return False
-    return target[: len(place)] == place or (place[: len(target)] == target and at(own, place) is not MISSING)
+    return target[: len(place)] == place or (place[: len(target)] == target and at(own_data, place) is not MISSING)
 
 
 def _taken(substitution: Any, place: Place, data: Any, before: Any, after: Any) -> Place | None:
@@ -228,12 +228,12 @@ def _taken(substitution: Any, place: Place, data: Any, before: Any, after: Any) 
 def _tokens(path: Path, value: Any) -> Place | None:
     """Return the first place of a path in a value; None if there is none, or the path can lead to several."""
     try:
-        found = places(path, value)
+        targets = places(path, value)
     except PathError:
         return None
-    if not path.is_plain and len(found) != 1:
+    if not path.is_plain and len(targets) != 1:
         return None
-    return tuple(str(step) for step in found[0]) if found else None
+    return tuple(str(step) for step in targets[0]) if targets else None
 
 
 def _pointer(place: Place) -> str:

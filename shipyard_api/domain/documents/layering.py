@@ -149,9 +149,10 @@ def _choose_parent(
 ) -> None:
     child = documents[index]
     unfit = [
-        one
-        for one in candidates
-        if documents[one].schema != child.schema or ranks.get(documents[one].layer, -1) >= ranks[child.layer]
+        candidate
+        for candidate in candidates
+        if documents[candidate].schema != child.schema
+        or ranks.get(documents[candidate].layer, -1) >= ranks[child.layer]
     ]
     if unfit:
         message = (
@@ -161,14 +162,14 @@ def _choose_parent(
         family.fault(index, _fault(child, "InvalidDocumentParent", message, _PARENT))
         return
     by_layer: defaultdict[str, list[int]] = defaultdict(list)
-    for one in candidates:
-        by_layer[documents[one].layer].append(one)
-    several = [one for ones in by_layer.values() if len(ones) > 1 for one in ones]
+    for candidate in candidates:
+        by_layer[documents[candidate].layer].append(candidate)
+    several = [index for rivals in by_layer.values() if len(rivals) > 1 for index in rivals]
     if several:
         message = f"The parentSelector leads to more than one document of a layer: {_named(documents, several)}."
         family.fault(index, _fault(child, "IndeterminateDocumentParent", message, _PARENT))
     elif candidates:
-        family.parents[index] = max(candidates, key=lambda one: ranks.get(documents[one].layer, -1))
+        family.parents[index] = max(candidates, key=lambda candidate: ranks.get(documents[candidate].layer, -1))
 
 
 def _find_replacements(family: Family, documents: Sequence[Document]) -> None:
@@ -192,15 +193,17 @@ def _find_replacements(family: Family, documents: Sequence[Document]) -> None:
         else:
             family.replacements.setdefault(parent, index)
     for same in by_key.values():
-        related = len(same) == 2 and any(family.replacements.get(one) == other for one, other in (same, reversed(same)))
-        if len(same) > 1 and not related and not any(one in family.broken for one in same):
+        related = len(same) == 2 and any(
+            family.replacements.get(peer) == other for peer, other in (same, reversed(same))
+        )
+        if len(same) > 1 and not related and not any(peer in family.broken for peer in same):
             message = (
                 f"{_named(documents, same)} have the same schema and name, and there is not one of two that replaces "
                 "the other."
             )
             finding = error("InvalidDocumentReplacement", message)
-            for one in same:
-                finding = finding.about(documents[one].place)
+            for peer in same:
+                finding = finding.about(documents[peer].place)
             family.findings.append(finding)
             family.broken.update(same)
         elif len(same) > 1 and not related:
@@ -210,6 +213,7 @@ def _find_replacements(family: Family, documents: Sequence[Document]) -> None:
 
 def _named(documents: Sequence[Document], indices: Sequence[int]) -> str:
     shown = [
-        f"{documents[one].schema} '{documents[one].name}' of layer '{documents[one].layer}'" for one in indices[:_SHOWN]
+        f"{documents[peer].schema} '{documents[peer].name}' of layer '{documents[peer].layer}'"
+        for peer in indices[:_SHOWN]
     ]
     return " and ".join(shown) + (f" and {len(indices) - _SHOWN} more" if len(indices) > _SHOWN else "")

@@ -110,7 +110,7 @@ def read(path: Path, value: Any) -> Any:
                 return MISSING
             value = value[step]
         else:
-            return next((found for _, found in _matches(path.steps[position:], value)), MISSING)
+            return next((match for _, match in _matches(path.steps[position:], value)), MISSING)
     return value
 
 
@@ -133,12 +133,12 @@ def _matches(steps: Sequence[Step], value: Any) -> Iterator[tuple[tuple[str | in
     if isinstance(step, Below):
         yield from _matches(rest, value)
         for inner, child in _children(value):
-            for place, found in _matches(steps, child):
-                yield (inner, *place), found
+            for place, match in _matches(steps, child):
+                yield (inner, *place), match
         return
     for inner, child in _chosen(step, value):
-        for place, found in _matches(rest, child):
-            yield (inner, *place), found
+        for place, match in _matches(rest, child):
+            yield (inner, *place), match
 
 
 def _chosen(step: Step, value: Any) -> Iterator[tuple[str | int, Any]]:
@@ -223,7 +223,7 @@ def _bracket(text: str, start: int) -> tuple[Step, int]:
     elif _NUMBER.fullmatch(inner):
         step = _index(inner, start)
     elif _LIST.fullmatch(inner):
-        step = Elements(tuple(_index(one, start) for one in inner.split(",")))
+        step = Elements(tuple(_index(element, start) for element in inner.split(",")))
     elif (bounds := _RANGE.fullmatch(inner)) and inner != ":":
         first, last = (None if bound is None else _index(bound, start) for bound in bounds.groups())
         step = Range(first, last)

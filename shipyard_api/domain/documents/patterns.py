@@ -27,10 +27,10 @@ def check_pattern(pattern: str) -> int:
 def search(pattern: str, group: int, text: str) -> str | None:
     """Return the group of the first match, None without one; raises PatternError if that takes too long."""
     try:
-        found = _compiled(pattern).search(text, timeout=_TIMEOUT)
+        match = _compiled(pattern).search(text, timeout=_TIMEOUT)
     except TimeoutError:
         raise PatternError(f"the pattern took longer than {_TIMEOUT:g} s") from None
-    return None if found is None else str(found.group(group) or "")
+    return None if match is None else str(match.group(group) or "")
 
 
 def replace_all(pattern: str, value: str, text: str) -> str:

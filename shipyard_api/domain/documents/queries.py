@@ -29,23 +29,23 @@ class Query:
 
 def choose(documents: Sequence[RenderedDocument], query: Query) -> tuple[RenderedDocument, ...]:
     """Return the matching documents, sorted and limited. Redact secrets first: sorting by them would reveal them."""
-    found = [one for one in documents if _matches(one, query)]
+    chosen = [candidate for candidate in documents if _matches(candidate, query)]
     if query.sort:
-        found.sort(key=lambda one: [_sort_key(one, path) for path in query.sort], reverse=query.descending)
+        chosen.sort(key=lambda candidate: [_sort_key(candidate, path) for path in query.sort], reverse=query.descending)
     elif query.descending:
-        found.reverse()
-    return tuple(found if query.limit is None else found[: query.limit])
+        chosen.reverse()
+    return tuple(chosen if query.limit is None else chosen[: query.limit])
 
 
-def _matches(one: RenderedDocument, query: Query) -> bool:
-    document = one.document
+def _matches(candidate: RenderedDocument, query: Query) -> bool:
+    document = candidate.document
     labels = document.metadata.get("labels")
     labels = labels if isinstance(labels, dict) else {}
     return (
         _matches_schema(document.schema, query.schemas)
         and (not query.names or document.name in query.names)
         and (not query.layers or layering_of(document.metadata).get("layer", "") in query.layers)
-        and (not query.collections or one.collection in query.collections)
+        and (not query.collections or candidate.collection in query.collections)
         and all(key in labels and str(labels[key]) == value for key, value in query.labels)
     )
 
@@ -59,13 +59,13 @@ def _matches_schema(schema: str, wanted: Sequence[str]) -> bool:
     return schema == wanted[0] or schema.startswith(f"{wanted[0].rstrip('/')}/")
 
 
-def _sort_key(one: RenderedDocument, path: str) -> tuple[int, Any]:
+def _sort_key(candidate: RenderedDocument, path: str) -> tuple[int, Any]:
     """Return a sort key that any two documents have: numbers before texts before all others."""
     whole = {
-        "schema": one.document.schema,
-        "metadata": one.document.metadata,
-        "status": {"bucket": one.collection, "revision": one.since},
-        "data": one.document.data,
+        "schema": candidate.document.schema,
+        "metadata": candidate.document.metadata,
+        "status": {"bucket": candidate.collection, "revision": candidate.since},
+        "data": candidate.document.data,
     }
     try:
         value = read(parse_path(path if path.startswith((".", "$")) else f".{path}"), whole)

@@ -20,7 +20,7 @@ def redacted(document: Document, fingerprint: Fingerprint) -> Document:
     metadata = {**document.metadata, "storagePolicy": "encrypted"}
     listed = document.metadata.get("substitutions")
     if isinstance(listed, list):
-        metadata["substitutions"] = [_without_paths(one) for one in listed]
+        metadata["substitutions"] = [_without_paths(entry) for entry in listed]
     return replace(document, metadata=metadata, data=fingerprint(canonical(document.data)))
 
 
@@ -40,24 +40,24 @@ def scrubbed(findings: Sequence[Finding], secrets: Iterable[Any]) -> tuple[Findi
         return ()
     clean = scrubber(secrets)
     return tuple(
-        replace(one, message=clean(one.message), diagnostic=clean(one.diagnostic), path=clean(one.path))
-        for one in findings
+        replace(finding, message=clean(finding.message), diagnostic=clean(finding.diagnostic), path=clean(finding.path))
+        for finding in findings
     )
 
 
 def _texts(value: Any) -> set[str]:
-    found: set[str] = set()
+    texts: set[str] = set()
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
+        part = waiting.pop()
+        if isinstance(part, str):
             # A peer may quote a long text line by line.
-            found.update(text for text in (one, *one.splitlines()) if len(text.strip()) >= _SHORTEST)
-        elif isinstance(one, dict):
-            waiting.extend(one.values())
-        elif isinstance(one, list):
-            waiting.extend(one)
-    return found
+            texts.update(text for text in (part, *part.splitlines()) if len(text.strip()) >= _SHORTEST)
+        elif isinstance(part, dict):
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+    return texts
 
 
 def _without_paths(substitution: Any) -> Any:
@@ -69,7 +69,7 @@ def _without_paths(substitution: Any) -> Any:
     if isinstance(source, Mapping):
         hidden["src"] = {**source, "path": HIDDEN}
     if isinstance(destination, list):
-        hidden["dest"] = [_hidden_path(one) for one in destination]
+        hidden["dest"] = [_hidden_path(target) for target in destination]
     else:
         hidden["dest"] = _hidden_path(destination)
     return hidden

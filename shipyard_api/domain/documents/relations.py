@@ -60,8 +60,8 @@ def _with_parents(documents: Sequence[Document]) -> set[int]:
 
 def _dependencies(index: int, family: Family, sources: Mapping[int, Sequence[int | None]]) -> list[int]:
     base = family.base(index)
-    found = [] if base is None else [base]
-    return list(dict.fromkeys([*found, *(source for source in sources.get(index, ()) if source is not None)]))
+    needed = [] if base is None else [base]
+    return list(dict.fromkeys([*needed, *(source for source in sources.get(index, ()) if source is not None)]))
 
 
 def _find_sources(documents: Sequence[Document], family: Family) -> Mapping[int, Sequence[int | None]]:
@@ -69,7 +69,7 @@ def _find_sources(documents: Sequence[Document], family: Family) -> Mapping[int,
     for index, document in enumerate(documents):
         if index not in family.replacements:
             by_key[document.key].append(index)
-    found: dict[int, Sequence[int | None]] = {}
+    sources: dict[int, Sequence[int | None]] = {}
     missing: defaultdict[str, list[DocumentRef]] = defaultdict(list)
     for index, document in enumerate(documents):
         entries = substitutions_of(document)
@@ -79,7 +79,7 @@ def _find_sources(documents: Sequence[Document], family: Family) -> Mapping[int,
         for position, entry in enumerate(entries):
             source = Source.of(entry)
             candidates = by_key.get((source.schema, source.name), [])
-            concrete = [one for one in candidates if documents[one].is_concrete]
+            concrete = [candidate for candidate in candidates if documents[candidate].is_concrete]
             if not concrete:
                 why = "it is abstract" if candidates else "there is no such document"
                 message = f"Nothing can be taken from {source.schema} '{source.name}': {why}."
@@ -90,9 +90,9 @@ def _find_sources(documents: Sequence[Document], family: Family) -> Mapping[int,
                 family.broken.add(index)
                 concrete = []
             chosen.append(concrete[0] if concrete else None)
-        found[index] = chosen
+        sources[index] = chosen
     family.findings.extend(_missing_source(message, places) for message, places in missing.items())
-    return found
+    return sources
 
 
 def _missing_source(message: str, places: Sequence[DocumentRef]) -> Finding:
@@ -100,9 +100,9 @@ def _missing_source(message: str, places: Sequence[DocumentRef]) -> Finding:
     if len(places) == 1:
         diagnostic = f"at {places[0].path} of the document"
     else:
-        shown = ", ".join(f"{one.path} of {one.schema} '{one.name}'" for one in places[:_PLACES_SHOWN])
-        more = len(places) - _PLACES_SHOWN
-        diagnostic = f"wanted {len(places)} times: at {shown}" + (f" and {more} more" if more > 0 else "")
+        shown = ", ".join(f"{ref.path} of {ref.schema} '{ref.name}'" for ref in places[:_PLACES_SHOWN])
+        omitted = len(places) - _PLACES_SHOWN
+        diagnostic = f"wanted {len(places)} times: at {shown}" + (f" and {omitted} more" if omitted > 0 else "")
     finding = error("SubstitutionSourceNotFound", message, path=places[0].path, diagnostic=diagnostic)
     return replace(finding, documents=tuple(places[:_PLACES_LISTED]))
 
@@ -114,8 +114,8 @@ def _topological_order(
     waiting = [len(needed) for needed in dependencies]
     dependents: defaultdict[int, list[int]] = defaultdict(list)
     for index, needed in enumerate(dependencies):
-        for one in needed:
-            dependents[one].append(index)
+        for dependency in needed:
+            dependents[dependency].append(index)
     ready = deque(index for index, count in enumerate(waiting) if count == 0)
     order = []
     while ready:
@@ -148,5 +148,5 @@ def _report_cycle(documents: Sequence[Document], cycle: Sequence[int], family: F
 
 def secret_keys(documents: Sequence[Document]) -> frozenset[Key]:
     """Return schema and name of the documents whose rendered data contains secrets (B9, "ours")."""
-    documents = sorted(documents, key=lambda one: (*one.key, one.layer))
+    documents = sorted(documents, key=lambda document: (*document.key, document.layer))
     return frozenset(documents[index].key for index in relate(documents).secret)

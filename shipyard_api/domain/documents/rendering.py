@@ -47,7 +47,7 @@ class Rendering:
     @property
     def secrets(self) -> list[Any]:
         """The data of secret documents."""
-        return [one.document.data for one in self.documents if one.secret]
+        return [rendered.document.data for rendered in self.documents if rendered.secret]
 
 
 def render(
@@ -58,26 +58,26 @@ def render(
     The order of the documents does not matter: the design and the findings are sorted by schema, name and layer.
     ``out_of_time`` is called between pieces of work; once it returns true, rendering stops.
     """
-    stored = sorted(documents, key=lambda one: (*one.document.key, one.document.layer))
-    relations = relate([one.document for one in stored])
+    stored = sorted(documents, key=lambda entry: (*entry.document.key, entry.document.layer))
+    relations = relate([entry.document for entry in stored])
     renderer = _Renderer(relations, out_of_time)
     renderer.run()
     result = [
         RenderedDocument(
-            replace(one.document, data=renderer.data[index]),
-            one.collection,
-            one.since,
+            replace(entry.document, data=renderer.data[index]),
+            entry.collection,
+            entry.since,
             secret=index in relations.secret,
         )
-        for index, one in enumerate(stored)
+        for index, entry in enumerate(stored)
         if index in renderer.data
-        and one.document.is_concrete
-        and one.document.schema != VALIDATION_POLICY  # never shown (A6)
+        and entry.document.is_concrete
+        and entry.document.schema != VALIDATION_POLICY  # never shown (A6)
         and index not in relations.family.replacements
     ]
     findings = [*relations.family.findings, *renderer.findings]
-    schemas = [one.document for one in stored if one.document.schema == DATA_SCHEMA]
-    shown = [(one.document, one.secret) for one in result]
+    schemas = [entry.document for entry in stored if entry.document.schema == DATA_SCHEMA]
+    shown = [(rendered.document, rendered.secret) for rendered in result]
     findings.extend(schema_findings(shown, schemas, compile_schema, out_of_time))
     return (None if findings else Rendering(tuple(result))), tuple(findings)
 
@@ -107,7 +107,9 @@ class _Renderer:
         """Render the documents in order; skip one whose dependencies were not rendered."""
         relations = self._relations
         for index in relations.order:
-            if index in relations.family.broken or any(one not in self.data for one in relations.dependencies[index]):
+            if index in relations.family.broken or any(
+                dependency not in self.data for dependency in relations.dependencies[index]
+            ):
                 continue
             document = relations.documents[index]
             if relations.dependencies[index]:

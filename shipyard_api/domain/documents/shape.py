@@ -84,7 +84,7 @@ def _finding(position: int, entry: object, place: str, message: str) -> Finding:
     if isinstance(entry, Mapping):
         metadata = entry.get("metadata")
         name = metadata.get("name") if isinstance(metadata, Mapping) else None
-        said = [_short(one) for one in (entry.get("schema"), name) if one is not None]
+        said = [_short(value) for value in (entry.get("schema"), name) if value is not None]
         known = f" ({', '.join(said)})" if said else ""
     return error("D001", f"Document {position}: {message}{known}", path=place)
 
@@ -147,8 +147,8 @@ def _document_faults(metadata: Mapping[str, Any]) -> Iterator[Fault]:
     if not isinstance(substitutions, list):
         yield "/metadata/substitutions", "'metadata.substitutions' must be a list"
         return
-    for index, one in enumerate(substitutions):
-        yield from _substitution_faults(one, f"/metadata/substitutions/{index}")
+    for index, substitution in enumerate(substitutions):
+        yield from _substitution_faults(substitution, f"/metadata/substitutions/{index}")
 
 
 def _layering_faults(layering: object) -> Iterator[Fault]:
@@ -204,8 +204,8 @@ def _substitution_faults(substitution: object, at: str) -> Iterator[Fault]:
     if isinstance(destinations, Mapping):
         yield from _destination_faults(destinations, f"{at}/dest")
     elif isinstance(destinations, list) and destinations:
-        for index, one in enumerate(destinations):
-            yield from _destination_faults(one, f"{at}/dest/{index}")
+        for index, destination in enumerate(destinations):
+            yield from _destination_faults(destination, f"{at}/dest/{index}")
     else:
         yield f"{at}/dest", "'dest' must be a mapping with a 'path', or a list of at least one"
 
@@ -303,13 +303,13 @@ def _validation_policy_faults(data: Any) -> Iterator[Fault]:
         yield "/data/validations", "'validations' must be a list"
         return
     yield from _unknown(data, frozenset({"validations"}), "/data")
-    for index, one in enumerate(listed):
+    for index, entry in enumerate(listed):
         at = f"/data/validations/{index}"
-        name = one.get("name") if isinstance(one, Mapping) else None
+        name = entry.get("name") if isinstance(entry, Mapping) else None
         if not isinstance(name, str) or not _VALIDATION.fullmatch(name):
             yield at, "a validation needs a 'name' that ends in -validation or -verification"
         else:
-            yield from _unknown(one, frozenset({"name", "expiresAfter"}), at)
+            yield from _unknown(entry, frozenset({"name", "expiresAfter"}), at)
 
 
 def _unknown(entry: Mapping[str, Any], known: Iterable[str], at: str) -> Iterator[Fault]:

@@ -90,8 +90,8 @@ class _FindingFactory:
 
     def __call__(self, name: str, message: str) -> Finding:
         path = f"/metadata/substitutions/{self.index}"
-        found = error(name, message, path=path, diagnostic=f"at {path} of the document")
-        return found.about(self.document.at(path)).about(self.source.place)
+        finding = error(name, message, path=path, diagnostic=f"at {path} of the document")
+        return finding.about(self.document.at(path)).about(self.source.place)
 
 
 def _value(source: Source, data: Any) -> Any:
@@ -104,8 +104,8 @@ def _matched(source: Source, value: Any) -> Any:
         return value
     if not isinstance(value, str):
         raise PatternError("it is no text")
-    found = search(source.pattern, source.group, value)
-    return value if found is None else found
+    match = search(source.pattern, source.group, value)
+    return value if match is None else match
 
 
 def _put(draft: Draft, destination: Mapping[str, Any], value: Any) -> None:

@@ -48,14 +48,14 @@ def of_machines(left: Iterable[LeftNode], seen: Iterable[ObservedMachine]) -> Se
     """Return how machines differ, in order of node; names are compared in lower case."""
     by_name: defaultdict[str, list[ObservedMachine]] = defaultdict(list)
     by_machine: dict[str, ObservedMachine] = {}
-    for one in seen:
-        by_name[one.name.lower()].append(one)
-        if one.machine:
-            by_machine[one.machine] = one
+    for machine in seen:
+        by_name[machine.name.lower()].append(machine)
+        if machine.machine:
+            by_machine[machine.machine] = machine
     return [
-        Difference(node.name, *found, node.since)
-        for node in sorted(left, key=lambda one: one.name)
-        for found in _machine(node, by_name.get(node.name.lower(), ()), by_machine)
+        Difference(node.name, *difference, node.since)
+        for node in sorted(left, key=lambda left_node: left_node.name)
+        for difference in _machine(node, by_name.get(node.name.lower(), ()), by_machine)
     ]
 
 
@@ -67,10 +67,10 @@ def of_members(
     ``cordoned_by_us``: nodes that may be cordoned.
     """
     return [
-        Difference(node.name, *found, node.since)
-        for node in sorted(left, key=lambda one: one.name)
+        Difference(node.name, *difference, node.since)
+        for node in sorted(left, key=lambda left_node: left_node.name)
         if node.in_cluster and node.sighting and node.sighting.member and node.name in seen
-        for found in _member(node.sighting.member, seen[node.name], may_cordon=node.name in cordoned_by_us)
+        for difference in _member(node.sighting.member, seen[node.name], may_cordon=node.name in cordoned_by_us)
     ]
 
 
@@ -82,10 +82,10 @@ def of_teardowns(
     ``cordoned_by_us``: nodes that may be cordoned.
     """
     return [
-        Difference(node.name, *found, node.since)
-        for node in sorted(taken, key=lambda one: one.name)
+        Difference(node.name, *difference, node.since)
+        for node in sorted(taken, key=lambda taken_node: taken_node.name)
         if node.name in seen
-        for found in _taken_down(node, seen[node.name], may_cordon=node.name in cordoned_by_us)
+        for difference in _taken_down(node, seen[node.name], may_cordon=node.name in cordoned_by_us)
     ]
 
 
@@ -99,7 +99,7 @@ def of_design(left: Iterable[LeftNode], designed: Collection[NodeName], revision
             f"deployed: shipyard create action remove_server --param=target_nodes={node.name}",
             node.since,
         )
-        for node in sorted(left, key=lambda one: one.name)
+        for node in sorted(left, key=lambda left_node: left_node.name)
         if node.name not in designed
     ]
 
@@ -123,20 +123,20 @@ def _machine(
         return
     if known is not None and known not in named:
         yield Kind.RENAMED, node.name, known.name
-    found = known or named[0]
-    if sighting and sighting.machine and found.machine and found.machine != sighting.machine:
-        yield Kind.REPLACED, f"machine {sighting.machine}", f"machine {found.machine}"
+    machine = known or named[0]
+    if sighting and sighting.machine and machine.machine and machine.machine != sighting.machine:
+        yield Kind.REPLACED, f"machine {sighting.machine}", f"machine {machine.machine}"
         return
-    if found.state is MachineState.FREE:
-        yield Kind.RELEASED, "deployed", found.status
-    elif found.state is MachineState.INSTALLING:
-        yield Kind.REINSTALLED, "deployed", found.status
-    elif found.state is MachineState.OTHER:
-        yield Kind.OUT_OF_SERVICE, "deployed", found.status
-    elif found.state is MachineState.DEPLOYED:
-        if sighting and sighting.installed and found.installed and found.installed != sighting.installed:
-            yield Kind.REINSTALLED, sighting.installed, found.installed
-        if found.power == "off":
+    if machine.state is MachineState.FREE:
+        yield Kind.RELEASED, "deployed", machine.status
+    elif machine.state is MachineState.INSTALLING:
+        yield Kind.REINSTALLED, "deployed", machine.status
+    elif machine.state is MachineState.OTHER:
+        yield Kind.OUT_OF_SERVICE, "deployed", machine.status
+    elif machine.state is MachineState.DEPLOYED:
+        if sighting and sighting.installed and machine.installed and machine.installed != sighting.installed:
+            yield Kind.REINSTALLED, sighting.installed, machine.installed
+        if machine.power == "off":
             yield Kind.POWERED_OFF, "power on", "power off"
 
 
