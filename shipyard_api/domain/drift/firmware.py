@@ -28,15 +28,15 @@ def read_firmware(
 
     ``check``: checks a value against a schema that ships with Shipyard. A document with an error counts for no node.
     """
-    found = [one for one in rendering.documents if one.document.schema == SCHEMA]
-    if not found:
+    baselines = [rendered for rendered in rendering.documents if rendered.document.schema == SCHEMA]
+    if not baselines:
         return {}, ()
-    machines = inventory(one.document for one in rendering.documents)
+    machines = inventory(rendered.document for rendered in rendering.documents)
     wanted: defaultdict[NodeName, dict[str, Wanted]] = defaultdict(dict)
     findings: list[Finding] = []
-    for one in found:
-        data = one.document.data
-        if one.secret:
+    for rendered in baselines:
+        data = rendered.document.data
+        if rendered.secret:
             faults = [error("SecretInDeploymentDocument", f"A {SCHEMA} cannot be secret: differences show it.")]
         else:
             faults = list(check(SHIPPED, data)) or list(_service_faults(data))
@@ -53,7 +53,7 @@ def read_firmware(
             faults = [error("FirmwareVersionsDiffer", message, path="/versions")]
         for node in () if twice else chosen:
             wanted[node].update(versions)
-        findings += [fault.about(one.document.ref) for fault in faults]
+        findings += [fault.about(rendered.document.ref) for fault in faults]
     return {node: versions for node, versions in wanted.items() if versions}, tuple(findings)
 
 
@@ -64,13 +64,13 @@ def _service_faults(data: Mapping[str, object]) -> Iterator[Finding]:
 
 
 def _named(data: Mapping[str, Any]) -> frozenset[NodeName]:
-    return frozenset[NodeName]().union(*(parse_selector(one).node_names for one in data["selectors"]))
+    return frozenset[NodeName]().union(*(parse_selector(selector).node_names for selector in data["selectors"]))
 
 
 def _few(nodes: Sequence[NodeName]) -> str:
-    more = f" and {len(nodes) - _MOST_NAMED} more" if len(nodes) > _MOST_NAMED else ""
-    return f"{in_words(nodes[:_MOST_NAMED])}{more}"
+    omitted = f" and {len(nodes) - _MOST_NAMED} more" if len(nodes) > _MOST_NAMED else ""
+    return f"{in_words(nodes[:_MOST_NAMED])}{omitted}"
 
 
-def _differ(one: Mapping[str, Wanted], other: Mapping[str, Wanted]) -> bool:
-    return any(one[name].value != other[name].value for name in one.keys() & other.keys())
+def _differ(first: Mapping[str, Wanted], second: Mapping[str, Wanted]) -> bool:
+    return any(first[name].value != second[name].value for name in first.keys() & second.keys())

@@ -29,14 +29,14 @@ def wanted_settings(requested: RequestedSteps) -> WantedValues:
 
     Of two templates, the one whose step runs last decides, as on the node.
     """
-    found: defaultdict[NodeName, dict[str, Wanted]] = defaultdict(dict)
+    wanted: defaultdict[NodeName, dict[str, Wanted]] = defaultdict(dict)
     for node, steps in requested.items():
-        for template, step in sorted(steps, key=lambda one: -one.step.priority):
+        for template, step in sorted(steps, key=lambda entry: -entry.step.priority):
             written = step.args.get("settings") if step.key == APPLIES and step.priority > 0 else None
-            for one in written if isinstance(written, list) else ():
-                if isinstance(one, Mapping) and "name" in one:
-                    found[node][str(one["name"])] = Wanted(str(one.get("value")), f"template={template}")
-    return found
+            for entry in written if isinstance(written, list) else ():
+                if isinstance(entry, Mapping) and "name" in entry:
+                    wanted[node][str(entry["name"])] = Wanted(str(entry.get("value")), f"template={template}")
+    return wanted
 
 
 def of_boards(
@@ -46,10 +46,10 @@ def of_boards(
     command. ``seen``: the values of nodes; a node that is missing there is not compared.
     """
     return [
-        Difference(node.name, kind, expected, f"{found}: {_way_back(by, node.name)}", node.since)
-        for node in sorted(left, key=lambda one: one.name)
+        Difference(node.name, kind, expected, f"{actual}: {_way_back(by, node.name)}", node.since)
+        for node in sorted(left, key=lambda left_node: left_node.name)
         if node.name in seen
-        for by, expected, found in _changed(wanted.get(node.name, {}), seen[node.name])
+        for by, expected, actual in _changed(wanted.get(node.name, {}), seen[node.name])
     ]
 
 
@@ -60,8 +60,8 @@ def _changed(wanted: Mapping[str, Wanted], seen: Mapping[str, str]) -> Iterable[
             changed[wanted[name].by].append(name)
     for by, names in changed.items():
         expected = ", ".join(f"{name}={wanted[name].value}" for name in names)
-        found = ", ".join(f"{name}={seen[name]}" if name in seen else f"no {name}" for name in names)
-        yield by, expected, found
+        actual = ", ".join(f"{name}={seen[name]}" if name in seen else f"no {name}" for name in names)
+        yield by, expected, actual
 
 
 def _way_back(by: str, node: NodeName) -> str:

@@ -10,8 +10,8 @@ from shipyard_api.domain.findings import Finding
 
 
 def _differs(plan: str, findings: Sequence[Finding]) -> Text:
-    more = f" (and {len(findings) - NAMED} more)" if len(findings) > NAMED else ""
-    reason = f"The action would not do what plan {plan} says: {in_a_row(findings[:NAMED])}{more} Store a new plan."
+    omitted = f" (and {len(findings) - NAMED} more)" if len(findings) > NAMED else ""
+    reason = f"The action would not do what plan {plan} says: {in_a_row(findings[:NAMED])}{omitted} Store a new plan."
     return Text(reason, findings=findings)
 
 

@@ -61,12 +61,12 @@ class PlanContent:
 
     def differences(self, now: "PlanContent") -> Sequence[str]:
         """Return a sentence for each difference, in the order of the parts; long parts end with a count."""
-        found: list[str] = []
+        lines: list[str] = []
         for part in dict.fromkeys((*self.parts, *now.parts)):
-            own = list(_differences(part, self.parts.get(part), now.parts.get(part)))
-            more = len(own) - _MOST_OF_A_PART
-            found += [*own[:_MOST_OF_A_PART], *([f"{part}: {more} more differences."] if more > 0 else [])]
-        return found
+            part_lines = list(_differences(part, self.parts.get(part), now.parts.get(part)))
+            omitted = len(part_lines) - _MOST_OF_A_PART
+            lines += [*part_lines[:_MOST_OF_A_PART], *([f"{part}: {omitted} more differences."] if omitted > 0 else [])]
+        return lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +114,10 @@ class StoredPlan:
 
     def signed_for(self, user: str, key: str) -> Sequence[Signature]:
         """Return the signatures that count if this person starts the action: those of others."""
-        return [one for one in self.signatures if not one.is_of(user, key)]
+        return [signature for signature in self.signatures if not signature.is_of(user, key)]
 
     def __str__(self) -> str:
-        signed = f", approved by {some([one.by for one in self.signatures])}" if self.signatures else ""
+        signed = f", approved by {some([signature.by for signature in self.signatures])}" if self.signatures else ""
         return f"plan {self.id} (hash {self.digest}), stored by {self.stored_by}{signed}"
 
 
@@ -158,11 +158,11 @@ def _differences(path: str, before: Any, now: Any) -> Iterator[str]:
 
 
 def _changed(before: Sequence[Any], now: Sequence[Any]) -> str:
-    old, new = ({canonical(one): _text(one) for one in values} for values in (before, now))
+    old, new = ({canonical(value): _text(value) for value in values} for values in (before, now))
     said = [
         f"{some(names)} {'is' if len(names) == 1 else 'are'} {word}"
-        for one, other, word in ((new, old, "new"), (old, new, "gone"))
-        if (names := [text for key, text in one.items() if key not in other])
+        for texts, other, word in ((new, old, "new"), (old, new, "gone"))
+        if (names := [text for key, text in texts.items() if key not in other])
     ]
     return "; ".join(said) or "the order has changed"
 

@@ -120,7 +120,7 @@ def forecast(
     every = (1 << runs) - 1
     nodes = draw_nodes(membership, assumptions, runs=runs, dice=dice, progress=progress)
     groups = GroupRuns(membership, nodes, progress, every)
-    deployed = sum(found.bit_count() for found in groups.deployed_nodes().values())
+    deployed = sum(nodes_of_group.bit_count() for nodes_of_group in groups.deployed_nodes().values())
     played = _REHEARSED // (1 + sum(1 + len(members) for members in membership.members.values()))
     rehearsals = [
         rehearse(membership, mode, progress, succeeding(nodes, run), assumptions, dice, pace)
@@ -141,18 +141,20 @@ def forecast(
 def _counted(membership: Membership, groups: GroupRuns, rehearsals: Sequence[Rehearsal]) -> Forecast:
     """Return the forecast whose chances are shares of the rehearsals."""
     runs = len(rehearsals)
-    good = sum(one.rollout.verdict() is Verdict.SUCCESS for one in rehearsals)
-    lost = sum(status is not NodeStatus.SUCCESS for one in rehearsals for status in one.rollout.nodes.values())
-    found: list[GroupForecast] = []
+    good = sum(rehearsal.rollout.verdict() is Verdict.SUCCESS for rehearsal in rehearsals)
+    lost = sum(
+        status is not NodeStatus.SUCCESS for rehearsal in rehearsals for status in rehearsal.rollout.nodes.values()
+    )
+    forecasts: list[GroupForecast] = []
     for name in membership.groups:
-        succeeded = sum(one.rollout.groups[name] is GroupStatus.SUCCESS for one in rehearsals)
+        succeeded = sum(rehearsal.rollout.groups[name] is GroupStatus.SUCCESS for rehearsal in rehearsals)
         estimate = Estimate.of(succeeded, runs) if groups.open(name) else Estimate.certain(bool(succeeded))
-        found.append(_group(membership, name, rehearsals, estimate))
-    return Forecast(runs, Estimate.of(good, runs), lost / runs, _seconds(rehearsals), found, None)
+        forecasts.append(_group(membership, name, rehearsals, estimate))
+    return Forecast(runs, Estimate.of(good, runs), lost / runs, _seconds(rehearsals), forecasts, None)
 
 
 def _seconds(rehearsals: Sequence[Rehearsal]) -> Seconds:
-    return Seconds(*(_percentile([one.seconds for one in rehearsals], share) for share in (0.1, 0.5, 0.9)))
+    return Seconds(*(_percentile([rehearsal.seconds for rehearsal in rehearsals], share) for share in (0.1, 0.5, 0.9)))
 
 
 def draw_nodes(
@@ -198,16 +200,16 @@ def _verdict(membership: Membership, groups: GroupRuns, runs: int) -> Estimate:
 
 
 def _group_verdict(groups: GroupRuns, name: GroupName, runs: int) -> Estimate:
-    found = groups.succeeds[name]
-    return Estimate.of(found.bit_count(), runs) if groups.open(name) else Estimate.certain(bool(found))
+    successes = groups.succeeds[name]
+    return Estimate.of(successes.bit_count(), runs) if groups.open(name) else Estimate.certain(bool(successes))
 
 
 def _group(
     membership: Membership, name: GroupName, rehearsals: Sequence[Rehearsal], success: Estimate
 ) -> GroupForecast:
-    ended = [one for one in rehearsals if name in one.ends]
-    starts = [one.begins.get(name, 0.0) for one in ended]
-    lasts = [one.ends[name] - one.begins.get(name, 0.0) for one in ended]
+    ended = [rehearsal for rehearsal in rehearsals if name in rehearsal.ends]
+    starts = [rehearsal.begins.get(name, 0.0) for rehearsal in ended]
+    lasts = [rehearsal.ends[name] - rehearsal.begins.get(name, 0.0) for rehearsal in ended]
     return GroupForecast(
         name,
         membership.groups[name].critical,
@@ -215,12 +217,12 @@ def _group(
         success,
         _percentile(starts, 0.5) if ended else None,
         _percentile(lasts, 0.5) if ended else None,
-        {phase: found for phase in Phase if (found := _phase(name, phase, rehearsals))},
+        {phase: forecast for phase in Phase if (forecast := _phase(name, phase, rehearsals))},
     )
 
 
 def _phase(name: GroupName, phase: Phase, rehearsals: Sequence[Rehearsal]) -> PhaseForecast | None:
-    spans = [one.phases[name, phase] for one in rehearsals if (name, phase) in one.phases]
+    spans = [rehearsal.phases[name, phase] for rehearsal in rehearsals if (name, phase) in rehearsal.phases]
     if not spans:
         return None
     return PhaseForecast(

@@ -63,18 +63,20 @@ class PacedRollout(Rollout):
     def blocked(self, now: datetime) -> Blocked | None:
         """Return why nothing may start now, of several reasons the one that ends first; None if no rule is why."""
         reasons = [reason for _, admission in self._candidates(now) for reason, _ in admission.refused]
-        return min(reasons, key=lambda one: (one.until is None, one.until or now), default=None)
+        return min(reasons, key=lambda reason: (reason.until is None, reason.until or now), default=None)
 
     def open_gates(self, now: datetime) -> tuple[OpenGate, ...]:
         """Return the gates that keep nodes from beginning now and can be answered: all but soaks, each once."""
-        found: dict[WavePlace, OpenGate] = {}
+        gates: dict[WavePlace, OpenGate] = {}
         for reason in (reason for _, admission in self._candidates(now) for reason, _ in admission.refused):
             if reason.gate is None or reason.never or reason.gate[1].gate.kind is GateKind.SOAK:
                 continue
             place, state = reason.gate
             nodes = sorted(self.pacing.nodes_of(place))
-            found[place] = OpenGate(place, state, tuple(one for one in nodes if self.nodes[one] is NodeStatus.SUCCESS))
-        return tuple(found.values())
+            gates[place] = OpenGate(
+                place, state, tuple(member for member in nodes if self.nodes[member] is NodeStatus.SUCCESS)
+            )
+        return tuple(gates.values())
 
     def survey(self, now: datetime) -> Survey:
         """Return the state of the policy."""

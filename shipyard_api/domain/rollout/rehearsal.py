@@ -63,7 +63,9 @@ class _Policy:
     def of(cls, rollout: Rollout, pace: Pace | None) -> "_Policy | None":
         if pace is None or not isinstance(rollout, PacedRollout):
             return None
-        waves = PolicyProgress(dict(pace.waves.ended), {place: dict(one) for place, one in pace.waves.answers.items()})
+        waves = PolicyProgress(
+            dict(pace.waves.ended), {place: dict(answers) for place, answers in pace.waves.answers.items()}
+        )
         rollout.pace(pace.pacing, waves, spared=pace.spared, withheld=pace.withheld)
         return cls(rollout, pace.begin)
 

@@ -233,10 +233,10 @@ def _cycle_finding(cycle: tuple[str, ...], path: str) -> Finding:
 def _shared_nodes(count: int, holders: Mapping[NodeName, Sequence[GroupName]]) -> Finding:
     """Return one finding about all shared nodes. ``holders``: the first few of them with their groups."""
     examples = "; ".join(f"{node} ({', '.join(groups[:5])})" for node, groups in holders.items())
-    more = f" and {count - len(holders)} more" if count > len(holders) else ""
+    omitted = f" and {count - len(holders)} more" if count > len(holders) else ""
     return info(
         "NodesInSeveralDeploymentGroups",
-        f"{count} node(s) are in several deployment groups: {examples}{more}. Each is sent once, by the first of its "
-        "groups that runs, and counts for all of them.",
+        f"{count} node(s) are in several deployment groups: {examples}{omitted}. Each is sent once, by the first of "
+        "its groups that runs, and counts for all of them.",
         path="/groups",
     )

@@ -22,7 +22,7 @@ def accepting_groups(strategy: Strategy) -> Mapping[GroupName, tuple[TaskId, ...
 def check_acceptance(strategy: Strategy, documents: Sequence[JsonObject]) -> tuple[Finding, ...]:
     """Return an error for each acceptance task that is not in the task graph, or cannot run on a node."""
     entries = {str(entry.get("id")): entry for entry in documents}
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for index, group in enumerate(strategy.groups):
         for position, task in enumerate(group.accept):
             where = f"/groups/{index}/accept/{position}"
@@ -30,11 +30,11 @@ def check_acceptance(strategy: Strategy, documents: Sequence[JsonObject]) -> tup
                 close = get_close_matches(task, entries, n=1)
                 hint = f" Did you mean '{close[0]}'?" if close else ""
                 message = f"Deployment group '{group.name}' accepts nodes by '{task}', which is not in the task graph."
-                found.append(error("UnknownAcceptanceTask", message + hint, path=where))
+                findings.append(error("UnknownAcceptanceTask", message + hint, path=where))
                 continue
             try:
                 remote_task(entries[task])
             except CommandError as fault:
                 message = f"Deployment group '{group.name}' accepts nodes by '{task}', which cannot run: {fault}."
-                found.append(error("AcceptanceTaskCannotRun", message, path=where))
-    return tuple(found)
+                findings.append(error("AcceptanceTaskCannotRun", message, path=where))
+    return tuple(findings)

@@ -91,7 +91,7 @@ def check_tasks(data: object, *, complete: bool = True) -> tuple[Finding, ...]:
     findings = [*_duplicates(entries)]
     for entry in entries:
         findings += _fields(entry)
-    references = [found for entry in entries for found in _references(entry)]
+    references = [reference for entry in entries for reference in _references(entry)]
     written = list(_names(entries, references))
     findings += _hidden_characters(entries, written)
     too_large = _too_large(tasks, written, references)
@@ -100,18 +100,18 @@ def check_tasks(data: object, *, complete: bool = True) -> tuple[Finding, ...]:
     broken = list(_broken_patterns(written))
     findings += broken
     if not broken:
-        found = References(tasks)
+        index = References(tasks)
         try:
-            for one in references:
-                found.find(one.name)
+            for reference in references:
+                index.find(reference.name)
         except TooMuchMatching:
             message = (
                 "The regular expressions of the graph take too long to match with its ids: write fewer or simpler ones."
             )
             return (*findings, error("TaskGraphTooLarge", message))
-        findings += _unknown(tasks, references, found, complete=complete)
-        findings += _relations(entries, tasks, found)
-        findings += _cycles(entries, tasks, found)
+        findings += _unknown(tasks, references, index, complete=complete)
+        findings += _relations(entries, tasks, index)
+        findings += _cycles(entries, tasks, index)
     return (*findings, *_commands(entries, findings), *_computed(entries))
 
 
@@ -201,7 +201,9 @@ def _parameters(entry: _Entry) -> Iterator[Finding]:
     files = parameters.get("files")
     if kind is Kind.COPY_FILES and isinstance(files, list):
         destinations += [
-            (("files", number, "dst"), one.get("dst")) for number, one in enumerate(files) if isinstance(one, Mapping)
+            (("files", number, "dst"), file.get("dst"))
+            for number, file in enumerate(files)
+            if isinstance(file, Mapping)
         ]
     for steps, value in destinations:
         if isinstance(value, str) and not _is_safe(value):
@@ -214,7 +216,7 @@ def _commands(entries: Iterable[_Entry], findings: Iterable[Finding]) -> Iterato
 
     Those that a run may supply, that Fuel computes, or that hold a ``{KEY}`` are checked when their values are known.
     """
-    known = {one.path for one in findings}
+    known = {finding.path for finding in findings}
     for entry in entries:
         if entry.task.kind in (Kind.GROUP, Kind.STAGE, Kind.SKIPPED):
             continue
@@ -238,8 +240,8 @@ def _is_safe(path: str) -> bool:
 
 
 def _references(entry: _Entry) -> Iterator[_Reference]:
-    own = {Kind.GROUP: ("tasks",), Kind.STAGE: ()}.get(entry.task.kind, ("groups",))
-    for field in ("requires", "required_for", *own):
+    keys = {Kind.GROUP: ("tasks",), Kind.STAGE: ()}.get(entry.task.kind, ("groups",))
+    for field in ("requires", "required_for", *keys):
         written = entry.data.get(field)
         if isinstance(written, str) and field == "groups":
             yield _Reference(entry, field, written, entry.path(field))
@@ -253,48 +255,50 @@ def _references(entry: _Entry) -> Iterator[_Reference]:
 
 def _names(entries: Iterable[_Entry], references: Iterable[_Reference]) -> Iterator[_Name]:
     """Return every name in the document that may be an expression."""
-    for found in references:
-        yield _Name(found.name, found.entry, found.path)
+    for reference in references:
+        yield _Name(reference.name, reference.entry, reference.path)
     for entry in entries:
         for field in ("role", "roles", "tags"):
             for name in names_of(entry.data.get(field)):
                 yield _Name(name, entry, entry.path(field))
         for _, relation, path in _written_relations(entry):
             named = relation.get("name")
-            own = (named,) if isinstance(named, str) else ()
-            for name in (*own, *names_of(relation.get("role")), *names_of(relation.get("tags"))):
+            names = (named,) if isinstance(named, str) else ()
+            for name in (*names, *names_of(relation.get("role")), *names_of(relation.get("tags"))):
                 yield _Name(name, entry, path)
 
 
 def _hidden_characters(entries: Iterable[_Entry], written: Iterable[_Name]) -> Iterator[Finding]:
     ids = (_Name(entry.task.id, entry, entry.path("id")) for entry in entries)
-    for one in (*ids, *written):
-        if code := hidden_character(one.name):
-            message = f"The name {one.name!a} has the character {code}, which is not shown: write it without."
-            yield error("HiddenCharacter", message, path=one.path)
+    for mention in (*ids, *written):
+        if code := hidden_character(mention.name):
+            message = f"The name {mention.name!a} has the character {code}, which is not shown: write it without."
+            yield error("HiddenCharacter", message, path=mention.path)
 
 
 def _broken_patterns(written: Iterable[_Name]) -> Iterator[Finding]:
     reasons: dict[str, str] = {}
-    for one in written:
-        if is_pattern(one.name) and one.name not in reasons:
+    for mention in written:
+        if is_pattern(mention.name) and mention.name not in reasons:
             try:
-                compile_pattern(one.name)
-                reasons[one.name] = ""
+                compile_pattern(mention.name)
+                reasons[mention.name] = ""
             except PatternError as invalid:
-                reasons[one.name] = str(invalid)
-        if reasons.get(one.name):
-            message = f"Task '{one.entry.task.id}' has a regular expression that cannot be used: {reasons[one.name]}."
-            yield error("InvalidPattern", message, path=one.path)
+                reasons[mention.name] = str(invalid)
+        if reasons.get(mention.name):
+            message = (
+                f"Task '{mention.entry.task.id}' has a regular expression that cannot be used: {reasons[mention.name]}."
+            )
+            yield error("InvalidPattern", message, path=mention.path)
 
 
 def _too_large(
     tasks: Mapping[TaskId, Task], names: Sequence[_Name], references: Iterable[_Reference]
 ) -> Finding | None:
     """Return a finding if checking or planning the graph would take too long."""
-    patterns = {one.name for one in names if is_pattern(one.name)}
+    patterns = {mention.name for mention in names if is_pattern(mention.name)}
     # An expression may mean every id.
-    count = len(names) + sum(len(tasks) for one in references if one.name in patterns)
+    count = len(names) + sum(len(tasks) for reference in references if reference.name in patterns)
     if count > MOST_REFERENCES:
         return error("TaskGraphTooLarge", f"The graph has more than {MOST_REFERENCES:,} references.")
     return None
@@ -304,39 +308,39 @@ _MEANT = {"groups": (Kind.GROUP,), "stage": (Kind.STAGE,)}
 
 
 def _unknown(
-    tasks: Mapping[TaskId, Task], references: Iterable[_Reference], found: References, *, complete: bool
+    tasks: Mapping[TaskId, Task], references: Iterable[_Reference], index: References, *, complete: bool
 ) -> Iterator[Finding]:
     unknown = 0
-    for one in references:
-        meant = found.find(one.name)
-        task = one.entry.task.id
-        if one.field in ("groups", "stage", "tasks"):
-            kinds = _MEANT.get(one.field, tuple(kind for kind in Kind if kind not in (Kind.GROUP, Kind.STAGE)))
+    for reference in references:
+        meant = index.find(reference.name)
+        task = reference.entry.task.id
+        if reference.field in ("groups", "stage", "tasks"):
+            kinds = _MEANT.get(reference.field, tuple(kind for kind in Kind if kind not in (Kind.GROUP, Kind.STAGE)))
             fitting = [other for other in meant if tasks[other].kind in kinds]
             if meant and not fitting:
-                wanted = {"groups": "group", "stage": "stage"}.get(one.field, "task")
-                message = f"Task '{task}' names '{one.name}' in {one.field}, which is not a {wanted}."
+                wanted = {"groups": "group", "stage": "stage"}.get(reference.field, "task")
+                message = f"Task '{task}' names '{reference.name}' in {reference.field}, which is not a {wanted}."
                 # Real graphs name tasks among the groups, after a component became a tag.
-                if one.field == "groups":
-                    yield warning("WrongReference", f"{message} It has no effect.", path=one.path)
+                if reference.field == "groups":
+                    yield warning("WrongReference", f"{message} It has no effect.", path=reference.path)
                 else:
-                    yield error("WrongReference", message, path=one.path)
+                    yield error("WrongReference", message, path=reference.path)
                 continue
         if not meant and complete:
-            is_reserved = one.name in RESERVED
-            close = get_close_matches(one.name, tasks, n=1) if unknown < _SUGGESTIONS and not is_reserved else []
+            is_reserved = reference.name in RESERVED
+            close = get_close_matches(reference.name, tasks, n=1) if unknown < _SUGGESTIONS and not is_reserved else []
             hint = f" Did you mean '{close[0]}'?" if close else " The name stands for nodes." if is_reserved else ""
-            message = f"Task '{task}' names '{one.name}' in {one.field}, which is not in this graph.{hint}"
-            yield error("UnknownTask", message, path=one.path)
+            message = f"Task '{task}' names '{reference.name}' in {reference.field}, which is not in this graph.{hint}"
+            yield error("UnknownTask", message, path=reference.path)
             unknown += 1
 
 
-def _relations(entries: Iterable[_Entry], tasks: Mapping[TaskId, Task], found: References) -> Iterator[Finding]:
+def _relations(entries: Iterable[_Entry], tasks: Mapping[TaskId, Task], index: References) -> Iterator[Finding]:
     for entry in entries:
         for key, relation, path in _written_relations(entry):
             name = relation.get("name")
-            if isinstance(name, str) and all(tasks[one].kind is Kind.GROUP for one in found.find(name)):
-                wrong = "a group, not a task" if found.find(name) else "not in this graph"
+            if isinstance(name, str) and all(tasks[member].kind is Kind.GROUP for member in index.find(name)):
+                wrong = "a group, not a task" if index.find(name) else "not in this graph"
                 message = f"Task '{entry.task.id}' names '{name}' in {key}, which is {wrong}. It has no effect."
                 yield warning("UnknownCrossTask", message, path=path)
 
@@ -350,9 +354,9 @@ def _written_relations(entry: _Entry) -> Iterator[tuple[str, Mapping[str, Any], 
                 yield key, relation, entry.path(written, position)
 
 
-def _cycles(entries: Iterable[_Entry], tasks: Mapping[TaskId, Task], found: References) -> Iterator[Finding]:
+def _cycles(entries: Iterable[_Entry], tasks: Mapping[TaskId, Task], index: References) -> Iterator[Finding]:
     positions = {entry.task.id: entry.position for entry in reversed(list(entries))}
-    before = edges(tasks.values(), found)
+    before = edges(tasks.values(), index)
     for cycle in find_cycles(before):
         # Dependencies point backwards in time; people read them forwards.
         path = tuple(reversed(cycle))
@@ -368,7 +372,7 @@ def _cycles(entries: Iterable[_Entry], tasks: Mapping[TaskId, Task], found: Refe
 
 def _computed(entries: Iterable[_Entry]) -> Iterator[Finding]:
     """Return one warning for each kind of value that Fuel computes and Shipyard does not."""
-    found: dict[str, list[str]] = {"condition": [], "strategy": [], "cross-depends": [], "cross-depended-by": []}
+    by_kind: dict[str, list[str]] = {"condition": [], "strategy": [], "cross-depends": [], "cross-depended-by": []}
     for entry in entries:
         strategy = strategy_of(entry.data)
         values = {
@@ -379,15 +383,17 @@ def _computed(entries: Iterable[_Entry]) -> Iterator[Finding]:
         }
         for field, value in values.items():
             if is_computed(value):
-                found[field].append(entry.task.id)
+                by_kind[field].append(entry.task.id)
     effects = {
         "condition": "so these tasks do not run",
         "strategy": "and counts as an amount of 1",
         "cross-depends": "so these tasks do not run",
         "cross-depended-by": "so these tasks do not run",
     }
-    for field, tasks in found.items():
+    for field, tasks in by_kind.items():
         if tasks:
-            more = f" and {len(tasks) - _EXAMPLES} more" if len(tasks) > _EXAMPLES else ""
-            message = f"yaql_exp in {field} is not evaluated, {effects[field]}: {', '.join(tasks[:_EXAMPLES])}{more}."
+            omitted = f" and {len(tasks) - _EXAMPLES} more" if len(tasks) > _EXAMPLES else ""
+            message = (
+                f"yaql_exp in {field} is not evaluated, {effects[field]}: {', '.join(tasks[:_EXAMPLES])}{omitted}."
+            )
             yield warning("ComputedValue", message)

@@ -146,16 +146,16 @@ class _Token:
 
 
 def _tokens(text: str) -> list[_Token]:
-    found: list[_Token] = []
+    tokens: list[_Token] = []
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
             raise ConditionError(_unreadable(text, position))
         if match.lastgroup != "blank":
-            found.append(_Token(str(match.lastgroup), match.group(), position))
+            tokens.append(_Token(str(match.lastgroup), match.group(), position))
         position = match.end()
-    return [*found, _Token("end", "the end", position)]
+    return [*tokens, _Token("end", "the end", position)]
 
 
 def _unreadable(text: str, position: int) -> str:
@@ -288,9 +288,9 @@ class _Parser:
         return token
 
     def _accept(self, word: str) -> bool:
-        found = self._token.kind == "word" and self._token.text == word
-        self._position += found
-        return found
+        accepted = self._token.kind == "word" and self._token.text == word
+        self._position += accepted
+        return accepted
 
     def _expect(self, text: str) -> None:
         if self._token.text != text or self._token.kind != "operator":

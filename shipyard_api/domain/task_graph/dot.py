@@ -67,10 +67,10 @@ def _kind(graph: TaskGraph, task: TaskId, drawing: Drawing) -> Kind:
 
 def _edges(graph: TaskGraph, drawn: Collection[TaskId], drawing: Drawing) -> Iterator[str]:
     for task in graph.tasks:
-        for one in sorted(graph.before[task], key=graph.order.__getitem__):
+        for earlier in sorted(graph.before[task], key=graph.order.__getitem__):
             shown = drawing.parents_for is None or task == drawing.parents_for
-            if shown and task in drawn and one in drawn:
-                yield f"{_id(one)} -> {_id(task)};"
+            if shown and task in drawn and earlier in drawn:
+                yield f"{_id(earlier)} -> {_id(task)};"
 
 
 def _id(task: TaskId) -> str:

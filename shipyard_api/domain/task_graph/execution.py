@@ -105,21 +105,25 @@ def kept(flow: Flow, succeeded: Collection[tuple[NodeName, TaskId]]) -> Mapping[
 
     ``succeeded``: tasks on nodes. What depends on a task that runs again runs again, too.
     """
-    found: dict[int, int] = {}
+    finished: dict[int, int] = {}
     is_whole = [False] * len(flow.points)
     for is_point, index in flow.order:
         if is_point:
             point = flow.points[index]
-            cells = all(found[cell] == flow.full[flow.cells[cell].number] for cell in point.cells)
-            is_whole[index] = cells and all(is_whole[one] for one in point.before)
+            cells = all(finished[cell] == flow.full[flow.cells[cell].number] for cell in point.cells)
+            is_whole[index] = cells and all(is_whole[before] for before in point.before)
             continue
         cell = flow.cells[index]
         nodes = (node for node in flow.nodes[cell.number] if (node, cell.task) in succeeded)
-        bits = sum(flow.class_of[node][1] for node in nodes) if all(is_whole[one] for one in cell.points) else 0
+        bits = (
+            sum(flow.class_of[node][1] for node in nodes)
+            if all(is_whole[cell_index] for cell_index in cell.points)
+            else 0
+        )
         for earlier in cell.after:
-            bits &= found[earlier]
-        found[index] = bits
-    return {index: bits for index, bits in found.items() if bits}
+            bits &= finished[earlier]
+        finished[index] = bits
+    return {index: bits for index, bits in finished.items() if bits}
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +188,12 @@ class Execution:
     def unmet(self) -> Mapping[NodeName, str]:
         """Return the nodes that did not fail and lack a task whose requirement is not met: the first one, and why."""
         standing = _Standing(self)
-        found: dict[NodeName, str] = {}
+        reasons: dict[NodeName, str] = {}
         for index, why in standing.unmet.items():
             cell = self.flow.cells[index]
             for node in self.flow.named(cell.number, standing.blocked[index] & ~standing.failed[cell.number]):
-                found.setdefault(node, f"{cell.task} did not run: {why}")
-        return found
+                reasons.setdefault(node, f"{cell.task} did not run: {why}")
+        return reasons
 
     def is_good(self, unmet: Collection[NodeName]) -> bool:
         """Return whether the nodes that failed, or lack a task, are within the tolerance that their groups state."""
@@ -253,9 +257,9 @@ class _Standing:
         self._execution, self._flow = execution, flow
         self.busy, self.failed = [0] * len(flow.nodes), [0] * len(flow.nodes)
         self.running: dict[int, int] = {}
-        for one in execution.open.values():
-            self.busy[flow.cells[one.cell].number] |= one.nodes
-            self.running[one.cell] = self.running.get(one.cell, 0) | one.nodes
+        for running in execution.open.values():
+            self.busy[flow.cells[running.cell].number] |= running.nodes
+            self.running[running.cell] = self.running.get(running.cell, 0) | running.nodes
         for node in execution.failed:
             number, bit = flow.class_of[node]
             self.failed[number] |= bit
@@ -295,25 +299,25 @@ class _Standing:
             self.unmet[index] = fault
             blocked = self._flow.full[cell.number]
         elif blocked & ~self.failed[cell.number]:
-            self.unmet[index] = next(self.unmet[one] for one in cell.after if one in self.unmet)
+            self.unmet[index] = next(self.unmet[following] for following in cell.after if following in self.unmet)
         begun = self._execution.done.get(index, 0) | self.running.get(index, 0)
         self.blocked[index] = blocked & ~begun
 
     def _judge(self, index: int) -> None:
         flow, point = self._flow, self._flow.points[index]
-        self._ended[index] = all(self._ended[one] for one in point.before) and all(
+        self._ended[index] = all(self._ended[before] for before in point.before) and all(
             self.settled(cell) == flow.full[flow.cells[cell].number] for cell in point.cells
         )
         if not self._ended[index] or point.judge is Judge.OPEN:
             return
         lost = {node: cell for cell in point.cells for node in flow.named(flow.cells[cell].number, self.blocked[cell])}
         if not point.cells:
-            self._fault[index] = next((fault for one in point.before if (fault := self._fault[one])), None)
+            self._fault[index] = next((fault for before in point.before if (fault := self._fault[before])), None)
         elif lost and not self._is_tolerated(point, lost):
             tasks = sorted({flow.cells[cell].task for cell in lost.values()})
             # A task that is skipped stands for those that it waits for: it cannot fail.
-            own = point.judge is Judge.GROUP or point.name in tasks
-            self._fault[index] = f"{point.name if own else _listed(tasks)} failed on {_listed(sorted(lost))}"
+            judged = point.judge is Judge.GROUP or point.name in tasks
+            self._fault[index] = f"{point.name if judged else _listed(tasks)} failed on {_listed(sorted(lost))}"
 
     def _is_tolerated(self, point: Point, lost: Collection[NodeName]) -> bool:
         rules = self._execution.rules
@@ -372,9 +376,9 @@ class _Windows:
 def _in_order(flow: Flow, windows: _Windows, ready: Iterable[tuple[int, int]]) -> Iterator[tuple[int, NodeName]]:
     """Yield cells with their nodes: the heaviest cells first, in cells of one rank the nodes in their order."""
     ranked = sorted((windows.rank(cell), cell, bits) for cell, bits in ready)
-    for _, alike in groupby(ranked, key=lambda one: one[0]):
+    for _, alike in groupby(ranked, key=lambda entry: entry[0]):
         nodes = [(cell, node) for _, cell, bits in alike for node in flow.named(flow.cells[cell].number, bits)]
-        yield from sorted(nodes, key=lambda one: (flow.position.get(one[1], -1), one[0]))
+        yield from sorted(nodes, key=lambda entry: (flow.position.get(entry[1], -1), entry[0]))
 
 
 def _listed(nodes: Sequence[NodeName] | Sequence[TaskId]) -> str:

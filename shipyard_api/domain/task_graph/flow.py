@@ -86,28 +86,28 @@ class Flow:
     def weight(self) -> tuple[int, ...]:
         """The number of cells on the longest way from each cell to the end."""
         offset, after = len(self.cells), self._after()
-        found = [0] * (offset + len(self.points))
+        weights = [0] * (offset + len(self.points))
         for node in reversed(self._topological):
-            longest = max((found[later] for later in after[node]), default=0)
-            found[node] = longest + (node < offset)
-        return tuple(found[:offset])
+            longest = max((weights[later] for later in after[node]), default=0)
+            weights[node] = longest + (node < offset)
+        return tuple(weights[:offset])
 
     @cached_property
     def windows_of(self) -> Mapping[int, tuple[int, ...]]:
         """The windows of each cell that has any."""
-        found: dict[int, tuple[int, ...]] = {}
+        windows: dict[int, tuple[int, ...]] = {}
         for index, window in enumerate(self.windows):
             for cell in window.cells:
-                found[cell] = (*found.get(cell, ()), index)
-        return found
+                windows[cell] = (*windows.get(cell, ()), index)
+        return windows
 
     @cached_property
     def nodes_of(self) -> Mapping[TaskId, Sequence[NodeName]]:
         """The nodes of each task."""
-        found: dict[TaskId, list[NodeName]] = {}
+        nodes: dict[TaskId, list[NodeName]] = {}
         for cell in self.cells:
-            found.setdefault(cell.task, []).extend(self.nodes[cell.number])
-        return found
+            nodes.setdefault(cell.task, []).extend(self.nodes[cell.number])
+        return nodes
 
     def tasks_after(self, node: NodeName) -> frozenset[TaskId]:
         """Return the tasks that wait, on all their nodes, for some task on this node."""
@@ -115,12 +115,16 @@ class Flow:
         for is_point, index in self.order:
             if is_point:
                 point = self.points[index]
-                own = any(cells[one] or node in self.nodes[self.cells[one].number] for one in point.cells)
-                points[index] = own or any(points[one] for one in point.before)
+                runs_here = any(
+                    cells[cell_index] or node in self.nodes[self.cells[cell_index].number] for cell_index in point.cells
+                )
+                points[index] = runs_here or any(points[before] for before in point.before)
             else:
                 cell = self.cells[index]
-                own = bool(cell.after) and (node in self.nodes[cell.number] or any(cells[one] for one in cell.after))
-                cells[index] = own or any(points[one] for one in cell.points)
+                runs_here = bool(cell.after) and (
+                    node in self.nodes[cell.number] or any(cells[before] for before in cell.after)
+                )
+                cells[index] = runs_here or any(points[cell_index] for cell_index in cell.points)
         earlier = {cell.task for cell, later in zip(self.cells, cells, strict=True) if not later}
         return frozenset(cell.task for cell in self.cells) - earlier
 
@@ -132,12 +136,12 @@ class Flow:
     def named(self, number: int, bits: int) -> tuple[NodeName, ...]:
         """Return the nodes of a class that the bits mean, in the order of the class."""
         nodes = self.nodes[number]
-        found = []
+        names = []
         while bits:
             low = bits & -bits
-            found.append(nodes[low.bit_length() - 1])
+            names.append(nodes[low.bit_length() - 1])
             bits ^= low
-        return tuple(found)
+        return tuple(names)
 
     def _before(self, node: int) -> Iterable[int]:
         offset = len(self.cells)
@@ -148,20 +152,20 @@ class Flow:
         return (*point.cells, *(offset + earlier for earlier in point.before))
 
     def _after(self) -> Sequence[list[int]]:
-        found: list[list[int]] = [[] for _ in range(len(self.cells) + len(self.points))]
-        for node in range(len(found)):
+        following: list[list[int]] = [[] for _ in range(len(self.cells) + len(self.points))]
+        for node in range(len(following)):
             for earlier in self._before(node):
-                found[earlier].append(node)
-        return found
+                following[earlier].append(node)
+        return following
 
     @cached_property
     def _topological(self) -> Sequence[int]:
         after = self._after()
         missing = [len(tuple(self._before(node))) for node in range(len(after))]
-        found = [node for node, count in enumerate(missing) if not count]
-        for node in found:
+        order = [node for node, count in enumerate(missing) if not count]
+        for node in order:
             for later in after[node]:
                 missing[later] -= 1
                 if not missing[later]:
-                    found.append(later)
-        return found
+                    order.append(later)
+        return order

@@ -70,14 +70,14 @@ def domains(
 
     Nodes without the label are in no budget of it; the check of the design reports them.
     """
-    found: list[Domain] = []
+    budget_domains: list[Domain] = []
     for budget in budgets:
         if not budget.by:
-            found.append(Domain(budget, "", frozenset(nodes)))
+            budget_domains.append(Domain(budget, "", frozenset(nodes)))
             continue
         by_value: dict[str, set[NodeName]] = {}
         for node in nodes:
             if value := topology.get(node, {}).get(budget.by, ""):
                 by_value.setdefault(value, set()).add(node)
-        found.extend(Domain(budget, value, frozenset(by_value[value])) for value in sorted(by_value))
-    return tuple(found)
+        budget_domains.extend(Domain(budget, value, frozenset(by_value[value])) for value in sorted(by_value))
+    return tuple(budget_domains)

@@ -136,7 +136,14 @@ class Pacing:
         order = {node: position for position, node in enumerate(nodes)}
         for node in sorted(fitting, key=order.__getitem__):
             concerned = self._domains_of.get(node, ())
-            if reason := next((one for domain in concerned if (one := _full(situation, domain, unavailable))), None):
+            if reason := next(
+                (
+                    reason_of_domain
+                    for domain in concerned
+                    if (reason_of_domain := _full(situation, domain, unavailable))
+                ),
+                None,
+            ):
                 refused.append((reason, (node,)))
                 continue
             admitted.append(node)
@@ -349,7 +356,7 @@ class Pacing:
             return [(self.members[group], ())]
         places = range(len(course.waves)) if unit is Unit.GROUP else [place]
         members = self.members[group]
-        return [(nodes & members, wave.gates) for wave, nodes in (course.waves[one] for one in places)]
+        return [(nodes & members, wave.gates) for wave, nodes in (course.waves[wave_place] for wave_place in places)]
 
 
 def _full(situation: Situation, domain: Domain, unavailable: dict[Domain, int]) -> Blocked | None:

@@ -80,7 +80,7 @@ class PolicyInputs(ByFields):
         phases usually last with nodes of these hardware profiles, if the policy does not say when a node is late.
         """
         chosen = {
-            wave["name"]: sorted(select([parse_selector(one) for one in wave["selectors"]], inventory))
+            wave["name"]: sorted(select([parse_selector(selector) for selector in wave["selectors"]], inventory))
             for wave in data.get("waves", ())
             if wave.get("selectors")
         }
@@ -90,7 +90,7 @@ class PolicyInputs(ByFields):
         given, percent = windows.get("durations") or {}, int(windows.get("certainty", CERTAINTY))
         usual = {phase: _percentile(measured.get(phase, ()), percent) or limits[phase] for phase in Phase}
         lengths = {phase.value: float(given.get(phase.value) or usual[phase]) for phase in Phase}
-        inputs = cls(data, chosen, {node: found for node, found in values.items() if found}, lengths)
+        inputs = cls(data, chosen, {node: by_label for node, by_label in values.items() if by_label}, lengths)
         return replace(inputs, **_late(data["late"], inventory, learn)) if "late" in data else inputs
 
     @property
@@ -241,7 +241,7 @@ def _late(
     models = {node.name: node.hardware for node in inventory.nodes.values() if node.hardware}
     given = {phase.value: {ANY: float(late["durations"][phase.value])} for phase in Phase if _gives(late, phase)}
     learnt = {} if len(given) == len(Phase) else learn(models)
-    return {"usual": {phase.value: dict(found) for phase, found in learnt.items()} | given, "models": models}
+    return {"usual": {phase.value: dict(seconds) for phase, seconds in learnt.items()} | given, "models": models}
 
 
 def _gives(late: Mapping[str, Any], phase: Phase) -> bool:
@@ -254,8 +254,8 @@ def _on_late(late: Mapping[str, Any]) -> OnLate:
 
 def _values(node: Node, labels: Iterable[str]) -> dict[str, str]:
     of_node = dict(node.labels)
-    found = {label: node.rack if label == RACK and node.rack else of_node.get(label, "") for label in labels}
-    return {label: value for label, value in found.items() if value}
+    label_values = {label: node.rack if label == RACK and node.rack else of_node.get(label, "") for label in labels}
+    return {label: value for label, value in label_values.items() if value}
 
 
 def _waves(data: Mapping[str, Any], scale: float = 1.0) -> Waves | None:
@@ -271,7 +271,7 @@ def _wave(entry: Mapping[str, Any], scale: float) -> Wave:
         size = Amount(int(entry["percent"]), percent=True)
     criteria = {name: int(number) for name, number in (entry.get("success_criteria") or {}).items()}
     threshold = SuccessCriteria(**criteria) if "success_criteria" in entry else SuccessCriteria(maximum_failed_nodes=0)
-    selectors = tuple(parse_selector(one) for one in entry.get("selectors", ()))
+    selectors = tuple(parse_selector(selector) for selector in entry.get("selectors", ()))
     return Wave(entry["name"], size, selectors, threshold, tuple(_gate(gate, scale) for gate in entry.get("gates", ())))
 
 

@@ -110,7 +110,7 @@ def survey(pacing: Pacing, situation: Situation, progress: Progress, now: dateti
         )
         for domain in pacing.domains
     ]
-    budgets.sort(key=lambda one: -one.share)
+    budgets.sort(key=lambda budget: -budget.share)
     windows = pacing.policy.windows
     spans = list(islice(windows.spans(now), _SPANS)) if windows else []
     return Survey(list(islice(waves, MOST_WAVES)), budgets[:MOST_BUDGETS], spans)
