@@ -72,10 +72,10 @@ class _Builder:
         """Add the edges of groups, stages and tasks of no group."""
         for task, earlier in self._graph.before.items():
             cells = self._of_group.get(task, ()) if self._graph.tasks[task].kind is Kind.GROUP else self._of(task)
-            for one in earlier:
-                is_member = task in self._graph.members.get(one, ())
-                if not is_member and (self._placement.spans_nodes(one) or self._placement.spans_nodes(task)):
-                    self._wait(cells, self._named[one], self._named[task])
+            for before in earlier:
+                is_member = task in self._graph.members.get(before, ())
+                if not is_member and (self._placement.spans_nodes(before) or self._placement.spans_nodes(task)):
+                    self._wait(cells, self._named[before], self._named[task])
 
     def _of(self, task: TaskId) -> Sequence[int]:
         return self._of_task.get(task, ())
@@ -94,9 +94,9 @@ class _Builder:
         for number, tasks in on_class.items():
             nearest: dict[TaskId, tuple[set[int], set[int]]] = {}
             for task in tasks:
-                known = [nearest[one] for one in self._graph.before[task] if one in nearest]
+                known = [nearest[before] for before in self._graph.before[task] if before in nearest]
                 cells, points = (
-                    (set[int]().union(*found) for found in zip(*known, strict=True)) if known else (set(), set())
+                    (set[int]().union(*sides) for sides in zip(*known, strict=True)) if known else (set(), set())
                 )
                 cell = self._index.get((task, number))
                 if cell is None:
@@ -117,8 +117,8 @@ class _Builder:
         """Add the edges of cross-depends and cross-depended-by."""
         for task in self._graph.tasks.values():
             for relation, forwards in (
-                *((one, False) for one in task.depends),
-                *((one, True) for one in task.depended_by),
+                *((relation, False) for relation in task.depends),
+                *((entry, True) for entry in task.depended_by),
             ):
                 self._relation(task, relation, forwards=forwards)
 
@@ -143,8 +143,8 @@ class _Builder:
         self._wait(waiting, point, self._named[second])
 
     def _cells_on(self, task: TaskId, classes: Iterable[int] | None) -> Sequence[int]:
-        found = (self._index.get((task, number)) for number in classes or ())
-        return [cell for cell in found if cell is not None]
+        indexes = (self._index.get((task, number)) for number in classes or ())
+        return [cell for cell in indexes if cell is not None]
 
     def _own_relation(self, task: Task, link: Link, *, forwards: bool) -> None:
         """Order the nodes of one task; a node does not wait for itself."""
@@ -171,18 +171,18 @@ class _Builder:
         for cell, (task, number) in enumerate(self._cells):
             if self._graph.tasks[task].by_task or not self._graph.members.get(task):
                 continue
-            for one in self._graph.before[task]:
-                apart = number not in self._placement.task_classes.get(one, (number,))
-                if apart and self._of(one) and not self._graph.tasks[one].by_task:
-                    wanted.append((one, cell))
+            for earlier in self._graph.before[task]:
+                apart = number not in self._placement.task_classes.get(earlier, (number,))
+                if apart and self._of(earlier) and not self._graph.tasks[earlier].by_task:
+                    wanted.append((earlier, cell))
         before = {unit: set(earlier) for unit, earlier in ordering.before.items()}
-        for one, cell in wanted:
-            before[self._unit(cell)].update(set(map(self._unit, self._of(one))) - {self._unit(cell)})
+        for earlier, cell in wanted:
+            before[self._unit(cell)].update(set(map(self._unit, self._of(earlier))) - {self._unit(cell)})
         place = {unit: number for number, unit in enumerate(units)}
         free = len(sorted_units(before)) == len(before)
-        for one, cell in wanted:
-            if free or all(place[self._unit(other)] < place[self._unit(cell)] for other in self._of(one)):
-                self._wait((cell,), self._named[one], 0)
+        for earlier, cell in wanted:
+            if free or all(place[self._unit(other)] < place[self._unit(cell)] for other in self._of(earlier)):
+                self._wait((cell,), self._named[earlier], 0)
 
     def _unit(self, cell: int) -> Unit:
         return self._unit_of[self._cells[cell]]
@@ -215,11 +215,19 @@ class _Builder:
         return Flow(
             tuple(self._placement.classes),
             tuple(
-                Cell(task, number, tuple(sorted(after)), tuple(sorted(place[one] for one in points if one in place)))
+                Cell(
+                    task,
+                    number,
+                    tuple(sorted(after)),
+                    tuple(sorted(place[point_index] for point_index in points if point_index in place)),
+                )
                 for (task, number), after, points in zip(self._cells, self._after, self._points_of, strict=True)
             ),
             tuple(
-                Point(*self._points[number], tuple(sorted(place[one] for one in self._before[number] if one in place)))
+                Point(
+                    *self._points[number],
+                    tuple(sorted(place[before] for before in self._before[number] if before in place)),
+                )
                 for number in kept
             ),
             tuple(self._windows),
@@ -229,8 +237,8 @@ class _Builder:
     def _with_cells(self) -> set[int]:
         after: dict[int, set[int]] = {}
         for number, before in enumerate(self._before):
-            for one in before:
-                after.setdefault(one, set()).add(number)
+            for cell in before:
+                after.setdefault(cell, set()).add(number)
         return _reached((number for number, (_, _, cells) in enumerate(self._points) if cells), after)
 
     def _awaited(self) -> set[int]:
@@ -238,14 +246,14 @@ class _Builder:
 
 
 def _reached(starts: Iterable[int], following: Mapping[int, Collection[int]]) -> set[int]:
-    found = set(starts)
-    waiting = list(found)
+    reached = set(starts)
+    waiting = list(reached)
     while waiting:
         for later in following.get(waiting.pop(), ()):
-            if later not in found:
-                found.add(later)
+            if later not in reached:
+                reached.add(later)
                 waiting.append(later)
-    return found
+    return reached
 
 
 def _most(strategy: Strategy) -> int | None:

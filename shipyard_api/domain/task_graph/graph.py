@@ -34,7 +34,7 @@ class TaskGraph:
         members = memberships(by_id.values(), references)
         return cls(
             by_id,
-            {task: frozenset(found) for task, found in before.items()},
+            {task: frozenset(earlier) for task, earlier in before.items()},
             {task: tuple(groups) for task, groups in members.items()},
             _topological(by_id, before),
         )
@@ -43,8 +43,8 @@ class TaskGraph:
         """Return the direct successors of each id."""
         following: dict[TaskId, set[TaskId]] = {task: set() for task in self.tasks}
         for task, earlier in self.before.items():
-            for one in earlier:
-                following[one].add(task)
+            for before in earlier:
+                following[before].add(task)
         return following
 
 
@@ -73,15 +73,15 @@ class References:
     def _resolve(self, name: str) -> tuple[TaskId, ...]:
         if is_pattern(name):
             pattern = compile_pattern(name)
-            found = []
+            edges = []
             for task in self._tasks:
                 matches, work = pattern.match(task)
                 self._work += work
                 if self._work > MOST_MATCHING:
                     raise TooMuchMatching
                 if matches:
-                    found.append(task)
-            return tuple(found)
+                    edges.append(task)
+            return tuple(edges)
         known = stage_name(name, self._tasks)
         return (known,) if known in self._tasks else ()
 
@@ -102,13 +102,13 @@ def edges(tasks: Iterable[Task], references: References) -> dict[TaskId, dict[Ta
     before: dict[TaskId, dict[TaskId, str]] = {task.id: {} for task in entries}
     for task in entries:
         for name in task.requires:
-            for found in references.find(name):
-                if found != task.id or not is_pattern(name):
-                    before[task.id].setdefault(found, "requires")
+            for target in references.find(name):
+                if target != task.id or not is_pattern(name):
+                    before[task.id].setdefault(target, "requires")
         for name in task.required_for if task.stage is None else (*task.required_for, task.stage):
-            for found in references.find(name):
-                if found != task.id or not is_pattern(name):
-                    before[found].setdefault(task.id, "required_for")
+            for target in references.find(name):
+                if target != task.id or not is_pattern(name):
+                    before[target].setdefault(task.id, "required_for")
     for member, groups in memberships(entries, references).items():
         for group in groups:
             before[group].setdefault(member, "groups")
@@ -119,7 +119,7 @@ def memberships(tasks: Iterable[Task], references: References) -> dict[TaskId, l
     """Return the groups of each task in a group: from its ``groups``, and from the ``tasks`` of the groups."""
     entries = tuple(tasks)
     kinds = {task.id: task.kind for task in entries}
-    found: dict[TaskId, list[TaskId]] = {}
+    groups_of: dict[TaskId, list[TaskId]] = {}
     for task in entries:
         if task.kind is Kind.STAGE:
             continue
@@ -129,10 +129,10 @@ def memberships(tasks: Iterable[Task], references: References) -> dict[TaskId, l
             pairs = [(task.id, group) for name in task.groups for group in references.find(name)]
         for member, group in pairs:
             if kinds[group] is Kind.GROUP and kinds[member] not in (Kind.GROUP, Kind.STAGE):
-                groups = found.setdefault(member, [])
+                groups = groups_of.setdefault(member, [])
                 if group not in groups:
                     groups.append(group)
-    return found
+    return groups_of
 
 
 def cycle_text(path: Sequence[str]) -> str:
@@ -158,7 +158,7 @@ def with_stages(tasks: Iterable[Task]) -> dict[TaskId, Task]:
 def _topological(tasks: Mapping[TaskId, Task], before: Mapping[TaskId, Collection[TaskId]]) -> dict[TaskId, int]:
     graph: nx.DiGraph[TaskId] = nx.DiGraph()
     graph.add_nodes_from(tasks)
-    graph.add_edges_from((earlier, task) for task, found in before.items() for earlier in found)
+    graph.add_edges_from((earlier, task) for task, befores in before.items() for earlier in befores)
     position = {task: number for number, task in enumerate(tasks)}
     ordered = nx.lexicographical_topological_sort(graph, key=position.__getitem__)
     return {task: number for number, task in enumerate(ordered)}

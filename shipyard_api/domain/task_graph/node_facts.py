@@ -58,18 +58,18 @@ class SiteFacts:
             }
             for node in nodes
         }
-        own = {name: addresses.get(name, {}) for name in described}
-        return cls(described, own, _masked(settings, secrets), values.knowing(secrets))
+        node_addresses = {name: addresses.get(name, {}) for name in described}
+        return cls(described, node_addresses, _masked(settings, secrets), values.knowing(secrets))
 
     def files(self, node: NodeName) -> NodeFiles:
         """Return the two files of a node: the same facts as JSON and as YAML."""
         values = {name: value for name, value in self.values.on(node).items() if name not in self.values.secret}
-        own = {"name": node, **self.nodes.get(node, {}), "addresses": dict(self.addresses.get(node, {}))}
-        own |= {"values": values} if values else {}
+        node_facts = {"name": node, **self.nodes.get(node, {}), "addresses": dict(self.addresses.get(node, {}))}
+        node_facts |= {"values": values} if values else {}
         as_json, as_yaml = self._shared
         return NodeFiles(
-            f'{{"node": {json.dumps(own)}, {as_json}}}\n'.encode(),
-            "".join([*_yaml({"node": own}), as_yaml]).encode(),
+            f'{{"node": {json.dumps(node_facts)}, {as_json}}}\n'.encode(),
+            "".join([*_yaml({"node": node_facts}), as_yaml]).encode(),
         )
 
     def keys(self, node: NodeName) -> Mapping[str, str]:
@@ -85,11 +85,11 @@ class SiteFacts:
 
     def _carriers(self, kind: str) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
         """Return for every role or tag the addresses of the nodes that carry it; ``primary-x`` is one of them."""
-        found: dict[str, dict[str, Mapping[str, str]]] = {}
-        for node, own in self.nodes.items():
-            for name in (*own[kind], *(f"primary-{one}" for one in own[f"primary_{kind}"])):
-                found.setdefault(name, {})[node] = dict(self.addresses.get(node, {}))
-        return dict(sorted(found.items()))
+        carriers: dict[str, dict[str, Mapping[str, str]]] = {}
+        for node, facts in self.nodes.items():
+            for name in (*facts[kind], *(f"primary-{role}" for role in facts[f"primary_{kind}"])):
+                carriers.setdefault(name, {})[node] = dict(self.addresses.get(node, {}))
+        return dict(sorted(carriers.items()))
 
 
 def setting_keys(models: Mapping[str, Mapping[str, Any]]) -> Mapping[str, str]:
@@ -99,15 +99,15 @@ def setting_keys(models: Mapping[str, Mapping[str, Any]]) -> Mapping[str, str]:
 
 def read_settings(tasks: Iterable[Task], facts: Facts) -> JsonObject:
     """Return the settings that the conditions of tasks read, nested as in the cluster."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for task in tasks:
         for path in () if isinstance(task.condition, bool) else paths_in(task.condition):
             if path.model == "settings" and path.steps and has_value(path, facts):
-                inner = found
+                inner = settings
                 for step in path.steps[:-1]:
                     inner = inner.setdefault(step, {})
                 inner[path.steps[-1]] = value_of(path, facts)
-    return found
+    return settings
 
 
 def node_faults(
@@ -125,16 +125,16 @@ def node_faults(
 
 
 def _unknown_keys(task: TaskId, document: JsonObject, nodes: Sequence[NodeName], facts: SiteFacts) -> Sequence[Finding]:
-    found = []
+    findings = []
     for key in sorted(key for key in keys_in(document) if key.startswith((_ADDRESS, _VALUES))):
         lacking = [node for node in nodes if key not in facts.keys(node)]
         if lacking:
-            more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+            omitted = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
             kind, _, name = key.partition(".")
             what = f"fixed address in '{name}'" if kind == "ADDRESS" else f"value '{name}' in this run"
-            message = f"Task '{task}' uses {{{key}}}, and node {lacking[0]}{more} has no {what}."
-            found.append(error("NoValue", message))
-    return found
+            message = f"Task '{task}' uses {{{key}}}, and node {lacking[0]}{omitted} has no {what}."
+            findings.append(error("NoValue", message))
+    return findings
 
 
 def _unusable(document: JsonObject, nodes: Sequence[NodeName], facts: SiteFacts) -> Sequence[Finding]:

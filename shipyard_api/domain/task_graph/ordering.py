@@ -37,7 +37,7 @@ def order_units(placement: Placement) -> Ordering:
     builder.edges_within_classes()
     builder.relations()
     builder.seed_stages()
-    before = {unit: frozenset(found) for unit, found in builder.before.items()}
+    before = {unit: frozenset(befores) for unit, befores in builder.before.items()}
     return Ordering(
         before,
         tuple(dict.fromkeys(builder.waiting_for_itself)),
@@ -55,15 +55,15 @@ def sorted_units(before: Mapping[Unit, Collection[Unit]]) -> list[Unit]:
     missing = {unit: len(earlier) for unit, earlier in before.items()}
     after: dict[Unit, list[Unit]] = {unit: [] for unit in before}
     for unit, earlier in before.items():
-        for one in earlier:
-            after[one].append(unit)
-    found = [unit for unit, count in missing.items() if not count]
-    for unit in found:
+        for unit_before in earlier:
+            after[unit_before].append(unit)
+    ready = [unit for unit, count in missing.items() if not count]
+    for unit in ready:
         for later in after[unit]:
             missing[later] -= 1
             if not missing[later]:
-                found.append(later)
-    return found
+                ready.append(later)
+    return ready
 
 
 class _Builder:
@@ -82,11 +82,11 @@ class _Builder:
     def plain_edges(self) -> None:
         """Add the edges of groups, stages and tasks of no group: they hold across nodes."""
         for task, earlier in self._graph.before.items():
-            for one in earlier:
-                if task in self._graph.members.get(one, ()):
-                    self._edges(self._members(one, task), ((task, None),))
-                elif self._placement.spans_nodes(one) or self._placement.spans_nodes(task):
-                    self._edges(self._placement.all_units(one), self._placement.all_units(task))
+            for task_before in earlier:
+                if task in self._graph.members.get(task_before, ()):
+                    self._edges(self._members(task_before, task), ((task, None),))
+                elif self._placement.spans_nodes(task_before) or self._placement.spans_nodes(task):
+                    self._edges(self._placement.all_units(task_before), self._placement.all_units(task))
 
     def _members(self, task: TaskId, group: TaskId) -> list[Unit]:
         """Return the units of a task that a group waits for, apart from those inside the group itself."""
@@ -113,21 +113,21 @@ class _Builder:
         units = {task: self._placement.units(task, number) for task in tasks}
         for task in tasks:
             mask = 0
-            for one in self._graph.before[task]:
-                if one not in bit:
+            for task_before in self._graph.before[task]:
+                if task_before not in bit:
                     continue
-                mask |= ancestors[one] | bit[one]
-                if not (self._is_grouped(one, units) and self._is_grouped(task, units)):
-                    self._edges(units[one], units[task])
+                mask |= ancestors[task_before] | bit[task_before]
+                if not (self._is_grouped(task_before, units) and self._is_grouped(task, units)):
+                    self._edges(units[task_before], units[task])
             ancestors[task] = mask
         together: dict[tuple[Unit, ...], tuple[int, int]] = {}
         for task in tasks:
             if self._is_grouped(task, units):
-                own, earlier = together.get(units[task], (0, 0))
-                together[units[task]] = (own | bit[task], earlier | ancestors[task])
+                members, earlier = together.get(units[task], (0, 0))
+                together[units[task]] = (members | bit[task], earlier | ancestors[task])
         for groups, (_, earlier) in together.items():
-            for others, (own, _) in together.items():
-                if earlier & own and set(groups).isdisjoint(others):
+            for others, (members, _) in together.items():
+                if earlier & members and set(groups).isdisjoint(others):
                     self._edges(others, groups)
 
     def _is_grouped(self, task: TaskId, units: Mapping[TaskId, tuple[Unit, ...]]) -> bool:
@@ -195,9 +195,9 @@ class _Builder:
             self._edges(((PRE, None),), self.after_pre)
         if in_stage[POST]:
             after: dict[Unit, set[Unit]] = {unit: set() for unit in self.before}
-            for unit, found in self.before.items():
-                for one in found:
-                    after[one].add(unit)
+            for unit, befores in self.before.items():
+                for unit_before in befores:
+                    after[unit_before].add(unit)
             later = self._reachable(in_stage[POST], after)
             join: Unit = (JOIN, self._joins)
             self._joins += 1
@@ -213,9 +213,9 @@ class _Builder:
 
     @staticmethod
     def _reachable(starts: set[Unit], following: Mapping[Unit, set[Unit]]) -> set[Unit]:
-        found, waiting = set(starts), list(starts)
+        reached, waiting = set(starts), list(starts)
         while waiting:
-            for other in following[waiting.pop()] - found:
-                found.add(other)
+            for other in following[waiting.pop()] - reached:
+                reached.add(other)
                 waiting.append(other)
-        return found
+        return reached

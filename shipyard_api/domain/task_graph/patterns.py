@@ -67,18 +67,18 @@ class Pattern:
 
     def _closure(self, numbers: Iterable[int], position: int, length: int) -> set[int]:
         """Return the states that are reached without a character."""
-        found: set[int] = set()
+        reached: set[int] = set()
         waiting = list(numbers)
         while waiting:
             number = waiting.pop()
-            if number in found:
+            if number in reached:
                 continue
-            found.add(number)
+            reached.add(number)
             state = self.states[number]
             blocked = (state.at == "^" and position > 0) or (state.at == "$" and position < length)
             if state.test is None and not blocked:
                 waiting.extend(state.following)
-        return found
+        return reached
 
 
 def is_pattern(name: str) -> bool:

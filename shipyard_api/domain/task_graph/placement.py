@@ -119,11 +119,11 @@ class Placement:
         }
         if task.tags is not None:
             groups = tuple(adding)
-        found = {number for group in groups for number in self.group_classes[group]}
+        numbers = {number for group in groups for number in self.group_classes[group]}
         has_role = task.role is not None or not adding
         if task.tags is not None or (adding.issuperset(groups) and not task.groups and has_role):
-            found.update(self._matched(task))
-        return tuple(sorted(found))
+            numbers.update(self._matched(task))
+        return tuple(sorted(numbers))
 
     def _matched(self, task: Task) -> tuple[int, ...]:
         selector = self._selector(task)
@@ -137,9 +137,9 @@ class Placement:
         chosen = {}
         for name in self._references.find(relation.name):
             if name in self.task_classes and isinstance(relation.nodes, Selector):
-                found = [self.classes[number][0] for number in self._matching(name, relation.nodes)]
-                if found:
-                    chosen[name] = min(found, key=lambda node: self.position.get(node, -1))
+                representatives = [self.classes[number][0] for number in self._matching(name, relation.nodes)]
+                if representatives:
+                    chosen[name] = min(representatives, key=lambda node: self.position.get(node, -1))
         return chosen
 
     def _split(self, node: NodeName) -> int:

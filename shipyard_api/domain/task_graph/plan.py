@@ -169,9 +169,9 @@ def unknown_settings(graph: TaskGraph, facts: Facts) -> Iterator[Finding]:
                 readers.setdefault(path, task.id)
     if readers:
         shown = ", ".join(f"{path} (task {task})" for path, task in islice(readers.items(), _EXAMPLES))
-        more = f" and {len(readers) - _EXAMPLES} more" if len(readers) > _EXAMPLES else ""
+        omitted = f" and {len(readers) - _EXAMPLES} more" if len(readers) > _EXAMPLES else ""
         message = (
-            f"Conditions read what the cluster does not have: {shown}{more}. Tasks that depend on it do not run: "
+            f"Conditions read what the cluster does not have: {shown}{omitted}. Tasks that depend on it do not run: "
             "correct the condition, or set the value in the attributes of the cluster."
         )
         yield warning("UnknownSetting", message)
@@ -265,7 +265,10 @@ class _Schedule:
         """Return the batches. ``conflicts`` and ``unit_of`` are complete after the last one."""
         parts = self._once_per_node()
         self.unit_of = {
-            (task, part.number): unit for unit, found in parts.items() for part in found for task in part.tasks
+            (task, part.number): unit
+            for unit, unit_parts in parts.items()
+            for part in unit_parts
+            for task in part.tasks
         }
         by_wave: dict[int, list[Unit]] = {}
         for unit in parts:
@@ -283,7 +286,7 @@ class _Schedule:
         """
         waves: dict[Unit, int] = {}
         for unit in units:
-            waves[unit] = max((waves[one] + (one in self._parts) for one in ordering.before[unit]), default=0)
+            waves[unit] = max((waves[before] + (before in self._parts) for before in ordering.before[unit]), default=0)
         return waves
 
     def _strategy(self, unit: Unit) -> Strategy:
@@ -304,21 +307,23 @@ class _Schedule:
         for unit in sorted(self._parts, key=lambda unit: (self._waves[unit], self._rank(unit))):
             for number in self._parts[unit]:
                 of_class.setdefault(number, []).append(unit)
-        found: dict[Unit, list[_Part]] = {}
+        parts: dict[Unit, list[_Part]] = {}
         for number, units in of_class.items():
             all_tasks = {task for unit in units for task in self._parts[unit][number]}
             done: set[TaskId] = set()
             for unit in units:
                 ran = []
                 for task in self._parts[unit][number]:
-                    if task not in done and all(one in done for one in self._graph.before[task] if one in all_tasks):
+                    if task not in done and all(
+                        before in done for before in self._graph.before[task] if before in all_tasks
+                    ):
                         done.add(task)
                         ran.append(task)
                 if ran:
-                    found.setdefault(unit, []).append(_Part(number, tuple(ran)))
+                    parts.setdefault(unit, []).append(_Part(number, tuple(ran)))
             for task in all_tasks - done:
                 self.conflicts.append(self._conflict(task, number))
-        return found
+        return parts
 
     def _conflict(self, task: TaskId, number: int) -> Finding:
         groups = ", ".join(self._graph.members.get(task, ())) or task
@@ -350,10 +355,10 @@ class _Schedule:
         position = self._placement.position
         nodes = sorted(
             ((position.get(node, -1), node, part.tasks) for part in parts for node in self._classes[part.number]),
-            key=lambda one: one[0],
+            key=lambda entry: entry[0],
         )
         for start in range(0, len(nodes), amount):
             alike: dict[tuple[TaskId, ...], list[NodeName]] = {}
             for _, node, tasks in nodes[start : start + amount]:
                 alike.setdefault(tasks, []).append(node)
-            yield tuple(Run(unit[0], tuple(found), tasks) for tasks, found in alike.items())
+            yield tuple(Run(unit[0], tuple(same_nodes), tasks) for tasks, same_nodes in alike.items())

@@ -49,16 +49,16 @@ class RunValues:
             raise ValuesError("nodes is an object with the values of each node")
         if not isinstance(secret, list) or not all(isinstance(name, str) for name in secret):
             raise ValuesError("secret is a list of names")
-        found = cls(
+        values = cls(
             _read(written.get("all", {}), "all"),
             {NodeName(node): _read(values, f"nodes, {node}") for node, values in nodes.items()},
             frozenset(secret),
         )
-        if sum(map(len, (found.shared, *found.nodes.values()))) > MOST_VALUES:
+        if sum(map(len, (values.shared, *values.nodes.values()))) > MOST_VALUES:
             raise ValuesError(f"it has more than {MOST_VALUES:,} values")
-        if unknown := sorted(found.secret - {name for name, _ in found._all()}):
+        if unknown := sorted(values.secret - {name for name, _ in values._all()}):
             raise ValuesError(f"secret names {unknown[0]}, which has no value")
-        return found
+        return values
 
     def knowing(self, secrets: Collection[str]) -> "RunValues":
         """Return the same values, where each that has one of these texts in it is secret."""
@@ -86,7 +86,9 @@ class RunValues:
         def shown(values: Mapping[str, Value]) -> Mapping[str, Value]:
             return {name: HIDDEN if name in self.secret else value for name, value in values.items()}
 
-        return replace(self, shared=shown(self.shared), nodes={node: shown(own) for node, own in self.nodes.items()})
+        return replace(
+            self, shared=shown(self.shared), nodes={node: shown(values) for node, values in self.nodes.items()}
+        )
 
     def to_json(self) -> JsonObject:
         """Return the form that ``read`` takes."""

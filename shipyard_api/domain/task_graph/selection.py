@@ -68,12 +68,12 @@ def between(graph: TaskGraph, start: str | None, end: str | None) -> frozenset[T
 
 def _reachable(starts: Sequence[TaskId], following: Mapping[TaskId, Collection[TaskId]]) -> frozenset[TaskId]:
     """Return the starts and everything that can be reached from them."""
-    found = set(starts)
+    reached = set(starts)
     waiting: list[Iterable[TaskId]] = [starts]
     while waiting:
         for task in waiting.pop():
-            more = [other for other in following[task] if other not in found]
-            found.update(more)
-            if more:
-                waiting.append(more)
-    return frozenset(found)
+            following_tasks = [other for other in following[task] if other not in reached]
+            reached.update(following_tasks)
+            if following_tasks:
+                waiting.append(following_tasks)
+    return frozenset(reached)

@@ -73,15 +73,15 @@ def plan_site(site: SiteRun) -> SitePlan:
         # No role and no tag of a node has to do with it.
         run = tuple(ClusterNode(node.name, roles=(ROLE,)) for node in run)
     facts = facts_of(site.nodes, run, status=site.status, models=site.models)
-    made, findings = plan(graph, Site(run, site.primaries, facts), selection_of(graph, site.written))
-    if made is None:
+    site_plan, findings = plan(graph, Site(run, site.primaries, facts), selection_of(graph, site.written))
+    if site_plan is None:
         return SitePlan(None, findings)
-    ran = frozenset(task for batch in made.batches for one in batch.runs for task in one.tasks)
+    ran = frozenset(task for batch in site_plan.batches for candidate in batch.runs for task in candidate.tasks)
     used = {TaskId(entry["id"]): filled(entry, site.keys) for entry in documents if TaskId(entry["id"]) in ran}
     alike = (entry for entry in used.values() if not differs_by_node(entry))
     if faults := tuple(fault for entry in alike for fault in check_command(entry)):
         return SitePlan(None, faults)
-    return SitePlan(made, (*findings, *checked), Rules.of(graph, made.groups), used)
+    return SitePlan(site_plan, (*findings, *checked), Rules.of(graph, site_plan.groups), used)
 
 
 def graph_warnings(
@@ -89,8 +89,8 @@ def graph_warnings(
 ) -> Sequence[Finding]:
     """Return the warnings about a sound graph, and about the values that its conditions read in a cluster."""
     facts = facts_of((), (), status=status, models=models)
-    found = (*check_tasks(list(documents)), *unknown_settings(TaskGraph.of(parse_tasks(documents)), facts))
-    return [one for one in found if one.level is Level.WARNING]
+    findings = (*check_tasks(list(documents)), *unknown_settings(TaskGraph.of(parse_tasks(documents)), facts))
+    return [finding for finding in findings if finding.level is Level.WARNING]
 
 
 def _nodes_of_run(site: SiteRun) -> tuple[tuple[ClusterNode, ...], Sequence[str]]:

@@ -25,11 +25,11 @@ def revision_of(href: str, template: str = "") -> Revision:
     ``template``: the address from which the provisioners of this site fetch designs, with ``{revision}``.
     """
     if len(href) <= _LONGEST:
-        if found := _DECKHAND.fullmatch(href):
-            return Revision(int(found[1]))
+        if match := _DECKHAND.fullmatch(href):
+            return Revision(int(match[1]))
         before, place, behind = template.partition("{revision}")
-        if place and (found := re.fullmatch(f"{re.escape(before)}{_NUMBER}{re.escape(behind)}", href)):
-            return Revision(int(found[1]))
+        if place and (match := re.fullmatch(f"{re.escape(before)}{_NUMBER}{re.escape(behind)}", href)):
+            return Revision(int(match[1]))
     raise NotOurDesign(f"href must name a revision of this site: {_right(template)}.")
 
 

@@ -118,7 +118,7 @@ def plan_drain(
     by_namespace: defaultdict[str, list[Budget]] = defaultdict(list)
     for budget in budgets:
         by_namespace[budget.namespace].append(budget)
-    daemons = {(one.namespace, one.name) for one in daemon_sets}
+    daemons = {(daemon_set.namespace, daemon_set.name) for daemon_set in daemon_sets}
     used: Counter[str] = Counter()
     planned = []
     for pod in sorted(pods, key=lambda pod: (len(_losses(pod, daemons)), pod.ready, pod.namespace, pod.name)):
@@ -129,7 +129,7 @@ def plan_drain(
             protecting = [budget for budget in by_namespace[pod.namespace] if budget.protects(pod)]
             planned.append(_judge(pod, protecting, used, _losses(pod, daemons)))
     rank = {pod_class: place for place, pod_class in enumerate(PodClass)}
-    return DrainPlan(tuple(sorted(planned, key=lambda one: rank[one.pod_class])))
+    return DrainPlan(tuple(sorted(planned, key=lambda pod: rank[pod.pod_class])))
 
 
 def _class_without_eviction(
@@ -189,8 +189,8 @@ def _losses(pod: Pod, daemons: Collection[tuple[str, str]]) -> tuple[Loss, ...]:
         return ()
     # The pod of a DaemonSet that is gone has nothing that would bring it back.
     is_orphan = pod.controller is None or pod.controller.kind == "DaemonSet"
-    found: Mapping[Loss, bool] = {Loss.NO_CONTROLLER: is_orphan, Loss.LOCAL_DATA: pod.local_data}
-    return tuple(loss for loss, is_so in found.items() if is_so)
+    losses: Mapping[Loss, bool] = {Loss.NO_CONTROLLER: is_orphan, Loss.LOCAL_DATA: pod.local_data}
+    return tuple(loss for loss, is_so in losses.items() if is_so)
 
 
 def _is_daemon(pod: Pod, daemons: Collection[tuple[str, str]]) -> bool:

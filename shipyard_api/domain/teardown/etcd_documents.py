@@ -59,7 +59,7 @@ def read_etcd_clusters(
     managed.
     """
     clusters: dict[str, EtcdAccess] = {}
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for document in documents:
         if document.schema != ETCD_CLUSTERS:
             continue
@@ -70,13 +70,17 @@ def read_etcd_clusters(
             if entry["name"] in clusters:
                 faults.append(_fault(f"{path}/name", "another cluster has this name: names must be unique."))
             clusters.setdefault(entry["name"], _access(entry))
-        found += [fault.about(document.ref) for fault in faults]
-    return (() if found else tuple(clusters.values())), tuple(found)
+        findings += [fault.about(document.ref) for fault in faults]
+    return (() if findings else tuple(clusters.values())), tuple(findings)
 
 
 def genesis_hosts(documents: Iterable[Document]) -> frozenset[NodeName]:
     """Return the names of the hosts that a design names as genesis; usually one."""
-    names = (one.data.get("hostname") for one in documents if one.schema == GENESIS and isinstance(one.data, Mapping))
+    names = (
+        document.data.get("hostname")
+        for document in documents
+        if document.schema == GENESIS and isinstance(document.data, Mapping)
+    )
     return frozenset(NodeName(name) for name in names if isinstance(name, str) and name)
 
 

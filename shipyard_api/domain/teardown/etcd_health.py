@@ -37,16 +37,16 @@ def health(cluster: EtcdCluster, ignored: Collection[MemberId] = ()) -> Health:
     return Health.UNHEALTHY
 
 
-def health_details(found: Mapping[str, Health]) -> JsonObject:
+def health_details(healths: Mapping[str, Health]) -> JsonObject:
     """Return the details of an answer about the clusters, by name (seed 004, Check etcd; contract: promenade, 3.3).
 
     A cluster that did not answer counts as an error; one that is unhealthy does not.
     """
     messages = [
-        {"message": one.value, "error": one is Health.UNREACHABLE, "kind": "HealthMessage", "name": name}
-        for name, one in found.items()
+        {"message": state.value, "error": state is Health.UNREACHABLE, "kind": "HealthMessage", "name": name}
+        for name, state in healths.items()
     ]
-    return {"errorCount": sum(one is Health.UNREACHABLE for one in found.values()), "messageList": messages}
+    return {"errorCount": sum(state is Health.UNREACHABLE for state in healths.values()), "messageList": messages}
 
 
 def readiness(cluster: EtcdCluster, leaving: Collection[MemberId], waived: Iterable[Obstacle] = ()) -> Readiness:

@@ -86,7 +86,7 @@ class EtcdCluster:
 
     def without(self, leaving: Collection[MemberId]) -> "EtcdCluster":
         """Return the cluster after these members have left it."""
-        return replace(self, members=tuple(one for one in self.members if one.id not in leaving))
+        return replace(self, members=tuple(member for member in self.members if member.id not in leaving))
 
 
 def members_on(cluster: EtcdCluster, node: NodeName, addresses: Collection[str]) -> frozenset[MemberId]:

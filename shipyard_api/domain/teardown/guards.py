@@ -35,9 +35,9 @@ def check_teardown(
     ``members``: every managed cluster, with its members on the node. A cluster that did not answer is an error: it may
     have its last healthy member there.
     """
-    found = []
+    findings = []
     if node in genesis:
-        found.append(
+        findings.append(
             error("GenesisNode", f"{node} is the genesis node: a teardown may take down the site. To go on, use force.")
         )
     for cluster, leaving in members.items():
@@ -45,13 +45,13 @@ def check_teardown(
             message = (
                 f"No member of etcd cluster {cluster.name} can be reached, so {node} may hold the last healthy one."
             )
-            found.append(error("EtcdNotAccessible", f"{message} Restore the access, or use force."))
+            findings.append(error("EtcdNotAccessible", f"{message} Restore the access, or use force."))
         elif forbidden := cannot_leave(node, cluster, leaving):
-            found.append(error(forbidden.name, f"{forbidden.message} {forbidden.advice}, or use force."))
+            findings.append(error(forbidden.name, f"{forbidden.message} {forbidden.advice}, or use force."))
         elif isinstance(removal := decide_removal(cluster, leaving), Refused):
             message = f"{_cannot_leave_now(node, cluster, removal)} The teardown waits before it clears labels."
-            found.append(warning(_BLOCKED, message))
-    return tuple(found)
+            findings.append(warning(_BLOCKED, message))
+    return tuple(findings)
 
 
 def cannot_leave(node: str, cluster: EtcdCluster, leaving: Collection[MemberId]) -> Forbidden | None:
@@ -79,14 +79,16 @@ def check_batches(
 
     The nodes of a batch leave one by one before any comes back; by the next batch they are back.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for batch in batches:
         staying = clusters
         for node in batch:
-            members = {one: members_on(one, node, addresses[node]) for one in staying}
-            found += check_teardown(node, genesis, members)
-            staying = [one.without(left) if one.without(left).members else one for one, left in members.items()]
-    return tuple(found)
+            members = {cluster: members_on(cluster, node, addresses[node]) for cluster in staying}
+            findings += check_teardown(node, genesis, members)
+            staying = [
+                cluster.without(left) if cluster.without(left).members else cluster for cluster, left in members.items()
+            ]
+    return tuple(findings)
 
 
 def check_together(
@@ -95,8 +97,8 @@ def check_together(
     """Return the findings of ``check_teardown`` for all nodes as one: none of them comes back."""
     nodes = [node for batch in batches for node in batch]
     members = {
-        one: frozenset[MemberId]().union(*(members_on(one, node, addresses[node]) for node in nodes))
-        for one in clusters
+        cluster: frozenset[MemberId]().union(*(members_on(cluster, node, addresses[node]) for node in nodes))
+        for cluster in clusters
     }
     return check_teardown(NodeName(", ".join(nodes)), (), members)
 
@@ -106,10 +108,10 @@ def check_drain(node: NodeName, plan: DrainPlan, on_blocked: OnBlocked) -> tuple
     kept = plan.of({PodClass.BLOCKED_FOREVER})
     if not kept or on_blocked is OnBlocked.DELETE:
         return ()
-    named = "; ".join(f"{one.pod}: {one.why}" for one in kept[:_NAMED])
-    more = f"; and {len(kept) - _NAMED} more" if len(kept) > _NAMED else ""
+    named = "; ".join(f"{planned.pod}: {planned.why}" for planned in kept[:_NAMED])
+    omitted = f"; and {len(kept) - _NAMED} more" if len(kept) > _NAMED else ""
     advice = f"Change the budget, delete such pods with {ON_BLOCKED}={OnBlocked.DELETE.value}, or use force."
-    return (error("DrainBlockedForEver", f"{node} cannot be drained: {named}{more}. {advice}"),)
+    return (error("DrainBlockedForEver", f"{node} cannot be drained: {named}{omitted}. {advice}"),)
 
 
 def check_service(
@@ -119,21 +121,21 @@ def check_service(
 
     ``members``: every managed cluster, with its members on these nodes. A server that runs service steps restarts.
     """
-    found = []
+    findings = []
     for cluster, away in members.items():
         needed = majority(len(cluster.voters))
         staying = sum(member.healthy for member in cluster.voters if member.id not in away)
         if not cluster.members:
             message = f"No member of etcd cluster {cluster.name} can be reached. Restore the access, or use force."
-            found.append(error("EtcdNotAccessible", message))
+            findings.append(error("EtcdNotAccessible", message))
         elif away and staying < needed:
             message = (
                 f"While group {group} ({', '.join(sorted(nodes))}) is serviced, etcd cluster {cluster.name} has no"
                 f" quorum: {staying} healthy voters stay, {needed} are needed."
                 " Name fewer of these servers, or use force."
             )
-            found.append(error("EtcdLosesQuorum", message))
-    return tuple(found)
+            findings.append(error("EtcdLosesQuorum", message))
+    return tuple(findings)
 
 
 def overridden(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -150,7 +152,7 @@ def _cannot_leave_now(node: str, cluster: EtcdCluster, removal: Refused) -> str:
 def _recovered(cluster: EtcdCluster) -> EtcdCluster:
     """Return the cluster as it will be once its slow members answer again."""
     slow, healthy = MemberState.SLOW, MemberState.HEALTHY
-    members = (replace(one, state=healthy if one.state is slow else one.state) for one in cluster.members)
+    members = (replace(member, state=healthy if member.state is slow else member.state) for member in cluster.members)
     return replace(cluster, members=tuple(members))
 
 

@@ -57,7 +57,7 @@ class TeardownLimits(ByFields):
                 else:
                     values[field] = value
         if ON_BLOCKED in written:
-            words = {one.value: one for one in OnBlocked}
+            words = {choice.value: choice for choice in OnBlocked}
             if str(written[ON_BLOCKED]) in words:
                 values["on_blocked"] = words[str(written[ON_BLOCKED])]
             else:

@@ -97,7 +97,7 @@ class Teardown(ByFields):
     @property
     def etcd_removal_has_begun(self) -> bool:
         """Whether a member of the node may have left its cluster already."""
-        begun = any(self.outcomes.get(one, Outcome.REFUSED) is not Outcome.REFUSED for one in GUARDED)
+        begun = any(self.outcomes.get(operation, Outcome.REFUSED) is not Outcome.REFUSED for operation in GUARDED)
         return self.etcd_removal_began_earlier or (self.holds_etcd and begun)
 
     @property
@@ -108,7 +108,7 @@ class Teardown(ByFields):
     @property
     def failed(self) -> Operation | None:
         """The operation that failed or was refused, None if none was."""
-        return next((one for one in self.operations if self.outcomes.get(one) in _WENT_WRONG), None)
+        return next((operation for operation in self.operations if self.outcomes.get(operation) in _WENT_WRONG), None)
 
     @property
     def done(self) -> bool:
@@ -124,7 +124,7 @@ class Teardown(ByFields):
         """Return the operation to run or resume, None if one failed or all have ended."""
         if self.failed is not None:
             return None
-        return next((one for one in self.operations if self.outcomes.get(one) not in WENT_WELL), None)
+        return next((operation for operation in self.operations if self.outcomes.get(operation) not in WENT_WELL), None)
 
     def begin(self, operation: Operation) -> Self:
         """Return the teardown with its next operation begun; must be stored before the operation changes anything.
@@ -186,7 +186,9 @@ class Teardown(ByFields):
 
     def report(self) -> tuple[tuple[Operation, Outcome | None, str], ...]:
         """Return each operation with its outcome (None: not tried) and message, in order."""
-        return tuple((one, self.outcomes.get(one), self.messages.get(one, "")) for one in self.operations)
+        return tuple(
+            (operation, self.outcomes.get(operation), self.messages.get(operation, "")) for operation in self.operations
+        )
 
     @property
     def _is_finished(self) -> bool:
