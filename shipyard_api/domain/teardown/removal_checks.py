@@ -19,15 +19,15 @@ def check_removal(
 
     Pods that a dead kubelet will never confirm do not count once they are being deleted.
     """
-    found = []
+    findings = []
     if not cordoned:
-        found.append(error("NodeNotCordoned", "The node is not cordoned: new pods may start on it. Drain it first."))
+        findings.append(error("NodeNotCordoned", "The node is not cordoned: new pods may start on it. Drain it first."))
     if staying := pods_in_the_way(plan, kubelet):
-        message = f"{len(staying)} pod(s) are still on the node: {_listed([str(one.pod) for one in staying])}."
-        found.append(error("NodeHasPods", f"{message} Drain it first."))
+        message = f"{len(staying)} pod(s) are still on the node: {_listed([str(planned.pod) for planned in staying])}."
+        findings.append(error("NodeHasPods", f"{message} Drain it first."))
     if keys := in_the_way(labels):
-        found.append(error("NodeHasLabels", f"The node still has labels: {_listed(keys)}. Clear them first."))
-    return tuple(found)
+        findings.append(error("NodeHasLabels", f"The node still has labels: {_listed(keys)}. Clear them first."))
+    return tuple(findings)
 
 
 def pods_in_the_way(plan: DrainPlan, kubelet: Kubelet) -> tuple[PlannedPod, ...]:
@@ -48,8 +48,10 @@ def unsettled(
     moment to begin. The node has settled when two looks, 10 s apart, return none. Shipyard's own pods are never among
     them (``own_pods``): once the kubelet has stopped, nothing confirms their end.
     """
-    own = own_pods(pods, daemon_sets)
-    wants: dict[tuple[str, str], NodeFit] = {(one.namespace, one.name): one.wants for one in daemon_sets}
+    shipyard_pods = own_pods(pods, daemon_sets)
+    wants: dict[tuple[str, str], NodeFit] = {
+        (daemon_set.namespace, daemon_set.name): daemon_set.wants for daemon_set in daemon_sets
+    }
 
     def is_unwanted(pod: Pod) -> bool:
         if pod.controller is None or pod.controller.kind != "DaemonSet":
@@ -57,15 +59,19 @@ def unsettled(
         fit = wants.get((pod.namespace, pod.controller.name))
         return fit is not None and not fit.fits(node, labels)
 
-    return tuple(pod for pod in pods if pod not in own and (pod.leaves_at is not None or is_unwanted(pod)))
+    return tuple(pod for pod in pods if pod not in shipyard_pods and (pod.leaves_at is not None or is_unwanted(pod)))
 
 
 def own_pods(pods: Collection[Pod], daemon_sets: Collection[DaemonSet]) -> tuple[Pod, ...]:
     """Return the pods that an earlier shutdown of the kubelet started, and that only Shipyard removes."""
-    own = {(one.namespace, Controller("DaemonSet", one.name)) for one in daemon_sets if one.stops_kubelets}
-    return tuple(pod for pod in pods if (pod.namespace, pod.controller) in own)
+    controllers = {
+        (daemon_set.namespace, Controller("DaemonSet", daemon_set.name))
+        for daemon_set in daemon_sets
+        if daemon_set.stops_kubelets
+    }
+    return tuple(pod for pod in pods if (pod.namespace, pod.controller) in controllers)
 
 
 def _listed(names: Collection[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(list(names)[:_NAMED])}{more}"
+    omitted = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(list(names)[:_NAMED])}{omitted}"
