@@ -42,11 +42,11 @@ class ClockSkew:
 
     def measure(self) -> Mapping[str, float | None]:
         """Read every clock now; takes a few seconds at most."""
-        return {name: one.ahead for name, one in self._read().items()}
+        return {name: answer.ahead for name, answer in self._read().items()}
 
     def latest(self) -> Mapping[str, float]:
         """Return the clocks that could be read, by the latest answers."""
-        return {name: one.ahead for name, one in self.answers().items() if one.ahead is not None}
+        return {name: answer.ahead for name, answer in self.answers().items() if answer.ahead is not None}
 
     def answers(self) -> Mapping[str, Answered]:
         """Return the latest answers, none before the first ones.

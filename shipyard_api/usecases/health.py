@@ -87,8 +87,8 @@ def _peers(answers: Mapping[str, Answered]) -> Iterator[Check]:
 
 def _clocks(answers: Mapping[str, Answered]) -> Check:
     skewed = [
-        f"{name} {one.ahead:+.0f} s"
-        for name, one in answers.items()
-        if one.ahead is not None and abs(one.ahead) > _SKEWED
+        f"{name} {answer.ahead:+.0f} s"
+        for name, answer in answers.items()
+        if answer.ahead is not None and abs(answer.ahead) > _SKEWED
     ]
     return Check("clocks", not skewed, f"off by more than 5 minutes: {', '.join(skewed)}" if skewed else "")

@@ -37,9 +37,9 @@ def current(tx: Transaction, content: PlanContent, holds: Sequence[Hold]) -> Pla
     ``holds``: the active ones that forbid the action. Those that only change what it counts are added.
     """
     names = content.nodes
-    holds = [*holds, *(one for one in tx.holds.active(names) if one.hold_class is HoldClass.NO_CRITERIA)]
+    holds = [*holds, *(hold for hold in tx.holds.active(names) if hold.hold_class is HoldClass.NO_CRITERIA)]
     records = tx.nodes.latest(status=(), prefix="", names=names, after="", limit=len(names)) if names else ()
-    return content.at({NodeName(one.node.name): one.node.status for one in records}, holds)
+    return content.at({NodeName(record.node.name): record.node.status for record in records}, holds)
 
 
 def by_plan(

@@ -76,7 +76,7 @@ class Checked:
         """Problems that the caller chose to override, for the log; empty if there are none."""
         commits = list(self.case.commits) if self.case else []
         problems = {"intermediate": commits, "errors": [finding.message for finding in self.design_errors]}
-        return {name: found for name, found in problems.items() if found}
+        return {name: findings for name, findings in problems.items() if findings}
 
     def refused(self, refusal: ShipyardError) -> "Checked":
         """Return the same request with a refusal."""
@@ -197,7 +197,7 @@ class CheckAction:
             warnings = tuple(replace(warning, level=Level.ERROR) for warning in warnings)
             refused = InvalidParameters(warnings)
         elif not parameters.force and (wrong := misplaced(warnings)):
-            warnings = (*wrong, *(one for one in warnings if one.name != MISPLACED))
+            warnings = (*wrong, *(finding for finding in warnings if finding.name != MISPLACED))
             refused = InvalidParameters(wrong)
         action = ACTIONS[request.name]
         case = Case(

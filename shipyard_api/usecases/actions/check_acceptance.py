@@ -35,7 +35,7 @@ class CheckAcceptance:
             rendering = self.rendered.of(Revision(revision))
         except RenderingFailed:
             return ()
-        written = (one.document for one in rendering.documents)
+        written = (rendered.document for rendered in rendering.documents)
         if not any(_accepts(document.data) for document in written if document.schema == strategy.SCHEMA):
             return ()
         inputs, _ = self.rules.read(revision, rendering)
@@ -54,4 +54,4 @@ class CheckAcceptance:
 
 def _accepts(data: object) -> bool:
     groups = data.get("groups") if isinstance(data, Mapping) else None
-    return isinstance(groups, list) and any(isinstance(one, Mapping) and one.get("accept") for one in groups)
+    return isinstance(groups, list) and any(isinstance(group, Mapping) and group.get("accept") for group in groups)

@@ -49,14 +49,14 @@ class CheckSoftware:
         graph = TaskGraph.of(parse_tasks(cluster.layer.tasks))
         faults = check_selection(graph, selection_of(graph, limits))
         if faults:
-            return InvalidParameters([replace(one, path=f"/parameters{one.path}") for one in faults])
+            return InvalidParameters([replace(fault, path=f"/parameters{fault.path}") for fault in faults])
         return self._nothing_to_run(known, limits)
 
     def _nothing_to_run(self, names: Collection[NodeName], limits: JsonObject) -> ShipyardError | None:
         site = self.store.read(lambda tx: tx.software.site(SITE, names))
         run = SiteRun(site.tasks, site.nodes, site.primaries, site.status, site.models, limits, None, site.keys)
-        made = plan_site(run)
-        if made.plan is None or made.plan.batches:
+        site_plan = plan_site(run)
+        if site_plan.plan is None or site_plan.plan.batches:
             return None
-        why = " ".join(finding.message for finding in made.findings) or "No node of the run is deployed."
+        why = " ".join(finding.message for finding in site_plan.findings) or "No node of the run is deployed."
         return InvalidParameters([error("NothingToRun", f"There is nothing to run. {why}", path="/parameters")])

@@ -178,7 +178,7 @@ def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[JsonObject, list[
         frozen = TeardownLimits.from_json(inputs.get(LIMITS, {}))
         inputs[LIMITS] = dict(replace(tx.actions.limits(old.id), on_blocked=frozen.on_blocked).to_json())
     kept = {*inputs.get("kept", ()), *tx.actions.deployed(old.id)}
-    wanted = {NodeName(one.name) for one in tx.actions.nodes(old.id, **_EVERY_NODE)}
+    wanted = {NodeName(record.name) for record in tx.actions.nodes(old.id, **_EVERY_NODE)}
     newest = tx.nodes.newest_since(old.created_at, wanted | kept)
     lost = {node for node, (_, status) in newest.items() if status is not NodeStatus.SUCCESS}
     again = ACTIONS[old.name].deploys
@@ -243,7 +243,7 @@ def _touched(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> 
     named = ACTIONS.parse(old.name, old.parameters)[0].named
     if not named and not ACTIONS[old.name].on_site:
         return ()
-    known = named or [NodeName(one.name) for one in tx.actions.nodes(old.id, **_EVERY_NODE)]
+    known = named or [NodeName(record.name) for record in tx.actions.nodes(old.id, **_EVERY_NODE)]
     return frozenset(known) - frozenset(kept) if known else None
 
 
@@ -252,8 +252,8 @@ def _state(tx: Transaction, old: ActionRecord) -> ActionState:
     if ACTIONS[old.name].removes:
         return ActionState(old.state)
     lost = [status.value for status in NodeStatus if status is not NodeStatus.SUCCESS]
-    found = tx.actions.nodes(old.id, **{**_EVERY_NODE, "status": lost, "limit": 1})
-    tasks = found or tx.task_results.of(old.id, status=[TaskStatus.FAILED], limit=1)
+    records = tx.actions.nodes(old.id, **{**_EVERY_NODE, "status": lost, "limit": 1})
+    tasks = records or tx.task_results.of(old.id, status=[TaskStatus.FAILED], limit=1)
     return ActionState(old.state, tolerated=bool(tasks))
 
 

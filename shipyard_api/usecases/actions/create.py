@@ -109,10 +109,10 @@ class CreateAction:
         if key is None:
             return None
         with self.store.begin() as tx:
-            found = tx.actions.with_key(key.caller, key.key)
-        if found is None:
+            earlier = tx.actions.with_key(key.caller, key.key)
+        if earlier is None:
             return None
-        action, digest = found
+        action, digest = earlier
         if digest != key.digest:
             raise KeyReused(action.id)
         return Created(action, ACTIONS.parse(action.name, action.parameters)[1], replayed=True)
@@ -143,8 +143,8 @@ class CreateAction:
             nodes=nodes_of_run(inputs),
             facts=(
                 *first_notes(definition, inputs, checked.warnings),
-                *(Noted("Tag check", found.message) for found in software.tags),
-                *(Noted("Task graph", found.message) for found in software.graph),
+                *(Noted("Tag check", finding.message) for finding in software.tags),
+                *(Noted("Task graph", finding.message) for finding in software.graph),
                 *map(FindingReported, (*checked.design_errors, *case.steps.findings)),
             ),
         )

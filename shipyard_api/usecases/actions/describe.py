@@ -62,10 +62,10 @@ class DescribeAction:
 
     def version(self, action: str) -> str:
         """Return an opaque version that changes whenever the representation of the action does."""
-        found = self.store.read(lambda tx: tx.actions.version(ActionId(action)))
-        if found is None:
+        version = self.store.read(lambda tx: tx.actions.version(ActionId(action)))
+        if version is None:
             raise ActionNotFound(action)
-        return found
+        return version
 
     def one(self, action: str, verbosity: int, known: str) -> tuple[str, DescribedAction | None]:
         """Return the version of an action and, unless that is the known one, the action.
@@ -73,19 +73,19 @@ class DescribeAction:
         It has the journal entries that its validations, teardowns and notes need.
         """
         wanted = {FindingReported.kind, *teardown_progress.KINDS, *kinds(verbosity)}
-        found = self.store.read(lambda tx: tx.actions.described(ActionId(action), wanted, known))
-        if found is None:
+        described = self.store.read(lambda tx: tx.actions.described(ActionId(action), wanted, known))
+        if described is None:
             raise ActionNotFound(action)
-        return found
+        return described
 
     def step(self, action: str, step: str) -> tuple[ActionRun, StepRecord | None]:
         """Return a step with its action; no record for a bare group id such as ``drydock_build``."""
         with self.store.begin() as tx:
             run = _run(tx, _action(tx, action))
-        found = [one for one in run.steps if one.id == step]
-        if not found and not (step in BARE_GROUPS and any(one.id.startswith(f"{step}.") for one in run.steps)):
+        records = [record for record in run.steps if record.id == step]
+        if not records and not (step in BARE_GROUPS and any(record.id.startswith(f"{step}.") for record in run.steps)):
             raise StepNotFound(step)
-        return run, found[0] if found else None
+        return run, records[0] if records else None
 
     def created_at(self, name: ActionName, moment: datetime) -> ActionRun | None:
         """Return the action with this name and exact creation time."""
@@ -97,14 +97,14 @@ class DescribeAction:
         """Return deployment groups after a position."""
         with self.store.begin() as tx:
             record = _action(tx, action)
-            found = tx.actions.groups(record.id, status=page.status, group=page.group, after=after, limit=page.limit)
+            records = tx.actions.groups(record.id, status=page.status, group=page.group, after=after, limit=page.limit)
             strategy = stored_strategy(tx.actions.inputs(record.id))
         criteria = {group.name: group.success_criteria for group in strategy.groups}
         return [
             ListedGroup(
                 group, needed(criteria.get(GroupName(group.name), SuccessCriteria()), sum(group.nodes.values()))
             )
-            for group in found
+            for group in records
         ]
 
     def nodes(self, action: str, page: Page, after: str, names: Collection[str] = ()) -> Sequence[NodeRecord]:

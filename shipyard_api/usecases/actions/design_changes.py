@@ -47,7 +47,7 @@ def design_changes(store: Store, rendered: RenderedDesigns, revision: Revision) 
 
 def _machines(rendered: RenderedDesigns, revision: Revision) -> Mapping[NodeName, Any] | None:
     try:
-        documents = [one.document for one in rendered.of(revision).documents]
+        documents = [rendered.document for rendered in rendered.of(revision).documents]
     except (RenderingFailed, UnknownRevision):
         return None
-    return {NodeName(one.name): one.data for one in documents if one.schema == BAREMETAL_NODE}
+    return {NodeName(document.name): document.data for document in documents if document.schema == BAREMETAL_NODE}

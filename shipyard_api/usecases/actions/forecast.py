@@ -234,7 +234,7 @@ class ForecastAction:
         history = read_history(self.store, before)
         uncounted = self._uncounted(inputs, start.now if before else None)
         assumptions = assumptions_of(inputs, history, question.failures)
-        found = forecast(
+        result = forecast(
             membership,
             inputs.configuration.mode,
             assumptions,
@@ -245,7 +245,7 @@ class ForecastAction:
         )
         measured = all(history[phase].nodes for phase in Phase)
         source = Source.GIVEN if question.failures else Source.HISTORY if measured else Source.DEFAULT
-        return ActionForecast(found, question.seed, source, assumptions, history)
+        return ActionForecast(result, question.seed, source, assumptions, history)
 
 
 def _held(strategy: Strategy, nodes: Sequence[NodeRecord]) -> Mapping[GroupName, frozenset[NodeName]]:
@@ -254,7 +254,7 @@ def _held(strategy: Strategy, nodes: Sequence[NodeRecord]) -> Mapping[GroupName,
     for node in nodes:
         for name in node.groups:
             held[GroupName(name)].add(NodeName(node.name))
-    return {name: frozenset(found) for name, found in held.items()}
+    return {name: frozenset(members) for name, members in held.items()}
 
 
 def _progress(groups: Sequence[GroupRecord], nodes: Sequence[NodeRecord], now: datetime) -> Progress:
@@ -306,5 +306,5 @@ def _not_known(
 def _certain(foreseen: ActionForecast, state: RunState) -> ActionForecast:
     """Return the forecast of an action that has ended, and so has an outcome and no time left."""
     success = Estimate.certain(state is RunState.SUCCESS)
-    found = replace(foreseen.forecast, success=success, seconds=Seconds(0.0, 0.0, 0.0), relax=None)
-    return replace(foreseen, forecast=found)
+    certain = replace(foreseen.forecast, success=success, seconds=Seconds(0.0, 0.0, 0.0), relax=None)
+    return replace(foreseen, forecast=certain)

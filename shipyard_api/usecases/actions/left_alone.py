@@ -34,7 +34,9 @@ class FindLeftAlone:
         """Return the actions in order of their creation."""
         return self.store.read(
             lambda tx: [
-                LeftAlone(one.action, unknown) for one in tx.turns.unfinished() if (unknown := self._unknown(tx, one))
+                LeftAlone(entry.action, unknown)
+                for entry in tx.turns.unfinished()
+                if (unknown := self._unknown(tx, entry))
             ]
         )
 

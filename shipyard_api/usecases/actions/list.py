@@ -43,16 +43,16 @@ class ListActions:
         """Return the actions without their steps."""
         filters, limit = self._filters(query)
         with self.store.begin() as tx:
-            found = tx.actions.matching(filters, after=query.after, descending=query.descending, limit=limit)
-        return found[: query.limit], query.limit is not None and len(found) > query.limit
+            records = tx.actions.matching(filters, after=query.after, descending=query.descending, limit=limit)
+        return records[: query.limit], query.limit is not None and len(records) > query.limit
 
     def versions(self, query: ListQuery) -> tuple[Sequence[tuple[ActionId, str]], bool]:
         """Return the ids of the actions, each with an opaque version that changes with its representation."""
         filters, limit = self._filters(query)
-        found = self.store.read(
+        versions = self.store.read(
             lambda tx: tx.actions.versions(filters, after=query.after, descending=query.descending, limit=limit)
         )
-        return found[: query.limit], query.limit is not None and len(found) > query.limit
+        return versions[: query.limit], query.limit is not None and len(versions) > query.limit
 
     def further(self, actions: Sequence[ActionId]) -> Mapping[ActionId, JsonObject]:
         """Return the further members of the requests of these actions; without those that had none."""
@@ -60,8 +60,8 @@ class ListActions:
 
     def by_ids(self, actions: Sequence[ActionId]) -> Sequence[ActionWithSteps]:
         """Return these actions with their steps; unknown ids are skipped."""
-        found, steps = self.store.read(lambda tx: (tx.actions.by_ids(actions), tx.actions.steps(actions)))
-        return [ActionWithSteps(action, steps[action.id]) for action in found]
+        records, steps = self.store.read(lambda tx: (tx.actions.by_ids(actions), tx.actions.steps(actions)))
+        return [ActionWithSteps(action, steps[action.id]) for action in records]
 
     def _filters(self, query: ListQuery) -> tuple[ActionFilters, int | None]:
         """Return the filters and the limit of the query: one more than the page, to detect a next page."""

@@ -113,19 +113,19 @@ def letters(nodes: Sequence[NodeLine], groups: Sequence[GroupRecord]) -> str:
             before = NodeStatus.NOT_STARTED if phase.phase == "prepare" else NodeStatus.PREPARED
             for name in phase.nodes:
                 at_work[name] = (before, letter)
-    found = []
+    letters_of = []
     for node in nodes:
         before, letter = at_work.get(node.name, (node.status, _OF_STATUS[node.status]))
         # A node that the provisioner reported as done already has the status that the phase leaves it with.
-        found.append((letter if node.status is before else _OF_STATUS[node.status]).value)
-    return "".join(found)
+        letters_of.append((letter if node.status is before else _OF_STATUS[node.status]).value)
+    return "".join(letters_of)
 
 
 def left_cordoned(tx: Transaction, action: ActionRecord, nodes: Sequence[NodeName]) -> Sequence[NodeName]:
     """Return those of the nodes that an ended action left cordoned and with their labels, in order of name."""
     if action.state not in ENDED or not ACTIONS[action.name].tears_down:
         return []
-    return [node for node, one in tx.nodes.left_cordoned_by(action.id, nodes).items() if not one.labels_cleared]
+    return [node for node, cordon in tx.nodes.left_cordoned_by(action.id, nodes).items() if not cordon.labels_cleared]
 
 
 def _survey(tx: Transaction, action: ActionId, now: datetime) -> Survey | None:

@@ -24,7 +24,7 @@ def read_history(store: Store, before: ActionId | None = None) -> Mapping[Phase,
 
 def measured(store: Store) -> Mapping[Phase, Sequence[float]]:
     """Return how long each phase of groups took, in seconds and in ascending order."""
-    return {phase: found.seconds for phase, found in read_history(store).items()}
+    return {phase: history.seconds for phase, history in read_history(store).items()}
 
 
 def usual_durations(store: Store, models: Mapping[NodeName, str]) -> Usual:

@@ -250,7 +250,7 @@ class PlanAction:
             return self.plan_drain.each(parameters.targets, checked.revision)
         if ACTIONS[name].services and checked.refusal is None:
             # No etcd member leaves.
-            return self.plan_drain.each(sorted({node for one in groups for node in one.members}), None)
+            return self.plan_drain.each(sorted({node for group in groups for node in group.members}), None)
         return {}
 
     def _holds(self, checked: Checked) -> Sequence[Hold]:

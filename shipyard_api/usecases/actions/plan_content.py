@@ -43,8 +43,8 @@ def content_of(plan: Plan) -> PlanContent:
 
 
 def _mapping(inputs: JsonObject, name: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] | None = inputs.get(name)
-    return found or {}
+    value: Mapping[str, Any] | None = inputs.get(name)
+    return value or {}
 
 
 def _limits(inputs: JsonObject) -> JsonObject:

@@ -84,21 +84,21 @@ class PlanSoftware:
         names = nodes_of(each.document for each in rendering.documents).nodes
         site = self.store.read(lambda tx: tx.software.site(SITE, names))
         run = SiteRun(site.tasks, site.nodes, site.primaries, site.status, site.models, written, deployed, site.keys)
-        made = plan_site(run)
-        findings = [*made.findings, *self._unreachable(rendering, sorted(made.nodes))]
-        findings += self.sources(made)
+        site_plan = plan_site(run)
+        findings = [*site_plan.findings, *self._unreachable(rendering, sorted(site_plan.nodes))]
+        findings += self.sources(site_plan)
         if not {"tests", COMMAND} & written.keys():
             findings += check_tags(site.cluster.layer, site.nodes)
-        if made.plan is None:
+        if site_plan.plan is None:
             return SoftwarePlan(findings=findings)
         facts = site_facts(site, rendering, written)
-        findings += node_faults(made.documents, made.plan.flow.nodes_of, facts)
-        batches: Sequence[Batch] = made.plan.batches
-        if retried is not None and made.rules is not None:
-            software = StageSoftware(made.plan.flow, made.rules, made.documents, {})
+        findings += node_faults(site_plan.documents, site_plan.plan.flow.nodes_of, facts)
+        batches: Sequence[Batch] = site_plan.plan.batches
+        if retried is not None and site_plan.rules is not None:
+            software = StageSoftware(site_plan.plan.flow, site_plan.rules, site_plan.documents, {})
             done = self.store.read(lambda tx: keeping(tx, software, retried.action)).kept_tasks
             batches = _without(batches, {(node, task) for node, task in done if retried.keeps(node)})
-        return SoftwarePlan(batches, sorted(made.plan.skipped.items()), findings)
+        return SoftwarePlan(batches, sorted(site_plan.plan.skipped.items()), findings)
 
     def _unreachable(self, rendering: Rendering, nodes: Sequence[NodeName]) -> Sequence[Finding]:
         if self.hosts is None:
@@ -108,7 +108,7 @@ class PlanSoftware:
 
 def _without(batches: Sequence[Batch], done: Collection[tuple[NodeName, TaskId]]) -> Sequence[Batch]:
     """Return the batches without tasks that were done on nodes; nodes with the same tasks left stay together."""
-    found = []
+    kept = []
     for batch in batches:
         runs = []
         for run in batch.runs:
@@ -117,5 +117,5 @@ def _without(batches: Sequence[Batch], done: Collection[tuple[NodeName, TaskId]]
                 alike.setdefault(tuple(task for task in run.tasks if (node, task) not in done), []).append(node)
             runs += [Run(run.unit, tuple(nodes), tasks) for tasks, nodes in alike.items() if tasks]
         if runs:
-            found.append(replace(batch, runs=tuple(runs)))
-    return found
+            kept.append(replace(batch, runs=tuple(runs)))
+    return kept

@@ -31,8 +31,8 @@ def refuse_stragglers(
     """Raise WorkUnderWay if a straggler holds one of these nodes (None: any node), or the whole site."""
     for straggler in stragglers:
         work = straggler.work.nodes
-        held = None if work is None else [one for one in work if nodes is None or one in nodes]
-        held = None if held is None else [one for one in held if one not in except_nodes]
+        held = None if work is None else [name for name in work if nodes is None or name in nodes]
+        held = None if held is None else [name for name in held if name not in except_nodes]
         if held == []:
             continue
         operation = straggler.work.operation.value

@@ -116,11 +116,13 @@ class ReportAction:
             for phase in group.phases:
                 for name in phase.nodes:
                     sent[name].append((group.name, phase))
-        found = []
+        listed = []
         for node in nodes:
-            phases = sorted(sent.get(node.name, ()), key=lambda one: (one[1].submitted_at, one[1].phase == "deploy"))
-            found.append(ReportedNode(node, phases, self._place(node, [phase for _, phase in phases])))
-        return found
+            phases = sorted(
+                sent.get(node.name, ()), key=lambda entry: (entry[1].submitted_at, entry[1].phase == "deploy")
+            )
+            listed.append(ReportedNode(node, phases, self._place(node, [phase for _, phase in phases])))
+        return listed
 
     def _place(self, node: NodeRecord, phases: Sequence[PhaseRecord]) -> str | None:
         """Return the address of a node; None if the provisioner never accepted it.

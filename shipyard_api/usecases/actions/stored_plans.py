@@ -87,13 +87,13 @@ class StoredPlans:
                 raise HashNotOfPlan(plan, stored.digest)
             if stored.action:
                 raise PlanUsed(plan, stored.action)
-            if not any(one.is_of(caller.user, caller.key) for one in stored.signatures):
+            if not any(signed.is_of(caller.user, caller.key) for signed in stored.signatures):
                 signature = Signature(caller.user, caller.key, self.now(), written.get("reason") or "")
                 tx.plans.sign(stored.id, (*stored.signatures, signature))
         return self.one(plan)
 
 
-def _found(plan: str, found: StoredPlan | None) -> StoredPlan:
-    if found is None:
+def _found(plan: str, stored: StoredPlan | None) -> StoredPlan:
+    if stored is None:
         raise PlanNotFound(plan)
-    return found
+    return stored

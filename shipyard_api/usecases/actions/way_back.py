@@ -36,14 +36,14 @@ def way_back(action: ActionRecord, failed: Sequence[str], cordoned: Sequence[str
         return []
     if not kind.listed:
         return []
-    found = [(f"shipyard retry {action.id}", _REPAIRED if failed and kind.deploys else _REPEATED)]
+    commands = [(f"shipyard retry {action.id}", _REPAIRED if failed and kind.deploys else _REPEATED)]
     if failed and kind.deploys:
         again = _redeploy(action, failed)
-        found.append((again, _AGAIN if commits_used in kind.admission else _AGAIN_PRESERVED))
+        commands.append((again, _AGAIN if commits_used in kind.admission else _AGAIN_PRESERVED))
     elif commits_used in kind.admission:
-        found.append((f"shipyard create action {action.name}", _CORRECTED))
-    found += [(uncordon(node), _UNCORDONED) for node in cordoned[:_MOST_CORDONED]]
-    return [{"command": command, "when": when} for command, when in found]
+        commands.append((f"shipyard create action {action.name}", _CORRECTED))
+    commands += [(uncordon(node), _UNCORDONED) for node in cordoned[:_MOST_CORDONED]]
+    return [{"command": command, "when": when} for command, when in commands]
 
 
 def _redeploy(action: ActionRecord, failed: Sequence[str]) -> str:
@@ -52,15 +52,15 @@ def _redeploy(action: ActionRecord, failed: Sequence[str]) -> str:
     Only a whole-site action tags its revision, so ``last-site-action`` is that one. A targeted action keeps its own
     parameters: without them, data disks that it preserves would be erased.
     """
-    own = (
+    redeployment = (
         {"target-revision": "last-site-action"} if commits_used in ACTIONS[action.name].admission else action.parameters
     )
-    parameters = {**own, "target_nodes": fold(failed)}
+    parameters = {**redeployment, "target_nodes": fold(failed)}
     written = (f"--param={shlex.quote(f'{name}={_text(value)}')}" for name, value in parameters.items())
     return " ".join(["shipyard create action", REDEPLOY_SERVER.name, *written])
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
         return ",".join(value)
     return value if isinstance(value, str) else json.dumps(value)

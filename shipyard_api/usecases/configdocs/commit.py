@@ -97,8 +97,8 @@ class CommitConfigdocs:
             return (*failed.findings, *reported)
         if errors(reported):
             return reported
-        _, own = self.rules.read(revision, rendering)
-        return (*reported, *own, *self._peer_findings(revision, rendering))
+        _, design_findings = self.rules.read(revision, rendering)
+        return (*reported, *design_findings, *self._peer_findings(revision, rendering))
 
     def _peer_findings(self, revision: Revision, rendering: Rendering) -> tuple[Finding, ...]:
         """Return the findings of all peers, called in parallel, with quoted secrets scrubbed."""
@@ -110,8 +110,8 @@ class CommitConfigdocs:
 
         with ThreadPoolExecutor(len(self.validators), thread_name_prefix="validate-design") as pool:
             results = pool.map(propagated(validate), self.validators)
-            found = [finding for result in results for finding in result]
-        return scrubbed(found, rendering.secrets)
+            findings = [finding for result in results for finding in result]
+        return scrubbed(findings, rendering.secrets)
 
 
 def _validate(validator: Validator, revision: Revision) -> Sequence[Finding]:

@@ -38,7 +38,7 @@ class ExplainValue:
         design = self.read.design(revision)
         chosen = choose(design.documents, query)
         if len(chosen) != 1:
-            names = ", ".join(f"{one.document.schema} '{one.document.name}'" for one in chosen[:_SHOWN])
+            names = ", ".join(f"{rendered.document.schema} '{rendered.document.name}'" for rendered in chosen[:_SHOWN])
             raise LookupError(f"several documents fit; name one: {names}" if chosen else _nothing(revision, query))
         key = chosen[0].document.key
         stored = self.read.designs.documents(revision)
@@ -49,12 +49,12 @@ class ExplainValue:
             there = "" if chosen[0].secret else _nearest(chosen[0].document.data, place)
             raise LookupError(f"{key[0]} '{key[1]}' has nothing at {_pointer(place)}{there}") from None
         numbers = _numbers(stored)
-        return Explanation(values, [numbers[one.stored.document.identity] for one in values])
+        return Explanation(values, [numbers[value.stored.document.identity] for value in values])
 
 
 def _nothing(revision: Revision, query: Query) -> str:
     filters = (("name", query.names), ("schema", query.schemas))
-    wanted = [f"the {what} {', '.join(one[:_LONGEST_NAME] for one in names)}" for what, names in filters if names]
+    wanted = [f"the {what} {', '.join(name[:_LONGEST_NAME] for name in names)}" for what, names in filters if names]
     return f"revision {revision} has no document with {' and '.join(wanted) or 'these labels'}"
 
 
@@ -66,8 +66,8 @@ def _nearest(data: object, place: Place) -> str:
             break
         data, known = data[token], known + 1
     keys = sorted(map(str, data))[:_KEYS] if isinstance(data, Mapping) else []
-    more = ", …" if isinstance(data, Mapping) and len(data) > _KEYS else ""
-    return f"; {_pointer(place[:known])} has {', '.join(keys)}{more}" if keys else ""
+    omitted = ", …" if isinstance(data, Mapping) and len(data) > _KEYS else ""
+    return f"; {_pointer(place[:known])} has {', '.join(keys)}{omitted}" if keys else ""
 
 
 def _pointer(place: Place) -> str:
@@ -77,7 +77,7 @@ def _pointer(place: Place) -> str:
 def _numbers(stored: Sequence[StoredDocument]) -> dict[tuple[str, str, str], int]:
     counted: Counter[str] = Counter()
     numbers = {}
-    for one in stored:
-        counted[one.collection] += 1
-        numbers[one.document.identity] = counted[one.collection]
+    for document in stored:
+        counted[document.collection] += 1
+        numbers[document.document.identity] = counted[document.collection]
     return numbers

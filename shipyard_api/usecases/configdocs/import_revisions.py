@@ -218,19 +218,19 @@ def _learn(secrets: _Secrets, encrypted: Sequence[StoredDocument], rendering: Re
     rendering without any other secret has none.
     """
     shown = {entry.document.identity: entry.document for entry in rendering.documents} if rendering else {}
-    found = {
+    learnt = {
         _reference(entry): shown[entry.document.identity].data
         for entry in encrypted
         if entry.document.keeps_its_data and entry.document.identity in shown
     }
-    if not all(isinstance(secret, str) and _HASH.fullmatch(secret) for secret in found.values()):
-        secrets.update(found)
+    if not all(isinstance(secret, str) and _HASH.fullmatch(secret) for secret in learnt.values()):
+        secrets.update(learnt)
 
 
 def named(keys: Sequence[Key]) -> str:
     """Return the names of the first documents, and the number of the others."""
-    more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
-    return ", ".join(f"{schema} '{name}'" for schema, name in keys[:_SHOWN]) + more
+    omitted = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
+    return ", ".join(f"{schema} '{name}'" for schema, name in keys[:_SHOWN]) + omitted
 
 
 def _hashes(rendering: Rendering) -> Mapping[Key, str]:

@@ -54,12 +54,12 @@ class ReadConfigdocs:
 
         Secrets are fingerprints, so changed ones still differ. Raises NotRendered.
         """
-        found = self.compare(base, new)
+        comparison = self.compare(base, new)
         before, after = (
             self._rendered_documents(revision) if rendered else self._written(revision)
-            for revision in (found.base_revision, found.new_revision)
+            for revision in (comparison.base_revision, comparison.new_revision)
         )
-        return replace(found, documents=compare_documents(before, after))
+        return replace(comparison, documents=compare_documents(before, after))
 
     def collection(self, name: str, version: Version, *, clear: bool) -> tuple[StoredDocument, ...]:
         """Return the documents of a collection as written.
@@ -76,7 +76,11 @@ class ReadConfigdocs:
         if revision is None:
             raise CollectionNotFound(name, version)
         stored = self.designs.documents(revision, collection)
-        return stored if clear else tuple(replace(one, document=self._redacted(one.document)) for one in stored)
+        return (
+            stored
+            if clear
+            else tuple(replace(document, document=self._redacted(document.document)) for document in stored)
+        )
 
     def version(self, version: Version) -> Revision:
         """Return the revision of a version; raises NotFound."""
@@ -89,7 +93,9 @@ class ReadConfigdocs:
     def shown(self, design: Rendering, query: Query, *, clear: bool) -> tuple[RenderedDocument, ...]:
         """Return the documents of a design that match the query."""
         # Redact first: sorting by a secret would reveal it, one comparison at a time.
-        return choose(design.documents if clear else [self._redacted_if_secret(one) for one in design.documents], query)
+        return choose(
+            design.documents if clear else [self._redacted_if_secret(document) for document in design.documents], query
+        )
 
     def design(self, revision: Revision) -> Rendering:
         """Return the design of a revision, secrets in clear; raises RevisionNotFound and NotRendered.
@@ -104,17 +110,20 @@ class ReadConfigdocs:
             raise NotRendered(failed.findings) from failed
 
     def _written(self, revision: Revision) -> list[tuple[Collection, Document]]:
-        return [(one.collection, self._redacted(one.document)) for one in self.designs.documents(revision)]
+        return [(stored.collection, self._redacted(stored.document)) for stored in self.designs.documents(revision)]
 
     def _rendered_documents(self, revision: Revision) -> list[tuple[Collection, Document]]:
         if revision == 0:
             return []
-        return [(one.collection, self._redacted_if_secret(one).document) for one in self.design(revision).documents]
+        return [
+            (rendered.collection, self._redacted_if_secret(rendered).document)
+            for rendered in self.design(revision).documents
+        ]
 
     def _redacted(self, document: Document) -> Document:
         return redacted(document, self.designs.fingerprint) if document.is_encrypted else document
 
-    def _redacted_if_secret(self, one: RenderedDocument) -> RenderedDocument:
-        if not one.secret:
-            return one
-        return replace(one, document=redacted(one.document, self.designs.fingerprint))
+    def _redacted_if_secret(self, rendered: RenderedDocument) -> RenderedDocument:
+        if not rendered.secret:
+            return rendered
+        return replace(rendered, document=redacted(rendered.document, self.designs.fingerprint))

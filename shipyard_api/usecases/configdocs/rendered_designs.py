@@ -63,7 +63,7 @@ class RenderedDesigns:
 
     def inventory(self, revision: Revision) -> Inventory:
         """Return the machines of a revision; raises UnknownRevision and RenderingFailed."""
-        return inventory(one.document for one in self.of(revision).documents)
+        return inventory(rendered.document for rendered in self.of(revision).documents)
 
     def committed_nodes(self) -> frozenset[NodeName] | None:
         """Return the machines of the committed design; None if there is none, or it cannot be read now.
@@ -103,6 +103,6 @@ class RenderedDesigns:
     def _keep(self, key: _CacheKey, rendering: Rendering) -> None:
         self._cache[key] = rendering
         while len(self._cache) > 1 and (
-            len(self._cache) > _REVISIONS or sum(len(one.documents) for one in self._cache.values()) > _DOCUMENTS
+            len(self._cache) > _REVISIONS or sum(len(cached.documents) for cached in self._cache.values()) > _DOCUMENTS
         ):
             self._cache.popitem(last=False)

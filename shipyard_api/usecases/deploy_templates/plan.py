@@ -57,20 +57,20 @@ class PlanDeploySteps:
             return StepPlan(findings=failed.findings)
         traits, findings = read_node_traits(rendering, self.check)
         if only is not None:
-            traits = {node: own for node, own in traits.items() if node in only}
-        names = frozenset[TraitName]().union(*(own.has for own in traits.values()))
+            traits = {node: node_traits for node, node_traits in traits.items() if node in only}
+        names = frozenset[TraitName]().union(*(node_traits.has for node_traits in traits.values()))
         if not traits or errors(findings):
             return StepPlan(findings=findings)
         templates = self.store.read(lambda tx: tx.deploy_templates.of_traits(names))
         nodes = plan_nodes(traits, templates, self._supported(nodes_with_templates(traits, templates)))
         unused = without_template(traits, templates)
-        return StepPlan(nodes, (*findings, *unused, *(finding for one in nodes for finding in one.findings)))
+        return StepPlan(nodes, (*findings, *unused, *(finding for planned in nodes for finding in planned.findings)))
 
     def left_alone(self, plan: StepPlan) -> StepPlan:
         """Return the plan of a deployment of the site with the nodes that it leaves alone. Raises ports.errors."""
         if not plan.nodes or errors(plan.findings):
             return plan
-        deployed = self.deployed([node for one in plan.nodes for node in one.nodes])
+        deployed = self.deployed([node for planned in plan.nodes for node in planned.nodes])
         services = not self.provisioner.capabilities.limits.no_service
         unused = unused_templates(plan.nodes, deployed, services=services)
         return replace(plan, findings=(*plan.findings, *unused), deployed=deployed)
@@ -78,7 +78,7 @@ class PlanDeploySteps:
     def deployed(self, nodes: Collection[NodeName]) -> frozenset[NodeName]:
         """Return those of the nodes that the provisioner shows as deployed. Raises ports.errors."""
         machines = self.provisioner.conditions() if nodes else ()
-        names = {one.name.lower() for one in machines if one.state is MachineState.DEPLOYED}
+        names = {machine.name.lower() for machine in machines if machine.state is MachineState.DEPLOYED}
         return frozenset(node for node in nodes if node.lower() in names)
 
     def service(self, template: str, runbook: str, nodes: Collection[NodeName]) -> StepPlan:
@@ -88,12 +88,12 @@ class PlanDeploySteps:
         """
         if runbook:
             return self._runbook(runbook, nodes, plan_runbook)
-        found = self.store.read(lambda tx: tx.deploy_templates.of_traits([TraitName(template)]))
-        if not found:
+        templates = self.store.read(lambda tx: tx.deploy_templates.of_traits([TraitName(template)]))
+        if not templates:
             message = f"There is no deploy template {template[:80]}."
             return StepPlan(findings=[error("DeployTemplateNotFound", message, path="/parameters/template")])
-        planned = plan_service(nodes, found[0], self._supported(nodes))
-        return StepPlan(planned, tuple(finding for one in planned for finding in one.findings))
+        planned = plan_service(nodes, templates[0], self._supported(nodes))
+        return StepPlan(planned, tuple(finding for plan in planned for finding in plan.findings))
 
     def cleaning(self, runbook: str, nodes: Collection[NodeName]) -> StepPlan:
         """Return the steps of a runbook that clean these nodes before their deployment. Raises ports.errors."""
@@ -101,11 +101,11 @@ class PlanDeploySteps:
 
     def _runbook(self, name: str, nodes: Collection[NodeName], plan: _PlanRunbook) -> StepPlan:
         read = self.provisioner.capabilities.runbook
-        found = read(name, nodes) if read else None
-        if found is None:
+        stored = read(name, nodes) if read else None
+        if stored is None:
             message = f"{self.provisioner.name} has no runbook {name[:80]} that we may see."
             return StepPlan(findings=[error("RunbookNotFound", message, path="/parameters/runbook")])
-        return plan(nodes, found, self._supported(nodes))
+        return plan(nodes, stored, self._supported(nodes))
 
     def frozen(self, requested: RequestedSteps) -> StepPlan:
         """Return the plan of steps that an action has frozen. Raises ports.errors."""
@@ -118,10 +118,10 @@ class PlanDeploySteps:
 
     def supported(self, node: str) -> SupportedSteps:
         """Return the deploy steps that a node supports. Raises NodeNotInProvisioner, and ports.errors."""
-        found = self.provisioner.supported_steps([NodeName(node)])
-        if not found:
+        by_node = self.provisioner.supported_steps([NodeName(node)])
+        if not by_node:
             raise NodeNotInProvisioner(node, self.provisioner.name)
-        return found[NodeName(node)]
+        return by_node[NodeName(node)]
 
     def _supported(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:
         return self.provisioner.supported_steps(nodes) if nodes else {}

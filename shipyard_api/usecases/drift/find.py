@@ -139,15 +139,15 @@ class FindDrift:
         able, name = self.provisioner.capabilities, self.provisioner.name
         requested = able.bios and _asked(name, lambda: self.steps(Revision(revision)), unanswered)
         firmware = able.firmware and _asked(name, lambda: self.firmware(Revision(revision)), unanswered)
-        found: list[Difference] = []
+        differences: list[Difference] = []
         for kind, read, wanted in (
             (Kind.SETTINGS, able.bios, wanted_settings(only(requested or {}, names))),
             (Kind.FIRMWARE, able.firmware, {node: firmware[node] for node in names if firmware and node in firmware}),
         ):
             if read and wanted:
                 seen = _asked(name, partial(read, wanted.keys()), unanswered)
-                found += of_boards(nodes, wanted, seen or {}, kind)
-        return found
+                differences += of_boards(nodes, wanted, seen or {}, kind)
+        return differences
 
     def _at_work(self, moving: Sequence[ActionRecord]) -> Mapping[NodeName, ActionId]:
         """Return the nodes that actions and stragglers work on, those of a target list from the start."""

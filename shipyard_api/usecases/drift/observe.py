@@ -42,7 +42,7 @@ class ObserveNodes:
         """Sight the nodes of actions that are due; return how many nodes."""
         now = self.now()
         with self.store.begin() as tx:
-            due = {one.action: one for one in tx.observations.due(now=now, pause=self.pause)}
+            due = {entry.action: entry for entry in tx.observations.due(now=now, pause=self.pause)}
             if not due:
                 return 0
             relabelled = _relabelled(due.values())
@@ -51,7 +51,7 @@ class ObserveNodes:
             node for node in nodes if node.name in relabelled or (node.action in due and not self._is_complete(node))
         ]
         try:
-            found = self._observations(
+            observed = self._observations(
                 wanted, {node.name: relabelled.get(node.name) or due[node.action] for node in wanted}
             )
         except PeerError as error:
@@ -59,13 +59,13 @@ class ObserveNodes:
             return 0
         waiting = {
             action
-            for action, one in found.values()
-            if self.cluster and action in due and not (one.member and one.member.ready)
+            for action, observation in observed.values()
+            if self.cluster and action in due and not (observation.member and observation.member.ready)
             if now - due[action].ended_at < PATIENCE
         }
         with self.store.begin() as tx:
-            tx.observations.record(found, due.keys() - waiting, now=now)
-        return len(found)
+            tx.observations.record(observed, due.keys() - waiting, now=now)
+        return len(observed)
 
     def _is_complete(self, node: LeftNode) -> bool:
         member = node.sighting.member if node.sighting else None
@@ -77,11 +77,11 @@ class ObserveNodes:
         """Return the sighting of each node; ``actions``: whose design has its labels."""
         machines = {}
         if any(node.sighting is None for node in nodes):
-            machines = {one.name.lower(): one for one in self.provisioner.conditions()}
+            machines = {machine.name.lower(): machine for machine in self.provisioner.conditions()}
         members = self.cluster.readiness([node.name for node in nodes]) if nodes and self.cluster else {}
-        revisions = {one.revision for one in actions.values()} if members else ()
+        revisions = {entry.revision for entry in actions.values()} if members else ()
         labels = {revision: self._labels(revision) for revision in revisions}
-        found = {}
+        observed = {}
         for node in nodes:
             machine = machines.get(node.name.lower())
             sighting = node.sighting or (
@@ -89,12 +89,12 @@ class ObserveNodes:
             )
             member = members.get(node.name)
             if member and member.joined:
-                own = labels[actions[node.name].revision].get(node.name, ())
-                chosen = {key: member.labels[key] for key in own if key in member.labels}
+                node_labels = labels[actions[node.name].revision].get(node.name, ())
+                chosen = {key: member.labels[key] for key in node_labels if key in member.labels}
                 was = sighting.member
                 sighting = replace(sighting, member=replace(was if was and was.ready else member, labels=chosen))
-            found[node.name] = (node.action, sighting)
-        return found
+            observed[node.name] = (node.action, sighting)
+        return observed
 
     def _labels(self, revision: Revision | None) -> Mapping[NodeName, Collection[str]]:
         """Return the keys of the labels that a design gives its nodes; none if it cannot be read."""
@@ -109,5 +109,5 @@ class ObserveNodes:
 
 def _relabelled(due: Iterable[Unobserved]) -> Mapping[NodeName, Unobserved]:
     """Return the nodes that were only given labels, which leaves their newest record as it is."""
-    relabels = [one for one in due if ACTIONS[one.name].relabels]
-    return {node: one for one in relabels for node in ACTIONS.targets(one.name, one.parameters)}
+    relabels = [entry for entry in due if ACTIONS[entry.name].relabels]
+    return {node: entry for entry in relabels for node in ACTIONS.targets(entry.name, entry.parameters)}

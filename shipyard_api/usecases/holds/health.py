@@ -70,7 +70,11 @@ class PollHealth:
     def _changed(self, health: Mapping[NodeName, str]) -> int:
         holds = self.report.holds
         active = holds.store.read(lambda tx: tx.holds.active())
-        reasons = {one.node: one.reason for one in active if one.kind is HoldKind.HEALTH and one.placed_by == SHIPYARD}
+        reasons = {
+            hold_.node: hold_.reason
+            for hold_ in active
+            if hold_.kind is HoldKind.HEALTH and hold_.placed_by == SHIPYARD
+        }
         better = [node for node in reasons if health.get(node) == ""]
         for node in better:
             self.report.healthy(node, _SHIPYARD)

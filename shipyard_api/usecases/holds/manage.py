@@ -79,7 +79,7 @@ class NodeHolds:
             raise UnknownNode(node)
 
 
-def _found(hold: str, found: Hold | None) -> Hold:
-    if found is None:
+def _found(hold: str, stored: Hold | None) -> Hold:
+    if stored is None:
         raise HoldNotFound(hold)
-    return found
+    return stored

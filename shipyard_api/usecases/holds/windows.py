@@ -45,11 +45,11 @@ class PlaceWindowHolds:
             return 0
         self._next = now + timedelta(seconds=self.pause)
         try:
-            found = self._rules()
+            rules = self._rules()
         except (PeerError, RenderingFailed, UnknownRevision) as error:
             LOG.warning("windows not read", extra={"trouble": str(error)})
             return 0
-        due = [(rule, nodes, end) for rule, nodes in found for end in rule.ends(now, timedelta(seconds=2 * self.pause))]
+        due = [(rule, nodes, end) for rule, nodes in rules for end in rule.ends(now, timedelta(seconds=2 * self.pause))]
         count = sum(self._place(rule, nodes, end) for rule, nodes, end in due if (rule.name, end) not in self._placed)
         self._placed = {(rule.name, end) for rule, _, end in due}
         return count
@@ -63,7 +63,7 @@ class PlaceWindowHolds:
         if self._read is None or self._read[0] is not rendering:
             inputs, _ = self.rules.read(revision, rendering)
             policy = inputs.policy.data if inputs and inputs.policy else {}
-            machines = inventory(one.document for one in rendering.documents)
+            machines = inventory(rendered.document for rendered in rendering.documents)
             self._read = rendering, [(rule, sorted(rule.nodes(machines))) for rule in window_holds(policy)]
             self._placed = set()
         return self._read[1]

@@ -48,13 +48,13 @@ class FollowJournal:
         return Page(read, read[-1].entry.id if read else until)
 
 
-def as_fields(found: ActionEntry) -> dict[str, Any]:
+def as_fields(action_entry: ActionEntry) -> dict[str, Any]:
     """Return an entry as an event: what happened where, in the sentence of the log."""
-    entry = found.entry
+    entry = action_entry.entry
     text = sentence(entry)
     return {
-        "action_id": found.action,
-        "action": found.name,
+        "action_id": action_entry.action,
+        "action": action_entry.name,
         "at": entry.at.astimezone(UTC).isoformat(timespec="milliseconds"),
         "step": entry.step,
         **_place(entry.fact),
@@ -63,15 +63,15 @@ def as_fields(found: ActionEntry) -> dict[str, Any]:
     }
 
 
-def as_cloud_event(found: ActionEntry) -> dict[str, Any]:
+def as_cloud_event(action_entry: ActionEntry) -> dict[str, Any]:
     """Return an entry as a CloudEvent 1.0. Its ``source`` is the address of the action at the API."""
-    data, site = as_fields(found), request_context.site()
-    subject = {"subject": found.entry.step} if found.entry.step else {}
+    data, site = as_fields(action_entry), request_context.site()
+    subject = {"subject": action_entry.entry.step} if action_entry.entry.step else {}
     return {
         "specversion": "1.0",
-        "id": str(found.entry.id),
-        "source": f"{f'/sites/{site}' if site else ''}/api/v1.0/actions/{found.action}",
-        "type": f"shipyard.{found.entry.kind}",
+        "id": str(action_entry.entry.id),
+        "source": f"{f'/sites/{site}' if site else ''}/api/v1.0/actions/{action_entry.action}",
+        "type": f"shipyard.{action_entry.entry.kind}",
         **subject,
         "time": data["at"],
         "datacontenttype": "application/json",

@@ -71,14 +71,14 @@ def _parts(
     steps: Sequence[StepRecord], runs: Mapping[StepId, StepRun], step: str, attempt: int | None
 ) -> Sequence[_Part]:
     """Return the parts of the journal that hold the attempt; none if there is no such step or attempt."""
-    found = []
-    for one in steps:
-        if one.id != step and not (step in BARE_GROUPS and one.id.startswith(f"{step}.")):
+    parts = []
+    for record in steps:
+        if record.id != step and not (step in BARE_GROUPS and record.id.startswith(f"{step}.")):
             continue
-        failed = runs[one.id].failed if one.id in runs else ()
+        failed = runs[record.id].failed if record.id in runs else ()
         wanted = len(failed) + 1 if attempt is None else attempt
         if 1 <= wanted <= len(failed) + 1:
             after = failed[wanted - 2] if wanted > 1 else 0
             until = failed[wanted - 1] if wanted <= len(failed) else None
-            found.append(_Part(one.id, after, until))
-    return found
+            parts.append(_Part(record.id, after, until))
+    return parts

@@ -48,9 +48,9 @@ class ReadNotes:
 
     def one(self, note: str) -> Note:
         """Return a note by its id; raises NotFound."""
-        for found in self._with_key(note):
-            if found.id == note:
-                return found
+        for stored in self._with_key(note):
+            if stored.id == note:
+                return stored
         raise NoteNotFound(note)
 
     def details(self, note: Note) -> str:
@@ -66,20 +66,20 @@ class ReadNotes:
         entries: list[JournalEntry] = []
         with self.store.begin() as tx:
             action = tx.actions.get(ActionId(note))
-            found = tx.journal.entry(key) if action is None and key is not None else None
-            if found is not None:
-                action = tx.actions.get(found[0])
-                entries.append(found[1])
+            entry = tx.journal.entry(key) if action is None and key is not None else None
+            if entry is not None:
+                action = tx.actions.get(entry[0])
+                entries.append(entry[1])
         return self._notes(action, entries) if action else ()
 
     def _notes(self, action: ActionRecord, journal: Iterable[JournalEntry], verbosity: int = MOST) -> Sequence[Note]:
         written = notes(action.id, action.name, journal, verbosity)
-        found = [
+        notes_made = [
             creation(action.id, action.revision, action.created_at),
             *(note for note in written if not note.link or self._address(note.link)),
         ]
         # Entries of one transaction have one time: the sort keeps their order, and the creation comes first.
-        return sorted(found, key=lambda note: note.at)
+        return sorted(notes_made, key=lambda note: note.at)
 
     def _address(self, link: Link) -> str | None:
         return (self.places.job if link.what is Linked.JOB else self.places.node)(link.name)

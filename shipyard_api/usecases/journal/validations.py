@@ -41,15 +41,15 @@ class ReadValidations:
             if tx.actions.get(ActionId(action)) is None:
                 raise ActionNotFound(action)
             entry = tx.journal.entry(key) if key is not None else None
-        found = _validation(*entry) if entry is not None else None
-        if found is None or found.id != validation:
+        entry_validation = _validation(*entry) if entry is not None else None
+        if entry_validation is None or entry_validation.id != validation:
             raise ValidationNotFound(validation)
-        return found
+        return entry_validation
 
 
 def validations(action: ActionId, journal: Iterable[JournalEntry]) -> Sequence[Validation]:
     """Return the validations among journal entries of an action, in their order."""
-    return [found for entry in journal if (found := _validation(action, entry)) is not None]
+    return [validation for entry in journal if (validation := _validation(action, entry)) is not None]
 
 
 def _validation(action: ActionId, entry: JournalEntry) -> Validation | None:

@@ -39,16 +39,16 @@ class EtcdHealth:
         except UnknownRevision as unknown:
             raise OperationRefused(refused(Reason.NOT_FOUND, f"This site has no revision {revision}.")) from unknown
         except RenderingFailed as failed:
-            messages = [one.message for one in errors(failed.findings)]
+            messages = [finding.message for finding in errors(failed.findings)]
             raise OperationRefused(refused(Reason.BAD_REQUEST, *messages)) from failed
         except NotEtcd as wrong:
             raise OperationRefused(refused(Reason.ETCD_NOT_ACCESSIBLE, str(wrong))) from wrong
 
     def _health(self, revision: Revision) -> Mapping[str, Health]:
-        documents = (one.document for one in self.rendered.of(revision).documents)
+        documents = (rendered.document for rendered in self.rendered.of(revision).documents)
         accesses, findings = read_etcd_clusters(documents, self.rules.check)
         if faults := errors(findings):
-            raise OperationRefused(refused(Reason.BAD_REQUEST, *(one.message for one in faults)))
+            raise OperationRefused(refused(Reason.BAD_REQUEST, *(fault.message for fault in faults)))
         if not accesses:
             message = f"Revision {revision} has no document promenade/EtcdClusters/v1 with a cluster."
             raise OperationRefused(refused(Reason.NOT_FOUND, message))
