@@ -231,17 +231,17 @@ class OperateNodes:
 def _attached(tx: Transaction, operation: NodeOperation, checked: _Checked) -> ActionId | None:
     """Return the running action of the same call, None if nothing runs on the node; another operation is a conflict."""
     running = tx.actions.node_operations()
-    same = next((one for one in running if one.parameters == checked.parameters), None)
+    same = next((action for action in running if action.parameters == checked.parameters), None)
     if same is not None:
         return same.id
-    for one in running:
-        other, node = NodeOperation(one.parameters["operation"]), one.parameters["node"]
+    for action in running:
+        other, node = NodeOperation(action.parameters["operation"]), action.parameters["node"]
         if node == checked.node:
             how = " with other parameters" if other is operation else ""
-            raise OperationRefused(_conflict(f"{other.value} of {node} is running{how} as action {one.id}"))
+            raise OperationRefused(_conflict(f"{other.value} of {node} is running{how} as action {action.id}"))
         if other.takes_members and operation.takes_members:
-            why = f"{other.value} of {node} is running as action {one.id}, and only one node of the site may leave etcd"
-            raise OperationRefused(_conflict(f"{why} at a time"))
+            running_now = f"{other.value} of {node} is running as action {action.id}"
+            raise OperationRefused(_conflict(f"{running_now}, and only one node of the site may leave etcd at a time"))
     return None
 
 

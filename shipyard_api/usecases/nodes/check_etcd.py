@@ -41,30 +41,30 @@ class CheckEtcd:
             return None
         clusters, addresses = self._look(revision, parameters.targets)
         batches = in_batches(parameters.targets, parameters.max_parallel_nodes)
-        found = errors(check_batches(batches, (), clusters, addresses))
-        if not found and case.action.removes:
-            found = errors(check_together(batches, clusters, addresses))
-        return EtcdForbids(found) if found else None
+        findings = errors(check_batches(batches, (), clusters, addresses))
+        if not findings and case.action.removes:
+            findings = errors(check_together(batches, clusters, addresses))
+        return EtcdForbids(findings) if findings else None
 
     def of_node(self, revision: Revision, node: NodeName) -> Sequence[str]:
         """Return a sentence for each cluster that the members of the node cannot leave."""
         clusters, addresses = self._look(revision, [node])
-        forbidden = (cannot_leave(node, one, members_on(one, node, addresses[node])) for one in clusters)
-        return [f"{one.message} {one.advice}." for one in forbidden if one]
+        forbidden = (cannot_leave(node, cluster, members_on(cluster, node, addresses[node])) for cluster in clusters)
+        return [f"{refusal.message} {refusal.advice}." for refusal in forbidden if refusal]
 
     def _look(self, revision: Revision, nodes: Sequence[NodeName]) -> tuple[Sequence[EtcdCluster], Addresses]:
         """Return the clusters that answer, and the addresses of the nodes; no cluster where one cannot be asked for."""
         addresses: Mapping[NodeName, Sequence[str]] = dict.fromkeys(nodes, ())
         try:
-            documents = [one.document for one in self.rendered.of(revision).documents]
+            documents = [rendered.document for rendered in self.rendered.of(revision).documents]
             accesses, faults = read_etcd_clusters(documents, self.rules.check)
             if self.nodes is None or errors(faults) or not accesses:
                 return (), addresses
             known = {node: self.nodes.node(node) for node in nodes}
-            addresses = {node: one.addresses if one else () for node, one in known.items()}
+            addresses = {node: known_node.addresses if known_node else () for node, known_node in known.items()}
             alone = nodes[0] if len(nodes) == 1 else None
             asked_last = addresses[alone] if alone else ()
-            clusters = [self.etcd.look(one, node=alone, addresses=asked_last) for one in accesses]
+            clusters = [self.etcd.look(access, node=alone, addresses=asked_last) for access in accesses]
         except (RenderingFailed, UnknownRevision, PeerError):
             return (), addresses
-        return [one for one in clusters if one.members], addresses
+        return [cluster for cluster in clusters if cluster.members], addresses

@@ -85,24 +85,24 @@ class PlanDrain:
 
     def each(self, nodes: Sequence[NodeName], revision: Revision | None) -> Mapping[NodeName, NodeDrainPlan | str]:
         """Return the plan of each of the first nodes, or why it has none; without a revision, of their pods only."""
-        found: dict[NodeName, NodeDrainPlan | str] = {}
+        plans: dict[NodeName, NodeDrainPlan | str] = {}
         for node in nodes[:MOST]:
             try:
-                found[node] = self._plan(node, revision)
+                plans[node] = self._plan(node, revision)
             except Conflict:
-                found[node] = "no Kubernetes is configured"
+                plans[node] = "no Kubernetes is configured"
             except NotFound:
-                found[node] = "Kubernetes does not know the node, so nothing would be drained"
+                plans[node] = "Kubernetes does not know the node, so nothing would be drained"
             except PeerError as trouble:
-                found[node] = str(trouble)
-        more = dict.fromkeys(nodes[MOST:], f"only the first {MOST} nodes are planned: ask for this one alone")
-        return {**found, **more}
+                plans[node] = str(trouble)
+        refused = dict.fromkeys(nodes[MOST:], f"only the first {MOST} nodes are planned: ask for this one alone")
+        return {**plans, **refused}
 
     def _etcd(self, look: NodeLook, revision: Revision | None) -> tuple[Sequence[EtcdPlan], Sequence[Finding]]:
         if revision is None:
             return (), ()
         try:
-            documents = tuple(one.document for one in self.rendered.of(revision).documents)
+            documents = tuple(rendered.document for rendered in self.rendered.of(revision).documents)
         except RenderingFailed as failed:
             return (), failed.findings
         except UnknownRevision as unknown:
@@ -111,23 +111,23 @@ class PlanDrain:
         if errors(faults):
             return (), faults
         name, addresses = look.node.name, look.node.addresses
-        members = {one: members_on(one, name, addresses) for one in self._looks(accesses, look)}
+        members = {cluster: members_on(cluster, name, addresses) for cluster in self._looks(accesses, look)}
         plans = [_plan(cluster, leaving) for cluster, leaving in members.items()]
         return plans, check_teardown(name, genesis_hosts(documents), members)
 
     def _looks(self, accesses: Sequence[EtcdAccess], look: NodeLook) -> Sequence[EtcdCluster]:
-        found = []
+        clusters = []
         for access in accesses:
             try:
-                found.append(self.etcd.look(access, node=look.node.name, addresses=look.node.addresses))
+                clusters.append(self.etcd.look(access, node=look.node.name, addresses=look.node.addresses))
             except PeerError:
                 # What answers is no etcd: for the plan the same as no answer.
-                found.append(EtcdCluster(access.name, minimum=access.minimum))
-        return found
+                clusters.append(EtcdCluster(access.name, minimum=access.minimum))
+        return clusters
 
 
 def _plan(cluster: EtcdCluster, leaving: frozenset[MemberId]) -> EtcdPlan:
-    members = tuple(one for one in cluster.members if one.id in leaving)
+    members = tuple(member for member in cluster.members if member.id in leaving)
     if not cluster.members:
         return EtcdPlan(cluster.name, Health.UNREACHABLE, members, None, None)
     now, after = survivable_failures(cluster), survivable_failures(cluster, leaving)

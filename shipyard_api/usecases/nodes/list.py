@@ -39,16 +39,16 @@ class ListNodes:
     ) -> Sequence[LastNodeRecord]:
         """Return nodes after a name, filtered by their last status, the beginning of their name, and their names."""
         with self.store.begin() as tx:
-            found = tx.nodes.latest(status=status, prefix=prefix, names=names, after=after, limit=limit)
-            shown = [NodeName(one.node.name) for one in found]
+            records = tx.nodes.latest(status=status, prefix=prefix, names=names, after=after, limit=limit)
+            shown = [NodeName(record.node.name) for record in records]
             holds, cordons = tx.holds.active(shown), tx.nodes.left_cordons(shown)
             pending = tx.nodes.pending([hold.node for hold in holds]) if holds else {}
         by_name = defaultdict(list)
         for hold in holds:
             by_name[hold.node].append(hold)
         return [
-            replace(one, holds=by_name[name], cordon=cordons.get(name), pending=pending.get(name, ()))
-            for name, one in zip(shown, found, strict=True)
+            replace(record, holds=by_name[name], cordon=cordons.get(name), pending=pending.get(name, ()))
+            for name, record in zip(shown, records, strict=True)
         ]
 
     def one(self, node: str, *, before: str | None, limit: int) -> OneNode:

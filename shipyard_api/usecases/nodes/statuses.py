@@ -23,8 +23,12 @@ class SiteStatuses:
 
     def __call__(self, kinds: Collection[StatusKind]) -> Mapping[StatusKind, Sequence[tuple[str, str]]]:
         """Return the status of every machine by name, for each kind, with a single call to the provisioner."""
-        found = sorted(self.provisioner.conditions(), key=lambda one: one.name)
-        return {kind: [(one.name, _status(one, kind)) for one in found] for kind in StatusKind if kind in kinds}
+        machines = sorted(self.provisioner.conditions(), key=lambda machine: machine.name)
+        return {
+            kind: [(machine.name, _status(machine, kind)) for machine in machines]
+            for kind in StatusKind
+            if kind in kinds
+        }
 
 
 def _status(condition: ObservedMachine, kind: StatusKind) -> str:

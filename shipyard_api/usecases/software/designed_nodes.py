@@ -24,9 +24,11 @@ def designed_nodes(design: Rendering) -> Mapping[NodeName, DesignedNode]:
     Texts of nodes and host profiles are not: a site may encrypt these as a whole. Racks and tags stay as they are, as
     groups are made of them: a common word in an encrypted document must not make one tag of two.
     """
-    documents = [one.document for one in design.documents]
+    documents = [rendered.document for rendered in design.documents]
     machines = (BAREMETAL_NODE, HOST_PROFILE)
-    clean = scrubber(one.data for one in documents if one.is_encrypted and one.schema not in machines)
+    clean = scrubber(
+        document.data for document in documents if document.is_encrypted and document.schema not in machines
+    )
     addresses = networks_of(documents)
     return {
         name: DesignedNode(

@@ -32,9 +32,9 @@ class ManageLabels:
 
     def all(self, owner: Owner, domain: Domain) -> Sequence[OwnedLabel]:
         """Return the roles or tags of a release, or those that a cluster has from its release and of its own."""
-        own, under = self.store.read(lambda tx: (own_layer(tx.software, owner), below(tx.software, owner)))
-        mine = own.labels(domain)
-        return [OwnedLabel(name, one, name in mine) for name, one in own.over(under).labels(domain).items()]
+        layer, under = self.store.read(lambda tx: (own_layer(tx.software, owner), below(tx.software, owner)))
+        mine = layer.labels(domain)
+        return [OwnedLabel(name, label, name in mine) for name, label in layer.over(under).labels(domain).items()]
 
     def one(self, owner: Owner, domain: Domain, name: str) -> Label:
         """Return a role or tag that the owner itself declares; raises LabelNotFound."""
@@ -79,10 +79,12 @@ class ManageLabels:
             tx.software.lock()
             layer = own_layer(tx.software, owner)
             _check_writable(domain, name, _found(layer, owner, domain, name))
-            labels = {one: label for one, label in layer.labels(domain).items() if one != name}
+            labels = {declared: label for declared, label in layer.labels(domain).items() if declared != name}
             layer = layer.with_labels(domain, labels)
             if domain is Domain.TAGS and not layer.over(below(tx.software, owner)).knows(domain, name):
-                layer = replace(layer, roles={one: _without(role, name) for one, role in layer.roles.items()})
+                layer = replace(
+                    layer, roles={role_name: _without(role, name) for role_name, role in layer.roles.items()}
+                )
             save_layer(tx.software, owner, layer)
 
 
@@ -132,4 +134,4 @@ def _with(layer: Layer, domain: Domain, name: str, label: Label) -> Layer:
 
 
 def _without(role: Label, tag: str) -> Label:
-    return replace(role, meta={**role.meta, "tags": [one for one in role.tags if one != tag]})
+    return replace(role, meta={**role.meta, "tags": [tag_name for tag_name in role.tags if tag_name != tag]})

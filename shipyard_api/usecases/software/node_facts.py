@@ -46,25 +46,26 @@ class ShowNodeFacts:
 
         Raises OwnerNotFound, NodesNotInSite and InvalidTaskQuery.
         """
-        found = self.nodes.all() if chosen is None else self.nodes.named(chosen)
-        own = self.store.read(lambda tx: cluster_of(tx.software, cluster))
-        site = self.store.read(lambda tx: tx.software.site(own.id, [node.name for node in self.nodes.all()]))
-        names = [str(node.name) for node in found]
+        stored_nodes = self.nodes.all() if chosen is None else self.nodes.named(chosen)
+        stored_cluster = self.store.read(lambda tx: cluster_of(tx.software, cluster))
+        site = self.store.read(lambda tx: tx.software.site(stored_cluster.id, [node.name for node in self.nodes.all()]))
+        names = [str(node.name) for node in stored_nodes]
         run = SiteRun(
             site.tasks, site.nodes, site.primaries, site.status, site.models, {"nodes": names}, keys=site.keys
         )
-        made = plan_site(run)
-        if made.plan is None:
-            raise InvalidTaskQuery(errors(made.findings))
-        ids = {node.name: node.id for node in found}
-        return list(_records(made, ids))
+        site_plan = plan_site(run)
+        if site_plan.plan is None:
+            raise InvalidTaskQuery(errors(site_plan.findings))
+        ids = {node.name: node.id for node in stored_nodes}
+        return list(_records(site_plan, ids))
 
 
-def _records(made: SitePlan, ids: Mapping[NodeName, int]) -> Iterator[NodeFacts]:
-    for batch in made.plan.batches if made.plan else ():
+def _records(site_plan: SitePlan, ids: Mapping[NodeName, int]) -> Iterator[NodeFacts]:
+    for batch in site_plan.plan.batches if site_plan.plan else ():
         for run in batch.runs:
             tasks = tuple(
-                RecordedTask(number * PRIORITY_STEP, made.documents[task]) for number, task in enumerate(run.tasks, 1)
+                RecordedTask(number * PRIORITY_STEP, site_plan.documents[task])
+                for number, task in enumerate(run.tasks, 1)
             )
             for node in run.nodes:
                 yield NodeFacts(node, ids.get(node, 0), run.unit, batch.priority, tasks)

@@ -38,15 +38,15 @@ class SoftwareNodes:
     def all(self) -> Sequence[StoredNode]:
         """Return the nodes of the site; a node that is new in the design gets an id."""
         names = self._names()
-        found = self.store.read(lambda tx: tx.software.nodes(SITE))
-        if set(names) - {node.name for node in found}:
+        stored = self.store.read(lambda tx: tx.software.nodes(SITE))
+        if set(names) - {node.name for node in stored}:
             with self.store.begin() as tx:
                 tx.software.lock()
                 known = {node.name for node in tx.software.nodes(SITE)}
                 tx.software.add_nodes(SITE, [name for name in names if name not in known])
-                found = tx.software.nodes(SITE)
+                stored = tx.software.nodes(SITE)
         present = set(names)
-        return [node for node in found if node.name in present]
+        return [node for node in stored if node.name in present]
 
     def one(self, identity: str) -> StoredNode:
         """Return a node; raises NodesNotInSite."""
@@ -56,9 +56,9 @@ class SoftwareNodes:
         """Return nodes in the order in which they are named; raises NodesNotInSite."""
         nodes = self.all()
         by_identity = {str(node.id): node for node in nodes} | {str(node.name): node for node in nodes}
-        if unknown := [one for one in identities if one not in by_identity]:
+        if unknown := [identity for identity in identities if identity not in by_identity]:
             raise NodesNotInSite(unknown)
-        return [by_identity[one] for one in identities]
+        return [by_identity[identity] for identity in identities]
 
     def designed(self) -> Mapping[NodeName, DesignedNode]:
         """Return the nodes as the committed design describes them; none before the first commit."""

@@ -45,9 +45,11 @@ class ReadTaskResults:
         """Return a page of an action; with ``matrix``, all of its results, too. Raises ActionNotFound."""
 
         def read(tx: Transaction) -> TaskPage:
-            own = _action(tx, action)
-            found = tx.task_results.of(own, node=node, task=task, status=status, after=after, limit=limit)
-            return TaskPage(found, tx.task_results.counts(own), tx.task_results.matrix(own) if matrix else None)
+            action_id = _action(tx, action)
+            records = tx.task_results.of(action_id, node=node, task=task, status=status, after=after, limit=limit)
+            return TaskPage(
+                records, tx.task_results.counts(action_id), tx.task_results.matrix(action_id) if matrix else None
+            )
 
         return self.store.read(read)
 
@@ -62,22 +64,22 @@ class ReadTaskResults:
         """
 
         def read(tx: Transaction) -> tuple[TaskRecord | None, TaskOnNodes | None]:
-            own = _action(tx, action)
-            record = next(iter(tx.task_results.of(own, node=node, task=task)), None)
-            return record, _work(tx, own, record) if record else None
+            action_id = _action(tx, action)
+            record = next(iter(tx.task_results.of(action_id, node=node, task=task)), None)
+            return record, _work(tx, action_id, record) if record else None
 
         record, work = self.store.read(read)
         if record is None:
             raise TaskResultNotFound(action, task, node)
         if self.remote is None:
             raise NodesOutOfReach()
-        host = next((one for one in work.hosts if one.name == node), None) if work else None
+        host = next((candidate for candidate in work.hosts if candidate.name == node), None) if work else None
         if work is None or host is None:
             raise OutputNotKept(action, task, node)
-        found = self.remote.output(Marker(record.marker), host, secrets=work.secrets, offset=offset, limit=limit)
-        if found is None:
+        output = self.remote.output(Marker(record.marker), host, secrets=work.secrets, offset=offset, limit=limit)
+        if output is None:
             raise OutputNotKept(action, task, node)
-        return record, found
+        return record, output
 
 
 def _work(tx: Transaction, action: ActionId, record: TaskRecord) -> TaskOnNodes | None:

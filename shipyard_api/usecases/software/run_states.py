@@ -50,7 +50,7 @@ def progress_of(state: StageState) -> int:
 
 def newest_runs(tx: Transaction, nodes: Collection[NodeName]) -> Mapping[NodeName, NodeRun]:
     """Return the newest run of each node whose tasks ran since it was deployed, as far as it is among the last ones."""
-    found: dict[NodeName, NodeRun] = {}
+    runs: dict[NodeName, NodeRun] = {}
     left = set(nodes)
     # Tests leave a node's software as it is, and run beside anything.
     names = ACTIONS.names(lambda action: action.runs_tasks and action.exclusive)
@@ -62,9 +62,9 @@ def newest_runs(tx: Transaction, nodes: Collection[NodeName]) -> Mapping[NodeNam
             continue
         mine = left & state.software.flow.class_of.keys()
         again = tx.nodes.touched_since(action.created_at, mine) if mine else ()
-        found |= {node: run for node, run in _runs(action, state, mine) if node not in again}
+        runs |= {node: run for node, run in _runs(action, state, mine) if node not in again}
         left -= mine
-    return found
+    return runs
 
 
 def _runs(action: ActionRecord, state: StageState, nodes: Collection[NodeName]) -> Iterator[tuple[NodeName, NodeRun]]:
@@ -72,14 +72,14 @@ def _runs(action: ActionRecord, state: StageState, nodes: Collection[NodeName]) 
     why = {**execution.unmet(), **state.failed}
     for node in nodes:
         number, bit = flow.class_of[node]
-        own = [index for index, cell in enumerate(flow.cells) if cell.number == number]
-        done = sum(bool(state.done.get(index, 0) & bit) for index in own)
-        progress = 100 * done // len(own) if own else 100
+        cells = [index for index, cell in enumerate(flow.cells) if cell.number == number]
+        done = sum(bool(state.done.get(index, 0) & bit) for index in cells)
+        progress = 100 * done // len(cells) if cells else 100
         if node in why:
             yield node, NodeRun(NodeRunStatus.ERROR, progress, why[node])
         elif not action.ended_at:
             yield node, NodeRun(NodeRunStatus.DEPLOYING, progress)
-        elif done < len(own):
+        elif done < len(cells):
             yield node, NodeRun(NodeRunStatus.STOPPED, progress, state.stopped or "the run was stopped")
         else:
             yield node, NodeRun(NodeRunStatus.READY, 100)

@@ -82,7 +82,7 @@ class RunTasks:
         """
         known = self.store.read(lambda tx: cluster_of(tx.software, cluster)).layer.tasks
         graph = TaskGraph.of(parse_tasks(known))
-        if unknown := [one for one in tasks or () if stage_name(one, graph.tasks) not in graph.tasks]:
+        if unknown := [name for name in tasks or () if stage_name(name, graph.tasks) not in graph.tasks]:
             text = f"Tasks {','.join(unknown)} are not present in deployment graph"
             raise InvalidTaskQuery([error("UnknownTask", text)])
         parameters: Mapping[str, object] = {
@@ -91,8 +91,8 @@ class RunTasks:
             **({"noop": True} if noop else {}),
         }
         request = ActionRequest(UPDATE_SOFTWARE.name, dict(parameters), None, agreement=agreement)
-        made = self.create(request, caller).action
-        return next(run for run in self.store.read(_numbered) if run.action.id == made.id)
+        action = self.create(request, caller).action
+        return next(run for run in self.store.read(_numbered) if run.action.id == action.id)
 
     def all(self) -> Sequence[Run]:
         """Return all runs in order of creation."""
@@ -110,10 +110,10 @@ class RunTasks:
         ids = {node.name: node.id for node in self.store.read(lambda tx: tx.software.nodes(SITE))}
         begun: set[tuple[NodeName, TaskId]] = set()
         after = ("", "")
-        while found := self.store.read(partial(_results, action.id, after)):
-            yield from (TaskOfRun(ids.get(one.node, 0), one.task, one) for one in found)
-            begun.update((one.node, one.task) for one in found)
-            after = (found[-1].node, found[-1].task)
+        while records := self.store.read(partial(_results, action.id, after)):
+            yield from (TaskOfRun(ids.get(record.node, 0), record.task, record) for record in records)
+            begun.update((record.node, record.task) for record in records)
+            after = (records[-1].node, records[-1].task)
         state = self.store.read(lambda tx: state_of_run(tx, action.id))
         if state is None:
             return
@@ -130,10 +130,10 @@ def _results(action: ActionId, after: tuple[str, str], tx: Transaction) -> Seque
 
 
 def _one(tx: Transaction, number: int) -> Run:
-    found = _numbered(tx)
-    if not 0 < number <= len(found):
+    runs = _numbered(tx)
+    if not 0 < number <= len(runs):
         raise RunNotFound()
-    return found[number - 1]
+    return runs[number - 1]
 
 
 def _described(tx: Transaction, runs: Sequence[Run]) -> Sequence[Run]:

@@ -49,14 +49,16 @@ class DeliverEvents:
         cursor = min(claim.cursor, settled)
         while cursor < settled:
             page = self._follow.page(cursor, settled)
-            for found in page.entries:
-                if self._receiver.kinds and found.entry.kind not in self._receiver.kinds:
+            for action_entry in page.entries:
+                if self._receiver.kinds and action_entry.entry.kind not in self._receiver.kinds:
                     continue
                 try:
-                    self._receiver.deliver(found.entry.id, found.entry.kind, body(found, self._receiver.format))
+                    self._receiver.deliver(
+                        action_entry.entry.id, action_entry.entry.kind, body(action_entry, self._receiver.format)
+                    )
                 except PeerError as error:
-                    return self._failed(error, found.entry.id, failures)
-                if not self._advance(found.entry.id):
+                    return self._failed(error, action_entry.entry.id, failures)
+                if not self._advance(action_entry.entry.id):
                     return PAUSE
                 failures = 0
             cursor = page.until
@@ -83,10 +85,12 @@ class DeliverEvents:
         return min(pause, PAUSE)
 
 
-def body(found: ActionEntry, written: EventFormat) -> bytes:
+def body(action_entry: ActionEntry, written: EventFormat) -> bytes:
     """Return an event as it is sent to a webhook that wants this form."""
     is_cloud_event = written is EventFormat.CLOUDEVENTS
-    fields = as_cloud_event(found) if is_cloud_event else {"id": found.entry.id, **as_fields(found)}
+    fields = (
+        as_cloud_event(action_entry) if is_cloud_event else {"id": action_entry.entry.id, **as_fields(action_entry)}
+    )
     return json.dumps(fields, ensure_ascii=False).encode()
 
 
