@@ -225,7 +225,7 @@ class Action:
     @property
     def knows(self) -> frozenset[str]:
         """The names of its parameters."""
-        return frozenset(name for one in self.parameters for name in one.names)
+        return frozenset(name for parameter in self.parameters for name in parameter.names)
 
     def definition(self, parts: Parts) -> Definition:
         """Return the steps as the engine runs them."""
@@ -255,7 +255,7 @@ class Catalog:
         Raises Invalid for those that cannot be used.
         """
         action = self[name]
-        known = {one.name: one.knows for one in (*self, action) if one.listed or one is action}
+        known = {entry.name: entry.knows for entry in (*self, action) if entry.listed or entry is action}
         return parse_parameters(name, written, action.parameters, action.parsed, known)
 
     def targets(self, name: ActionName, stored: JsonObject) -> Sequence[NodeName]:

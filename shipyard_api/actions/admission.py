@@ -85,9 +85,14 @@ def target_revision_exists(case: Case, _: Desk) -> Case:
 def of_last_with_targets(case: Case, desk: Desk) -> Case:
     """Work from the last revision that has the targets: the committed one, or that of the last action on a node."""
     nodes = case.parameters.targets
-    actions = desk.store.read(lambda tx: {one.action for one in tx.nodes.latest(names=nodes, limit=len(nodes), **_ANY)})
+    actions = desk.store.read(
+        lambda tx: {record.action for record in tx.nodes.latest(names=nodes, limit=len(nodes), **_ANY)}
+    )
     worked = desk.store.read(lambda tx: {action.revision for action in tx.actions.by_ids(actions)})
-    for revision in (Revision(case.inputs.revision), *sorted((one for one in worked if one), reverse=True)):
+    for revision in (
+        Revision(case.inputs.revision),
+        *sorted((worked_revision for worked_revision in worked if worked_revision), reverse=True),
+    ):
         with suppress(RenderingFailed, UnknownRevision):
             if desk.inventory(revision).nodes.keys() >= set(nodes):
                 return case.having(revision=revision)
@@ -192,8 +197,8 @@ def service_possible(case: Case, desk: Desk) -> Case:
     limits = desk.rules.limits
     if not limits.no_service:
         return case
-    found = error("NoService", f"{limits.system} cannot run steps on deployed servers: {limits.no_service}.")
-    return case.refused(InvalidParameters([found]))
+    finding = error("NoService", f"{limits.system} cannot run steps on deployed servers: {limits.no_service}.")
+    return case.refused(InvalidParameters([finding]))
 
 
 def on_deployed_groups(case: Case, desk: Desk) -> Case:

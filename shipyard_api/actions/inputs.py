@@ -63,7 +63,7 @@ class ActionInputs:
             **(self.site.to_json() if self.site else {"v": 1, "revision": self.revision}),
             **({"continue_on_fail": True} if self.continues_on_fail else {}),
             **(self.teardown.to_json() if self.teardown else {}),
-            **({} if self.labels is None else {"labels": {node: dict(own) for node, own in self.labels.items()}}),
+            **({} if self.labels is None else {"labels": {node: dict(labels) for node, labels in self.labels.items()}}),
             **({} if self.software is None else {"software": dict(self.software)}),
             **(self.own or {}),
         }

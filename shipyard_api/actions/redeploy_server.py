@@ -57,19 +57,19 @@ DESTROY_NODES = StepId("destroy_nodes")
 def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
     site, teardown = parts.site, parts.teardown
     rebuild = bool(inputs.get("rebuild"))
-    found: list[AnyStep] = [*site.validation()]
+    steps: list[AnyStep] = [*site.validation()]
     for number, nodes in enumerate(batches(inputs)):
         # All that can be known of any batch is known before the first server is touched. In a retry, an etcd member
         # may be missing that will be back when the turn of a later batch comes.
         checked = [nodes] if number or "retried" in inputs else batches(inputs)
-        found.append(teardown.check(numbered(CHECK_TEARDOWN, number), checked, inputs))
+        steps.append(teardown.check(numbered(CHECK_TEARDOWN, number), checked, inputs))
         if number == 0:
-            found += [site.verify_site(), site.prepare_site()]
+            steps += [site.verify_site(), site.prepare_site()]
         if teardown.drains or not rebuild:
-            found.append(teardown.nodes(numbered(DESTROY_NODES, number), nodes, inputs))
+            steps.append(teardown.nodes(numbered(DESTROY_NODES, number), nodes, inputs))
         step, group = numbered(PREPARE_AND_DEPLOY_NODES, number), in_batch(TARGET_GROUP, number)
-        found.append(site.prepare_and_deploy_nodes(step, nodes, group, kind=_kind(inputs)))
-    return tuple(found)
+        steps.append(site.prepare_and_deploy_nodes(step, nodes, group, kind=_kind(inputs)))
+    return tuple(steps)
 
 
 def _kind(inputs: Json) -> Kind:

@@ -26,13 +26,13 @@ from shipyard_api.workflow.step import AnyStep, Json
 
 
 def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
-    found: list[AnyStep] = [*parts.site.validation(), parts.site.verify_site()]
+    steps: list[AnyStep] = [*parts.site.validation(), parts.site.verify_site()]
     remaining = [*batches(inputs)]
     for number, nodes in enumerate(batches(inputs)):
         left = tuple(node for batch in remaining[number:] for node in batch)
-        found.append(parts.teardown.check_removal(numbered(CHECK_TEARDOWN, number), left, inputs))
-        found.append(parts.teardown.nodes(numbered(DESTROY_NODES, number), nodes, inputs))
-    return tuple(found)
+        steps.append(parts.teardown.check_removal(numbered(CHECK_TEARDOWN, number), left, inputs))
+        steps.append(parts.teardown.nodes(numbered(DESTROY_NODES, number), nodes, inputs))
+    return tuple(steps)
 
 
 def _facts(parts: Parts, inputs: Json) -> tuple[Fact, ...]:

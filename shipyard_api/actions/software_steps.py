@@ -74,14 +74,14 @@ class SoftwareSteps:
         with store.begin() as tx:
             site = tx.software.site(SITE, names)
             deployed = frozenset(tx.actions.deployed(ActionId(question.action))) if deploys else None
-        made = _plan(access, site, rendering, deployed, question.selection or {})
-        if isinstance(made, StageSoftware) and question.retried:
+        plan_or_refusal = _plan(access, site, rendering, deployed, question.selection or {})
+        if isinstance(plan_or_refusal, StageSoftware) and question.retried:
             with store.begin() as tx:
-                made = keeping(tx, made, ActionId(question.retried))
-        if isinstance(made, StageSoftware) and made.flow.cells and not made.noop:
+                plan_or_refusal = keeping(tx, plan_or_refusal, ActionId(question.retried))
+        if isinstance(plan_or_refusal, StageSoftware) and plan_or_refusal.flow.cells and not plan_or_refusal.noop:
             with store.begin() as tx:
                 tx.software.keep_primaries(SITE, site.primaries)
-        return made
+        return plan_or_refusal
 
     @property
     def acceptance(self) -> PlanAcceptance:
@@ -118,21 +118,21 @@ def _plan(
 ) -> StageSoftware | NoPlan:
     keys = _keys(site, access.hosts(rendering, ())[0])
     run = SiteRun(site.tasks, site.nodes, site.primaries, site.status, site.models, written, deployed, keys)
-    made = plan_site(run)
-    if made.plan is None or made.rules is None:
-        return _refused(made.findings)
-    hosts, unknown = access.hosts(rendering, sorted(made.nodes))
+    site_plan = plan_site(run)
+    if site_plan.plan is None or site_plan.rules is None:
+        return _refused(site_plan.findings)
+    hosts, unknown = access.hosts(rendering, sorted(site_plan.nodes))
     facts = site_facts(site, rendering, written)
-    lacking = node_faults(made.documents, made.plan.flow.nodes_of, facts)
-    findings = (*unknown, *access.sources(made), *lacking, *made.findings)
+    lacking = node_faults(site_plan.documents, site_plan.plan.flow.nodes_of, facts)
+    findings = (*unknown, *access.sources(site_plan), *lacking, *site_plan.findings)
     if faults := errors(findings):
         return _refused(faults)
     warnings = tuple(finding.message for finding in findings)
-    secrets = tuple(sorted({*_secrets(rendering, made.documents), *facts.values.secret_texts}))
+    secrets = tuple(sorted({*_secrets(rendering, site_plan.documents), *facts.values.secret_texts}))
     return StageSoftware(
-        made.plan.flow,
-        made.rules,
-        made.documents,
+        site_plan.plan.flow,
+        site_plan.rules,
+        site_plan.documents,
         hosts,
         warnings,
         secrets,
@@ -148,7 +148,7 @@ def site_facts(site: SoftwareSite, rendering: Rendering, written: Json) -> SiteF
     return SiteFacts.of(
         site.nodes,
         site.primaries,
-        networks_of(one.document for one in rendering.documents),
+        networks_of(rendered.document for rendered in rendering.documents),
         read_settings(parse_tasks(site.tasks), read),
         secret_texts(rendering.secrets),
         RunValues.read(written.get("values")),
@@ -184,5 +184,5 @@ def _keys(site: SoftwareSite, hosts: Mapping[NodeName, Host]) -> Mapping[str, st
 
 def _refused(findings: Iterable[Finding]) -> NoPlan:
     texts = [finding.message for finding in findings]
-    more = f" (and {len(texts) - _SHOWN} more)" if len(texts) > _SHOWN else ""
-    return NoPlan(" ".join(texts[:_SHOWN]) + more)
+    omitted = f" (and {len(texts) - _SHOWN} more)" if len(texts) > _SHOWN else ""
+    return NoPlan(" ".join(texts[:_SHOWN]) + omitted)

@@ -40,7 +40,9 @@ from shipyard_api.workflow.step import Json
 
 _DRAIN = PhaseOfTeardown("drain", (Operation.DRAIN,))
 # One node at a time: two that leave an etcd cluster at once could each believe that the other stays.
-_LEAVE = PhaseOfTeardown("leave", tuple(one for one in DECOMMISSION if one is not Operation.DRAIN), one_by_one=True)
+_LEAVE = PhaseOfTeardown(
+    "leave", tuple(operation for operation in DECOMMISSION if operation is not Operation.DRAIN), one_by_one=True
+)
 _DESTROY = PhaseOfTeardown("destroy", (Operation.DESTROY_NODE, Operation.REMOVE_FROM_CLUSTER))
 _WHOLE = PhaseOfTeardown("teardown", TEARDOWN)
 _DESTROY_ONLY = PhaseOfTeardown("destroy", (Operation.DESTROY_NODE,))
@@ -52,7 +54,9 @@ def _on_blocked(inputs: Json) -> OnBlocked:
 
 def _kept(phase: PhaseOfTeardown) -> PhaseOfTeardown:
     """Return the phase without the destruction of the host."""
-    return replace(phase, operations=tuple(one for one in phase.operations if one is not Operation.DESTROY_NODE))
+    return replace(
+        phase, operations=tuple(operation for operation in phase.operations if operation is not Operation.DESTROY_NODE)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +81,8 @@ class TeardownSteps:
             nodes = [tuple(node for node in batch if node not in kept) for batch in batches]
             if not any(nodes):
                 return [info("NothingToTearDown", "every server of the batch was redeployed before")]
-            found = self._findings(revision, nodes, _on_blocked(inputs))
-            return overridden(found) if inputs.get("force") else found
+            findings = self._findings(revision, nodes, _on_blocked(inputs))
+            return overridden(findings) if inputs.get("force") else findings
 
         return Check(step, ask, self.retry.give_up_after, self.retry.pause)
 
@@ -86,11 +90,11 @@ class TeardownSteps:
         """Return the step that checks whether these nodes may be torn down for good, each of them and all together."""
 
         def ask(revision: int) -> Sequence[Finding]:
-            found = [*self._findings(revision, [nodes], _on_blocked(inputs))]
-            if self.drains and len(nodes) > 1 and not errors(found):
+            findings = [*self._findings(revision, [nodes], _on_blocked(inputs))]
+            if self.drains and len(nodes) > 1 and not errors(findings):
                 addresses, clusters = self._clusters(self._etcd_clusters(revision)[0], nodes)
-                found += check_together([nodes], clusters, addresses)
-            return overridden(found) if inputs.get("force") else found
+                findings += check_together([nodes], clusters, addresses)
+            return overridden(findings) if inputs.get("force") else findings
 
         return Check(step, ask, self.retry.give_up_after, self.retry.pause)
 
@@ -109,9 +113,9 @@ class TeardownSteps:
         genesis = genesis_hosts(each.document for each in self.checks.designs.rendered(Revision(revision)).documents)
         nodes = [node for batch in batches for node in batch]
         addresses, clusters = self._clusters(accesses, nodes)
-        found = list(check_batches(batches, genesis, clusters, addresses))
-        found += [finding for node in nodes for finding in self._kept_pods(node, on_blocked)]
-        return found or [info("TeardownAllowed", f"nothing forbids the teardown of {', '.join(nodes)}")]
+        findings = list(check_batches(batches, genesis, clusters, addresses))
+        findings += [finding for node in nodes for finding in self._kept_pods(node, on_blocked)]
+        return findings or [info("TeardownAllowed", f"nothing forbids the teardown of {', '.join(nodes)}")]
 
     def _kept_pods(self, node: NodeName, on_blocked: OnBlocked) -> Sequence[Finding]:
         """Return an error if budgets keep pods on the node for ever; a Promenade that drains by itself is not asked."""
@@ -132,15 +136,15 @@ class TeardownSteps:
 
         def ask(revision: int) -> Sequence[Finding]:
             accesses, faults = self._etcd_clusters(revision)
-            found = list(faults)
+            findings = list(faults)
             for group in SiteInputs.from_json(inputs).strategy.groups if not faults else ():
-                nodes = sorted(frozenset[NodeName]().union(*(one.node_names for one in group.selectors)))
-                found += check_service(group.name, nodes, self._members(accesses, nodes))
+                nodes = sorted(frozenset[NodeName]().union(*(selector.node_names for selector in group.selectors)))
+                findings += check_service(group.name, nodes, self._members(accesses, nodes))
                 drained = (node for node in nodes if node not in kept)
-                found += [finding for node in drained for finding in self._kept_pods(node, _on_blocked(inputs))]
+                findings += [finding for node in drained for finding in self._kept_pods(node, _on_blocked(inputs))]
             message = "every etcd cluster keeps its quorum, and no budget keeps a pod for ever"
-            found = found or [info("ServiceAllowed", message)]
-            return overridden(found) if inputs.get("force") else found
+            findings = findings or [info("ServiceAllowed", message)]
+            return overridden(findings) if inputs.get("force") else findings
 
         return Check(step, ask, self.retry.give_up_after, self.retry.pause)
 
@@ -220,8 +224,8 @@ class TeardownSteps:
         """Return every cluster, with its members on these nodes. Asks etcd and Kubernetes."""
         addresses, clusters = self._clusters(accesses, nodes)
         return {
-            one: frozenset[MemberId]().union(*(members_on(one, node, addresses[node]) for node in nodes))
-            for one in clusters
+            cluster: frozenset[MemberId]().union(*(members_on(cluster, node, addresses[node]) for node in nodes))
+            for cluster in clusters
         }
 
     def _clusters(
@@ -230,10 +234,10 @@ class TeardownSteps:
         """Return the addresses of the nodes, and every cluster. Asks etcd and Kubernetes."""
         systems = self.checks.systems
         known = {node: systems.nodes.node(node) if systems.nodes else None for node in nodes}
-        addresses = {node: one.addresses if one else () for node, one in known.items()}
+        addresses = {node: known_node.addresses if known_node else () for node, known_node in known.items()}
         alone = nodes[0] if len(nodes) == 1 else None
         asked_last = addresses[alone] if alone else ()
-        clusters = [systems.etcd.look(one, node=alone, addresses=asked_last) for one in accesses if systems.etcd]
+        clusters = [systems.etcd.look(access, node=alone, addresses=asked_last) for access in accesses if systems.etcd]
         return addresses, clusters
 
     def _design_faults(self, revision: int) -> Sequence[Finding]:

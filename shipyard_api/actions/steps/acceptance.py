@@ -68,8 +68,8 @@ class Acceptance:
     def find(cls, texts: Iterable[str]) -> "Acceptance | None":
         """Return the acceptance tasks in the fixed texts of an action's steps, None if there are none."""
         # A quick look first: the texts of a large site have megabytes.
-        found = (json.loads(text).get("acceptance") for text in texts if '"acceptance":' in text)
-        return next((cls.from_json(stored) for stored in found if stored), None)
+        documents = (json.loads(text).get("acceptance") for text in texts if '"acceptance":' in text)
+        return next((cls.from_json(stored) for stored in documents if stored), None)
 
     def of(self, task: TaskId, node: NodeName, marker: str) -> TaskOnNodes | None:
         """Return a task on one node, None if no group has it."""
@@ -90,8 +90,8 @@ class Acceptance:
 
     def _work(self, task: TaskId, marker: str, hosts: tuple[Host, ...]) -> TaskOnNodes:
         document = self.documents[task]
-        own = {host.name: {"NODE": str(host.name)} for host in hosts if "NODE" in keys_in(document)}
-        return TaskOnNodes(task, document, marker, hosts, self.secrets, own=own)
+        variables = {host.name: {"NODE": str(host.name)} for host in hosts if "NODE" in keys_in(document)}
+        return TaskOnNodes(task, document, marker, hosts, self.secrets, own=variables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +168,11 @@ class Accepted:
 def judge(accepting: Accepting, folded: Folded[TaskState], now: datetime) -> Accepted:
     """Return what the state of the task means after a report."""
     failed = {
-        one.node: _reason(fact.task, one)
+        result.node: _reason(fact.task, result)
         for fact in folded.facts
         if isinstance(fact, TaskChanged)
-        for one in fact.results
-        if one.status is TaskStatus.FAILED
+        for result in fact.results
+        if result.status is TaskStatus.FAILED
     }
     accepting = replace(accepting, state=folded.state, again=folded.wait_until or now)
     return Accepted(accepting, folded.facts, failed, folded.wait_until)

@@ -282,7 +282,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 jobs[watch.job.id] = Work(self._operations[move.phase], design, unsettled, wipe, steps)
             elif watch.joining and joining.first_poll(watch.joining, state.inputs.configuration) <= now:
                 nodes.extend(sorted(watch.joining.nodes))
-        late = any(one <= now for one in rollout_state.job_deadlines(state))
+        late = any(job_deadline <= now for job_deadline in rollout_state.job_deadlines(state))
         gates, policy = pacing.gates(rollout, now), pacing.waits(rollout, now, state.action)
         return PollJobs(jobs, tuple(nodes), tuple(node_waits.looks(state)), late, gates, state.action, policy)
 
@@ -365,10 +365,10 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         polls: list[datetime] = []
         for move in list(rollout.running):
             if state.watches[move].at_provisioner:
-                more, poll_at = self._fold_job(state, rollout, move, answers, now)
+                move_facts, poll_at = self._fold_job(state, rollout, move, answers, now)
             else:
-                more, poll_at = node_waits.fold_answers(state, rollout, move, answers, now)
-            facts.extend(more)
+                move_facts, poll_at = node_waits.fold_answers(state, rollout, move, answers, now)
+            facts.extend(move_facts)
             if poll_at is not None:
                 polls.append(poll_at)
         if late := late_nodes.rule(state, self.kind):
@@ -425,8 +425,10 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             return [*facts, *finish(state.watches.pop(move), rollout, move, outcome, message)], None
         failed = frozenset(left) - succeeded
         facts.extend(progress(watch, rollout, move, Outcome(timed_out=timed_out, reasons=reasons, why=why), failed))
-        more, poll_at = node_waits.after_deploy(state, move, succeeded, timed_out=timed_out, message=message, now=now)
-        return [*facts, *more], poll_at
+        node_facts, poll_at = node_waits.after_deploy(
+            state, move, succeeded, timed_out=timed_out, message=message, now=now
+        )
+        return [*facts, *node_facts], poll_at
 
     def _fold_never_begun(
         self, state: RolloutState, rollout: Rollout, move: Move, watched: job_watch.Watched

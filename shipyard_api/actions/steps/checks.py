@@ -87,10 +87,10 @@ class Check(Step[CheckState, int, Never, Findings]):
         """Keep the answer, or remember since when there has been none."""
         if isinstance(report, PeerFailure):
             return self._no_answer(state, report, now)
-        found = errors(report)
-        if found:
-            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-            state = replace(state, failed=f"{found[0].message}{more}")
+        findings = errors(report)
+        if findings:
+            omitted = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+            state = replace(state, failed=f"{findings[0].message}{omitted}")
         else:
             state = replace(state, done=_summary(report))
         return Folded(state, tuple(map(FindingReported, report)))

@@ -62,10 +62,10 @@ def recall(
         return None
     # A job that is ours by an answer has a record once some of its nodes were taken up; the others follow later.
     earlier = provisioner.earlier_work(marker, work, since=since, known=known - _jobs(answers.ours))
-    same = [one for one in earlier if one.operation is work.operation]
-    for one in same:
-        if one.job in answers.ours or set(one.nodes) <= set(work.nodes):
-            return Submitted(one.job, tuple(node for node in work.nodes if node in one.nodes))
+    same = [past for past in earlier if past.operation is work.operation]
+    for past in same:
+        if past.job in answers.ours or set(past.nodes) <= set(work.nodes):
+            return Submitted(past.job, tuple(node for node in work.nodes if node in past.nodes))
     if same:
         raise Undecided(_doubt(provisioner, work, same), marker=marker)
     return None
@@ -88,7 +88,7 @@ def last_operation(
     known = (_known(store, since) - _jobs(answers.ours)) | _jobs(answers.others)
     earlier = provisioner.earlier_work(marker, work, since=since, known=known)
     if not provisioner.capabilities.marks:
-        foreign = [one for one in earlier if one.job not in answers.ours and not set(one.nodes) <= set(targets)]
+        foreign = [past for past in earlier if past.job not in answers.ours and not set(past.nodes) <= set(targets)]
         if foreign:
             raise Undecided(_doubt(provisioner, work, foreign), marker=marker)
     return earlier[-1].operation if earlier else None
@@ -103,8 +103,8 @@ def _jobs(named: Collection[str]) -> frozenset[JobId]:
     return frozenset(map(JobId, named))
 
 
-def _doubt(provisioner: Provisioner, work: Work, found: Sequence[EarlierWork]) -> Doubt:
-    jobs = tuple(DoubtfulJob(one.job, one.operation.value, one.nodes) for one in found)
+def _doubt(provisioner: Provisioner, work: Work, earlier: Sequence[EarlierWork]) -> Doubt:
+    jobs = tuple(DoubtfulJob(past.job, past.operation.value, past.nodes) for past in earlier)
     return Doubt(provisioner.name, work.operation.value, tuple(work.nodes or ()), jobs)
 
 
@@ -218,7 +218,7 @@ def limit(job: Job, limits: Limits) -> tuple[End, datetime, str]:
     if job.silent_since is None:
         return queue
     why = f"the provisioner has not answered for {limits.timeout:g} s; the job was in its queue{behind}"
-    return min(queue, (End.TIME_UP, job.silent_since + work, why), key=lambda one: one[1])
+    return min(queue, (End.TIME_UP, job.silent_since + work, why), key=lambda limit: limit[1])
 
 
 def shown_as(labels: Mapping[NodeName, str]) -> str:
@@ -226,7 +226,7 @@ def shown_as(labels: Mapping[NodeName, str]) -> str:
     by_label: dict[str, list[NodeName]] = {}
     for node, label in sorted(labels.items()):
         by_label.setdefault(label, []).append(node)
-    rarest = sorted(by_label.items(), key=lambda one: len(one[1]))
+    rarest = sorted(by_label.items(), key=lambda label: len(label[1]))
     return ", ".join(
         f"{', '.join(nodes) if len(nodes) <= _MOST_NAMED else len(nodes)} {label}" for label, nodes in rarest
     )

@@ -34,10 +34,10 @@ def notice(state: RolloutState, late: Lateness, now: datetime) -> tuple[Fact, ..
         known, still = set(watch.late), set(at_work)
         if over := tuple(node for node in unsettled if node in known - still):
             facts.append(NodesNotLate(move.group, move.phase, over))
-        found = late.late(move.phase, (node for node in at_work if node not in known), seconds)
-        watch.late = (*(node for node in watch.late if node in still), *found)
-        if found:
-            facts.append(NodesLate(move.group, move.phase, found, seconds, hold=late.on_late is OnLate.HOLD))
+        late_nodes = late.late(move.phase, (node for node in at_work if node not in known), seconds)
+        watch.late = (*(node for node in watch.late if node in still), *late_nodes)
+        if late_nodes:
+            facts.append(NodesLate(move.group, move.phase, late_nodes, seconds, hold=late.on_late is OnLate.HOLD))
     return tuple(facts)
 
 

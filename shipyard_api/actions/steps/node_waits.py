@@ -74,9 +74,9 @@ def fold_task(
     message = "; ".join(part for part in (wait.message, lost) if part)
     if passed:
         number, timed_out = wait.number + 1, wait.timed_out
-        more, poll_at = _accept(state, move, number, passed, timed_out=timed_out, message=message, now=now)
+        accepting, poll_at = _accept(state, move, number, passed, timed_out=timed_out, message=message, now=now)
         if poll_at is not None:
-            return [*facts, *more], poll_at
+            return [*facts, *accepting], poll_at
     return [*facts, *finish(state.watches.pop(move), rollout, move, Outcome(passed), message)], None
 
 
@@ -139,6 +139,6 @@ def _fold_join(
     ready = joined.joining.ready
     if accepts and ready:
         facts.extend(progress(watch, rollout, move, Outcome(reasons=joined.lost), frozenset(joined.lost)))
-        more, poll_at = _accept(state, move, 0, ready, timed_out=wait.timed_out, message=message, now=now)
-        return [*facts, *more], poll_at
+        accepting, poll_at = _accept(state, move, 0, ready, timed_out=wait.timed_out, message=message, now=now)
+        return [*facts, *accepting], poll_at
     return [*facts, *finish(state.watches.pop(move), rollout, move, Outcome(reasons=joined.lost), message)], None

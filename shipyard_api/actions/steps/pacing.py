@@ -142,9 +142,13 @@ def answers(store: Store, queries: Queries | None = None) -> GateAnswers:
         with store.begin() as tx:
             _, given = tx.actions.approvals(ActionId(action))
         place, index, since = gate.place, gate.state.index, gate.state.since
-        for one in reversed(given):
-            if ((one.gate.group, one.gate.place), one.gate.index, one.gate.since) == (place, index, since):
-                return Answer(one.passed, one.at, one.by, one.reason)
+        for approval in reversed(given):
+            if ((approval.gate.group, approval.gate.place), approval.gate.index, approval.gate.since) == (
+                place,
+                index,
+                since,
+            ):
+                return Answer(approval.passed, approval.at, approval.by, approval.reason)
         return None
 
     return ask

@@ -119,7 +119,7 @@ class SubmitMove:
     def from_json(cls, stored: Json) -> "SubmitMove":
         """Return the effect from its stored form."""
         steps = requested_from_json(stored.get("steps", ()))
-        kind = next((one for one in Kind if stored.get(one.value)), Kind.DEPLOYMENT)
+        kind = next((candidate for candidate in Kind if stored.get(candidate.value)), Kind.DEPLOYMENT)
         return cls(move_from_json(stored), stored["design"], kind, steps)
 
 
@@ -225,12 +225,12 @@ class Answers:
 
     def usable(self) -> bool:
         """Return whether any peer answered what it was asked."""
-        return any(not isinstance(one, PeerFailure) for one in self._each())
+        return any(not isinstance(answer, PeerFailure) for answer in self._each())
 
     def summary(self) -> str:
         """Return what the peers answered, in one sentence: the troubles, else the states of the jobs."""
-        troubles = [one.detail for one in self._each() if isinstance(one, PeerFailure)]
-        reports = [job_watch.last_answer(one) for one in self._each() if isinstance(one, JobReport)]
+        troubles = [answer.detail for answer in self._each() if isinstance(answer, PeerFailure)]
+        reports = [job_watch.last_answer(answer) for answer in self._each() if isinstance(answer, JobReport)]
         said = list(dict.fromkeys(troubles or reports))
         return "; ".join(said[:MOST_TOLD])
 

@@ -65,9 +65,9 @@ def answers(
     if errors and len(errors) == questions:
         raise errors[0]
     if isinstance(reports, Mapping):
-        errors += [one for one in reports.values() if isinstance(one, PeerError)]
-    for one in errors:
-        LOG.warning("peer in trouble", extra={"trouble": str(one)})
+        errors += [report for report in reports.values() if isinstance(report, PeerError)]
+    for failure in errors:
+        LOG.warning("peer in trouble", extra={"trouble": str(failure)})
     labels = {} if isinstance(machines, PeerFailure) else machines
     return Answers(reports, readiness, accepted, labels, given, uncounted.ask(store))
 
@@ -80,7 +80,7 @@ def to_release(store: Store, provisioner: Provisioner, nodes: frozenset[NodeName
     with store.begin() as tx:
         failed = nodes & tx.nodes.failed()
     machines = provisioner.conditions() if failed else ()
-    shown = {one.name.lower(): one.status for one in machines if one.status.lower() in labels}
+    shown = {machine.name.lower(): machine.status for machine in machines if machine.status.lower() in labels}
     return {node: shown[node.lower()] for node in sorted(failed) if node.lower() in shown}
 
 
@@ -91,4 +91,4 @@ def _readiness(cluster: Cluster | None, nodes: tuple[NodeName, ...]) -> Mapping[
 
 
 def _labels(provisioner: Provisioner) -> Mapping[str, str]:
-    return {one.name.lower(): one.status for one in provisioner.conditions()}
+    return {machine.name.lower(): machine.status for machine in provisioner.conditions()}

@@ -159,7 +159,7 @@ class RolloutState:
             cycled=_nodes(stored.get("cycled", ())),
         )
         if fixed.membership is not None:
-            watched = [_load_watch(one) for one in stored["rollout"]["running"]]
+            watched = [_load_watch(watch) for watch in stored["rollout"]["running"]]
             state.watches = dict(watched)
             state.rollout = _load(
                 fixed.membership,
@@ -205,15 +205,15 @@ def awaited(
         work(submitted)
     who = provisioner if at_peer else "Kubernetes" if draining or joining else "the nodes"
     works = [*at_peer, *draining, *joining, *accepting]
-    more = f" and {len(works) - MOST_WORKS} more" if len(works) > MOST_WORKS else ""
-    return Awaited(who, f"{'; '.join(works[:MOST_WORKS])}{more}", deadline=min(deadlines, default=None))
+    omitted = f" and {len(works) - MOST_WORKS} more" if len(works) > MOST_WORKS else ""
+    return Awaited(who, f"{'; '.join(works[:MOST_WORKS])}{omitted}", deadline=min(deadlines, default=None))
 
 
 def _late(watch: Watch) -> str:
     """Return which nodes are late, as the end of a sentence about their work."""
     nodes = watch.late
-    more = f" and {len(nodes) - MOST_LATE} more" if len(nodes) > MOST_LATE else ""
-    return f", late: {' '.join(nodes[:MOST_LATE])}{more}" if nodes else ""
+    omitted = f" and {len(nodes) - MOST_LATE} more" if len(nodes) > MOST_LATE else ""
+    return f", late: {' '.join(nodes[:MOST_LATE])}{omitted}" if nodes else ""
 
 
 def job_deadlines(state: RolloutState) -> list[datetime]:
@@ -269,8 +269,8 @@ class _Statuses:
     def of(self, stored: str | Mapping[str, Sequence[NodeName]]) -> Mapping[NodeName, NodeStatus]:
         """Return the statuses that are stored as a letter a node, or as the names of each status."""
         if not isinstance(stored, str):
-            found = {name: NodeStatus(status) for status, names in stored.items() for name in names}
-            return {name: found.get(name, NodeStatus.NOT_STARTED) for name in self._names}
+            statuses = {name: NodeStatus(status) for status, names in stored.items() for name in names}
+            return {name: statuses.get(name, NodeStatus.NOT_STARTED) for name in self._names}
         if len(stored) != len(self._names):
             raise ValueError(f"{len(stored)} statuses for {len(self._names)} nodes")
         known, nodes = self._last
@@ -318,7 +318,7 @@ def _dump(rollout: Rollout) -> dict[str, Any]:
         },
         "reasons": {name: reason.value for name, reason in rollout.reasons.items()},
         "batches": {
-            name: {phase.value: count for phase, count in made.items()} for name, made in rollout.batches.items()
+            name: {phase.value: count for phase, count in counts.items()} for name, counts in rollout.batches.items()
         },
         "in_queue": sorted(rollout.in_queue),
     }
@@ -339,8 +339,8 @@ def _load(
         reasons={GroupName(name): Reason(reason) for name, reason in stored["reasons"].items()},
         running=running,
         batches={
-            GroupName(name): {Phase(phase): count for phase, count in made.items()}
-            for name, made in stored["batches"].items()
+            GroupName(name): {Phase(phase): count for phase, count in counts.items()}
+            for name, counts in stored["batches"].items()
         },
         in_queue=_nodes(stored.get("in_queue", ())),
     )

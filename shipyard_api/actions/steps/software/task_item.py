@@ -225,15 +225,15 @@ def _pause(began: datetime | None, now: datetime) -> float:
 
 def _listed(reasons: Mapping[NodeName, str]) -> str:
     shown = [f"{node}: {why}" for node, why in sorted(reasons.items())]
-    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
-    return f"{'; '.join(shown[:_SHOWN])}{more}"
+    omitted = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+    return f"{'; '.join(shown[:_SHOWN])}{omitted}"
 
 
 def _awaited(state: TaskState, report: Results, limits: Mapping[NodeName, float]) -> Awaited:
     """Return what the item waits for while nodes are silent, with what they last answered."""
     nodes = sorted(state.silent)
-    more = f" and {len(nodes) - _SHOWN} more" if len(nodes) > _SHOWN else ""
-    what = f"{state.work.task} on {len(nodes)} node(s): {', '.join(nodes[:_SHOWN])}{more}"
+    omitted = f" and {len(nodes) - _SHOWN} more" if len(nodes) > _SHOWN else ""
+    what = f"{state.work.task} on {len(nodes)} node(s): {', '.join(nodes[:_SHOWN])}{omitted}"
     answers = {node: report[node].detail for node in nodes if node in report and report[node].detail}
     deadline = min(since + timedelta(seconds=limits[node]) for node, since in state.silent.items())
     return Awaited("SSH", what, _listed(answers), deadline=deadline)

@@ -66,12 +66,12 @@ class Destroy(Part[DestroyReport]):
 
     def decide(self, state: NodeState, now: datetime) -> Act[Request] | Look[Request]:
         """Look for pods, submit the job, poll it."""
-        more = {"design": self.design_of(state.task.revision), "wipe": state.task.wipe.value}
+        parameters = {"design": self.design_of(state.task.revision), "wipe": state.task.wipe.value}
         if state.job is not None:
-            return Look(self.request(state, now, "job", job=state.job.id, **more))
+            return Look(self.request(state, now, "job", job=state.job.id, **parameters))
         if not state.checked and self.nodes is not None:
             return Look(self.request(state, now, "pods"))
-        return Act(self.request(state, now, "submit", **more), now + timedelta(seconds=self.seconds(state)))
+        return Act(self.request(state, now, "submit", **parameters), now + timedelta(seconds=self.seconds(state)))
 
     def ask(self, request: Request) -> DestroyReport:
         """Poll the job, or look at the pods."""
@@ -84,7 +84,7 @@ class Destroy(Part[DestroyReport]):
         # Its kubelet has been told to stop: pods that are being deleted may never be confirmed.
         kubelet = Kubelet.ALIVE if look.node.ready is Ready.TRUE else Kubelet.DEAD
         plan = plan_drain(look.pods, look.budgets, look.daemon_sets, now=look.server_time, kubelet=kubelet)
-        return PodsLeft(tuple(str(one.pod) for one in pods_in_the_way(plan, kubelet)))
+        return PodsLeft(tuple(str(planned.pod) for planned in pods_in_the_way(plan, kubelet)))
 
     def perform(self, request: Request, marker: Marker) -> Submitted:
         """Submit the job."""
@@ -103,8 +103,8 @@ class Destroy(Part[DestroyReport]):
         marker = Marker(marker_of(request.action, effect={}))
         with self.store.begin() as tx:
             targets = SiteInputs.from_json(tx.actions.inputs(request.action)).targets
-        found = job_watch.last_operation(self.store, self.provisioner, marker, work, since, answers, targets)
-        return Recalled(found)
+        earlier = job_watch.last_operation(self.store, self.provisioner, marker, work, since, answers, targets)
+        return Recalled(earlier)
 
     def fold(self, state: NodeState, asked: Request, report: DestroyReport, now: datetime) -> Folded[NodeState]:
         """Keep the job, or judge its report."""
@@ -112,8 +112,8 @@ class Destroy(Part[DestroyReport]):
             case PodsLeft(()):
                 return Folded(replace(state, checked=True))
             case PodsLeft(pods):
-                more = f" and {len(pods) - _NAMED} more" if len(pods) > _NAMED else ""
-                why = f"{len(pods)} pod(s) are still on the node: {', '.join(pods[:_NAMED])}{more}"
+                omitted = f" and {len(pods) - _NAMED} more" if len(pods) > _NAMED else ""
+                why = f"{len(pods)} pod(s) are still on the node: {', '.join(pods[:_NAMED])}{omitted}"
                 return self.failed(state, f"{why}; the host was left alone", now)
             case Submitted(job):
                 return Folded(replace(state, job=Job.submitted(job, now)), (JobStarted(_DESTROY.value, job),))

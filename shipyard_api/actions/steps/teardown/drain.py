@@ -74,9 +74,9 @@ def drain(
     answers: Mapping[PodUid, Eviction] = {}
     if isinstance(decision, Draining):
         if decision.evict:
-            answers = nodes.evict([one.pod for one in decision.evict], grace=limits.drain_grace_period)
+            answers = nodes.evict([planned.pod for planned in decision.evict], grace=limits.drain_grace_period)
         if decision.delete:
-            nodes.delete_pods([one.pod for one in decision.delete], grace=limits.drain_grace_period)
+            nodes.delete_pods([planned.pod for planned in decision.delete], grace=limits.drain_grace_period)
     return DrainReport(plan, decision, answers)
 
 
@@ -127,23 +127,23 @@ class Drain(Part[DrainReport]):
     def _goes_on(self, state: NodeState, report: DrainReport, draining: Draining, now: datetime) -> Folded[NodeState]:
         answers = report.answers or {}
         accepted = [
-            str(one.pod)
-            for one in draining.evict
-            if one.pod.uid in answers and answers[one.pod.uid].outcome is EvictionOutcome.ACCEPTED
+            str(planned.pod)
+            for planned in draining.evict
+            if planned.pod.uid in answers and answers[planned.pod.uid].outcome is EvictionOutcome.ACCEPTED
         ]
         refused = [
-            (one, answers[one.pod.uid])
-            for one in draining.evict
-            if one.pod.uid in answers and answers[one.pod.uid].outcome in _REFUSED
+            (planned, answers[planned.pod.uid])
+            for planned in draining.evict
+            if planned.pod.uid in answers and answers[planned.pod.uid].outcome in _REFUSED
         ]
         facts: list[Fact] = []
         if accepted:
             facts.append(PodsEvicted(state.node, tuple(accepted)))
         if draining.delete:
-            facts.append(PodsEvicted(state.node, tuple(str(one.pod) for one in draining.delete), forced=True))
+            facts.append(PodsEvicted(state.node, tuple(str(planned.pod) for planned in draining.delete), forced=True))
         leaving = report.plan.of({PodClass.LEAVING}) if report.plan else ()
-        kept = (f"{one.pod}: {one.why}" for one in leaving if one.why)
-        reasons = (*(_why(one, answer) for one, answer in refused), *kept)
+        kept = (f"{planned.pod}: {planned.why}" for planned in leaving if planned.why)
+        reasons = (*(_why(pod, answer) for pod, answer in refused), *kept)
         pause = BLOCKED_SECONDS if reasons and state.limits.on_blocked is OnBlocked.WAIT else LOOK_SECONDS
         wanted = max((answer.retry_after for _, answer in refused), default=0.0)
         until = max(self.pace.after(now, pause), now + timedelta(seconds=wanted))

@@ -67,20 +67,20 @@ class EtcdGuard:
         return EtcdReport(clusters, leaving)
 
     @staticmethod
-    def request(part: Part[Any], state: NodeState, now: datetime, what: str, **more: Any) -> Request:
+    def request(part: Part[Any], state: NodeState, now: datetime, what: str, **details: Any) -> Request:
         """Return a request of a part that looks at etcd."""
         addresses = {name: list(urls) for name, urls in state.addresses.items()}
-        return part.request(state, now, what, addresses=addresses, **more)
+        return part.request(state, now, what, addresses=addresses, **details)
 
     @staticmethod
     def learn(state: NodeState, report: EtcdReport) -> NodeState:
         """Return the state with the addresses that members listed."""
-        listed = {one.name: one.addresses for one in report.clusters if one.addresses}
+        listed = {cluster.name: cluster.addresses for cluster in report.clusters if cluster.addresses}
         return replace(state, addresses={**state.addresses, **listed})
 
     def access(self, request: Request, cluster: str) -> EtcdAccess | None:
         """Return how to reach a cluster; None if the design does not have it any more."""
-        return next((one for one in self.read_clusters(request.revision)[0] if one.name == cluster), None)
+        return next((access for access in self.read_clusters(request.revision)[0] if access.name == cluster), None)
 
     def judge(self, part: Part[Any], state: NodeState, report: EtcdReport, now: datetime) -> Folded[NodeState]:
         """Begin the operation if every cluster can do without the members of the node, else wait until its deadline."""
@@ -88,7 +88,7 @@ class EtcdGuard:
         if report.faults:
             return part.failed(state, "; ".join(report.faults), now)
         held = any(report.leaving.values())
-        order = replace(state.teardown, holds_etcd=held or any(not one.members for one in report.clusters))
+        order = replace(state.teardown, holds_etcd=held or any(not cluster.members for cluster in report.clusters))
         refused = self.refusals(state, report)
         given_up = [name for name, refusal in refused.items() if refusal.can_be_forced and state.task.force]
         reasons = tuple(f"etcd cluster {name}: {refusal}" for name, refusal in refused.items() if name not in given_up)
@@ -125,8 +125,8 @@ class RemoveEtcd(Part[EtcdReport]):
         """Look, then remove what the look allowed."""
         if state.removal is None or not state.begun(self.operation):
             return Look(self.guard.request(self, state, now, "look"))
-        more = {"cluster": state.removal.cluster, "remove": state.removal.remove.to_json()}
-        return Act(self.guard.request(self, state, now, "remove", **more), state.deadline(self.seconds(state)))
+        details = {"cluster": state.removal.cluster, "remove": state.removal.remove.to_json()}
+        return Act(self.guard.request(self, state, now, "remove", **details), state.deadline(self.seconds(state)))
 
     def ask(self, request: Request) -> EtcdReport:
         """Look at the clusters."""
@@ -136,7 +136,7 @@ class RemoveEtcd(Part[EtcdReport]):
         """Remove the member, if a fresh look still allows exactly that."""
         report, remove = self.guard.look(request), Remove.from_json(request.more["remove"])
         name = request.more["cluster"]
-        cluster = next((one for one in report.clusters if one.name == name), None)
+        cluster = next((candidate for candidate in report.clusters if candidate.name == name), None)
         access = self.guard.access(request, name)
         if cluster is None or access is None:
             return report
@@ -153,8 +153,8 @@ class RemoveEtcd(Part[EtcdReport]):
     def find(self, request: Request, marker: Marker, intended_at: datetime) -> EtcdReport | None:
         """Return that the member has gone, if the list of its cluster lacks it now."""
         report, remove = self.guard.look(request), Remove.from_json(request.more["remove"])
-        cluster = next((one for one in report.clusters if one.name == request.more["cluster"]), None)
-        if cluster is None or not cluster.members or any(one.id == remove.member for one in cluster.members):
+        cluster = next((candidate for candidate in report.clusters if candidate.name == request.more["cluster"]), None)
+        if cluster is None or not cluster.members or any(member.id == remove.member for member in cluster.members):
             return None
         return replace(report, removed=remove.member)
 
@@ -177,10 +177,10 @@ class RemoveEtcd(Part[EtcdReport]):
         return self._next(state, report, now)
 
     def _next(self, state: NodeState, report: EtcdReport, now: datetime) -> Folded[NodeState]:
-        found = sorted(set().union(*report.leaving.values()) if report.leaving else set())
+        members = sorted(set().union(*report.leaving.values()) if report.leaving else set())
         if state.calm_since is None:
-            state = replace(state, members=tuple(found))
-        elif set(found) - set(state.members):
+            state = replace(state, members=tuple(members))
+        elif set(members) - set(state.members):
             return self.failed(state, _is_back(state, report, state.members), now)
         reasons = []
         for cluster in report.clusters:

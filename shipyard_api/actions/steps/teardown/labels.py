@@ -74,11 +74,11 @@ class ClearLabels(Part[LabelsReport | EtcdReport]):
         lease = renewed_at((stored[0], datetime.fromisoformat(stored[1])) if stored else None, look.node, request.at)
         is_dead = state_of(look.node.ready, lease[1], request.at) is Kubelet.DEAD
         # A dead kubelet confirms the end of no pod.
-        pods = [one for one in look.pods if not (is_dead and one.leaves_at and one.leaves_at <= look.server_time)]
-        own = own_pods(look.pods, look.daemon_sets)
-        if own and DECOMMISSION_KEY not in labels:
+        pods = [pod for pod in look.pods if not (is_dead and pod.leaves_at and pod.leaves_at <= look.server_time)]
+        shipyard_pods = own_pods(look.pods, look.daemon_sets)
+        if shipyard_pods and DECOMMISSION_KEY not in labels:
             # Their kubelet may have stopped, and then nothing else ends them.
-            self.nodes.delete_pods(own, grace=0)
+            self.nodes.delete_pods(shipyard_pods, grace=0)
         left = unsettled(look.node.name, labels, pods, look.daemon_sets)
         return LabelsReport(
             is_known=True, labels=to_clear(labels), pods=tuple(map(_named, left)), lease=lease[0], cleared=cleared
@@ -118,5 +118,5 @@ def _named(pod: Pod) -> str:
 
 
 def _facts(state: NodeState, report: LabelsReport) -> tuple[Fact, ...]:
-    cleared = tuple(one for one in report.cleared if one != CORDONED_KEY)
+    cleared = tuple(label for label in report.cleared if label != CORDONED_KEY)
     return (LabelsCleared(state.node, cleared),) if cleared else ()

@@ -82,12 +82,12 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
         """Ask for the history, then have the current operation decide."""
         if state.lost is not None and not state.recalled:
             task, lost = state.task, state.lost
-            more: Json = {"since": lost.after.isoformat(), "answers": lost.answers.to_json()}
-            return Look(Request(None, task.node, task.action, task.revision, now, RECALL, more))
+            details: Json = {"since": lost.after.isoformat(), "answers": lost.answers.to_json()}
+            return Look(Request(None, task.node, task.action, task.revision, now, RECALL, details))
         if state.order is None:
             task = state.task
-            more = {"etcd": bool(GUARDED & set(task.operations))}
-            return Look(Request(None, task.node, task.action, task.revision, now, "history", more))
+            details = {"etcd": bool(GUARDED & set(task.operations))}
+            return Look(Request(None, task.node, task.action, task.revision, now, "history", details))
         if (failed := state.order.failed) is not None:
             if Operation.UNCORDON in self.parts and not state.cordon and _goes_back(state):
                 taken_back = self.parts[Operation.DRAIN].request(state, now, _TAKE_BACK)
@@ -116,8 +116,8 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
 
     def find(self, effect: Request, marker: Marker, intended_at: datetime) -> Answer | None:
         """Have the operation look for the outcome."""
-        found = self._part(effect).find(effect, marker, intended_at)
-        return None if found is None else self._answer(effect, found)
+        report = self._part(effect).find(effect, marker, intended_at)
+        return None if report is None else self._answer(effect, report)
 
     def fold(self, state: NodeState, asked: Request, report: Answer | PeerFailure, now: datetime) -> Folded[NodeState]:
         """Have the operation judge the report."""
@@ -229,19 +229,21 @@ def _goes_back(state: NodeState) -> bool:
     order, began = state.teardown, state.teardown.outcomes
     if state.task.must_exist or order.etcd_removal_has_begun:
         return False
-    return Operation.DRAIN in began and all(began.get(one, Outcome.REFUSED) is Outcome.REFUSED for one in GUARDED)
+    return Operation.DRAIN in began and all(
+        began.get(operation, Outcome.REFUSED) is Outcome.REFUSED for operation in GUARDED
+    )
 
 
 def _failure(state: NodeState, order: Teardown, failed: Operation) -> str:
     """Return what was done, what failed, and what was not tried (promenade, 3.2)."""
-    done = [one.value for one, outcome, _ in order.report() if outcome in WENT_WELL]
+    done = [operation.value for operation, outcome, _ in order.report() if outcome in WENT_WELL]
     parts = [f"{failed.value}: {order.messages.get(failed, 'no reason given')}"]
     parts += [f"done: {', '.join(done)}"] if done else []
-    parts += [f"not tried: {', '.join(one.value for one in order.not_tried)}"] if order.not_tried else []
+    parts += [f"not tried: {', '.join(operation.value for operation in order.not_tried)}"] if order.not_tried else []
     parts += [state.cordon] if state.cordon else []
     return "; ".join(parts)
 
 
 def _summary(order: Teardown) -> str:
-    said = [f"{one.value}: {message}" for one, _, message in order.report() if message]
-    return "; ".join(said) or ", ".join(one.value for one in order.operations)
+    said = [f"{operation.value}: {message}" for operation, _, message in order.report() if message]
+    return "; ".join(said) or ", ".join(operation.value for operation in order.operations)

@@ -95,16 +95,16 @@ class Part(Generic[Report]):
         pause = max(SILENCE_PAUSE * self.pace.factor, trouble.retry_after)
         return waiting(state, self.operation, now + timedelta(seconds=pause), (trouble.detail,))
 
-    def request(self, state: NodeState, now: datetime, what: str = "", **more: Any) -> Request:
+    def request(self, state: NodeState, now: datetime, what: str = "", **details: Any) -> Request:
         """Return a request of this operation."""
         task = state.task
-        return Request(self.operation, task.node, task.action, task.revision, now, what, more)
+        return Request(self.operation, task.node, task.action, task.revision, now, what, details)
 
-    def carry_on(self, state: NodeState, now: datetime, what: str = "", **more: Any) -> Act[Request]:
+    def carry_on(self, state: NodeState, now: datetime, what: str = "", **details: Any) -> Act[Request]:
         """Return an effect that carries on from what it reads first."""
         # Beyond the deadline, so that the fold sees the deadline rather than the end of the attempts.
         give_up_at = max(now, state.deadline(self.seconds(state))) + timedelta(seconds=60)
-        return Act(self.request(state, now, what, **more), give_up_at, repeatable=True)
+        return Act(self.request(state, now, what, **details), give_up_at, repeatable=True)
 
     def failed(self, state: NodeState, why: str, now: datetime) -> Folded[NodeState]:
         """Return the state after the operation failed, or was never allowed to begin."""

@@ -79,9 +79,9 @@ class RemoveFromCluster(Part[RemovalReport]):
         state = replace(state, lease=lease)
         kubelet = state_of(look.node.ready, lease[1], now)
         plan = plan_drain(look.pods, look.budgets, look.daemon_sets, now=look.server_time, kubelet=kubelet)
-        found = check_removal(look.node.labels, plan, cordoned=look.node.cordoned, kubelet=kubelet)
-        if found:
-            why = "; ".join(finding.message for finding in found)
+        findings = check_removal(look.node.labels, plan, cordoned=look.node.cordoned, kubelet=kubelet)
+        if findings:
+            why = "; ".join(finding.message for finding in findings)
             return moved(state, state.teardown.precondition_failed(self.operation, why), now)
         return Folded(replace(state, checked=True, uid=look.node.uid))
 

@@ -41,14 +41,14 @@ class ServiceOperation(Part[ServiceAnswer]):
     def seconds(self, state: NodeState) -> float:
         """Return the limit that the service gets, and more."""
         limits = state.limits
-        own = {
+        by_operation = {
             Operation.DRAIN: limits.drain,
             Operation.CLEAR_LABELS: limits.clear_labels,
             Operation.REMOVE_ETCD: limits.remove_etcd,
             Operation.AWAIT_ETCD: limits.etcd_ready,
             Operation.SHUT_DOWN_KUBELET: limits.shutdown_kubelet,
         }
-        return own.get(self.operation, limits.shutdown_kubelet) + _EXTRA_SECONDS
+        return by_operation.get(self.operation, limits.shutdown_kubelet) + _EXTRA_SECONDS
 
     def decide(self, state: NodeState, now: datetime) -> Act[Request] | Look[Request]:
         """Call the service, once it is known to have the API; etcd's health is polled."""
@@ -93,7 +93,7 @@ class ServiceOperation(Part[ServiceAnswer]):
 
     def _await(self, state: NodeState, health: Mapping[str, Health], now: datetime) -> Folded[NodeState]:
         reasons = tuple(
-            f"etcd cluster {name} is {one.value}" for name, one in health.items() if one is not Health.HEALTHY
+            f"etcd cluster {name} is {state.value}" for name, state in health.items() if state is not Health.HEALTHY
         )
         if not reasons:
             return self.succeeded(state, now)

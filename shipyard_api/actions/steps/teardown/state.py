@@ -133,9 +133,9 @@ def moved(state: NodeState, order: Teardown, now: datetime, facts: tuple[Fact, .
         following = order.next_operation()
     before = state.order.outcomes if state.order else {}
     changed = tuple(
-        TeardownChanged(state.node, one, outcome, order.messages.get(one, ""), order.etcd_removal_has_begun)
-        for one, outcome in order.outcomes.items()
-        if before.get(one) is not outcome
+        TeardownChanged(state.node, operation, outcome, order.messages.get(operation, ""), order.etcd_removal_has_begun)
+        for operation, outcome in order.outcomes.items()
+        if before.get(operation) is not outcome
     )
     current = state.order.next_operation() if state.order else None
     state = replace(state, order=order)

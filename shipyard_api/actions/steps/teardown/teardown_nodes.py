@@ -87,10 +87,10 @@ class TeardownNodes(Step[TeardownState, Never, Never, Never]):
 
     def gather(self, state: TeardownState, ended: tuple[EndedItem, ...], now: datetime) -> Folded[TeardownState]:
         """Take what has ended, and create the items that may begin."""
-        ends = {one.id: one for one in ended}
+        ends = {item.id: item for item in ended}
         phase = state.phase
         over = {node: ends[item] for node in state.open if (item := self._item(node, phase)) in ends}
-        failed = tuple((node, one.detail) for node, one in over.items() if one.outcome is not ItemState.SUCCESS)
+        failed = tuple((node, item.detail) for node, item in over.items() if item.outcome is not ItemState.SUCCESS)
         at_work = tuple(node for node in state.open if node not in over)
         facts = tuple(NodesGivenUp((node,), why) for node, why in failed)
         state = replace(state, open=at_work, failed=(*state.failed, *failed))
