@@ -152,14 +152,14 @@ class Actions:
 
     def node_operations(self) -> Sequence[ActionRecord]:
         """Return the node operations that have not ended, in order of creation."""
-        own = t.actions.c
-        query = sa.select(*SHOWN).where(own.name == NODE_OPERATION, own.state.in_(MOVING))
-        return [action_record(row) for row in self._connection.execute(query.order_by(own.id))]
+        columns = t.actions.c
+        query = sa.select(*SHOWN).where(columns.name == NODE_OPERATION, columns.state.in_(MOVING))
+        return [action_record(row) for row in self._connection.execute(query.order_by(columns.id))]
 
     def ended(self, actions: Collection[ActionId]) -> Collection[ActionId]:
         """Return those of the actions that have ended."""
-        own = t.actions.c
-        query = sa.select(own.id).where(own.id.in_(actions), own.state.not_in(MOVING))
+        columns = t.actions.c
+        query = sa.select(columns.id).where(columns.id.in_(actions), columns.state.not_in(MOVING))
         return [ActionId(action) for action in self._connection.execute(query).scalars()]
 
     def running_site_action(self, nodes: Collection[NodeName] | None = None) -> RunningSiteAction | None:
@@ -188,10 +188,10 @@ class Actions:
 
     def by_ids(self, actions: Collection[ActionId]) -> Sequence[ActionRecord]:
         """Return these actions, in order of creation."""
-        own = t.actions.c.id
+        id_column = t.actions.c.id
         return [
             action_record(row)
-            for row in self._connection.execute(sa.select(*SHOWN).where(own.in_(actions)).order_by(own))
+            for row in self._connection.execute(sa.select(*SHOWN).where(id_column.in_(actions)).order_by(id_column))
         ]
 
     def version(self, action: ActionId) -> str | None:
@@ -199,8 +199,8 @@ class Actions:
 
         It names the server and the last transaction that wrote the action's row.
         """
-        found = description.VERSION_OF_ACTION.one(self._connection, action)
-        return None if found is None else f"{self._connection.info.get(SERVER, '')} {found.version}"
+        row = description.VERSION_OF_ACTION.one(self._connection, action)
+        return None if row is None else f"{self._connection.info.get(SERVER, '')} {row.version}"
 
     def versions(
         self,
@@ -236,11 +236,11 @@ class Actions:
             steps.ended_at,
             steps.detail,
         )
-        found: defaultdict[ActionId, list[StepRecord]] = defaultdict(list)
+        by_action: defaultdict[ActionId, list[StepRecord]] = defaultdict(list)
         for row in self._connection.execute(
             sa.select(*columns).where(steps.action_id.in_(actions)).order_by(steps.action_id, steps.position)
         ):
-            found[ActionId(row.action_id)].append(
+            by_action[ActionId(row.action_id)].append(
                 StepRecord(
                     ActionId(row.action_id),
                     StepId(row.id),
@@ -251,7 +251,7 @@ class Actions:
                     row.detail,
                 )
             )
-        return found
+        return by_action
 
     def described(
         self, action: ActionId, kinds: Collection[str], known: str = ""
@@ -291,16 +291,18 @@ class Actions:
 
     def inputs(self, action: ActionId) -> JsonObject:
         """Return the frozen inputs of the action."""
-        found: JsonObject = self._connection.execute(
+        stored: JsonObject = self._connection.execute(
             sa.select(t.actions.c.inputs).where(t.actions.c.id == action)
         ).scalar_one()
-        return found
+        return stored
 
     def further(self, actions: Collection[ActionId]) -> Mapping[ActionId, JsonObject]:
         """Return what these actions' inputs have under FURTHER, without those that have nothing."""
-        found = t.actions.c.inputs[FURTHER]
-        query = sa.select(t.actions.c.id, found.label("found")).where(t.actions.c.id.in_(actions), found.is_not(None))
-        return {ActionId(row.id): row.found for row in self._connection.execute(query)}
+        column = t.actions.c.inputs[FURTHER]
+        query = sa.select(t.actions.c.id, column.label("further")).where(
+            t.actions.c.id.in_(actions), column.is_not(None)
+        )
+        return {ActionId(row.id): row.further for row in self._connection.execute(query)}
 
     def control(self, action: ActionId, control: Control, user: str) -> ActionState | None:
         """Pause, unpause or stop the action if its state allows it, with a line in its audit.
@@ -309,12 +311,12 @@ class Actions:
         serializes controls.
         """
         actions = t.actions
-        found = self._connection.execute(
+        row = self._connection.execute(
             sa.select(actions.c.state, actions.c.stopped_by).where(actions.c.id == action).with_for_update()
         ).one_or_none()
-        if found is None:
+        if row is None:
             return None
-        state = ActionState(RunState(found.state), stopped=found.stopped_by is not None)
+        state = ActionState(RunState(row.state), stopped=row.stopped_by is not None)
         if state.refusal(control) is not None:
             return state
         now = sa.func.site_time()
@@ -340,23 +342,25 @@ class Actions:
 
         The action has frozen the JSON of its limits in its inputs under LIMITS.
         """
-        own = t.actions.c
-        found = sa.select(sa.func.coalesce(own.limits, own.inputs[LIMITS])).where(own.id == action)
-        stored = self._connection.execute(found).scalar_one()
+        columns = t.actions.c
+        query = sa.select(sa.func.coalesce(columns.limits, columns.inputs[LIMITS])).where(columns.id == action)
+        stored = self._connection.execute(query).scalar_one()
         return TeardownLimits() if stored is None else TeardownLimits.from_json(stored)
 
     def set_limits(self, action: ActionId, limits: TeardownLimits, user: str, text: str) -> None:
         """Set the limits of an action, with a line in its audit and ``text`` as a note, and wake it."""
-        own = t.actions.c
-        wake_at = sa.case((own.state == RunState.RUNNING.value, sa.func.site_time()), else_=own.wake_at)
+        columns = t.actions.c
+        wake_at = sa.case((columns.state == RunState.RUNNING.value, sa.func.site_time()), else_=columns.wake_at)
         note = Noted("Limits Changed", text)
         self._note(action, user, "set limits", note, limits=dict(limits.to_json()), wake_at=wake_at)
         self._turns.wake(action, None)
 
     def doubts(self, action: ActionId) -> tuple[Sequence[Doubt], JobAnswers]:
         """Return what an operator is asked about jobs whose record may be lost, and what was answered so far."""
-        own, items = t.actions.c, t.work_items.c
-        row = self._connection.execute(sa.select(own.waiting_for, own.job_answers).where(own.id == action)).one()
+        columns, items = t.actions.c, t.work_items.c
+        row = self._connection.execute(
+            sa.select(columns.waiting_for, columns.job_answers).where(columns.id == action)
+        ).one()
         open_items = (items.action_id == action, items.ended_at.is_(None), items.waiting_for.is_not(None))
         waits = self._connection.execute(sa.select(items.waiting_for).where(*open_items).order_by(items.position))
         stored = [row.waiting_for, *waits.scalars()]
@@ -365,16 +369,18 @@ class Actions:
 
     def approvals(self, action: ActionId) -> tuple[Sequence[WaveGate], Sequence[Approval]]:
         """Return the gates that an action waits for, answered or not, and the answers so far, the oldest first."""
-        own = t.actions.c
-        row = self._connection.execute(sa.select(own.waiting_for, own.approvals).where(own.id == action)).one()
+        columns = t.actions.c
+        row = self._connection.execute(
+            sa.select(columns.waiting_for, columns.approvals).where(columns.id == action)
+        ).one()
         gates = [WaveGate.from_json(gate) for gate in (row.waiting_for or {}).get("gates", ())]
         return gates, [Approval.from_json(given) for given in row.approvals or ()]
 
     def approve(self, action: ActionId, approvals: Sequence[Approval], user: str, text: str) -> None:
         """Set the answers to gates, with a line in the audit and a note (``text``). A running action looks at once."""
-        own = t.actions.c
-        wake_at = sa.case((own.state == RunState.RUNNING.value, sa.func.site_time()), else_=own.wake_at)
-        stored = [one.to_json() for one in approvals]
+        columns = t.actions.c
+        wake_at = sa.case((columns.state == RunState.RUNNING.value, sa.func.site_time()), else_=columns.wake_at)
+        stored = [approval.to_json() for approval in approvals]
         self._note(action, user, "approve", Noted("Wave Approval", text), approvals=stored, wake_at=wake_at)
         self._turns.wake(action, None)
 
@@ -383,8 +389,8 @@ class Actions:
 
         A running action looks at once.
         """
-        own = t.actions.c
-        wake_at = sa.case((own.state == RunState.RUNNING.value, sa.func.site_time()), else_=own.wake_at)
+        columns = t.actions.c
+        wake_at = sa.case((columns.state == RunState.RUNNING.value, sa.func.site_time()), else_=columns.wake_at)
         note = Noted("History Reconciled", text)
         self._note(action, user, "reconcile", note, job_answers=dict(answers.to_json()), wake_at=wake_at)
         self._turns.wake(action, None)

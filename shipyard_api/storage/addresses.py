@@ -60,13 +60,13 @@ def parameters(url: str) -> dict[str, str]:
 
     A standby is never used. Raises as ``check_address``.
     """
-    found = _parsed(url)
+    parsed = _parsed(url)
     for name in _LISTS:
-        values = found.get(name, "").split(",")
+        values = parsed.get(name, "").split(",")
         if len(values) > 1:
             values.insert(0, values.pop(current_host(url)))
-            found[name] = ",".join(values)
-    return found
+            parsed[name] = ",".join(values)
+    return parsed
 
 
 def conninfo(url: str) -> str:
@@ -90,15 +90,15 @@ def open_connection(url: str) -> Connection:
     If the first host is silent for a second, the others are asked meanwhile. Raises psycopg2.OperationalError if no
     host accepts writes; StoreUnavailable as ``check_address``.
     """
-    found = hosts(url)
-    if len(found) == 1:
-        return _connect(found[0])
-    found.insert(0, found.pop(current_host(url)))
-    pool = ThreadPoolExecutor(len(found), thread_name_prefix="database")
-    first = pool.submit(_connect, found[0])
+    addresses = hosts(url)
+    if len(addresses) == 1:
+        return _connect(addresses[0])
+    addresses.insert(0, addresses.pop(current_host(url)))
+    pool = ThreadPoolExecutor(len(addresses), thread_name_prefix="database")
+    first = pool.submit(_connect, addresses[0])
     done, _ = wait([first], _HEAD_START)
     accepts = done and first.exception() is None
-    attempts = [first, *(pool.submit(_connect, host) for host in found[1:] if not accepts)]
+    attempts = [first, *(pool.submit(_connect, host) for host in addresses[1:] if not accepts)]
     pool.shutdown(wait=False)
     for attempt in as_completed(attempts):
         if attempt.exception() is not None:
@@ -142,12 +142,12 @@ def _parsed(url: str) -> dict[str, str]:
 
 def hosts(url: str) -> list[dict[str, str]]:
     """Return the parameters of each host, in the order of the URL; those of all if libpq rejects the lists."""
-    found = _parsed(url)
-    lists = {name: found[name].split(",") for name in _LISTS if name in found}
+    parsed = _parsed(url)
+    lists = {name: parsed[name].split(",") for name in _LISTS if name in parsed}
     count = max((len(values) for values in lists.values()), default=1)
     if not {len(values) for values in lists.values()} <= {1, count}:
-        return [found]
+        return [parsed]
     # One port is that of all hosts.
     return [
-        {**found, **{name: values[place % len(values)] for name, values in lists.items()}} for place in range(count)
+        {**parsed, **{name: values[place % len(values)] for name, values in lists.items()}} for place in range(count)
     ]

@@ -58,16 +58,18 @@ class _Compiled:
     """A statement as SQL, with the values that are part of it, and what makes the driver's values of ours."""
 
     sql: str
-    own: Values
+    defaults: Values
     processors: Mapping[str, Callable[[Any], Any]]
 
     def of_driver(self, values: Values) -> Values:
-        found = {**self.own, **values}
-        return found | {name: process(found[name]) for name, process in self.processors.items()}
+        parameters = {**self.defaults, **values}
+        return parameters | {name: process(parameters[name]) for name, process in self.processors.items()}
 
 
 @lru_cache(maxsize=128)
 def _compiled(statement: Statement, names: tuple[str, ...], dialect: sa.Dialect) -> _Compiled:
     compiled = statement.compile(dialect=dialect, column_keys=list(names))
-    found = {name: one.type.dialect_impl(dialect).bind_processor(dialect) for name, one in compiled.binds.items()}
-    return _Compiled(str(compiled), compiled.params, {name: process for name, process in found.items() if process})
+    processors = {
+        name: parameter.type.dialect_impl(dialect).bind_processor(dialect) for name, parameter in compiled.binds.items()
+    }
+    return _Compiled(str(compiled), compiled.params, {name: process for name, process in processors.items() if process})

@@ -49,16 +49,16 @@ class Anchor:
 
 
 def step_of(
-    site: datetime, seconds: float, own: Anchor | None, others: Iterable[datetime], *, inaccuracy: float = 0.0
+    site: datetime, seconds: float, anchor: Anchor | None, others: Iterable[datetime], *, inaccuracy: float = 0.0
 ) -> timedelta:
     """Return by how much the database's clock was set since the anchor of this host; zero if it was not.
 
     ``site``: the site's time if it was not set. ``others``: when the anchors of other hosts were left. One that is
     fresh proves that this host was suspended instead. ``inaccuracy``: seconds that the reading took.
     """
-    if own is None:
+    if anchor is None:
         return _NONE
-    step = site - own.at - timedelta(seconds=seconds - own.seconds)
+    step = site - anchor.at - timedelta(seconds=seconds - anchor.seconds)
     if abs(step) <= _STEP + timedelta(seconds=inaccuracy):
         return _NONE
     return _NONE if any(-_STEP <= site - at <= _AGREES for at in others) else step
@@ -104,10 +104,10 @@ class DatabaseClock:
             ended = _seconds()
             read: datetime = row.at.astimezone(UTC)
             seconds, offset = (began + ended) / 2, row.ahead or _NONE
-            found = {one.host: Anchor(one.at, one.seconds) for one in connection.execute(sa.select(t.clock_anchors))}
-            own = found.pop(self._host, None)
-            others = [one.at for one in found.values()]
-            step = step_of(read - offset, seconds, own, others, inaccuracy=ended - began)
+            anchors = {row.host: Anchor(row.at, row.seconds) for row in connection.execute(sa.select(t.clock_anchors))}
+            own_anchor = anchors.pop(self._host, None)
+            others = [other.at for other in anchors.values()]
+            step = step_of(read - offset, seconds, own_anchor, others, inaccuracy=ended - began)
             if step:
                 LOG.warning("database clock was set", extra={"seconds": step.total_seconds()})
                 self._subtract(connection, offset, step)

@@ -86,7 +86,7 @@ class ConnectionBound:
 
     def _make_room(self) -> None:
         """Close idle connections until there is room for one. Raises OperationalError if all are in use."""
-        while sum(not one.closed for one in self._open) + self._opening >= self._most:
+        while sum(not connection.closed for connection in self._open) + self._opening >= self._most:
             idle = [engine for engine in self._used if _is_idle(engine.pool)]
             if not idle:
                 raise psycopg2.OperationalError(f"all {self._most} database connections of this process are in use")

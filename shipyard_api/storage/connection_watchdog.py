@@ -61,9 +61,9 @@ class ConnectionWatchdog:
     def _look(self) -> None:
         now = time.monotonic()
         with self._lock:
-            busy = [one for one in self._connections if _is_busy(one)]
-        self._since = {one: self._since.get(one, now) for one in busy}
-        late = [one for one, since in self._since.items() if now - since > self._longest]
+            busy = [connection for connection in self._connections if _is_busy(connection)]
+        self._since = {connection: self._since.get(connection, now) for connection in busy}
+        late = [connection for connection, since in self._since.items() if now - since > self._longest]
         if late:
             self._end_silent(late)
 

@@ -68,8 +68,8 @@ class DeployTemplates:
     def lock(self, identity: TemplateId | TraitName) -> StoredTemplate | None:
         """Return a template, locked until the transaction ends."""
         # What it is once the lock is held takes a statement of its own.
-        found = self._connection.execute(sa.select(_OWN.id).where(_is(identity)).with_for_update()).scalar()
-        return None if found is None else next(iter(self._matching(_WHOLE.where(_OWN.id == found))), None)
+        row_id = self._connection.execute(sa.select(_OWN.id).where(_is(identity)).with_for_update()).scalar()
+        return None if row_id is None else next(iter(self._matching(_WHOLE.where(_OWN.id == row_id))), None)
 
     def replace(self, template_id: TemplateId, template: DeployTemplate, extra: JsonObject) -> StoredTemplate:
         """Store what has become of a locked template, with all its steps. Raises TemplateNameTaken."""
@@ -105,10 +105,10 @@ class DeployTemplates:
     def of_traits(self, traits: Collection[TraitName]) -> Sequence[DeployTemplate]:
         """Return the templates of these traits, in order of name."""
         query = _WHOLE.where(_OWN.name.in_(traits)).order_by(_SORTED_BY[SortKey.NAME])
-        return [one.template for one in self._matching(query)]
+        return [entry.template for entry in self._matching(query)]
 
     def _matching(self, query: sa.Select[Any]) -> Sequence[StoredTemplate]:
-        return [_stored(row, [_step(one) for one in row.steps]) for row in self._connection.execute(query)]
+        return [_stored(row, [_step(step) for step in row.steps]) for row in self._connection.execute(query)]
 
     def _insert_steps(self, template: int, steps: Sequence[DeployStep]) -> None:
         rows = [{"template_id": template, "position": place, **step.to_json()} for place, step in enumerate(steps)]

@@ -51,14 +51,14 @@ DESCRIBED_ACTION = Prepared(
 
 def described(action: ActionId, shown: Sequence[Any]) -> DescribedAction:
     """Return a described action."""
-    own, steps, commands, entries = shown
-    return DescribedAction(_action(own), _steps(action, steps), _commands(action, commands), _entries(entries))
+    action_row, steps, commands, entries = shown
+    return DescribedAction(_action(action_row), _steps(action, steps), _commands(action, commands), _entries(entries))
 
 
 def _action(row: Sequence[Any]) -> ActionRecord:
-    own, name, parameters, user, marker, revision, allow, state, created, started, ended, epoch, waiting = row
+    action_id, name, parameters, user, marker, revision, allow, state, created, started, ended, epoch, waiting = row
     return ActionRecord(
-        ActionId(own),
+        ActionId(action_id),
         ActionName(name),
         parameters,
         user,
@@ -85,16 +85,17 @@ def _steps(action: ActionId, rows: Sequence[Any] | None) -> Sequence[StepRecord]
 
 def _commands(action: ActionId, rows: Sequence[Any] | None) -> Sequence[CommandRecord]:
     return [
-        CommandRecord(own, action, command, user, datetime.fromisoformat(at)) for own, command, user, at in rows or ()
+        CommandRecord(command_id, action, command, user, datetime.fromisoformat(at))
+        for command_id, command, user, at in rows or ()
     ]
 
 
 def _entries(rows: Sequence[Any] | None) -> Sequence[JournalEntry]:
     return [
         JournalEntry(
-            own, epoch, StepId(step) if step else None, datetime.fromisoformat(at), worker, decode(kind, facts)
+            entry_id, epoch, StepId(step) if step else None, datetime.fromisoformat(at), worker, decode(kind, facts)
         )
-        for own, epoch, step, at, worker, kind, facts in rows or ()
+        for entry_id, epoch, step, at, worker, kind, facts in rows or ()
     ]
 
 

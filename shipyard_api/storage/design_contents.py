@@ -121,14 +121,14 @@ class DesignContents:
         keys = t.store_keys.c
         query = sa.select(keys.ciphertext).where(keys.name == _FINGERPRINTS)
         with outages(), self._engine.begin() as connection:
-            found = connection.execute(query).scalar_one_or_none()
-            if found is None:
-                made = _encrypted(encryption, _FINGERPRINTS, secrets.token_hex(32))
+            stored = connection.execute(query).scalar_one_or_none()
+            if stored is None:
+                fresh = _encrypted(encryption, _FINGERPRINTS, secrets.token_hex(32))
                 connection.execute(
-                    insert(t.store_keys).values(name=_FINGERPRINTS, ciphertext=made).on_conflict_do_nothing()
+                    insert(t.store_keys).values(name=_FINGERPRINTS, ciphertext=fresh).on_conflict_do_nothing()
                 )
-                found = connection.execute(query).scalar_one()
-        return bytes.fromhex(self.decrypted(found, _FINGERPRINTS, label="the store's key for fingerprints"))
+                stored = connection.execute(query).scalar_one()
+        return bytes.fromhex(self.decrypted(stored, _FINGERPRINTS, label="the store's key for fingerprints"))
 
 
 @dataclass(slots=True)

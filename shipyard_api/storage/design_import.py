@@ -25,10 +25,10 @@ class RevisionImport:
 
         Raises Overtaken if another revision is the newest or the number is not above it, and NoSecretKey.
         """
-        hashes = self._contents.hashes(one.document for one in documents)
+        hashes = self._contents.hashes(stored.document for stored in documents)
         collections: dict[Collection, list[Document]] = {}
-        for one in documents:
-            collections.setdefault(one.collection, []).append(one.document)
+        for stored in documents:
+            collections.setdefault(stored.collection, []).append(stored.document)
         with outages(), self._engine.begin() as connection:
             rows.lock_numbers(connection)
             newest = Revision(connection.execute(sa.select(rows.newest())).scalar_one())
@@ -37,10 +37,10 @@ class RevisionImport:
             before = rows.documents(connection, head)
             connection.execute(t.revisions.insert().values(id=record.revision, created_at=record.created_at))
             known = {row.hash for row in before.values()}
-            fresh = [one.document for one in documents if hashes[one.document.identity] not in known]
+            fresh = [stored.document for stored in documents if hashes[stored.document.identity] not in known]
             self._contents.insert(connection, fresh, hashes)
             for collection, held in collections.items():
-                contents = {one.identity: hashes[one.identity] for one in held}
+                contents = {document.identity: hashes[document.identity] for document in held}
                 rows.add_collection(connection, record.revision, collection, contents, before)
             if record.tags:
                 tags = [

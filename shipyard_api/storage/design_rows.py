@@ -64,11 +64,11 @@ def require(connection: sa.Connection, revision: Revision, *, lowest: int = 0) -
 
 
 def _tagged(page: "sa.Select[Any]") -> "sa.Select[Any]":
-    found, tags = page.subquery(), t.revision_tags.c
+    numbered, tags = page.subquery(), t.revision_tags.c
     return (
-        sa.select(found.c.id, found.c.created_at, tags.tag, tags.data)
-        .select_from(found.outerjoin(t.revision_tags, tags.revision == found.c.id))
-        .order_by(found.c.id, tags.tag)
+        sa.select(numbered.c.id, numbered.c.created_at, tags.tag, tags.data)
+        .select_from(numbered.outerjoin(t.revision_tags, tags.revision == numbered.c.id))
+        .order_by(numbered.c.id, tags.tag)
     )
 
 
@@ -77,8 +77,8 @@ _ONE = _tagged(sa.select(t.revisions).where(t.revisions.c.id == sa.bindparam("nu
 
 def record(connection: sa.Connection, revision: Revision) -> RevisionRecord:
     """Return a revision, which exists."""
-    (found,) = _records(connection.execute(_ONE, {"number": revision}))
-    return found
+    (record,) = _records(connection.execute(_ONE, {"number": revision}))
+    return record
 
 
 def records(connection: sa.Connection, page: "sa.Select[Any]") -> Sequence[RevisionRecord]:
@@ -97,15 +97,15 @@ def _records(rows: Iterable[Any]) -> Sequence[RevisionRecord]:
 
 def documents(connection: sa.Connection, revision: Revision) -> dict[Identity, DocumentRow]:
     """Return the documents of a revision."""
-    found = connection.execute(_DOCUMENTS, {"number": revision})
-    return {(schema, layer, name): DocumentRow(*rest) for schema, layer, name, *rest in found}
+    rows = connection.execute(_DOCUMENTS, {"number": revision})
+    return {(schema, layer, name): DocumentRow(*rest) for schema, layer, name, *rest in rows}
 
 
 def contents(connection: sa.Connection, revision: Revision) -> dict[Collection, frozenset[str]]:
     """Return the content hashes of each collection of a revision."""
-    found = connection.execute(_CONTENTS, {"number": revision})
+    rows = connection.execute(_CONTENTS, {"number": revision})
     each: defaultdict[Collection, set[str]] = defaultdict(set)
-    for collection, content in found:
+    for collection, content in rows:
         each[Collection(collection)].add(content)
     return {collection: frozenset(hashes) for collection, hashes in each.items()}
 

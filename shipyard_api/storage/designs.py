@@ -67,10 +67,10 @@ class SqlDesigns:
     def heads(self) -> Heads:
         """Return the newest revision, and the newest one with each tag."""
         with self._transaction() as connection:
-            head, *found = connection.execute(_HEADS).one()
+            head, *rows = connection.execute(_HEADS).one()
         return Heads(
             Revision(head),
-            {tag: Revision(number) for tag, number in zip(RevisionTag, found, strict=True) if number is not None},
+            {tag: Revision(number) for tag, number in zip(RevisionTag, rows, strict=True) if number is not None},
         )
 
     def put(
@@ -132,10 +132,10 @@ class SqlDesigns:
         if collection is not None:
             query = query.where(held.collection == collection)
         with self._transaction() as connection:
-            found = connection.execute(query).all()
-            if not found:
+            stored_rows = connection.execute(query).all()
+            if not stored_rows:
                 rows.require(connection, revision)
-        return tuple(self._stored(row) for row in found)
+        return tuple(self._stored(row) for row in stored_rows)
 
     def rendered(self, revision: Revision) -> Rendering:
         """Return the rendered design; raises UnknownRevision, SecretsLocked and RenderingFailed."""
@@ -153,7 +153,7 @@ class SqlDesigns:
             rows.require(connection, base)
             rows.require(connection, new)
             before, after = rows.contents(connection, base), rows.contents(connection, new)
-        return {one: _change(before.get(one), after.get(one)) for one in sorted({*before, *after})}
+        return {name: _change(before.get(name), after.get(name)) for name in sorted({*before, *after})}
 
     def findings(self, revision: Revision) -> tuple[Finding, ...]:
         """Return no findings: no peer reports to this store. Raises UnknownRevision, also for 0."""

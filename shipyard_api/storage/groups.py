@@ -69,9 +69,9 @@ def _counts(
 
 def _phases(connection: sa.Connection, action: ActionId, groups: Sequence[str]) -> Mapping[str, Sequence[PhaseRecord]]:
     phases = t.group_phases
-    found: defaultdict[str, list[PhaseRecord]] = defaultdict(list)
+    by_group: defaultdict[str, list[PhaseRecord]] = defaultdict(list)
     for row in connection.execute(
         sa.select(phases).where(phases.c.action_id == action, phases.c.group_name.in_(groups)).order_by(*IN_ORDER)
     ):
-        found[row.group_name].append(phase(row, row.nodes))
-    return found
+        by_group[row.group_name].append(phase(row, row.nodes))
+    return by_group

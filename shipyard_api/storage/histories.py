@@ -56,15 +56,15 @@ def notice(connection: sa.Connection) -> int:
     If they differ, the new history is stored, and every action that has not ended asks the peers from now on before it
     sends anything.
     """
-    found = connection.execute(_NOW).one()
-    now = _identity(found)
+    server = connection.execute(_NOW).one()
+    now = _identity(server)
     newest = connection.execute(_NEWEST).one_or_none()
     if newest is None or _identity(newest) != now:
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
         newest = connection.execute(_NEWEST).one_or_none()
         if newest is None or _identity(newest) != now:
             _begin(connection, now, newest)
-    of_table: int = found.of_table
+    of_table: int = server.of_table
     return of_table
 
 
@@ -79,8 +79,8 @@ def lost_history(
         return None
     answers = JobAnswers.from_json(row.job_answers) if row.job_answers else JobAnswers()
     if row.loss_noticed_at is None:
-        own = t.actions.c
-        unset = (own.id == action, own.loss_noticed_at.is_(None))
+        actions = t.actions.c
+        unset = (actions.id == action, actions.loss_noticed_at.is_(None))
         noticed = now - max(connection.execute(_AGE).scalar_one(), timedelta(0))
         connection.execute(t.actions.update().where(*unset).values(loss_noticed_at=noticed))
         return LostHistory(row.lost_after, noticed, answers)
@@ -107,14 +107,14 @@ def _begin(connection: sa.Connection, now: HistoryIdentity, newest: "sa.Row[tupl
         return
     # The cursor of a listener may be one of the lost end; what is written from now on must come after it.
     connection.execute(_SKIP_ENTRIES)
-    own, items, lines = t.actions.c, t.work_items, t.journal.c
-    last = sa.select(sa.func.max(lines.at)).where(lines.action_id == own.id).scalar_subquery()
-    after = sa.func.coalesce(own.lost_after, last, own.created_at)
+    actions, items, lines = t.actions.c, t.work_items, t.journal.c
+    last = sa.select(sa.func.max(lines.at)).where(lines.action_id == actions.id).scalar_subquery()
+    after = sa.func.coalesce(actions.lost_after, last, actions.created_at)
     moving = connection.execute(
         t.actions.update()
-        .where(own.state.in_(_MOVING))
-        .values(epoch=own.epoch + _EPOCHS, lost_after=after, loss_noticed_at=None)
-        .returning(own.id, own.epoch, own.lost_after, sa.func.site_time().label("at"))
+        .where(actions.state.in_(_MOVING))
+        .values(epoch=actions.epoch + _EPOCHS, lost_after=after, loss_noticed_at=None)
+        .returning(actions.id, actions.epoch, actions.lost_after, sa.func.site_time().label("at"))
     ).all()
     open_items = items.c.ended_at.is_(None)
     connection.execute(items.update().where(open_items).values(epoch=items.c.epoch + _EPOCHS))

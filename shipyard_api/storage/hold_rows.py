@@ -34,12 +34,12 @@ def guard(connection: sa.Connection, action: ActionId, nodes: Collection[NodeNam
 
     No further hold is placed until the transaction has ended.
     """
-    found = connection.exec_driver_sql(_GUARD, (_LOCK, list(nodes))).scalars().all()
-    if not found:
+    held = connection.exec_driver_sql(_GUARD, (_LOCK, list(nodes))).scalars().all()
+    if not held:
         return []
     of_action = sa.select(t.actions.c.inputs[OVERRIDDEN]).where(t.actions.c.id == action)
     overridden = connection.execute(of_action).scalar() or ()
-    query = sa.select(t.holds).where(*is_active(), t.holds.c.id.in_(found), t.holds.c.id.not_in(overridden))
+    query = sa.select(t.holds).where(*is_active(), t.holds.c.id.in_(held), t.holds.c.id.not_in(overridden))
     holds = [hold_from(row) for row in connection.execute(query.order_by(t.holds.c.node, t.holds.c.id))]
     return [hold for hold in holds if hold.forbids([work])]
 

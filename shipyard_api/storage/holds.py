@@ -65,13 +65,13 @@ class Holds:
         if not holds:
             return []
         actions = self._lock()
-        first, own = holds[0], t.holds.c
-        same = sa.select(own.node).where(
-            own.kind == first.kind.value,
-            own.hold_class == first.hold_class.value,
-            own.reason == first.reason,
-            own.placed_by == first.user,
-            own.until == first.until,
+        first, columns = holds[0], t.holds.c
+        same = sa.select(columns.node).where(
+            columns.kind == first.kind.value,
+            columns.hold_class == first.hold_class.value,
+            columns.reason == first.reason,
+            columns.placed_by == first.user,
+            columns.until == first.until,
         )
         known = set(self._connection.execute(same).scalars())
         placed = hold_rows.insert(self._connection, [hold for hold in holds if hold.node not in known])
@@ -122,8 +122,13 @@ class Holds:
 
     def _lock(self) -> Sequence[str]:
         """Take the locks to place a hold, and return the ids of the actions that have not ended."""
-        own = t.actions.c
-        moving = sa.select(own.id).where(own.state.in_(_MOVING)).order_by(own.id).with_for_update(key_share=True)
+        action_columns = t.actions.c
+        moving = (
+            sa.select(action_columns.id)
+            .where(action_columns.state.in_(_MOVING))
+            .order_by(action_columns.id)
+            .with_for_update(key_share=True)
+        )
         actions = list(self._connection.execute(moving).scalars())
         hold_rows.lock(self._connection)
         return actions
@@ -135,8 +140,8 @@ class Holds:
 
     def _note(self, action: sa.Row[Any], hold: Hold) -> None:
         """Note a hold in the journal of an action, whose representation gets a new version by it."""
-        own = t.actions.c.id == action.id
-        self._connection.execute(t.actions.update().where(own).values(epoch=t.actions.c.epoch))
+        of_action = t.actions.c.id == action.id
+        self._connection.execute(t.actions.update().where(of_action).values(epoch=t.actions.c.epoch))
         effect = "; what was submitted for it before goes on, and nothing new is"
         text = f"node {hold.node} is {hold}{'' if hold.hold_class.forbids_nothing else effect}"
         line = Line(ActionId(action.id), action.epoch, None, hold.placed_at, "api")

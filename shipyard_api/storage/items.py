@@ -102,9 +102,9 @@ class Items:
         They are not returned again once the transaction is kept. The claim has locked the action's row, which the end
         of an item locks too.
         """
-        own = {"of_action": claim.action, "of_step": claim.step}
-        rows = self._connection.execute(_GATHER, {**own, "most": limit}).all()
-        any_open = self._connection.execute(_ANY_OPEN, own).scalar_one()
+        of_step = {"of_action": claim.action, "of_step": claim.step}
+        rows = self._connection.execute(_GATHER, {**of_step, "most": limit}).all()
+        any_open = self._connection.execute(_ANY_OPEN, of_step).scalar_one()
         in_order = sorted(rows, key=lambda row: (row.ended_at, row.position))
         return tuple(
             EndedItem(ItemId(row.id), ItemState(row.state), row.detail, row.memory) for row in in_order
@@ -140,8 +140,8 @@ class Items:
         )
         if stopped.rowcount:
             self._queue_runs(claim.action, stopped.rowcount, None)
-        own = {"of_action": claim.action, "of_step": claim.step}
-        return bool(self._connection.execute(_ANY_OPEN, own).scalar_one())
+        of_step = {"of_action": claim.action, "of_step": claim.step}
+        return bool(self._connection.execute(_ANY_OPEN, of_step).scalar_one())
 
     def start_run(self, action: ActionId, versions: Mapping[StepId, int], *, holder: str, now: datetime) -> None:
         """Release what an earlier delivery of this run held, and queue more runs if more items are due.
@@ -294,40 +294,40 @@ class Items:
         self._fenced(claim, {**ended, **({} if claim.state is None else {"memory": claim.state})})
         journal.record(self._connection, self._line(claim, now), facts)
         # With this lock, a turn that gathers either sees this item or is waited for; then it gets another wake-up.
-        more = self._connection.execute(
+        is_open = self._connection.execute(
             _ANY_OPEN_LOCKED, {"of_action": claim.action, "of_step": claim.step}
         ).scalar_one()
-        queue(self._connection, self._wakeup.gather(claim.action, now + _GATHER_PAUSE if more else now))
+        queue(self._connection, self._wakeup.gather(claim.action, now + _GATHER_PAUSE if is_open else now))
 
     def succeeded(self, action: ActionId) -> Mapping[StepId, Sequence[ItemId]]:
         """Return the items of an action that succeeded, by step, in order of creation: what a retry keeps."""
-        found: dict[StepId, list[ItemId]] = {}
+        succeeded: dict[StepId, list[ItemId]] = {}
         rows = self._connection.execute(
             sa.select(_items.c.step_id, _items.c.id)
             .where(_items.c.action_id == action, _items.c.state == ItemState.SUCCESS.value)
             .order_by(_items.c.position)
         )
         for row in rows:
-            found.setdefault(StepId(row.step_id), []).append(ItemId(row.id))
-        return found
+            succeeded.setdefault(StepId(row.step_id), []).append(ItemId(row.id))
+        return succeeded
 
     def task(self, action: ActionId, item: ItemId) -> JsonObject | None:
         """Return what an item of an action works from."""
-        own = sa.select(_items.c.task).where(_items.c.action_id == action, _items.c.id == item)
-        found: JsonObject | None = self._connection.execute(own).scalars().first()
-        return found
+        query = sa.select(_items.c.task).where(_items.c.action_id == action, _items.c.id == item)
+        stored: JsonObject | None = self._connection.execute(query).scalars().first()
+        return stored
 
     def counts(self, action: ActionId) -> Mapping[StepId, Mapping[ItemState, int]]:
         """Return how many items each step has in each state."""
-        found: dict[StepId, dict[ItemState, int]] = {}
+        counts: dict[StepId, dict[ItemState, int]] = {}
         rows = self._connection.execute(
             sa.select(_items.c.step_id, _items.c.state, sa.func.count().label("number"))
             .where(_items.c.action_id == action)
             .group_by(_items.c.step_id, _items.c.state)
         )
         for row in rows:
-            found.setdefault(StepId(row.step_id), {})[ItemState(row.state)] = row.number
-        return found
+            counts.setdefault(StepId(row.step_id), {})[ItemState(row.state)] = row.number
+        return counts
 
     def remind_overdue(self, *, grace: float) -> int:
         """Free items whose run is gone, and queue runs for actions with items that are overdue; return how many."""
@@ -353,8 +353,8 @@ class Items:
         if waiting == claim.waiting:
             return self._fenced(claim, values)
         # In the order in which turns of the action lock: its own row first, then those of items.
-        own = t.actions.c.id == claim.action
-        self._connection.execute(sa.select(t.actions.c.id).where(own).with_for_update(key_share=True))
+        of_action = t.actions.c.id == claim.action
+        self._connection.execute(sa.select(t.actions.c.id).where(of_action).with_for_update(key_share=True))
         row = self._fenced(claim, {**values, "waiting_for": waiting.to_json() if waiting else None})
         shown = self._waiting(claim.action, claim.step)
         if shown is None and claim.waiting is not None:
@@ -362,7 +362,7 @@ class Items:
         if shown is not None:
             # A step with turns of its own beside its items says itself what it waits for.
             rests = (t.actions.c.wake_at.is_(None), t.actions.c.state == RunState.RUNNING.value)
-            self._connection.execute(t.actions.update().where(own, *rests).values(waiting_for=shown.to_json()))
+            self._connection.execute(t.actions.update().where(of_action, *rests).values(waiting_for=shown.to_json()))
         return row
 
     def _waiting(self, action: ActionId, step: StepId | None) -> WaitingFor | None:
@@ -377,8 +377,8 @@ class Items:
 
     def _fenced(self, claim: ItemClaim, values: Mapping[str, Any], statement: sa.Executable = _FENCED) -> sa.Row[Any]:
         """Write to the item's row, or raise Fenced."""
-        own = {"of_action": claim.action, "of_step": claim.step, "of_item": claim.item, "of_epoch": claim.epoch}
-        row = self._connection.execute(statement, {**own, **values}).one_or_none()
+        fence = {"of_action": claim.action, "of_step": claim.step, "of_item": claim.item, "of_epoch": claim.epoch}
+        row = self._connection.execute(statement, {**fence, **values}).one_or_none()
         if row is None:
             raise Fenced(f"{claim.action} {claim.item}: turn {claim.epoch} is over")
         return row

@@ -47,9 +47,9 @@ class Journal:
     def owner(self, job: JobId) -> str:
         """Return which group and action started a job, as part of a sentence; empty if none did."""
         lines = t.journal.c
-        own = (t.STARTED_A_JOB, lines.facts["job"].as_string() == job)
+        job_started = (t.STARTED_A_JOB, lines.facts["job"].as_string() == job)
         query = sa.select(lines.action_id, lines.facts["group"].as_string().label("group_name"))
-        row = self._connection.execute(query.where(*own).order_by(lines.at).limit(1)).one_or_none()
+        row = self._connection.execute(query.where(*job_started).order_by(lines.at).limit(1)).one_or_none()
         if row is None:
             return ""
         return f"group {row.group_name} of action {row.action_id}" if row.group_name else f"action {row.action_id}"
@@ -87,9 +87,9 @@ class Journal:
 
     def extent(self, action: ActionId, steps: Collection[StepId]) -> tuple[int, int]:
         """Return how many entries there are about these steps, and the last id: entries are only ever added."""
-        own = t.journal.c
-        counted = sa.select(sa.func.count().label("number"), sa.func.coalesce(sa.func.max(own.id), 0).label("last"))
-        row = self._connection.execute(counted.where(own.action_id == action, own.step_id.in_(steps))).one()
+        lines = t.journal.c
+        counted = sa.select(sa.func.count().label("number"), sa.func.coalesce(sa.func.max(lines.id), 0).label("last"))
+        row = self._connection.execute(counted.where(lines.action_id == action, lines.step_id.in_(steps))).one()
         return row.number, row.last
 
     def step_entries(
@@ -99,11 +99,11 @@ class Journal:
 
         Returns at most ``limit`` entries, and fewer if they are large; none only if there are no more.
         """
-        own = t.journal.c
-        found = sa.select(t.journal).where(own.action_id == action, own.step_id == step, own.id > after)
+        lines = t.journal.c
+        query = sa.select(t.journal).where(lines.action_id == action, lines.step_id == step, lines.id > after)
         if until is not None:
-            found = found.where(own.id <= until)
-        return [_entry(row) for row in self._connection.execute(_page(found, limit))]
+            query = query.where(lines.id <= until)
+        return [_entry(row) for row in self._connection.execute(_page(query, limit))]
 
     def ends(self) -> Ends:
         """Return how far the journal is written, and how far it can be read without missing a later commit."""
@@ -116,15 +116,15 @@ class Journal:
         ``until`` must be settled, by an earlier query. Returns at most ``limit`` entries, and fewer if they are large;
         none only if there are no more.
         """
-        own = t.journal.c
-        found = (
+        lines = t.journal.c
+        query = (
             sa.select(t.journal, t.actions.c.name)
-            .join(t.actions, t.actions.c.id == own.action_id)
-            .where(own.id > after, own.id <= until)
+            .join(t.actions, t.actions.c.id == lines.action_id)
+            .where(lines.id > after, lines.id <= until)
         )
         if action is not None:
-            found = found.where(own.action_id == action)
-        rows = self._connection.execute(_page(found, limit))
+            query = query.where(lines.action_id == action)
+        rows = self._connection.execute(_page(query, limit))
         return [ActionEntry(ActionId(row.action_id), row.name, _entry(row)) for row in rows]
 
     def entry(self, entry: int) -> tuple[ActionId, JournalEntry] | None:
@@ -144,9 +144,9 @@ class Journal:
         return [(ActionId(row.action_id), _entry(row)) for row in rows]
 
 
-def _page(found: "sa.Select[Any]", limit: int) -> "sa.Select[Any]":
+def _page(query: "sa.Select[Any]", limit: int) -> "sa.Select[Any]":
     """Return the query of a page of these entries: the database measures them, without reading them."""
-    page = found.order_by(t.journal.c.id).limit(limit).subquery()
+    page = query.order_by(t.journal.c.id).limit(limit).subquery()
     size = sa.func.pg_column_size(page.c.facts)
     before = (sa.func.sum(size).over(order_by=page.c.id) - size).label("before")
     measured = sa.select(page, before).subquery()

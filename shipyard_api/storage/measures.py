@@ -30,19 +30,19 @@ class Measures:
 
         Only actions are counted as a whole; the rest belongs to one or to open ones.
         """
-        found: defaultdict[str, list[Count]] = defaultdict(list)
+        counts: defaultdict[str, list[Count]] = defaultdict(list)
         for row in self._connection.execute(_COUNTS):
-            found[row.kind].append(Count(tuple(one for one in (row.first, row.second) if one), row.number))
+            counts[row.kind].append(Count(tuple(label for label in (row.first, row.second) if label), row.number))
         return SiteCounts(
-            actions=found["actions"],
-            groups=found["groups"],
-            phases=found["phases"],
-            nodes=found["nodes"],
-            items=found["items"],
-            stragglers=_only(found["stragglers"]),
-            holds=_only(found["holds"]),
-            failed=_only(found["failed"]),
-            late=_only(found["late"]),
+            actions=counts["actions"],
+            groups=counts["groups"],
+            phases=counts["phases"],
+            nodes=counts["nodes"],
+            items=counts["items"],
+            stragglers=_only(counts["stragglers"]),
+            holds=_only(counts["holds"]),
+            failed=_only(counts["failed"]),
+            late=_only(counts["late"]),
             queue=self._load(),
             heartbeats=self._heartbeats(),
         )
@@ -61,7 +61,7 @@ class Measures:
 
     def queue(self) -> QueueHealth:
         """Return how the queue and its workers are."""
-        lag = max((one.oldest for one in self._load()), default=0.0)
+        lag = max((load.oldest for load in self._load()), default=0.0)
         return QueueHealth(lag, min(self._heartbeats(), default=None))
 
     def _load(self) -> list[QueueLoad]:
@@ -96,7 +96,7 @@ def _only(counts: list[Count]) -> int:
 def _count(
     kind: str, first: "sa.ColumnElement[str]" = _NONE, second: "sa.ColumnElement[str]" = _NONE
 ) -> "sa.Select[str, str, str, int]":
-    grouped = [one for one in (first, second) if one is not _NONE]
+    grouped = [column for column in (first, second) if column is not _NONE]
     columns = (sa.literal(kind).label("kind"), first.label("first"), second.label("second"))
     return sa.select(*columns, sa.func.count().label("number")).group_by(*grouped)
 
