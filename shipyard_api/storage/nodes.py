@@ -218,8 +218,8 @@ class Nodes:
 
     def failed(self) -> frozenset[NodeName]:
         """Return the nodes that the newest action which worked on them failed to deploy."""
-        found = self.latest(status=(NodeStatus.FAILURE.value,), prefix="", after="", limit=2**31 - 1)
-        return frozenset(NodeName(one.node.name) for one in found)
+        failed = self.latest(status=(NodeStatus.FAILURE.value,), prefix="", after="", limit=2**31 - 1)
+        return frozenset(NodeName(record.node.name) for record in failed)
 
     def pending(self, nodes: Collection[NodeName]) -> Mapping[NodeName, Sequence[PendingWork]]:
         """Return what open actions have still to do with these nodes, the oldest action first."""
@@ -235,11 +235,11 @@ class Nodes:
             )
             .order_by(actions.id)
         )
-        found: defaultdict[NodeName, list[PendingWork]] = defaultdict(list)
+        pending: defaultdict[NodeName, list[PendingWork]] = defaultdict(list)
         for row in rows:
             work = PendingWork(ActionId(row.id), ActionName(row.action_name), phases[row.status])
-            found[NodeName(row.name)].append(work)
-        return found
+            pending[NodeName(row.name)].append(work)
+        return pending
 
     def phase_history(
         self, names: Collection[ActionName], *, actions: int, before: ActionId | None = None
@@ -299,13 +299,13 @@ class Nodes:
             )
             .order_by(changes.c.id)
         )
-        found: defaultdict[str, list[NodeChange]] = defaultdict(list)
+        by_action: defaultdict[str, list[NodeChange]] = defaultdict(list)
         for row in rows:
             change = NodeChange(
                 row.at, NodeStatus(row.status), row.phase, row.group_name, row.reason, row.detail, late=row.late
             )
-            found[row.action_id].append(change)
-        return found
+            by_action[row.action_id].append(change)
+        return by_action
 
     def _phases(self, node: str, actions: Sequence[str]) -> Mapping[str, Sequence[tuple[str, PhaseRecord]]]:
         """Return the phases that sent the node; only a group that holds it can have done so."""
@@ -317,10 +317,10 @@ class Nodes:
             .where(sa.literal(node) == sa.any_(phases.c.nodes))
             .order_by(*IN_ORDER)
         )
-        found: defaultdict[str, list[tuple[str, PhaseRecord]]] = defaultdict(list)
+        by_action: defaultdict[str, list[tuple[str, PhaseRecord]]] = defaultdict(list)
         for row in rows:
-            found[row.action_id].append((row.group_name, phase(row, ())))
-        return found
+            by_action[row.action_id].append((row.group_name, phase(row, ())))
+        return by_action
 
 
 def nodes_of_action(connection: sa.Connection, action: ActionId, wanted: Wanted) -> Sequence[NodeRecord]:
@@ -351,7 +351,8 @@ def _last(name: "sa.ColumnElement[Any]") -> "sa.Select[Any]":
     nodes, other = t.action_nodes, t.action_nodes.alias("other").c
     newest = sa.select(other.action_id).where(other.name == name).order_by(other.action_id.desc()).limit(1)
     worked, latest = (
-        one.correlate_except(other.name.table).scalar_subquery() for one in (newest.where(worked_on(other)), newest)
+        latest.correlate_except(other.name.table).scalar_subquery()
+        for latest in (newest.where(worked_on(other)), newest)
     )
     return sa.select(nodes).where(nodes.c.name == name, nodes.c.action_id == sa.func.coalesce(worked, latest)).limit(1)
 

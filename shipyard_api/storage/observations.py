@@ -29,10 +29,13 @@ class Observations:
 
     def last_of(self, names: Collection[ActionName], *, succeeded: bool) -> ActionRecord | None:
         """Return the newest ended action with one of these names; ``succeeded``: only one that succeeded."""
-        own = t.actions.c
+        actions = t.actions.c
         states = (RunState.SUCCESS.value,) if succeeded else _ENDED
         query = (
-            sa.select(*SHOWN).where(own.name.in_(list(names)), own.state.in_(states)).order_by(own.id.desc()).limit(1)
+            sa.select(*SHOWN)
+            .where(actions.name.in_(list(names)), actions.state.in_(states))
+            .order_by(actions.id.desc())
+            .limit(1)
         )
         row = self._connection.execute(query).one_or_none()
         return action_record(row) if row else None
@@ -95,11 +98,11 @@ class Observations:
 
     def due(self, *, now: datetime, pause: float) -> Sequence[Unobserved]:
         """Return ended actions to sight, and postpone them by ``pause`` seconds; none while a site action goes on."""
-        own, rows = t.actions.c, s.sighted_actions
+        actions, rows = t.actions.c, s.sighted_actions
         other = t.actions.alias("other").c
         moving = sa.exists().where(other.exclusive, other.state.not_in(_ENDED))
-        new = sa.select(own.id, sa.literal(now)).where(
-            own.state.in_(_ENDED), own.exclusive, ~sa.exists().where(rows.c.action_id == own.id), ~moving
+        new = sa.select(actions.id, sa.literal(now)).where(
+            actions.state.in_(_ENDED), actions.exclusive, ~sa.exists().where(rows.c.action_id == actions.id), ~moving
         )
         self._connection.execute(insert(rows).from_select(["action_id", "look_at"], new).on_conflict_do_nothing())
         mine = (
@@ -109,11 +112,11 @@ class Observations:
         )
         taken = (
             rows.update()
-            .where(rows.c.action_id.in_(mine), own.id == rows.c.action_id)
+            .where(rows.c.action_id.in_(mine), actions.id == rows.c.action_id)
             .values(look_at=now + timedelta(seconds=pause))
-            .returning(rows.c.action_id, own.name, own.parameters, own.revision, own.ended_at)
+            .returning(rows.c.action_id, actions.name, actions.parameters, actions.revision, actions.ended_at)
         )
-        found = [
+        unobserved = [
             Unobserved(
                 ActionId(row.action_id),
                 ActionName(row.name),
@@ -123,7 +126,7 @@ class Observations:
             )
             for row in self._connection.execute(taken)
         ]
-        return sorted(found, key=lambda one: one.action)
+        return sorted(unobserved, key=lambda entry: entry.action)
 
     def record(
         self,
@@ -137,12 +140,12 @@ class Observations:
             {
                 "name": name,
                 "action_id": action,
-                "machine": one.machine,
-                "installed": one.installed,
-                "member": asdict(one.member) if one.member else None,
+                "machine": observation.machine,
+                "installed": observation.installed,
+                "member": asdict(observation.member) if observation.member else None,
                 "at": now,
             }
-            for name, (action, one) in sorted(sightings.items())
+            for name, (action, observation) in sorted(sightings.items())
         ]
         if rows:
             new = insert(s.node_sightings)

@@ -84,7 +84,7 @@ def usual_durations(
         # The nodes of a change are all of one batch.
         changes.nodes[1] == sa.any_(phases.nodes),
     )
-    reached = sa.tuple_(changes.phase, changes.status).in_([(one.value, at.value) for one, at in _REACHED.items()])
+    reached = sa.tuple_(changes.phase, changes.status).in_([(phase.value, at.value) for phase, at in _REACHED.items()])
     took = (
         sa.select(
             changes.phase, sa.cast(seconds, sa.Double).label("seconds"), sa.func.unnest(changes.nodes).label("node")
@@ -106,20 +106,25 @@ def usual_durations(
         # A node of no known profile is in the row of all nodes alone.
         .having(sa.func.count() >= LEAST, sa.or_(sa.func.grouping(known.c.model) == 1, known.c.model.is_not(None)))
     )
-    found: dict[Phase, dict[str, float]] = {}
+    durations: dict[Phase, dict[str, float]] = {}
     for row in rows:
-        found.setdefault(Phase(row.phase), {})[row.model] = row.usual
-    return found
+        durations.setdefault(Phase(row.phase), {})[row.model] = row.usual
+    return durations
 
 
 def _newest(names: Collection[ActionName], actions: int, before: ActionId | None) -> "sa.Select[str]":
-    own = t.actions.c
-    earlier = own.id < before if before else sa.true()
-    return sa.select(own.id).where(own.name.in_(list(names)), earlier).order_by(own.id.desc()).limit(actions)
+    action_columns = t.actions.c
+    earlier = action_columns.id < before if before else sa.true()
+    return (
+        sa.select(action_columns.id)
+        .where(action_columns.name.in_(list(names)), earlier)
+        .order_by(action_columns.id.desc())
+        .limit(actions)
+    )
 
 
 def _by_group(took: Iterable[tuple[str, float]]) -> Mapping[GroupName, Sequence[float]]:
-    found: defaultdict[GroupName, list[float]] = defaultdict(list)
+    by_group: defaultdict[GroupName, list[float]] = defaultdict(list)
     for name, seconds in took:
-        found[GroupName(name)].append(seconds)
-    return found
+        by_group[GroupName(name)].append(seconds)
+    return by_group

@@ -51,7 +51,7 @@ class Plans:
 
     def sign(self, plan: PlanId, signatures: Sequence[Signature]) -> None:
         """Set the signatures of a plan that is locked."""
-        stored = [one.to_json() for one in signatures]
+        stored = [signature.to_json() for signature in signatures]
         self._connection.execute(t.update().where(t.c.id == plan).values(signatures=stored))
 
 

@@ -39,14 +39,14 @@ class Retention:
         Needed are the ``newest`` actions, those since the last successful site action, that one itself, the newest one
         that worked on any node, the last teardown of any node, and those with stragglers that have not ended.
         """
-        own = t.actions.c
-        ended = sa.select(own.id).where(own.state.in_(_ENDED)).order_by(own.id.desc())
+        actions = t.actions.c
+        ended = sa.select(actions.id).where(actions.state.in_(_ENDED)).order_by(actions.id.desc())
         oldest_kept = ended.offset(max(newest, 1) - 1).limit(1).scalar_subquery()
-        query = sa.select(own.id).where(own.ended_at < before, own.id < oldest_kept, ~_needed(own.id))
+        query = sa.select(actions.id).where(actions.ended_at < before, actions.id < oldest_kept, ~_needed(actions.id))
         last = Observations(self._connection).last_of(site, succeeded=True)
         if last is not None:
-            query = query.where(own.id < last.id)
-        return [ActionId(row) for row in self._connection.execute(query.order_by(own.id).limit(limit)).scalars()]
+            query = query.where(actions.id < last.id)
+        return [ActionId(row) for row in self._connection.execute(query.order_by(actions.id).limit(limit)).scalars()]
 
     def delete(self, actions: Collection[ActionId]) -> None:
         """Delete these actions with their journals, audits, nodes, groups, tasks and items."""
@@ -75,18 +75,18 @@ class Retention:
         Needed are the ``newest`` revisions, those since the last one that a site action succeeded with, that one
         itself, the newest one with each tag, and those of actions, ``without`` these.
         """
-        own, tags, acting = t.revisions.c, t.revision_tags.c, t.actions.c
-        ids = sa.select(own.id).order_by(own.id.desc())
+        revisions, tags, acting = t.revisions.c, t.revision_tags.c, t.actions.c
+        ids = sa.select(revisions.id).order_by(revisions.id.desc())
         oldest_kept = ids.offset(max(newest, 1) - 1).limit(1).scalar_subquery()
         succeeded = sa.select(sa.func.max(tags.revision)).where(tags.tag == RevisionTag.SITE_ACTION_SUCCESS.value)
         kept_actions = acting.id != sa.all_(sa.cast([*without], ARRAY(sa.Text)))
         query = (
-            sa.select(own.id)
-            .where(own.created_at < before, own.id < oldest_kept)
-            .where(own.id < sa.func.coalesce(succeeded.scalar_subquery(), design_rows.HIGHEST))
-            .where(own.id.not_in(sa.select(sa.func.max(tags.revision)).group_by(tags.tag)))
-            .where(~sa.exists().where(acting.revision == own.id, kept_actions))
-            .order_by(own.id)
+            sa.select(revisions.id)
+            .where(revisions.created_at < before, revisions.id < oldest_kept)
+            .where(revisions.id < sa.func.coalesce(succeeded.scalar_subquery(), design_rows.HIGHEST))
+            .where(revisions.id.not_in(sa.select(sa.func.max(tags.revision)).group_by(tags.tag)))
+            .where(~sa.exists().where(acting.revision == revisions.id, kept_actions))
+            .order_by(revisions.id)
             .limit(limit)
         )
         return [Revision(row) for row in self._connection.execute(query).scalars()]

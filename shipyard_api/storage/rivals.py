@@ -27,20 +27,20 @@ FROM pg_control_system()
 
 def avoid_old_primary(url: str) -> str:
     """Let connections go to the newest of the hosts that accept writes; return why, if it was another one before."""
-    found = hosts(url)
-    if len(found) < 2:
+    addresses = hosts(url)
+    if len(addresses) < 2:
         return ""
-    pool = ThreadPoolExecutor(len(found), thread_name_prefix="rivals")
-    asked = [pool.submit(_ask, host) for host in found]
+    pool = ThreadPoolExecutor(len(addresses), thread_name_prefix="rivals")
+    asked = [pool.submit(_ask, host) for host in addresses]
     wait(asked, _PATIENCE)
     pool.shutdown(wait=False, cancel_futures=True)
-    servers = [one.result() if one.done() else None for one in asked]
+    servers = [future.result() if future.done() else None for future in asked]
     current = current_host(url)
     place = successor(servers, current)
     if place is None:
         return ""
     prefer_host(url, place)
-    old, new = (f"{found[at].get('host')}:{found[at].get('port', 5432)}" for at in (current, place))
+    old, new = (f"{addresses[at].get('host')}:{addresses[at].get('port', 5432)}" for at in (current, place))
     why = f"two database servers accept writes: {new} has replaced {old}, which must be stopped"
     LOG.error("old primary accepts writes", extra={"detail": why})
     return why

@@ -25,10 +25,10 @@ class Stragglers:
     def open(self) -> Sequence[Straggler]:
         """Return all stragglers that have not ended, oldest first."""
         rows = t.stragglers
-        found = self._connection.execute(
+        open_rows = self._connection.execute(
             sa.select(rows).where(rows.c.ended_at.is_(None)).order_by(rows.c.since, rows.c.job)
         )
-        return [_straggler(row) for row in found]
+        return [_straggler(row) for row in open_rows]
 
     def due(self, *, now: datetime, pause: float) -> Sequence[Straggler]:
         """Return the stragglers that are due, and postpone them by ``pause`` seconds, so that one worker polls each."""
@@ -38,13 +38,13 @@ class Stragglers:
             .where(rows.c.ended_at.is_(None), rows.c.look_at <= now)
             .with_for_update(skip_locked=True)
         )
-        found = self._connection.execute(
+        due_rows = self._connection.execute(
             rows.update()
             .where(sa.tuple_(rows.c.action_id, rows.c.job).in_(mine))
             .values(look_at=now + timedelta(seconds=pause))
             .returning(*rows.c)
         )
-        return [_straggler(row) for row in found]
+        return [_straggler(row) for row in due_rows]
 
     def end(self, straggler: Straggler, report: JobReport, *, now: datetime, worker: str) -> None:
         """Record its outcome as a late event of its action; a second call changes nothing."""

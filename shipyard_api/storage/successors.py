@@ -12,12 +12,12 @@ from shipyard_api.storage.worked_nodes import TORN_DOWN
 
 def newest_successor(connection: sa.Connection, action: ActionRecord) -> Successor | None:
     """Return the newest site action that overtook this one, as ``Actions.successor`` defines it."""
-    actions, nodes, own = t.actions.c, t.action_nodes.alias("worked").c, t.action_nodes.alias("own").c
+    actions, nodes, nodes_of = t.actions.c, t.action_nodes.alias("worked").c, t.action_nodes.alias("own").c
     # A node that was only kept, or whose submission was refused, has not been worked on.
     sent = sa.and_(nodes.group_name.is_not(None), nodes.status != NodeStatus.NOT_STARTED.value)
     worked = sa.and_(nodes.action_id == actions.id, sa.or_(sent, nodes.reason == TORN_DOWN))
-    known = sa.exists().where(own.action_id == action.id)
-    shared = sa.exists().where(own.action_id == action.id, own.name == nodes.name)
+    known = sa.exists().where(nodes_of.action_id == action.id)
+    shared = sa.exists().where(nodes_of.action_id == action.id, nodes_of.name == nodes.name)
     held = sa.and_(worked, sa.or_(~known, shared))
     deployed = sa.and_(
         actions.revision.is_distinct_from(action.revision),

@@ -41,7 +41,7 @@ class TaskResults:
         if task is not None:
             query = query.where(rows.task == task)
         if status:
-            query = query.where(rows.status.in_([one.value for one in status]))
+            query = query.where(rows.status.in_([choice.value for choice in status]))
         return self._records(query.order_by(rows.node, rows.task).limit(limit))
 
     def on_node(self, node: str, *, before: ActionId | None, limit: int) -> Sequence[TaskRecord]:
@@ -58,10 +58,10 @@ class TaskResults:
         """Return how many nodes each task of an action has in each status."""
         rows = task_results.c
         query = sa.select(rows.task, rows.status, sa.func.count()).where(rows.action_id == action)
-        found: dict[TaskId, dict[TaskStatus, int]] = {}
+        counts: dict[TaskId, dict[TaskStatus, int]] = {}
         for task, status, number in self._connection.execute(query.group_by(rows.task, rows.status)):
-            found.setdefault(TaskId(task), {})[TaskStatus(status)] = number
-        return found
+            counts.setdefault(TaskId(task), {})[TaskStatus(status)] = number
+        return counts
 
     def matrix(self, action: ActionId) -> TaskMatrix:
         """Return how each task of an action went on each node, without anything else.
@@ -69,22 +69,22 @@ class TaskResults:
         The database joins the letters, so that a row is a node.
         """
         rows = task_results.c
-        own = rows.action_id == action
+        of_action = rows.action_id == action
         place = sa.func.row_number().over(order_by=(sa.func.min(rows.began_at), rows.task)).label("place")
-        order = sa.select(rows.task, place).where(own).group_by(rows.task).subquery()
+        order = sa.select(rows.task, place).where(of_action).group_by(rows.task).subquery()
         tasks = [
             TaskId(task) for task in self._connection.execute(sa.select(order.c.task).order_by(order.c.place)).scalars()
         ]
         letter = sa.case(*((rows.status == status.value, sign) for status, sign in MATRIX_LETTERS.items()))
         query = sa.select(rows.node, sa.func.array_agg(order.c.place), sa.func.string_agg(letter, ""))
-        query = query.join_from(task_results, order, order.c.task == rows.task).where(own)
-        found = {}
+        query = query.join_from(task_results, order, order.c.task == rows.task).where(of_action)
+        statuses = {}
         for node, places, letters in self._connection.execute(query.group_by(rows.node).order_by(rows.node)):
             line = [NOT_BEGUN] * len(tasks)
             for at, sign in zip(places, letters, strict=True):
                 line[at - 1] = sign
-            found[NodeName(node)] = "".join(line)
-        return TaskMatrix(tasks, found)
+            statuses[NodeName(node)] = "".join(line)
+        return TaskMatrix(tasks, statuses)
 
     def succeeded(self, action: ActionId) -> Collection[tuple[NodeName, TaskId]]:
         """Return each task that succeeded on a node, without its output."""

@@ -131,8 +131,8 @@ class Turns:
         check_table(self._connection, row.of_table)
         self._planned = (action, row.epoch)
         # Read behind the lock: a turn that was writing has written.
-        found = self._connection.execute(_STEPS, {"of_action": action}).all()
-        open_steps = [step for step in found if step.state in (None, StepState.RUNNING.value)]
+        rows = self._connection.execute(_STEPS, {"of_action": action}).all()
+        open_steps = [step for step in rows if step.state in (None, StepState.RUNNING.value)]
         current = open_steps[0] if open_steps else None
         return Claim(
             action=action,
@@ -143,7 +143,7 @@ class Turns:
             state=_state(current.memory, current.fixed) if current else None,
             intent=intent_from(current.intent) if current and current.intent else None,
             remaining=tuple(StepId(step.id) for step in open_steps[1:]),
-            failed=any(step.state == StepState.FAILED.value for step in found),
+            failed=any(step.state == StepState.FAILED.value for step in rows),
             paused=row.state == RunState.PAUSED.value,
             stopped_by=row.stopped_by,
             user=row.user_name,
@@ -159,8 +159,8 @@ class Turns:
 
     def name(self, action: ActionId) -> ActionName:
         """Return the action's name as stored; empty for no action."""
-        found = self._connection.execute(sa.select(t.actions.c.name).where(t.actions.c.id == action)).scalar()
-        return ActionName(found or "")
+        stored = self._connection.execute(sa.select(t.actions.c.name).where(t.actions.c.id == action)).scalar()
+        return ActionName(stored or "")
 
     def unfinished(self) -> Sequence[Unfinished]:
         """Return the remaining steps of every action that has not ended."""
@@ -171,12 +171,12 @@ class Turns:
             .where(_actions.state.in_(_MOVING))
             .order_by(_actions.id, _steps.position)
         )
-        found = []
+        unfinished = []
         for action, of_action in groupby(rows, key=lambda row: row.action):
             left = list(of_action)
             open_steps = tuple(StepId(row.id) for row in left if row.id is not None)
-            found.append(Unfinished(ActionId(action), left[0].name, open_steps, left[0].version))
-        return found
+            unfinished.append(Unfinished(ActionId(action), left[0].name, open_steps, left[0].version))
+        return unfinished
 
     def start_step(self, claim: Claim, state: JsonObject, *, now: datetime) -> Claim:
         """Record that the claim's step has begun, with its first state; return the claim with that state."""
@@ -272,12 +272,12 @@ class Turns:
         self._fenced(claim, epoch=claim.epoch)
         self.flush()
         lines = t.journal.c
-        own = (lines.action_id == claim.action, lines.step_id == claim.step)
+        of_step = (lines.action_id == claim.action, lines.step_id == claim.step)
         # Trying an intent again is no progress, nor is waiting: only what a turn brought to an end is.
-        progress = sa.select(sa.func.max(lines.id)).where(*own, lines.kind.not_in(_NO_PROGRESS))
+        progress = sa.select(sa.func.max(lines.id)).where(*of_step, lines.kind.not_in(_NO_PROGRESS))
         before = self._connection.execute(
             sa.select(sa.func.count()).where(
-                *own, lines.kind == Broke.kind, lines.id > sa.func.coalesce(progress.scalar_subquery(), 0)
+                *of_step, lines.kind == Broke.kind, lines.id > sa.func.coalesce(progress.scalar_subquery(), 0)
             )
         ).scalar_one()
         in_a_row: int = before + 1
@@ -313,8 +313,10 @@ class Turns:
         if not steps:
             return
         self._plan(claim, now)
-        own = (t.steps.c.action_id == claim.action, t.steps.c.id.in_(steps), t.steps.c.state.is_(None))
-        self._connection.execute(t.steps.update().where(*own).values(state=StepState.SKIPPED.value, ended_at=now))
+        open_steps = (t.steps.c.action_id == claim.action, t.steps.c.id.in_(steps), t.steps.c.state.is_(None))
+        self._connection.execute(
+            t.steps.update().where(*open_steps).values(state=StepState.SKIPPED.value, ended_at=now)
+        )
         self._journal(claim, now, StepsSkipped(tuple(steps)))
 
     def end_action(self, claim: Claim, state: RunState, *, now: datetime) -> None:
@@ -325,12 +327,12 @@ class Turns:
     def overdue(self, *, grace: float) -> Sequence[ActionId]:
         """Return actions whose turn was due more than ``grace`` seconds ago (the database's clock)."""
         limit = sa.func.site_time() - timedelta(seconds=grace)
-        found = self._connection.execute(
+        rows = self._connection.execute(
             sa.select(t.actions.c.id)
             .where(t.actions.c.state.in_(_MOVING), t.actions.c.wake_at < limit)
             .order_by(t.actions.c.wake_at)
         )
-        return [ActionId(row.id) for row in found]
+        return [ActionId(row.id) for row in rows]
 
     def remind(self, action: ActionId) -> None:
         """Queue a turn of the action unless one is queued or runs."""

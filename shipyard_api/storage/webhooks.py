@@ -21,12 +21,16 @@ class Webhooks:
         The row lock makes concurrent claims wait for each other; one of them gets it.
         """
         self._connection.execute(insert(t.webhooks).values(name=name, cursor=start).on_conflict_do_nothing())
-        own, now = t.webhooks.c, sa.func.clock_timestamp()
+        webhooks, now = t.webhooks.c, sa.func.clock_timestamp()
         row = self._connection.execute(
             t.webhooks.update()
-            .where(own.name == name, own.due_at <= now, sa.or_(own.holder.is_(None), own.held_until < now))
+            .where(
+                webhooks.name == name,
+                webhooks.due_at <= now,
+                sa.or_(webhooks.holder.is_(None), webhooks.held_until < now),
+            )
             .values(holder=holder, held_until=_later(seconds))
-            .returning(own.cursor, own.failures)
+            .returning(webhooks.cursor, webhooks.failures)
         ).one_or_none()
         return WebhookClaim(row.cursor, row.failures) if row else None
 
@@ -44,8 +48,8 @@ class Webhooks:
         self._update(name, holder, failures=failures, due_at=_later(pause), holder=None, held_until=None)
 
     def _update(self, name: str, own_holder: str, /, **values: Any) -> bool:
-        own = t.webhooks.c
-        mine = (own.name == name, own.holder == own_holder)
+        webhooks = t.webhooks.c
+        mine = (webhooks.name == name, webhooks.holder == own_holder)
         return self._connection.execute(t.webhooks.update().where(*mine).values(**values)).rowcount == 1
 
 

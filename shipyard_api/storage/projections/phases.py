@@ -35,8 +35,8 @@ def project(writes: BatchedWrites, line: Line, fact: Fact) -> None:
             started = {"status": PhaseStatus.RUNNING.value, "job": fact.job, "nodes": list(fact.nodes)}
             writes.add(_START, {**_row(line, fact), **started})
         case PhaseRunning():
-            own = {"of_action": line.action, "of_group": fact.group, "of_phase": fact.phase.value}
-            writes.add(_RUNNING, {**own, "of_batch": fact.batch, "running_at": line.at})
+            key = {"of_action": line.action, "of_group": fact.group, "of_phase": fact.phase.value}
+            writes.add(_RUNNING, {**key, "of_batch": fact.batch, "running_at": line.at})
         case PhaseEnded():
             ended = {"status": fact.status.value, "message": fact.message, "ended_at": line.at}
             writes.add(_END, {**_row(line, fact), "job": "", "nodes": [], **ended})
