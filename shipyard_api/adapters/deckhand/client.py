@@ -132,9 +132,9 @@ class DeckhandClient:
         return denial
 
     @_for(Purpose.READ_DESIGN)
-    def diff(self, one: int, other: int) -> JsonObject | None:
+    def diff(self, old: int, new: int) -> JsonObject | None:
         """Return the change of each bucket from the older to the newer revision, or None if one is unknown."""
-        answer = self._send("GET", f"revisions/{one}/diff/{other}")
+        answer = self._send("GET", f"revisions/{old}/diff/{new}")
         return None if _is_absent(answer, *_NO_REVISION) else _object(answer)
 
     @_for(Purpose.READ_DESIGN)

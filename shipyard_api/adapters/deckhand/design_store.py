@@ -85,9 +85,9 @@ class DeckhandDesigns:
 
     def revision(self, revision: Revision) -> RevisionRecord:
         """Return one revision; raises UnknownRevision, also for 0."""
-        found = self._known(revision)
+        record = self._known(revision)
         with _parsing("revision"):
-            return RevisionRecord(revision, translate.created_at(found), translate.tags_of(found.get("tags")))
+            return RevisionRecord(revision, translate.created_at(record), translate.tags_of(record.get("tags")))
 
     def documents(self, revision: Revision, collection: Collection | None = None) -> tuple[StoredDocument, ...]:
         """Return the documents by collection name, then in the order in which Deckhand first stored them.
@@ -98,8 +98,8 @@ class DeckhandDesigns:
             return ()
         entries = _found(revision, self._client.documents(_number(revision), collection))
         with _parsing("documents"):
-            found = [translate.stored_of(entry) for entry in entries]
-        return tuple(sorted(found, key=lambda stored: stored.collection))
+            stored = [translate.stored_of(entry) for entry in entries]
+        return tuple(sorted(stored, key=lambda document: document.collection))
 
     def rendered(self, revision: Revision) -> Rendering:
         """Return the design rendered from the documents, secrets in clear. May take minutes.
@@ -118,10 +118,10 @@ class DeckhandDesigns:
                 raise answer.error
             raise RenderingFailed(revision, translate.rendering_findings(answer.status, written, secrets))
         with _parsing("rendered"):
-            found = [translate.rendered_of(entry, secrets) for entry in answer]
+            documents = [translate.rendered_of(entry, secrets) for entry in answer]
         # Deckhand shows a revision without a layering policy with that of another revision.
         keys = {document.key for document in written}
-        of_it = (rendered for rendered in found if rendered.document.key in keys)
+        of_it = (rendered for rendered in documents if rendered.document.key in keys)
         return Rendering(tuple(sorted(of_it, key=lambda rendered: rendered.document.key)))
 
     def differences(self, base: Revision, new: Revision) -> Mapping[Collection, Change]:
@@ -259,32 +259,32 @@ class DeckhandDesigns:
                 answer = self._client.put(collection, [translate.entry_of(document) for document in documents])
             if isinstance(answer, Denial):
                 raise answer.error
-        made = translate.made_by(answer)
-        if made is None or made <= head:
+        loaded = translate.made_by(answer)
+        if loaded is None or loaded <= head:
             # For an emptied or unchanged collection, only the list has the number.
-            made = self.heads().head
-        return made if made != head else None
+            loaded = self.heads().head
+        return loaded if loaded != head else None
 
     def _rolled_back(self, target: Revision) -> Revision:
         """Make a revision with exactly the documents of ``target``, and check that it has them (A10)."""
         answer = self._client.rollback(_number(target) if target else 0)
         with _parsing("rollback"):
-            made = translate.number_of(_found(target, answer))
-        changes = self.differences(target, made)
+            rolled_back = translate.number_of(_found(target, answer))
+        changes = self.differences(target, rolled_back)
         changed = [name for name, change in changes.items() if change is not Change.UNMODIFIED]
-        return self._repaired(target, made, changed) if changed else made
+        return self._repaired(target, rolled_back, changed) if changed else rolled_back
 
-    def _repaired(self, target: Revision, made: Revision, changed: Sequence[Collection]) -> Revision:
+    def _repaired(self, target: Revision, loaded: Revision, changed: Sequence[Collection]) -> Revision:
         """Load the collections that a rollback restored wrongly from ``target``; return the last revision.
 
         ``changed``: the collections that differ according to Deckhand, some perhaps only in hidden data.
         """
-        wanted, found = _by_collection(self.documents(target)), _by_collection(self.documents(made))
-        wrong = sorted(name for name in wanted.keys() | found.keys() if _differ(wanted.get(name), found.get(name)))
+        wanted, present = _by_collection(self.documents(target)), _by_collection(self.documents(loaded))
+        wrong = sorted(name for name in wanted.keys() | present.keys() if _differ(wanted.get(name), present.get(name)))
 
         def beyond_repair(why: str) -> Refused:
             named = ", ".join(changed)
-            detail = f"revision {made} does not hold what revision {target} held in {named}, and {why}"
+            detail = f"revision {loaded} does not hold what revision {target} held in {named}, and {why}"
             return Refused(self.name, f"rollback to {target}", f"{detail}; load these collections again")
 
         if target != EMPTY and self._known(target).get("validationPolicies"):
@@ -298,23 +298,23 @@ class DeckhandDesigns:
         # A document, or the layering policy, must leave its collection before another one can load it.
         owner = {identity: name for name, held in wanted.items() for identity in held}
         for name in wrong:
-            foreign = [identity for identity in found.get(name, {}) if owner.get(identity) != name]
+            foreign = [identity for identity in present.get(name, {}) if owner.get(identity) != name]
             if any(identity in owner or identity[0] == LAYERING_POLICY for identity in foreign):
-                made = self._load(Collection(name), (), (), made) or made
+                loaded = self._load(Collection(name), (), (), loaded) or loaded
         for name in wrong:
             documents = [secrets.get(identity, document) for identity, document in wanted.get(name, {}).items()]
-            made = self._load(Collection(name), documents, (), made) or made
-        found = _by_collection(self.documents(made))
+            loaded = self._load(Collection(name), documents, (), loaded) or loaded
+        present = _by_collection(self.documents(loaded))
         known = frozenset(secrets)
-        if any(_differ(wanted.get(name), found.get(name), known) for name in wanted.keys() | found.keys()):
+        if any(_differ(wanted.get(name), present.get(name), known) for name in wanted.keys() | present.keys()):
             raise beyond_repair("loading it again did not help")
         # An account that may not see encrypted documents has just loaded collections without them. Differences of
         # visible secrets mean nothing: each load makes a new reference.
         blurred = {name for name, held in wanted.items() if any(document.is_encrypted for document in held.values())}
-        changes = self.differences(target, made)
+        changes = self.differences(target, loaded)
         if any(changes[name] is not Change.UNMODIFIED for name in changes.keys() - blurred):
             raise beyond_repair("the others are not visible to Shipyard's account")
-        return made
+        return loaded
 
     def _secrets(self, revision: Revision, encrypted: Iterable[Document]) -> dict[Identity, bytes]:
         return {
@@ -346,25 +346,25 @@ def _found(revision: Revision, answer: _T | None) -> _T:
 
 
 def _by_collection(documents: Iterable[StoredDocument]) -> dict[Collection, dict[Identity, Document]]:
-    found: dict[Collection, dict[Identity, Document]] = {}
+    by_collection: dict[Collection, dict[Identity, Document]] = {}
     for stored in documents:
-        found.setdefault(stored.collection, {})[stored.document.identity] = stored.document
-    return found
+        by_collection.setdefault(stored.collection, {})[stored.document.identity] = stored.document
+    return by_collection
 
 
 def _differ(
-    one: Mapping[Identity, Document] | None,
+    left: Mapping[Identity, Document] | None,
     other: Mapping[Identity, Document] | None,
     secret: collections.abc.Collection[Identity] = frozenset(),
 ) -> bool:
     """Return whether two states of a collection differ, apart from the data of secrets, which always changes."""
-    one, other = one or {}, other or {}
-    if one.keys() != other.keys():
+    left, other = left or {}, other or {}
+    if left.keys() != other.keys():
         return True
     return any(
-        translate.content(one[identity], with_data=identity not in secret)
+        translate.content(left[identity], with_data=identity not in secret)
         != translate.content(other[identity], with_data=identity not in secret)
-        for identity in one
+        for identity in left
     )
 
 

@@ -15,11 +15,11 @@ def _build(
     from .client import DeckhandClient
     from .design_store import DeckhandDesigns
 
-    own = tokens(options)
+    peer_tokens = tokens(options)
     client = DeckhandClient(
         options.url,
-        token=own.token,
-        renew_token=own.renew,
+        token=peer_tokens.token,
+        renew_token=peer_tokens.renew,
         connect_timeout=options.connect_timeout_seconds,
         read_timeout=options.read_timeout_seconds,
     )

@@ -106,7 +106,7 @@ def secrets_among(documents: Sequence[Document]) -> frozenset[Key] | None:
 
 def made_by(answer: Iterable[JsonObject]) -> Revision | None:
     """Return the newest revision in the answer to a load, or None if it has none."""
-    statuses = (one.get("status") for one in answer)
+    statuses = (status.get("status") for status in answer)
     numbers = (_revision(status.get("revision")) for status in statuses if isinstance(status, Mapping))
     return max((number for number in numbers if number is not None), default=None)
 
@@ -122,12 +122,12 @@ def check_load(collection: Collection, documents: Sequence[Document], base: Iter
     """
     if faults := list(_faults(collection, documents)):
         raise Refused(SYSTEM, f"put {collection}", "; ".join(faults), code=400)
-    others = [one for one in base if one.collection != collection]
-    owners = {one.document.identity: one.collection for one in others}
+    others = [stored for stored in base if stored.collection != collection]
+    owners = {stored.document.identity: stored.collection for stored in others}
     for document in documents:
         if document.identity in owners:
             raise DocumentElsewhere(document, owners[document.identity])
-    policies = [one.document for one in others if one.document.schema == LAYERING_POLICY]
+    policies = [stored.document for stored in others if stored.document.schema == LAYERING_POLICY]
     for document in documents:
         if document.schema == LAYERING_POLICY:
             if policies:
@@ -190,8 +190,10 @@ def created_at(entry: JsonObject) -> datetime:
 
 def listed_of(entries: Iterable[JsonObject]) -> list[Listed]:
     """Return all revisions, oldest first. Raises UnexpectedAnswer."""
-    listed = (Listed(number_of(one), created_at(one), frozenset(map(str, one.get("tags") or ()))) for one in entries)
-    return sorted(listed, key=lambda one: one.revision)
+    listed = (
+        Listed(number_of(entry), created_at(entry), frozenset(map(str, entry.get("tags") or ()))) for entry in entries
+    )
+    return sorted(listed, key=lambda entry: entry.revision)
 
 
 def tags_of(tags: object) -> dict[str, JsonObject]:
@@ -226,7 +228,7 @@ def kind_of(status: JsonObject) -> str:
 
 def said_in(status: JsonObject) -> str:
     """Return the error message."""
-    texts = [status.get("message"), *(one.get("message") for one in _messages(status))]
+    texts = [status.get("message"), *(message.get("message") for message in _messages(status))]
     return "; ".join(dict.fromkeys(text for text in texts if isinstance(text, str) and text))
 
 
@@ -244,8 +246,11 @@ def rendering_findings(
     kind = kind_of(status)
     quotable = _Quotable(documents, secrets)
     messages = _messages(status) or [{}]
-    found = (_failure(message, kind, str(status.get("message") or ""), quotable) for message in messages)
-    return tuple(one if one.documents else replace(one, documents=_named_in(one.message, documents)) for one in found)
+    findings = (_failure(message, kind, str(status.get("message") or ""), quotable) for message in messages)
+    return tuple(
+        finding if finding.documents else replace(finding, documents=_named_in(finding.message, documents))
+        for finding in findings
+    )
 
 
 def reported_findings(
@@ -253,21 +258,21 @@ def reported_findings(
 ) -> tuple[Finding, ...]:
     """Return reported failures, one finding for each error, without those that Deckhand was configured to ignore."""
     quotable = _Quotable(documents, secrets)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for entry in entries:
         if entry.get("status") != "failure":
             continue
         name = str(entry.get("name") or SYSTEM)
         errors = entry.get("errors")
         for error in errors if isinstance(errors, list) and errors else [{}]:
-            one = error if isinstance(error, Mapping) else {"message": error}
-            about = _documents_of(one) or _document_in(one)
-            text = str(one.get("message") or f"The validation {name} failed, without a word why.")
-            diagnostic = _diagnostic(one, about, quotable)
+            message = error if isinstance(error, Mapping) else {"message": error}
+            about = _documents_of(message) or _document_in(message)
+            text = str(message.get("message") or f"The validation {name} failed, without a word why.")
+            diagnostic = _diagnostic(message, about, quotable)
             if diagnostic and not quotable(about):
                 text = WITHHELD
-            found.append(Finding(name, Level.ERROR, text, about, diagnostic=diagnostic, source=SYSTEM))
-    return tuple(found)
+            findings.append(Finding(name, Level.ERROR, text, about, diagnostic=diagnostic, source=SYSTEM))
+    return tuple(findings)
 
 
 class _Quotable:
@@ -279,7 +284,7 @@ class _Quotable:
         self._patched = {document.key for document in documents if document.metadata.get("substitutions")}
 
     def __call__(self, about: Sequence[DocumentRef]) -> bool:
-        keys = {(one.schema, one.name) for one in about}
+        keys = {(ref.schema, ref.name) for ref in about}
         if self._secrets is None or not keys or not keys <= self._known:
             return False
         return not keys & self._patched and not keys.intersection(self._secrets)
@@ -320,13 +325,13 @@ def _text(value: object) -> str:
 def _messages(status: JsonObject) -> list[JsonObject]:
     details = status.get("details")
     messages = details.get("messageList") if isinstance(details, Mapping) else None
-    return [one for one in messages if isinstance(one, Mapping)] if isinstance(messages, list) else []
+    return [message for message in messages if isinstance(message, Mapping)] if isinstance(messages, list) else []
 
 
 def _documents_of(message: JsonObject) -> tuple[DocumentRef, ...]:
     documents = message.get("documents")
     listed = documents if isinstance(documents, list) else []
-    return tuple(_ref(one) for one in listed if isinstance(one, Mapping))
+    return tuple(_ref(entry) for entry in listed if isinstance(entry, Mapping))
 
 
 def _named_in(text: str, documents: Iterable[Document]) -> tuple[DocumentRef, ...]:
@@ -346,8 +351,8 @@ def _document_in(message: JsonObject) -> tuple[DocumentRef, ...]:
     return (_ref(message),) if message.get("schema") and message.get("name") else ()
 
 
-def _ref(one: JsonObject) -> DocumentRef:
-    return DocumentRef(*(str(one.get(key) or "") for key in ("schema", "name", "layer")))
+def _ref(entry: JsonObject) -> DocumentRef:
+    return DocumentRef(*(str(entry.get(key) or "") for key in ("schema", "name", "layer")))
 
 
 def _revision(value: object) -> Revision | None:

@@ -151,12 +151,12 @@ class DrydockClient:
 
     def machines(self) -> dict[str, str]:
         """Return MAAS's status label of every machine, by host name. Slow on large sites."""
-        return {name: str(one.get("status_name")) for name, one in self.nodes().items()}
+        return {name: str(node.get("status_name")) for name, node in self.nodes().items()}
 
     def nodes(self) -> dict[str, JsonObject]:
         """Return Drydock's view of every machine of MAAS, by host name. Slow on large sites."""
         listed = _expected(self._send(self._slow, "GET", "nodes")).objects()
-        return {str(one["hostname"]): one for one in listed if one.get("hostname")}
+        return {str(node["hostname"]): node for node in listed if node.get("hostname")}
 
     def validate_design(self, design: str) -> JsonObject:
         """Return Drydock's Status object about a design. Raises Refused if Drydock could not fetch the design."""

@@ -117,21 +117,21 @@ class DrydockProvisioner:
             reason = f"the design {self._scrubber(design)} names no node, or Drydock could not read it"
             raise Refused(self.name, "select_nodes", reason)
         filters = [translate.node_filter(selectors) for selectors in groups]
-        distinct = {repr(one): one for one in filters if one is not None}
+        distinct = {repr(criteria): criteria for criteria in filters if criteria is not None}
 
-        def names(one: dict[str, Any]) -> frozenset[NodeName]:
-            return self._names(design, one)
+        def names(criteria: dict[str, Any]) -> frozenset[NodeName]:
+            return self._names(design, criteria)
 
         with ThreadPoolExecutor(max_workers=self._threads, thread_name_prefix="drydock-nodefilter") as pool:
             answers = pool.map(propagated(names), distinct.values())
-            found = dict(zip(distinct, answers, strict=True))
-        return tuple(everyone if one is None else found[repr(one)] for one in filters)
+            selected = dict(zip(distinct, answers, strict=True))
+        return tuple(everyone if criteria is None else selected[repr(criteria)] for criteria in filters)
 
     def conditions(self) -> Sequence[ObservedMachine]:
         """Return the machines of MAAS as Drydock shows them. Slow on large sites."""
 
         listed = sorted(self._client.nodes().items())
-        return [translate.condition(name, one, self._scrubber) for name, one in listed]
+        return [translate.condition(name, node, self._scrubber) for name, node in listed]
 
     def supported_steps(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:
         """Return no step for any node: Drydock's API takes none."""

@@ -75,9 +75,9 @@ def explain(report: JobReport, work: Work, task: JsonObject) -> JobReport:
     go into the job's message. After a destroy, errors about nodes that succeeded stay as a warning: Drydock deletes a
     machine whose erase failed and counts it as destroyed (contract drydock, 7, trap 6).
     """
-    own = task.get("result")
+    result = task.get("result")
     subtasks = task.get("subtask_errors")
-    results = [own, *(subtasks.values() if isinstance(subtasks, Mapping) else ())]
+    results = [result, *(subtasks.values() if isinstance(subtasks, Mapping) else ())]
     by_node: defaultdict[NodeName, list[str]] = defaultdict(list)
     others: list[str] = []
     unerased: dict[NodeName, str] = {}

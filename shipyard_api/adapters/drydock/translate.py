@@ -99,7 +99,7 @@ def node_filter(selectors: Sequence[Selector]) -> dict[str, Any] | None:
         }
         common = {"filter_type": "intersection"} | {key: values for key, values in criteria.items() if values}
         labelled = [common | {"node_labels": {key: value}} for key, value in sorted(selector.node_labels)]
-        filters.extend(one for one in labelled or [common] if one not in filters)
+        filters.extend(criteria for criteria in labelled or [common] if criteria not in filters)
     return {"filter_set_type": "union", "filter_set": filters}
 
 
@@ -186,25 +186,25 @@ def find_job(tasks: Iterable[JsonObject], work: Work, *, since: Since, known: Co
         and (created := created_at(task)) is not None
         and created >= since.earliest
     )
-    later = [one for one in matching if one[0] >= since.likely]
-    found = later[:1] or matching[-1:]
-    return JobId(found[0][1]) if found else None
+    later = [task for task in matching if task[0] >= since.likely]
+    candidates = later[:1] or matching[-1:]
+    return JobId(candidates[0][1]) if candidates else None
 
 
 def earlier_work(
     tasks: Iterable[JsonObject], work: Work, *, since: Since, known: Collection[JobId]
 ) -> list[EarlierWork]:
     """Return the requested tasks of the same design on nodes of the work that are not ``known``, the oldest first."""
-    found = []
+    works = []
     for task in tasks:
         created, nodes = created_at(task), _named(task.get("node_filter"))
         if created is None or created < since.earliest or not nodes or task["task_id"] in known:
             continue
         shared = nodes & frozenset(work.nodes or ())
-        operation = next((one for one in NODE_OPERATIONS if one.value == task.get("action")), None)
+        operation = next((candidate for candidate in NODE_OPERATIONS if candidate.value == task.get("action")), None)
         if shared and operation and task.get("parent_task_id") is None and task.get("design_ref") == work.design:
-            found.append((created, EarlierWork(JobId(str(task["task_id"])), operation, tuple(sorted(nodes)))))
-    return [one for _, one in sorted(found, key=lambda pair: pair[0])]
+            works.append((created, EarlierWork(JobId(str(task["task_id"])), operation, tuple(sorted(nodes)))))
+    return [work for _, work in sorted(works, key=lambda pair: pair[0])]
 
 
 def task_ahead(tasks: Iterable[JsonObject], job: JobId) -> JobAhead | None:
@@ -213,10 +213,12 @@ def task_ahead(tasks: Iterable[JsonObject], job: JobId) -> JobAhead | None:
     Drydock runs one requested task at a time, oldest first (contract: drydock, section 12).
     """
     requested = [task for task in tasks if task.get("parent_task_id") is None and not has_ended(task)]
-    own = next((created_at(task) for task in requested if task.get("task_id") == job), None)
+    requested_at = next((created_at(task) for task in requested if task.get("task_id") == job), None)
     others = [task for task in requested if task.get("task_id") != job and isinstance(task.get("task_id"), str)]
     running = [task for task in others if task.get("status") in ("running", "terminating")]
-    older = [task for task in others if own and (created := created_at(task)) is not None and created < own]
+    older = [
+        task for task in others if requested_at and (created := created_at(task)) is not None and created < requested_at
+    ]
     first = min(running or older, key=lambda task: str(task.get("created")), default=None)
     return None if first is None else ahead_of(first)
 
@@ -229,8 +231,8 @@ def has_ended(task: JsonObject) -> bool:
 def ahead_of(task: JsonObject) -> JobAhead:
     """Return the task as what another one waits for: its user, its action and its nodes."""
     named = sorted(_named(task.get("node_filter")) or ())
-    more = f" and {len(named) - MOST_NODES} more" if len(named) > MOST_NODES else ""
-    nodes = f" of {', '.join(named[:MOST_NODES])}{more}" if named else ""
+    omitted = f" and {len(named) - MOST_NODES} more" if len(named) > MOST_NODES else ""
+    nodes = f" of {', '.join(named[:MOST_NODES])}{omitted}" if named else ""
     return JobAhead(JobId(str(task["task_id"])), str(task.get("created_by") or ""), f"{task.get('action')}{nodes}")
 
 
@@ -263,12 +265,12 @@ def findings(status: JsonObject, scrubber: Scrubber) -> tuple[Finding, ...]:
         return (Finding(SYSTEM, Level.ERROR, scrubber(json.dumps(status), _LONGEST_ANSWER), source=SYSTEM),)
     status = scrubber.values(status)
     messages = status["details"].get("messageList")
-    found = tuple(_finding(message) for message in messages or () if isinstance(message, Mapping))
+    faults = tuple(_finding(message) for message in messages or () if isinstance(message, Mapping))
     failed = str(status.get("status")).lower() != "success"
-    if failed and not any(finding.level is Level.ERROR for finding in found):
+    if failed and not any(finding.level is Level.ERROR for finding in faults):
         text = " ".join(str(status[key]) for key in ("message", "reason") if status.get(key))
-        found += (Finding(SYSTEM, Level.ERROR, text or "The design failed validation.", source=SYSTEM),)
-    return found
+        faults += (Finding(SYSTEM, Level.ERROR, text or "The design failed validation.", source=SYSTEM),)
+    return faults
 
 
 def _finding(message: JsonObject) -> Finding:

@@ -115,10 +115,10 @@ class _Look:
         self._began = time.monotonic()
 
     def run(self) -> EtcdCluster:
-        found = self._first_list()
-        if found is None:
+        list_answer = self._first_list()
+        if list_answer is None:
             return EtcdCluster(self._access.name, minimum=self._access.minimum)
-        source, listed = found
+        source, listed = list_answer
         asked: dict[MemberId, _Asked] = {}
         for _ in range(_ROUNDS):
             asked |= self._ask([member for member in listed.members if member.id not in asked])
@@ -131,7 +131,7 @@ class _Look:
                 break
         members = [asked[member.id] for member in listed.members if member.id in asked]
         self._check_cluster(listed, members)
-        judged = tuple(one.member for one in members)
+        judged = tuple(answer.member for answer in members)
         return EtcdCluster(self._access.name, judged, self._access.minimum, self._has_no_space(members))
 
     def _left(self, share: float = 1.0) -> float:
@@ -147,16 +147,18 @@ class _Look:
         """Return the first list that an endpoint sends, with its address; those on the node that goes come last."""
         endpoints = [EtcdMember(MemberId(url), client_urls=(url,)) for url in self._access.endpoints]
         leaving = self._on_node(endpoints)
-        waiting = [self._listing(one.id) for one in endpoints if one.id not in leaving]
-        found = self._first(waiting, until=_HEAD_START if leaving else _LISTING)
-        if found is None and leaving:
-            waiting += [self._listing(one.id) for one in endpoints if one.id in leaving]
-            found = self._first(waiting, until=_LISTING)
-        if found is None:
-            wrong = [error for one in waiting if one.done() and isinstance(error := one.exception(), NotEtcd)]
+        waiting = [self._listing(endpoint.id) for endpoint in endpoints if endpoint.id not in leaving]
+        list_answer = self._first(waiting, until=_HEAD_START if leaving else _LISTING)
+        if list_answer is None and leaving:
+            waiting += [self._listing(endpoint.id) for endpoint in endpoints if endpoint.id in leaving]
+            list_answer = self._first(waiting, until=_LISTING)
+        if list_answer is None:
+            wrong = [
+                error for listing in waiting if listing.done() and isinstance(error := listing.exception(), NotEtcd)
+            ]
             if wrong:
                 raise wrong[0]
-        return found
+        return list_answer
 
     def _listing(self, url: str) -> Future[tuple[str, MemberList]]:
         def ask() -> tuple[str, MemberList]:
@@ -170,9 +172,9 @@ class _Look:
         left = set(waiting)
         while left and (seconds := self._left(until)) > 0:
             done, left = wait(left, seconds, FIRST_COMPLETED)
-            for one in done:
-                if one.exception() is None:
-                    return one.result()
+            for future in done:
+                if future.exception() is None:
+                    return future.result()
         return None
 
     # The members
@@ -186,14 +188,14 @@ class _Look:
             for url in member.client_urls[:_MOST_URLS]
         }
         wait(asked, seconds)
-        found = {member.id: _Asked("", member) for member in members}
+        answers = {member.id: _Asked("", member) for member in members}
         for future, never in asked.items():
             silent_one = replace(never, member=replace(never.member, state=MemberState.SLOW))
-            one = future.result() if future.done() else silent_one
+            answer = future.result() if future.done() else silent_one
             states = list(MemberState)
-            if states.index(one.member.state) < states.index(found[one.member.id].member.state):
-                found[one.member.id] = one
-        return found
+            if states.index(answer.member.state) < states.index(answers[answer.member.id].member.state):
+                answers[answer.member.id] = answer
+        return answers
 
     def _ask_one(self, member: EtcdMember, url: str, seconds: float) -> _Asked:
         """Return how a member answered at one address."""
@@ -214,25 +216,25 @@ class _Look:
 
     def _best(self, asked: Iterable[_Asked]) -> _Asked | None:
         """Return who knows most of the cluster, None without a healthy member; rather none on the node that goes."""
-        healthy = [one for one in asked if one.member.healthy]
-        leaving = self._on_node([one.member for one in healthy])
-        return max(healthy, key=lambda one: (one.member.id not in leaving, one.rank), default=None)
+        healthy = [answer for answer in asked if answer.member.healthy]
+        leaving = self._on_node([answer.member for answer in healthy])
+        return max(healthy, key=lambda answer: (answer.member.id not in leaving, answer.rank), default=None)
 
     def _check_cluster(self, listed: MemberList, asked: Collection[_Asked]) -> None:
         """Raise NotEtcd if members belong to different clusters."""
         numbers = {listed.cluster_id: "the list"}
-        numbers |= {one.status.cluster_id: one.url for one in asked if one.status}
+        numbers |= {answer.status.cluster_id: answer.url for answer in asked if answer.status}
         if len(numbers) > 1:
             places = ", ".join(f"{place} to {number}" for number, place in numbers.items())
             detail = f"the members of cluster {self._access.name} belong to different clusters: {places}"
             raise NotEtcd(SYSTEM, "look", detail)
 
     def _has_no_space(self, asked: Collection[_Asked]) -> bool:
-        if any(translate.NO_SPACE in error for one in asked if one.status for error in one.status.errors):
+        if any(translate.NO_SPACE in error for answer in asked if answer.status for error in answer.status.errors):
             return True
         # The question goes through the log of the cluster: without a leader there is no answer.
-        led = [one for one in asked if one.status and one.status.leader]
-        best = max(led, key=lambda one: one.rank, default=None)
+        led = [answer for answer in asked if answer.status and answer.status.leader]
+        best = max(led, key=lambda answer: answer.rank, default=None)
         return bool(best and self._short(best.url, EtcdClient.has_no_space))
 
     def _short(self, url: str, ask: Callable[[EtcdClient], T]) -> T | None:

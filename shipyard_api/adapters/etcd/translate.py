@@ -58,7 +58,9 @@ def is_healthy(answer: JsonObject) -> bool:
 def has_no_space(answer: JsonObject) -> bool:
     """Return whether one of the alarms stops all writes."""
     alarms = answer.get("alarms")
-    return isinstance(alarms, list) and any(isinstance(one, dict) and one.get("alarm") == NO_SPACE for one in alarms)
+    return isinstance(alarms, list) and any(
+        isinstance(alarm, dict) and alarm.get("alarm") == NO_SPACE for alarm in alarms
+    )
 
 
 def judged(member: EtcdMember, status: MemberStatus, *, good: bool) -> EtcdMember:
@@ -100,4 +102,4 @@ def _number(value: object) -> str:
 
 
 def _urls(value: object) -> tuple[str, ...]:
-    return tuple(str(one) for one in value) if isinstance(value, list) else ()
+    return tuple(str(text) for text in value) if isinstance(value, list) else ()

@@ -49,14 +49,14 @@ def releases() -> tuple[Release, ...]:
     """Return the known releases, oldest first, as ``.ci/ironic_steps.py`` has written them."""
     written: dict[str, Any] = json.loads((Path(__file__).parent / "steps.json").read_text(encoding="utf-8"))
     kinds = ("deploy", "service", "clean")
-    tables = (Release(one["api"], *(_generated(one[kind]) for kind in kinds)) for one in written.values())
-    return tuple(sorted(tables, key=lambda one: one.api))
+    tables = (Release(table["api"], *(_generated(table[kind]) for kind in kinds)) for table in written.values())
+    return tuple(sorted(tables, key=lambda release: release.api))
 
 
 def release_of(version: int) -> Release:
     """Return the first release that speaks version 1.N of the API; the newest for later ones."""
     known = releases()
-    return next((one for one in known if one.api >= version), known[-1])
+    return next((release for release in known if release.api >= version), known[-1])
 
 
 def _generated(written: Mapping[str, Any]) -> StepTable:
@@ -74,7 +74,9 @@ def _generated_step(written: Mapping[str, Any]) -> SupportedStep:
 def fields(version: int) -> tuple[str, ...]:
     """Return the fields of a node that name its interfaces, in version 1.N of the API."""
     return tuple(
-        f"{one.value}_interface" for one in Interface if one is not Interface.FIRMWARE or version >= _FIRMWARE_SINCE
+        f"{interface.value}_interface"
+        for interface in Interface
+        if interface is not Interface.FIRMWARE or version >= _FIRMWARE_SINCE
     )
 
 
@@ -88,15 +90,15 @@ def supported(
     release = release_of(version)
     wanted = frozenset(nodes)
     kinds: dict[tuple[str, ...], SupportedSteps] = {}
-    found: dict[NodeName, SupportedSteps] = {}
-    for one in listed:
-        name = NodeName(str(one.get("name")))
+    steps_by_node: dict[NodeName, SupportedSteps] = {}
+    for node in listed:
+        name = NodeName(str(node.get("name")))
         if name in wanted:
-            kind = tuple(str(one.get(f"{interface.value}_interface") or "") for interface in Interface)
+            kind = tuple(str(node.get(f"{interface.value}_interface") or "") for interface in Interface)
             if kind not in kinds:
                 kinds[kind] = _of_kind(dict(zip(Interface, kind, strict=True)), further, release)
-            found[name] = kinds[kind]
-    return found
+            steps_by_node[name] = kinds[kind]
+    return steps_by_node
 
 
 def _of_kind(chosen: Mapping[Interface, str], further: StepTable, release: Release) -> SupportedSteps:
@@ -130,7 +132,7 @@ def read_table(written: object) -> StepTable:
     """Return the steps in a file: interface, implementation (``*``: any), a list of steps. Raises UnreadableSteps."""
     if not isinstance(written, Mapping):
         raise UnreadableSteps("is not an object of interfaces")
-    interfaces = {one.value: one for one in Interface}
+    interfaces = {interface.value: interface for interface in Interface}
     table: dict[Interface, dict[str, tuple[SupportedStep, ...]]] = {}
     for name, implementations in written.items():
         if name not in interfaces:
@@ -138,7 +140,8 @@ def read_table(written: object) -> StepTable:
         if not isinstance(implementations, Mapping):
             raise UnreadableSteps(f"{name} is not an object of implementations")
         table[interfaces[name]] = {
-            str(one): _read_steps(steps, interfaces[name], f"{name}.{one}") for one, steps in implementations.items()
+            str(implementation): _read_steps(steps, interfaces[name], f"{name}.{implementation}")
+            for implementation, steps in implementations.items()
         }
     return table
 
@@ -146,8 +149,8 @@ def read_table(written: object) -> StepTable:
 def _read_steps(written: object, interface: Interface, place: str) -> tuple[SupportedStep, ...]:
     if not isinstance(written, list):
         raise UnreadableSteps(f"{place} is not a list of steps")
-    steps = tuple(_read_step(one, interface, f"{place}[{number}]") for number, one in enumerate(written))
-    names = [one.step for one in steps]
+    steps = tuple(_read_step(entry, interface, f"{place}[{number}]") for number, entry in enumerate(written))
+    names = [deploy_step.step for deploy_step in steps]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise UnreadableSteps(f"{place} has {', '.join(twice)} more than once")
     return steps

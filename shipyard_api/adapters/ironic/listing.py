@@ -96,13 +96,13 @@ class Listing:
 
     def _singly(self, names: set[NodeName]) -> Nodes | None:
         """Return these nodes, each with a request; None if one is unknown, or has gone and may be another one now."""
-        found: dict[NodeName, Node] = {}
+        nodes: dict[NodeName, Node] = {}
         for name in names:
             shown = self._client.node(uuid, FIELDS) if (uuid := self._ids.get(name)) else None
             if shown is None or (node := Node.read(shown)).name != name:
                 return None
-            found[name] = node
-        return found
+            nodes[name] = node
+        return nodes
 
 
 def _needs_internal(works: Sequence[Work]) -> bool:

@@ -133,7 +133,7 @@ class IronicProvisioner:
     def validate_design(self, design: str) -> tuple[Finding, ...]:
         """Return a finding on the nodes that are not enrolled."""
         names = self._machines(design, "validate_design").nodes
-        known = {NodeName(str(one.get("name"))) for one in self._client.nodes(("name",))}
+        known = {NodeName(str(node.get("name"))) for node in self._client.nodes(("name",))}
         return translate.findings(frozenset(names), known)
 
     def select_nodes(self, design: str, groups: Sequence[tuple[Selector, ...]]) -> tuple[frozenset[NodeName], ...]:
@@ -146,7 +146,7 @@ class IronicProvisioner:
     def conditions(self) -> Sequence[ObservedMachine]:
         """Return every node of Ironic with its provision state; one without a name goes by its UUID."""
         listed = self._client.nodes(translate.CONDITION)
-        conditions = (replace(one, status=self._scrubber(one.status)) for one in map(translate.condition, listed))
+        conditions = (replace(node, status=self._scrubber(node.status)) for node in map(translate.condition, listed))
         return sorted(conditions, key=lambda condition: condition.name)
 
     def supported_steps(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:
@@ -160,19 +160,19 @@ class IronicProvisioner:
         if version < runbooks.SINCE:
             why = f"runbooks need version 1.{runbooks.SINCE} of Ironic's API; this Ironic has 1.{version}"
             raise Refused(SYSTEM, "runbook", why, whole_site=True)
-        found = self._client.runbook(name)
-        return None if found is None else runbooks.read(found, self._client.nodes(("name", "traits")), nodes, version)
+        entry = self._client.runbook(name)
+        return None if entry is None else runbooks.read(entry, self._client.nodes(("name", "traits")), nodes, version)
 
     def _boards(
         self, read: Callable[[str], list[Any]], key: str, value: str, nodes: Collection[NodeName]
     ) -> Mapping[NodeName, Mapping[str, str]]:
-        names, found = sorted(nodes), dict[NodeName, Mapping[str, str]]()
+        names, boards = sorted(nodes), dict[NodeName, Mapping[str, str]]()
         for name, answer in zip(names, self._each(read, names), strict=True):
             if isinstance(answer, PeerError):
                 raise answer
             if answer:
-                found[name] = {str(one.get(key)): str(one[value]) for one in answer if one.get(value) is not None}
-        return found
+                boards[name] = {str(row.get(key)): str(row[value]) for row in answer if row.get(value) is not None}
+        return boards
 
     def submit(self, marker: Marker, work: Work) -> JobId:
         """Mark the nodes as the job's, and start each node that needs it.
@@ -191,19 +191,19 @@ class IronicProvisioner:
             raise Refused(SYSTEM, work.operation.value, why, marker=marker, whole_site=True)
         job = self._job(marker, work)
         decisions = _decisions(job, names, self._listing.fresh([work]))
-        answers = self._each(lambda one: self._start_or_mark(one, job), decisions, span=self._span)
+        answers = self._each(lambda entry: self._start_or_mark(entry, job), decisions, span=self._span)
         outcome = [answer for answer in answers if isinstance(answer, Outcome)]
-        marked = any(one.marked for one in outcome)
+        marked = any(part.marked for part in outcome)
         for error in answers:
             if isinstance(error, Refused) and marked:
                 raise Unavailable(SYSTEM, error.operation, error.detail, marker=marker)  # others were started
             if isinstance(error, PeerError):
                 raise _about(marker, error)
-        if not marked and any(isinstance(one.decision, Do | Waiting) for one in outcome):
+        if not marked and any(isinstance(part.decision, Do | Waiting) for part in outcome):
             raise Busy(SYSTEM, "submit", "every node is in another transition", marker=marker)
-        for one in outcome if not marked else ():
-            if one.denied and isinstance(one.decision, Failed):
-                why = f"Shipyard's user may change none of the nodes: {one.decision.why}"
+        for part in outcome if not marked else ():
+            if part.denied and isinstance(part.decision, Failed):
+                why = f"Shipyard's user may change none of the nodes: {part.decision.why}"
                 raise Refused(SYSTEM, "submit", why, marker=marker, whole_site=True)
         return JobId(marker)
 
@@ -274,50 +274,50 @@ class IronicProvisioner:
         """
         ours = self._job(job, work)
         return not ours.stopped and all(
-            one.node is not None
-            and one.node.mark is not None
-            and (one.node.mark.marker == job or one.node.is_beyond(job, work.operation))
-            and not isinstance(one.decision, Do)
-            for one in _decisions(ours, _names(work, Marker(job)), nodes)
+            entry.node is not None
+            and entry.node.mark is not None
+            and (entry.node.mark.marker == job or entry.node.is_beyond(job, work.operation))
+            and not isinstance(entry.decision, Do)
+            for entry in _decisions(ours, _names(work, Marker(job)), nodes)
         )
 
     def _report(self, job: JobId, work: Work, nodes: Mapping[NodeName, Node]) -> JobReport:
         ours = self._job(job, work)
         decisions = _decisions(ours, _names(work, Marker(job)), nodes)
-        undecided = [one for one in decisions if isinstance(one.decision, Do | Waiting)]
-        if undecided and not _marked(job, work.operation, (one.node for one in decisions)):
+        undecided = [entry for entry in decisions if isinstance(entry.decision, Do | Waiting)]
+        if undecided and not _marked(job, work.operation, (entry.node for entry in decisions)):
             return JobReport(job, JobState.LOST, ok=False, message=f"no node in Ironic has the mark of job {job}")
         decisions = self._with_errors(decisions, ours)
         errors: list[str] = []
-        decided = {one.name: one.decision for one in decisions}
-        moving = [one for one in decisions if isinstance(one.decision, Do)]
-        answers = self._each(lambda one: self._start(one, ours), moving, span=self._span)
-        for one, answer in zip(moving, answers, strict=True):
+        decided = {entry.name: entry.decision for entry in decisions}
+        moving = [entry for entry in decisions if isinstance(entry.decision, Do)]
+        answers = self._each(lambda entry: self._start(entry, ours), moving, span=self._span)
+        for entry, answer in zip(moving, answers, strict=True):
             if isinstance(answer, Refused):
                 raise answer  # our credentials or our API version, not this node
             if isinstance(answer, PeerError):
-                errors.append(f"{one.name}: {answer.detail}")
+                errors.append(f"{entry.name}: {answer.detail}")
             elif answer is not None:
-                decided[one.name] = answer.decision
+                decided[entry.name] = answer.decision
         return self._job_report(ours, decisions, decided, errors)
 
     def _with_errors(self, decisions: Sequence[_NodeDecision], job: Job) -> list[_NodeDecision]:
         """Return the decisions with the reasons that only the history of their nodes still has."""
 
-        def with_error(one: _NodeDecision) -> _NodeDecision:
-            if one.node is None:
-                return one
-            node = translate.with_error(one.node, self._client.history(one.node.uuid))
-            return _NodeDecision(one.name, node, decide(node, one.name, job))
+        def with_error(entry: _NodeDecision) -> _NodeDecision:
+            if entry.node is None:
+                return entry
+            node = translate.with_error(entry.node, self._client.history(entry.node.uuid))
+            return _NodeDecision(entry.name, node, decide(node, entry.name, job))
 
         lacking = [
-            one
-            for one in decisions
-            if one.node and isinstance(one.decision, Failed) and translate.lacks_error(one.node, one.decision.why)
+            item
+            for item in decisions
+            if item.node and isinstance(item.decision, Failed) and translate.lacks_error(item.node, item.decision.why)
         ]
         answers = self._each(with_error, lacking, span=self._span) if lacking else []
         known = {answer.name: answer for answer in answers if isinstance(answer, _NodeDecision)}
-        return [known.get(one.name, one) for one in decisions]
+        return [known.get(entry.name, entry) for entry in decisions]
 
     def abort(self, job: JobId, work: Work) -> None:
         """Stop the work: nodes in a waiting state are interrupted, others finish their transition and stay."""
@@ -326,7 +326,7 @@ class IronicProvisioner:
         self._stopped.add(job)
         ours, version = self._job(job, work), self._client.version()
         decisions = _decisions(ours, _names(work, Marker(job)), self._listing.fresh([work]))
-        nodes = [one.node for one in decisions if one.node]
+        nodes = [entry.node for entry in decisions if entry.node]
         stop = self._transitions.stop
         for answer in self._each(lambda node: stop(node, ours, interruption(node, ours, version)), nodes):
             if isinstance(answer, PeerError):
@@ -340,24 +340,24 @@ class IronicProvisioner:
         left_out = self._left_out.get(marker, {})
         return Job(marker, work.operation, work.wipe, self._policy, marker in self._stopped, left_out, work.steps)
 
-    def _start_or_mark(self, one: _NodeDecision, job: Job) -> Outcome:
+    def _start_or_mark(self, entry: _NodeDecision, job: Job) -> Outcome:
         """Start a node that needs a verb; mark one that needs none, unless it has failed."""
-        if isinstance(one.decision, Do):
-            return self._start(one, job)
-        if one.node is None or isinstance(one.decision, Failed):
-            return Outcome(one.decision)
-        if one.node.is_beyond(job.marker, job.operation):
-            return Outcome(one.decision, marked=True)  # it shows a later job of the action
-        return Outcome(one.decision, self._transitions.mark(one.node, job))
+        if isinstance(entry.decision, Do):
+            return self._start(entry, job)
+        if entry.node is None or isinstance(entry.decision, Failed):
+            return Outcome(entry.decision)
+        if entry.node.is_beyond(job.marker, job.operation):
+            return Outcome(entry.decision, marked=True)  # it shows a later job of the action
+        return Outcome(entry.decision, self._transitions.mark(entry.node, job))
 
-    def _start(self, one: _NodeDecision, job: Job) -> Outcome:
-        if one.node is None or not isinstance(one.decision, Do):
-            return Outcome(one.decision)
-        payload = self._payload(job, one.name)
-        outcome = self._transitions.start(one.node, job, one.decision.verb, payload)
+    def _start(self, entry: _NodeDecision, job: Job) -> Outcome:
+        if entry.node is None or not isinstance(entry.decision, Do):
+            return Outcome(entry.decision)
+        payload = self._payload(job, entry.name)
+        outcome = self._transitions.start(entry.node, job, entry.decision.verb, payload)
         sent = payload.steps and job.operation in INSTALLS
         if sent and outcome.marked and isinstance(outcome.decision, Waiting):
-            self._remember(job, one.name, self._transitions.steps_left_out(one.node))
+            self._remember(job, entry.name, self._transitions.steps_left_out(entry.node))
         return outcome
 
     def _remember(self, job: Job, name: NodeName, left_out: tuple[str, ...] | None) -> None:
@@ -374,17 +374,16 @@ class IronicProvisioner:
     def _job_report(
         self, job: Job, decisions: Sequence[_NodeDecision], decided: Mapping[NodeName, Decision], errors: Sequence[str]
     ) -> JobReport:
-        for one in decisions:
-            self._remember(job, one.name, one.node.left_out if one.node else None)
+        for entry in decisions:
+            self._remember(job, entry.name, entry.node.left_out if entry.node else None)
         failed = {name: what.why for name, what in decided.items() if isinstance(what, Failed)}
         failed = {name: self._payload(job, name).shown(name, self._scrubber(why)) for name, why in failed.items()}
         succeeded = frozenset(name for name, what in decided.items() if isinstance(what, Done))
         ended = len(failed) + len(succeeded) == len(decided)
         notes = list(errors[:MOST_ERRORS])
         if ended and job.operation is Operation.DESTROY_NODES:
-            notes.append(
-                translate.erased(job.wipe, [one.node for one in decisions if one.node and one.name in succeeded])
-            )
+            erased = [entry.node for entry in decisions if entry.node and entry.name in succeeded]
+            notes.append(translate.erased(job.wipe, erased))
         if ended and job.operation in INSTALLS:
             looked_at = self._left_out.get(job.marker, {})
             unsure = sorted(name for name in succeeded if name not in looked_at and self._payload(job, name).steps)
