@@ -25,7 +25,7 @@ def read(runbook: JsonObject, listed: Iterable[JsonObject], nodes: Collection[No
     """Return a runbook for these nodes. ``listed``: nodes and their traits. Raises Refused for an unknown interface."""
     name = str(runbook.get("name"))
     traits = frozenset(runbook.get("traits") or ()) if version >= _TRAITS_SINCE else {name}
-    has = {one.get("name"): frozenset(one.get("traits") or ()) for one in listed}
+    has = {runbook.get("name"): frozenset(runbook.get("traits") or ()) for runbook in listed}
     written = sorted(runbook.get("steps") or (), key=lambda step: int(step.get("order", 0)))
     steps = tuple(_step(step, priority) for priority, step in zip(range(len(written), 0, -1), written, strict=True))
     return Runbook(

@@ -56,5 +56,5 @@ def _conductors(client: IronicClient) -> tuple[list[str], list[str]] | None:
     listed = client.conductors()
     if listed is None:
         return None
-    alive = sorted(str(one.get("hostname")) for one in listed if one.get("alive") is True)
-    return sorted({str(one.get("hostname")) for one in listed} - set(alive)), alive
+    alive = sorted(str(conductor.get("hostname")) for conductor in listed if conductor.get("alive") is True)
+    return sorted({str(conductor.get("hostname")) for conductor in listed} - set(alive)), alive

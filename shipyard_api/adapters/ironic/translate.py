@@ -124,7 +124,7 @@ class Mark:
 
     def followed_by(self, marker: str, operation: Operation) -> "Mark":
         """Return the mark of the next job on the node, with the values that outlive a job."""
-        after = tuple(one for one in (*self.after, self.marker) if one != marker)
+        after = tuple(step for step in (*self.after, self.marker) if step != marker)
         burned_in = "" if operation is Operation.DESTROY_NODES else self.burned_in
         after = after[-MOST_PREDECESSORS:]
         return Mark(marker, operation.value, after=after, claim=self.claim, kept=self.kept, burned_in=burned_in)
@@ -248,8 +248,8 @@ def steps_left_out(internal: object) -> tuple[str, ...] | None:
     asked, final = internal.get("user_deploy_steps"), internal.get("deploy_steps")
     if not isinstance(asked, list) or not isinstance(final, list) or not final:
         return None
-    there = {_step(one) for one in final}
-    return tuple(_step(one) for one in asked if _priority(one) > 0 and _step(one) not in there)
+    there = {_step(step) for step in final}
+    return tuple(_step(step) for step in asked if _priority(step) > 0 and _step(step) not in there)
 
 
 class Reaction(Enum):
@@ -310,8 +310,10 @@ def findings(names: Collection[NodeName], known: Collection[NodeName]) -> tuple[
     missing = sorted(name for name in names if name not in known and LIMITS.accepts(name))
     if not missing:
         return ()
-    more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
-    text = f"{len(missing)} of {len(names)} nodes are not enrolled in Ironic: {', '.join(missing[:MOST_NAMED])}{more}"
+    omitted = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
+    text = (
+        f"{len(missing)} of {len(names)} nodes are not enrolled in Ironic: {', '.join(missing[:MOST_NAMED])}{omitted}"
+    )
     return (Finding("NodeNotInProvisioner", Level.WARNING, text, source=SYSTEM),)
 
 
@@ -339,7 +341,7 @@ def lacks_error(node: Node, why: str) -> bool:
 
 def with_error(node: Node, history: Iterable[JsonObject]) -> Node:
     """Return the node with the error of its history that is nearest to its last change of state, if there is any."""
-    errors = [one for one in history if one.get("severity") == "ERROR" and one.get("event")]
+    errors = [event for event in history if event.get("severity") == "ERROR" and event.get("event")]
     since = _moment(node.since)
     if not errors:
         return node

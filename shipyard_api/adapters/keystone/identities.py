@@ -156,15 +156,15 @@ class KeystoneIdentities:
     def _fetched(self, token: str, ask: Callable[[], Any]) -> Any:
         """Return the record of a token from the cache or Keystone; None for an unknown token."""
         digest = hashlib.sha256(token.encode()).digest()
-        found = self._known.get(digest)
-        if found is not None or self._wrong.get(digest):
-            return found
-        found = self._breaker.call(ask)
-        if found is None:
+        identity = self._known.get(digest)
+        if identity is not None or self._wrong.get(digest):
+            return identity
+        identity = self._breaker.call(ask)
+        if identity is None:
             self._wrong.keep(digest, True, min(self._cache_seconds, WRONG_SECONDS))  # a value
         else:
-            self._known.keep(digest, found, self._cache_seconds)
-        return found
+            self._known.keep(digest, identity, self._cache_seconds)
+        return identity
 
 
 class TokenCache(Generic[_Value]):
@@ -266,10 +266,10 @@ def _middleware(account: Password, fetched: Callable[[str, Callable[[], Any]], A
                 except (ClientException, ValueError, KeyError, TypeError) as error:
                     raise Unavailable(SYSTEM, OPERATION, f"{type(error).__name__}: {error}") from error
 
-            found = fetched(token, ask)
-            if found is None:
+            fetched_token = fetched(token, ask)
+            if fetched_token is None:
                 raise auth_token.InvalidToken("Token authorization failed")
-            return found
+            return fetched_token
 
     return Protocol
 

@@ -108,18 +108,18 @@ def _named(content: JsonObject, kind: str, name: object) -> JsonObject:
     """Return the context, cluster or user of a name."""
     entries = content.get(f"{kind}s")
     for entry in entries if isinstance(entries, list) else ():
-        found = entry.get(kind) if isinstance(entry, dict) and entry.get("name") == name else None
-        if isinstance(found, dict):
-            return found
+        section = entry.get(kind) if isinstance(entry, dict) and entry.get("name") == name else None
+        if isinstance(section, dict):
+            return section
     raise _UnusableError(f"{kind.capitalize()} {str(name)!r} not found")
 
 
-def _texts(found: JsonObject) -> dict[str, str]:
+def _texts(section: JsonObject) -> dict[str, str]:
     """Return the settings, which are texts; switches count if they are on, and a mapping only by its name."""
-    for key, value in found.items():
+    for key, value in section.items():
         if not isinstance(value, str | bool | None) and key not in _MAPPINGS:
             raise _UnusableError(f"{key} is no text")
-    return {key: str(value) for key, value in found.items() if value}
+    return {key: str(value) for key, value in section.items() if value}
 
 
 def _connection(cluster: Mapping[str, str], user: Mapping[str, str], directory: Path) -> Connection:

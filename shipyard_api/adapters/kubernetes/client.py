@@ -37,19 +37,19 @@ class KubernetesClient:
         first_pause: float = 0.2,
         page: int = PAGE,
     ) -> None:
-        found = connection(access)
-        self.scrubber = Scrubber(*found.secrets)
+        opened = connection(access)
+        self.scrubber = Scrubber(*opened.secrets)
         self._http = HttpClient(
-            found.url,
+            opened.url,
             system=SYSTEM,
-            credentials=found.credentials,
+            credentials=opened.credentials,
             scrubber=self.scrubber,
             connect_timeout=connect_timeout,
             read_timeout=read_timeout,
             total_timeout=2 * read_timeout,
             retried=_RETRIED,
             first_pause=first_pause,
-            tls=found.tls,
+            tls=opened.tls,
         )
         self._page = page
 
@@ -65,7 +65,7 @@ class KubernetesClient:
         """
         for _ in range(_LISTINGS):
             try:
-                return [one for page in self._pages(path, kind, selectors) for one in page]
+                return [entry for page in self._pages(path, kind, selectors) for entry in page]
             except _Expired:
                 # Parts of two lists would not be consistent.
                 continue
@@ -138,10 +138,10 @@ class KubernetesClient:
             listed = self.expected(answer).object()
             items = listed.get("items") or []
             if answer.status != 200 or listed.get("kind") != kind or not isinstance(items, list):
-                found = one_line(self.scrubber(str(listed.get("kind"))), 100)
-                said = f"answered {answer.status}, but of kind {found}, not {kind}"
+                kind_shown = one_line(self.scrubber(str(listed.get("kind"))), 100)
+                said = f"answered {answer.status}, but of kind {kind_shown}, not {kind}"
                 raise Unavailable(SYSTEM, answer.response.operation, said)
-            yield [one for one in items if isinstance(one, dict)]
+            yield [item for item in items if isinstance(item, dict)]
             metadata = listed.get("metadata")
             following = str(metadata.get("continue") or "") if isinstance(metadata, dict) else ""
             if not following:

@@ -26,14 +26,14 @@ def evict(client: KubernetesClient, pods: Sequence[Pod], *, grace: int) -> Mappi
     version = _eviction_version(client)
     answers, errors = _in_parallel(pods, lambda pod, seconds: _evict(client, pod, version, grace, seconds))
     known = {uid: _read(client, answer) for uid, answer in answers.items()}
-    found = {uid: eviction for uid, eviction in known.items() if eviction is not None}
-    unknown = [client.failure(answer) for uid, answer in answers.items() if uid not in found]
+    known_answers = {uid: eviction for uid, eviction in known.items() if eviction is not None}
+    unknown = [client.failure(answer) for uid, answer in answers.items() if uid not in known_answers]
     for error in unknown:
         if isinstance(error, Refused) and error.code in (401, 403):
             raise error
-    if not found:
+    if not known_answers:
         raise next(iter([*unknown, *errors]), Unavailable(SYSTEM, "evictions", f"no answer within {LONGEST:g} s"))
-    return found
+    return known_answers
 
 
 def delete(client: KubernetesClient, pods: Sequence[Pod], *, grace: int) -> None:
@@ -74,8 +74,8 @@ def outcome_of(answer: Answer) -> EvictionOutcome | None:
 
 def _eviction_version(client: KubernetesClient) -> str:
     """Return the API version of evictions; before Kubernetes 1.22 the API server rejects policy/v1."""
-    found = client.read(_CORE)
-    resources = found.object().get("resources") if found else None
+    answer = client.read(_CORE)
+    resources = answer.object().get("resources") if answer else None
     for resource in resources or ():
         if isinstance(resource, dict) and resource.get("name") == "pods/eviction":
             version = f"{resource.get('group')}/{resource.get('version')}"

@@ -38,16 +38,16 @@ class KubernetesNodes:
 
     def node(self, name: NodeName) -> ClusterNode | None:
         """Return the node with its lease, None if the cluster does not have it."""
-        found = self._found(name)
-        return None if found is None else self._with_lease(found.object())
+        answer = self._found(name)
+        return None if answer is None else self._with_lease(answer.object())
 
     def look(self, name: NodeName) -> NodeLook | None:
         """Return the node with its pods and what protects them, None if the cluster does not have it."""
-        found = self._found(name)
-        if found is None:
+        answer = self._found(name)
+        if answer is None:
             return None
-        node = self._with_lease(found.object())
-        return NodeLook(node, self._pods(node.name), self._budgets(), self._daemon_sets(), found.server_time)
+        node = self._with_lease(answer.object())
+        return NodeLook(node, self._pods(node.name), self._budgets(), self._daemon_sets(), answer.server_time)
 
     def cordon(self, node: ClusterNode, *, label: str = "") -> None:
         """Let no new pod be scheduled on the node; does nothing if it has gone or another node has its name."""
@@ -77,8 +77,8 @@ class KubernetesNodes:
 
     def kubelet_stopper(self, name: NodeName) -> KubeletStopper | None:
         """Return the DaemonSet that waits for the label ``promenade-decomission``, None if there is none."""
-        found = self._found(name)
-        pods = self._pods(self._read(found.object(), _name)) if found else ()
+        answer = self._found(name)
+        pods = self._pods(self._read(answer.object(), _name)) if answer else ()
         return objects.kubelet_stopper(self._daemon_sets(), pods)
 
     def delete_node(self, node: ClusterNode) -> NodeDeletion:
@@ -111,29 +111,31 @@ class KubernetesNodes:
     def _with_lease(self, node: JsonObject) -> ClusterNode:
         lease = self._client.read(f"{_LEASES}/{segment(self._read(node, _name))}")
         held = lease.object() if lease else None
-        return self._read(node, lambda one: objects.cluster_node(one, held))
+        return self._read(node, lambda listed_node: objects.cluster_node(listed_node, held))
 
     def _pods(self, node: str) -> tuple[Pod, ...]:
         listed = self._client.listed("api/v1/pods", "PodList", fieldSelector=f"spec.nodeName={node}")
-        return tuple(self._read(one, objects.pod) for one in listed)
+        return tuple(self._read(entry, objects.pod) for entry in listed)
 
     def _budgets(self) -> tuple[Budget, ...]:
         version = self._policy_version()
         listed = self._client.listed(f"apis/{version}/poddisruptionbudgets", "PodDisruptionBudgetList")
-        return tuple(self._read(one, lambda found: objects.budget(found, version)) for one in listed)
+        return tuple(self._read(entry, lambda entry: objects.budget(entry, version)) for entry in listed)
 
     def _policy_version(self) -> str:
         """Return the API version of budgets: policy/v1, or policy/v1beta1 before Kubernetes 1.21."""
-        found = self._client.read("apis/policy")
-        versions = found.object().get("versions") if found else None
-        served = {one.get("groupVersion") for one in versions or () if isinstance(one, dict)}
+        answer = self._client.read("apis/policy")
+        versions = answer.object().get("versions") if answer else None
+        served = {group.get("groupVersion") for group in versions or () if isinstance(group, dict)}
         for version in (objects.POLICY_V1, objects.POLICY_V1BETA1):
             if version in served:
                 return version
         raise Unavailable(SYSTEM, "GET /apis/policy", "it serves no version of PodDisruptionBudgets that is known")
 
     def _daemon_sets(self) -> tuple[DaemonSet, ...]:
-        return tuple(self._read(one, objects.daemon_set) for one in self._client.listed(_DAEMON_SETS, "DaemonSetList"))
+        return tuple(
+            self._read(entry, objects.daemon_set) for entry in self._client.listed(_DAEMON_SETS, "DaemonSetList")
+        )
 
     def _relabelled(self, node: ClusterNode, labels: Mapping[str, str | None]) -> bool:
         return self._patched(node, {}, {"resourceVersion": node.version, "uid": node.uid, "labels": labels})
@@ -148,12 +150,12 @@ class KubernetesNodes:
         self._client.expected(answer)
         return True
 
-    def _read(self, found: JsonObject, translate: Callable[[JsonObject], T]) -> T:
+    def _read(self, entry: JsonObject, translate: Callable[[JsonObject], T]) -> T:
         """Return a translated object. Raises Unavailable, which names the object, if it cannot be read."""
         try:
-            return translate(found)
+            return translate(entry)
         except (ValueError, TypeError) as error:
-            metadata = found.get("metadata")
+            metadata = entry.get("metadata")
             named = metadata if isinstance(metadata, dict) else {}
             which = f"{named.get('namespace') or '-'}/{named.get('name') or '-'}"
             detail = self._client.scrubber.line(f"sent {which}, which cannot be read: {error}", 300)

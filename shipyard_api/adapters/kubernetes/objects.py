@@ -20,7 +20,7 @@ _MIRROR = "kubernetes.io/config.mirror"
 def cluster_node(node: JsonObject, lease: JsonObject | None) -> ClusterNode:
     """Return a Node with its Lease, if it has one."""
     metadata, status = _part(node, "metadata"), _part(node, "status")
-    addresses = (str(one.get("address") or "") for one in _objects(status, "addresses"))
+    addresses = (str(address.get("address") or "") for address in _objects(status, "addresses"))
     return ClusterNode(
         name=NodeName(_text(metadata, "name")),
         uid=_text(metadata, "uid"),
@@ -33,13 +33,13 @@ def cluster_node(node: JsonObject, lease: JsonObject | None) -> ClusterNode:
     )
 
 
-def pod(found: JsonObject) -> Pod:
+def pod(entry: JsonObject) -> Pod:
     """Return a Pod. Claims of generic ephemeral volumes are named as Kubernetes names them."""
-    metadata, spec, status = _part(found, "metadata"), _part(found, "spec"), _part(found, "status")
+    metadata, spec, status = _part(entry, "metadata"), _part(entry, "spec"), _part(entry, "status")
     name, volumes = _text(metadata, "name"), _objects(spec, "volumes")
-    claims = (str(_part(one, "persistentVolumeClaim").get("claimName") or "") for one in volumes)
-    ephemeral = (f"{name}-{one.get('name')}" for one in volumes if one.get("ephemeral"))
-    owners = (one for one in _objects(metadata, "ownerReferences") if one.get("controller") is True)
+    claims = (str(_part(volume, "persistentVolumeClaim").get("claimName") or "") for volume in volumes)
+    ephemeral = (f"{name}-{volume.get('name')}" for volume in volumes if volume.get("ephemeral"))
+    owners = (owner for owner in _objects(metadata, "ownerReferences") if owner.get("controller") is True)
     owner = next(owners, None)
     phases = {phase.value: phase for phase in PodPhase}
     return Pod(
@@ -51,16 +51,16 @@ def pod(found: JsonObject) -> Pod:
         labels=_labels(metadata),
         controller=Controller(_text(owner, "kind"), _text(owner, "name")) if owner else None,
         mirror=_MIRROR in _part(metadata, "annotations"),
-        local_data=any("emptyDir" in one for one in volumes),
+        local_data=any("emptyDir" in volume for volume in volumes),
         leaves_at=_moment(metadata.get("deletionTimestamp")),
         volumes=tuple(filter(None, (*claims, *ephemeral))),
         finalizers=tuple(map(str, metadata.get("finalizers") or ())),
     )
 
 
-def budget(found: JsonObject, version: str) -> Budget:
+def budget(entry: JsonObject, version: str) -> Budget:
     """Return a PodDisruptionBudget of this API version: an empty selector selects every pod, but none in v1beta1."""
-    metadata, spec, status = _part(found, "metadata"), _part(found, "spec"), _part(found, "status")
+    metadata, spec, status = _part(entry, "metadata"), _part(entry, "spec"), _part(entry, "status")
     written = spec.get("selector")
     selects_nothing = not isinstance(written, dict) or (
         version == POLICY_V1BETA1 and not (written.get("matchLabels") or written.get("matchExpressions"))
@@ -78,16 +78,16 @@ def budget(found: JsonObject, version: str) -> Budget:
     )
 
 
-def daemon_set(found: JsonObject) -> DaemonSet:
+def daemon_set(entry: JsonObject) -> DaemonSet:
     """Return a DaemonSet with the nodes that its pod template wants."""
-    metadata = _part(found, "metadata")
-    template = _part(_part(_part(found, "spec"), "template"), "spec")
+    metadata = _part(entry, "metadata")
+    template = _part(_part(_part(entry, "spec"), "template"), "spec")
     required = _part(_part(template, "affinity"), "nodeAffinity").get("requiredDuringSchedulingIgnoredDuringExecution")
     terms = None
     if isinstance(required, dict):
         terms = tuple(
-            NodeTerm(_expressions(one, "matchExpressions"), _expressions(one, "matchFields"))
-            for one in _objects(required, "nodeSelectorTerms")
+            NodeTerm(_expressions(term, "matchExpressions"), _expressions(term, "matchFields"))
+            for term in _objects(required, "nodeSelectorTerms")
         )
     wants = NodeFit(_equalities(template.get("nodeSelector")), terms)
     return DaemonSet(_text(metadata, "namespace"), _text(metadata, "name"), wants)
@@ -95,18 +95,22 @@ def daemon_set(found: JsonObject) -> DaemonSet:
 
 def kubelet_stopper(daemon_sets: Iterable[DaemonSet], pods: Iterable[Pod]) -> KubeletStopper | None:
     """Return the first DaemonSet whose node selector waits for the label, with the phase of its pod among ``pods``."""
-    for found in sorted(daemon_sets, key=lambda one: (one.namespace, one.name)):
-        if found.stops_kubelets:
-            own = Controller("DaemonSet", found.name)
-            phases = (one.phase.value for one in pods if (one.namespace, one.controller) == (found.namespace, own))
-            return KubeletStopper(found.namespace, found.name, next(phases, ""))
+    for stopper in sorted(daemon_sets, key=lambda daemon: (daemon.namespace, daemon.name)):
+        if stopper.stops_kubelets:
+            owner = Controller("DaemonSet", stopper.name)
+            phases = (
+                candidate.phase.value
+                for candidate in pods
+                if (candidate.namespace, candidate.controller) == (stopper.namespace, owner)
+            )
+            return KubeletStopper(stopper.namespace, stopper.name, next(phases, ""))
     return None
 
 
 def _ready(status: JsonObject) -> Ready:
     """Return the condition Ready, by its type: the order of the list depends on other writers."""
-    values = {one.value: one for one in Ready}
-    said = (one.get("status") for one in _objects(status, "conditions") if one.get("type") == "Ready")
+    values = {ready.value: ready for ready in Ready}
+    said = (condition.get("status") for condition in _objects(status, "conditions") if condition.get("type") == "Ready")
     return values.get(str(next(said, None)), Ready.UNKNOWN)
 
 
@@ -121,8 +125,8 @@ def _equalities(written: Any) -> tuple[Requirement, ...]:
 
 def _expressions(parent: JsonObject, key: str) -> tuple[Requirement, ...]:
     return tuple(
-        Requirement(_text(one, "key"), Operator(one.get("operator")), tuple(map(str, one.get("values") or ())))
-        for one in _objects(parent, key)
+        Requirement(_text(entry, "key"), Operator(entry.get("operator")), tuple(map(str, entry.get("values") or ())))
+        for entry in _objects(parent, key)
     )
 
 
@@ -159,4 +163,4 @@ def _part(parent: JsonObject, key: str) -> JsonObject:
 
 def _objects(parent: JsonObject, key: str) -> list[JsonObject]:
     value = parent.get(key)
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -97,7 +97,7 @@ class MaasClient:
         """Return all machines as ``read`` returns them, from one answer. Slow on large sites."""
 
         def parse(pieces: Iterator[bytes]) -> list[_Read]:
-            return [read(one) for one in json_list.objects(pieces)]
+            return [read(entry) for entry in json_list.objects(pieces)]
 
         answer = _expected(self._signed("GET", "machines/", parse=parse))
         machines: list[_Read] = answer.parsed
@@ -149,7 +149,7 @@ class MaasClient:
     def newest_event(self) -> int:
         """Return the id of the region's newest event that is no debug message, 0 before the first."""
         newest = _expected(self._read("events/?op=query", [("limit", "1")])).objects("events")
-        return max((_event_id(one) for one in newest), default=0)
+        return max((_event_id(event) for event in newest), default=0)
 
     def events_after(self, hostname: str, event: int) -> list[JsonObject]:
         """Return the first events of a machine after this one that are no debug messages."""
@@ -161,7 +161,7 @@ class MaasClient:
     def tags(self) -> dict[str, str]:
         """Return the comment of every tag, by name."""
         tags = _expected(self._read("tags/")).objects()
-        return {str(one["name"]): str(one.get("comment") or "") for one in tags if "name" in one}
+        return {str(tag["name"]): str(tag.get("comment") or "") for tag in tags if "name" in tag}
 
     def create_tag(self, name: str, comment: str, *, marker: str = "") -> None:
         """Create a tag; an existing one of that name stays as it is."""

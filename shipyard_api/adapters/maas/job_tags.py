@@ -66,8 +66,8 @@ def begun_tag(job: str) -> str:
 def record_text(work: Work, at: datetime, unerased: Sequence[str] = (), *, newest: int | None = None) -> str:
     """Return the comment of the job's tag, as text that ``read_record`` parses."""
     named = ", ".join(unerased[:MOST_UNERASED])
-    more = f" and {len(unerased) - MOST_UNERASED} more" if len(unerased) > MOST_UNERASED else ""
-    note = f"; nothing erased on: {named}{more}" if unerased else ""
+    omitted = f" and {len(unerased) - MOST_UNERASED} more" if len(unerased) > MOST_UNERASED else ""
+    note = f"; nothing erased on: {named}{omitted}" if unerased else ""
     event = "" if newest is None else f"; after event {newest}"
     when = f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
     return f"Shipyard {work.operation.value} at {when}, work {fingerprint(work)}{event}{note}"
@@ -75,26 +75,26 @@ def record_text(work: Work, at: datetime, unerased: Sequence[str] = (), *, newes
 
 def read_record(comment: str) -> Record | None:
     """Return the record in a comment, or None if the comment is not ours."""
-    found = _RECORD.fullmatch(comment)
-    if found is None:
+    match = _RECORD.fullmatch(comment)
+    if match is None:
         return None
     try:
-        at = datetime.fromisoformat(found["at"])
+        at = datetime.fromisoformat(match["at"])
     except ValueError:
         return None
-    newest = int(found["newest"]) if found["newest"] else None
-    return Record(found["work"], at, found["unerased"] or "", newest, found["operation"])
+    newest = int(match["newest"]) if match["newest"] else None
+    return Record(match["work"], at, match["unerased"] or "", newest, match["operation"])
 
 
 def of_the_action(job: str, tags: Mapping[str, str]) -> dict[JobId, Record]:
     """Return the other jobs of a job's action, by id."""
-    found = {}
+    records = {}
     for name, comment in tags.items():
         other = name.removeprefix(PREFIX).removesuffix(_BEGUN)
         record = read_record(comment) if other != job and same_action(job, other) else None
         if record is not None:
-            found[JobId(other)] = record
-    return found
+            records[JobId(other)] = record
+    return records
 
 
 def fingerprint(work: Work) -> str:

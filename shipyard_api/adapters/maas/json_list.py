@@ -35,5 +35,5 @@ def objects(pieces: Iterable[bytes]) -> Iterator[JsonObject]:
 
 
 def _end(text: str, at: int) -> int:
-    found = _BETWEEN.match(text, at)
-    return found.end() if found else at
+    match = _BETWEEN.match(text, at)
+    return match.end() if match else at

@@ -65,26 +65,28 @@ class MachineLister:
         waiting = self._waiting(passes)
         if len(waiting) <= self._shown:
             return self._read_until_due(passes, self._others(passes, ()), {})
-        found = {name: [one.machine] for name, one in waiting.items()}
-        names = {one.machine.system_id: name for name, one in waiting.items()}
+        machines = {name: [memory.machine] for name, memory in waiting.items()}
+        names = {memory.machine.system_id: name for name, memory in waiting.items()}
         unchanged = dict(waiting)
-        for machine in self._changed(one.machine for one in waiting.values()):
+        for machine in self._changed(memory.machine for memory in waiting.values()):
             if name := names.get(machine.system_id):
                 unchanged.pop(name, None)
-                found.pop(name, None)  # a renamed machine: the name is read again
+                machines.pop(name, None)  # a renamed machine: the name is read again
                 if machine.hostname == name:
-                    found[name] = [machine]
+                    machines[name] = [machine]
         self._confirm(unchanged)
-        others = self._others(passes, found)
+        others = self._others(passes, machines)
         room = max(self._least, self._shown - (len(waiting) - len(unchanged)) - len(others))
         again = sorted(unchanged, key=lambda name: unchanged[name].read)[:room]
         for name in again:
-            del found[name]
-        return self._read_until_due(passes, [*again, *others], found)
+            del machines[name]
+        return self._read_until_due(passes, [*again, *others], machines)
 
     def _others(self, passes: Iterable[ReconcilePass], known: Collection[str]) -> list[str]:
         """Return the other host names, in any order: machines that fail repeatedly must not starve the others."""
-        others = sorted(frozenset[str]().union(*(one.hostnames for one in passes)).difference(known))
+        others = sorted(
+            frozenset[str]().union(*(reconcile_pass.hostnames for reconcile_pass in passes)).difference(known)
+        )
         random.shuffle(others)
         return others
 
@@ -92,8 +94,8 @@ class MachineLister:
         """Remember the machines that the job waits for after a pass, and forget its others."""
         now = time.monotonic()
         with self._lock:
-            for node, one in observed.items():
-                name, machine = hostname(node), one.machine
+            for node, observation in observed.items():
+                name, machine = hostname(node), observation.machine
                 memory = self._memories.get(name)
                 if memory and memory.machine is machine:
                     continue
@@ -106,7 +108,7 @@ class MachineLister:
         """Return the remembered machines of these jobs that each of the jobs waits for, by name."""
         oldest = time.monotonic() - LAPSE
         with self._lock:
-            self._memories = {name: one for name, one in self._memories.items() if one.polled > oldest}
+            self._memories = {name: memory for name, memory in self._memories.items() if memory.polled > oldest}
             memories = dict(self._memories)
         waiting: dict[str, _Memory] = {}
         refused: set[str] = set()
@@ -115,7 +117,7 @@ class MachineLister:
                 waiting[name] = memories[name]
                 if not one_pass.waits_for(memories[name].machine):
                     refused.add(name)
-        return {name: one for name, one in waiting.items() if name not in refused}
+        return {name: memory for name, memory in waiting.items() if name not in refused}
 
     def _changed(self, known: Iterable[Machine]) -> list[Machine]:
         """Return the machines that are no longer in the status in which they were read.
@@ -127,9 +129,9 @@ class MachineLister:
             alike = sorted(RUNS_SCRIPTS) if machine.status in RUNS_SCRIPTS else [machine.status]
             ids[tuple(map(short_name, alike))].append(machine.system_id)
         return [
-            read_machine(found)
+            read_machine(entry)
             for statuses, chosen in ids.items()
-            for found in self._client.machines_not_in(statuses, chosen)
+            for entry in self._client.machines_not_in(statuses, chosen)
         ]
 
     def _confirm(self, known: Iterable[str]) -> None:
@@ -140,16 +142,16 @@ class MachineLister:
                     self._memories[name] = _Memory(memory.machine, memory.read, now)
 
     def _read_until_due(
-        self, passes: Sequence[ReconcilePass], names: Sequence[str], found: dict[str, list[Machine]]
+        self, passes: Sequence[ReconcilePass], names: Sequence[str], machines: dict[str, list[Machine]]
     ) -> Listing:
         """Read machines by name, until each job has as many to start as it may start in one pass.
 
-        ``found``: those that are known already, to which the others are added.
+        ``machines``: those that are known already, to which the others are added.
         """
         pending = [[name for name in names if name in one_pass.hostnames] for one_pass in passes]
         due = [0] * len(passes)
-        read = set(found)
-        size = max(self._shown, *(one.options.starts for one in passes)) if passes else 0
+        read = set(machines)
+        size = max(self._shown, *(reconcile_pass.options.starts for reconcile_pass in passes)) if passes else 0
         while True:
             turn = {
                 name
@@ -159,10 +161,10 @@ class MachineLister:
             }
             if not turn:
                 break
-            found |= by_hostname(self._client.machines(turn))
+            machines |= by_hostname(self._client.machines(turn))
             read |= turn
             for at, one_pass in enumerate(passes):
-                due[at] += one_pass.due(Listing({name: found.get(name, []) for name in turn}))
+                due[at] += one_pass.due(Listing({name: machines.get(name, []) for name in turn}))
                 pending[at] = [name for name in pending[at] if name not in read]
             size *= 2
-        return Listing(found, frozenset(name for left in pending for name in left))
+        return Listing(machines, frozenset(name for left in pending for name in left))

@@ -99,8 +99,8 @@ class MaasProvisioner:
     def validate_design(self, design: str) -> tuple[Finding, ...]:
         """Return a finding on the nodes that MAAS does not have."""
         inventory = self._read(design, "validate_design")
-        found = self._client.machines({translate.hostname(node) for node in inventory.nodes})
-        return translate.findings(inventory, translate.by_hostname(found))
+        machines = self._client.machines({translate.hostname(node) for node in inventory.nodes})
+        return translate.findings(inventory, translate.by_hostname(machines))
 
     def select_nodes(self, design: str, groups: Sequence[tuple[Selector, ...]]) -> tuple[frozenset[NodeName], ...]:
         """Return the nodes of each tuple of selectors, from the design alone: MAAS has neither racks nor labels."""
@@ -113,8 +113,10 @@ class MaasProvisioner:
         """Return every machine that our user may see; takes tens of seconds for hundreds of machines."""
         machines = self._client.every_machine(translate.read_machine)
         scrubber = self._client.scrubber
-        conditions = (replace(one, status=scrubber(one.status)) for one in map(translate.condition, machines))
-        return sorted(conditions, key=lambda one: one.name)
+        conditions = (
+            replace(machine, status=scrubber(machine.status)) for machine in map(translate.condition, machines)
+        )
+        return sorted(conditions, key=lambda machine: machine.name)
 
     def supported_steps(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:
         """Return the same steps for each node: they are those of MAAS's API, whatever the hardware."""
@@ -163,19 +165,19 @@ class MaasProvisioner:
     ) -> Sequence[EarlierWork]:
         """Return the jobs of the marker's action whose tags these machines have. Exact: MAAS keeps the markers."""
         machines = self._whole_listing(work).machines
-        found = []
+        works = []
         for job, record in sorted(
-            job_tags.of_the_action(marker, self._client.tags()).items(), key=lambda one: one[1].at
+            job_tags.of_the_action(marker, self._client.tags()).items(), key=lambda item: item[1].at
         ):
             tags = {job_tags.job_tag(job), job_tags.begun_tag(job)}
             tagged = [
                 node
                 for node in work.nodes or ()
-                if any(tags & one.tags for one in machines.get(translate.hostname(node), ()))
+                if any(tags & machine.tags for machine in machines.get(translate.hostname(node), ()))
             ]
             if tagged and job not in known:
-                found.append(EarlierWork(job, Operation(record.operation), tuple(tagged)))
-        return found
+                works.append(EarlierWork(job, Operation(record.operation), tuple(tagged)))
+        return works
 
     def report(self, job: JobId, work: Work) -> JobReport:
         """Read the machines of the job, start what comes next on each, and return the job's report."""
@@ -203,10 +205,10 @@ class MaasProvisioner:
             if job in passes:
                 observed = passes[job].advance(passes[job].observe(listing))
                 self._lister.remember(passes[job], observed)
-                made = self._node_report(job, record, observed)
+                job_report = self._node_report(job, record, observed)
             else:
-                made = self._site_report(job, work)
-            return self._client.scrubber.report(made)
+                job_report = self._site_report(job, work)
+            return self._client.scrubber.report(job_report)
 
         return report
 
@@ -266,10 +268,10 @@ class MaasProvisioner:
         owner = {True: Owner.US, False: Owner.NOBODY}
         return [
             node
-            for node, one in observed.items()
-            if one.machine
-            and one.decision.kind is not Kind.FAIL
-            and holds_nothing_to_release(one.machine, owner[bool(one.machine.owner)])
+            for node, observation in observed.items()
+            if observation.machine
+            and observation.decision.kind is not Kind.FAIL
+            and holds_nothing_to_release(observation.machine, owner[bool(observation.machine.owner)])
         ]
 
     def _delete_stale_tags(self, tags: dict[str, str], job: JobId) -> None:
@@ -295,16 +297,22 @@ class MaasProvisioner:
         return translate.site_faults(user, images, racks, self._options.distro_series)
 
     def _node_report(self, job: JobId, record: Record, observed: Observations) -> JobReport:
-        running = any(one.decision.kind is Kind.WAIT for one in observed.values())
-        succeeded = frozenset(node for node, one in observed.items() if one.decision.kind is Kind.DONE)
-        failed = frozenset(node for node, one in observed.items() if one.decision.kind is Kind.FAIL)
+        running = any(observation.decision.kind is Kind.WAIT for observation in observed.values())
+        succeeded = frozenset(node for node, observation in observed.items() if observation.decision.kind is Kind.DONE)
+        failed = frozenset(node for node, observation in observed.items() if observation.decision.kind is Kind.FAIL)
         events = self._events(observed, sorted(failed)[:MOST_EVENTS])
         reasons = {}
         for node in failed:
             machine, why = observed[node].machine, observed[node].decision.why
             reasons[node] = translate.reason(machine, why, events.get(node)) if machine else f"{node}: {why}"
         if running:
-            errors = list(dict.fromkeys(translate.without_secrets(one.error) for one in observed.values() if one.error))
+            errors = list(
+                dict.fromkeys(
+                    translate.without_secrets(observation.error)
+                    for observation in observed.values()
+                    if observation.error
+                )
+            )
             return JobReport(job, JobState.RUNNING, False, succeeded, failed, reasons, "; ".join(errors[:MOST_ERRORS]))
         message = f"nothing could be erased on: {record.unerased}" if record.unerased else ""
         return JobReport(job, JobState.ENDED, not failed, succeeded, failed, reasons, message)
