@@ -107,7 +107,7 @@ class ReconcilePass:
     def due(self, listing: Listing) -> int:
         """Return how many machines of a listing this pass would start."""
         observed = (self._observe_name(name, listing) for name in self.hostnames & listing.machines.keys())
-        return sum(one.decision.kind is Kind.START for one in observed)
+        return sum(observation.decision.kind is Kind.START for observation in observed)
 
     def waits_for(self, machine: Machine) -> bool:
         """Return whether the job only waits for a machine in this state."""
@@ -116,12 +116,18 @@ class ReconcilePass:
     def advance(self, observed: Observations) -> dict[NodeName, Observation]:
         """Start the operations decided on, tag the claimed machines, and return the nodes afterwards."""
         after = {**observed, **self._ended_unseen(observed)}
-        due = [(node, one) for node, one in after.items() if one.decision.kind is Kind.START]
+        due = [(node, observation) for node, observation in after.items() if observation.decision.kind is Kind.START]
         random.shuffle(due)  # machines that fail repeatedly must not starve the others
         may_release = self._may_release(due)
-        for node, one in due[self.options.starts :]:
-            after[node] = replace(one, decision=WAIT)
-        self._mark_begun([one.machine for _, one in due[: self.options.starts] if one.decision.verb in TRACES])
+        for node, observation in due[self.options.starts :]:
+            after[node] = replace(observation, decision=WAIT)
+        self._mark_begun(
+            [
+                observation.machine
+                for _, observation in due[: self.options.starts]
+                if observation.decision.verb in TRACES
+            ]
+        )
         after |= self._each(due[: self.options.starts], may_release)
         self._tag(after)
         return after
@@ -139,13 +145,13 @@ class ReconcilePass:
             return None
 
         running = [
-            one.machine
-            for one in observed.values()
-            if one.machine is not None
-            and one.machine.status in ABORTABLE
-            and (one.decision.kind is Kind.WAIT or one.decision.verb is Verb.ABORT)
-            and self._owner(one.machine) is not Owner.OTHER
-            and not one.machine.locked
+            observation.machine
+            for observation in observed.values()
+            if observation.machine is not None
+            and observation.machine.status in ABORTABLE
+            and (observation.decision.kind is Kind.WAIT or observation.decision.verb is Verb.ABORT)
+            and self._owner(observation.machine) is not Owner.OTHER
+            and not observation.machine.locked
         ]
         with self._pool() as pool:
             return [error for error in pool.map(propagated(abort), running) if error is not None]
@@ -154,12 +160,12 @@ class ReconcilePass:
         """Return the machines whose operation was begun and is due again, but must not be sent again."""
         tags = {begun_tag(job) for job in self._same_operation()}
         begun = [
-            (node, one)
-            for node, one in observed.items()
-            if one.decision.kind is Kind.START
-            and one.decision.verb in TRACES
-            and one.machine
-            and tags & one.machine.tags
+            (node, observation)
+            for node, observation in observed.items()
+            if observation.decision.kind is Kind.START
+            and observation.decision.verb in TRACES
+            and observation.machine
+            and tags & observation.machine.tags
         ]
         if not begun or self.newest is None:
             return {}
@@ -167,62 +173,62 @@ class ReconcilePass:
             return dict(pool.map(propagated(self._after_begin), begun))
 
     def _after_begin(self, item: tuple[NodeName, Observation]) -> tuple[NodeName, Observation]:
-        node, one = item
-        machine, verb = one.machine, one.decision.verb
+        node, observation = item
+        machine, verb = observation.machine, observation.decision.verb
         if machine is None or verb is None or self.newest is None:
             raise ValueError("only a begun operation leaves events")
         try:
             events = self.client.events_after(machine.hostname, self._newest(machine))
         except PeerError as error:
-            return node, replace(one, decision=WAIT, error=str(error))
+            return node, replace(observation, decision=WAIT, error=str(error))
         if not arrived(verb, (str(event.get("type")) for event in events)):
-            return node, one
+            return node, observation
         if verb is Verb.RUN_SCRIPTS:
-            return node, replace(one, decision=WAIT, ran_scripts=True)
+            return node, replace(observation, decision=WAIT, ran_scripts=True)
         again = self._decide(machine, claimed=True)
         if again.verb is verb:
             again = fail(f"it was {verb.value} by this job and is {machine.label} again")
-        return node, replace(one, decision=again, claimed=again.kind is not Kind.START)
+        return node, replace(observation, decision=again, claimed=again.kind is not Kind.START)
 
     def _each(self, due: list[tuple[NodeName, Observation]], may_release: bool) -> dict[NodeName, Observation]:
         def start(item: tuple[NodeName, Observation]) -> tuple[NodeName, Observation]:
-            node, one = item
-            if one.decision.verb is Verb.RELEASE and not may_release:
-                return node, replace(one, decision=fail(f"MAAS erases at every release ({ERASES_ALWAYS})"))
-            return node, self._attempt(one)
+            node, observation = item
+            if observation.decision.verb is Verb.RELEASE and not may_release:
+                return node, replace(observation, decision=fail(f"MAAS erases at every release ({ERASES_ALWAYS})"))
+            return node, self._attempt(observation)
 
         if not due:
             return {}
         with self._pool() as pool:
             return dict(pool.map(propagated(start), due))
 
-    def _attempt(self, one: Observation) -> Observation:
+    def _attempt(self, observation: Observation) -> Observation:
         """Start the operation. A refusal fails the node only if the machine's state confirms it."""
-        machine, verb = one.machine, one.decision.verb
+        machine, verb = observation.machine, observation.decision.verb
         if machine is None or verb is None:
             raise ValueError("an attempt needs a machine and an operation")
         if time.monotonic() - self.started > FRESH:
-            return replace(one, decision=WAIT)
+            return replace(observation, decision=WAIT)
         try:
             shown = self._start(machine, verb)
         except Refused as refusal:
             return self._after_refusal(machine, verb, refusal)
         except PeerError as error:
             # Busy: not started. Unavailable: unknown. The next pass reads the machine and decides again.
-            return replace(one, decision=WAIT, error=str(error))
+            return replace(observation, decision=WAIT, error=str(error))
         if verb is Verb.DELETE:
             return Observation(decide_missing(self.work.operation))
         scripts = verb is Verb.RUN_SCRIPTS
-        return replace(one, machine=shown or machine, decision=WAIT, claimed=not scripts, ran_scripts=scripts)
+        return replace(observation, machine=shown or machine, decision=WAIT, claimed=not scripts, ran_scripts=scripts)
 
     def _after_refusal(self, machine: Machine, verb: Verb, refusal: Refused) -> Observation:
         try:
-            found = self.client.machine(machine.system_id)
+            machine_now = self.client.machine(machine.system_id)
         except (Busy, Unavailable) as error:
             return Observation(WAIT, machine, error=f"{refusal}; then {error}")
-        if found is None:
+        if machine_now is None:
             return Observation(decide_missing(self.work.operation))
-        again = self._observe_machine(read_machine(found))
+        again = self._observe_machine(read_machine(machine_now))
         if again.decision.kind is not Kind.START:
             return again
         if again.decision.verb is verb:
@@ -267,8 +273,8 @@ class ReconcilePass:
 
     def _same_operation(self) -> list[JobId]:
         """Return the job, and those of its action with the same operation."""
-        own = self.work.operation.value
-        return [self.job, *(job for job, record in self.relatives.items() if record.operation == own)]
+        operation = self.work.operation.value
+        return [self.job, *(job for job, record in self.relatives.items() if record.operation == operation)]
 
     def _is_beyond(self, machine: Machine) -> bool:
         """Return whether the action has gone on with the machine, to a later operation."""
@@ -279,7 +285,10 @@ class ReconcilePass:
 
     def _newest(self, machine: Machine) -> int:
         """Return MAAS's newest event before the action began this operation on the machine."""
-        begun = [self.newest, *(one.newest for job, one in self.relatives.items() if begun_tag(job) in machine.tags)]
+        begun = [
+            self.newest,
+            *(record.newest for job, record in self.relatives.items() if begun_tag(job) in machine.tags),
+        ]
         return min(newest for newest in begun if newest is not None)
 
     def _decide(self, machine: Machine, *, claimed: bool) -> Decision:
@@ -305,21 +314,25 @@ class ReconcilePass:
     def _may_release(self, due: list[tuple[NodeName, Observation]]) -> bool:
         """Return whether a release keeps the disks: the site-wide setting may have changed since the submission."""
         kept = self.work.wipe is not Wipe.ALL
-        if not kept or all(one.decision.verb is not Verb.RELEASE for _, one in due):
+        if not kept or all(observation.decision.verb is not Verb.RELEASE for _, observation in due):
             return True
         return not erases_always(self.client)
 
     def _tag(self, after: dict[NodeName, Observation]) -> None:
         """Tag the machines that are to have tags of the job, in MAAS and in these observations."""
         for tag, to_have in ((job_tag(self.job), _is_claimed), (scripts_tag(self.job), _ran_scripts)):
-            new = {node: one.machine for node, one in after.items() if to_have(one) and one.machine}
+            new = {
+                node: observation.machine
+                for node, observation in after.items()
+                if to_have(observation) and observation.machine
+            }
             self._tag_machines(tag, new.values())
             for node, machine in new.items() if not self.stopped else ():
                 if tag not in machine.tags:
                     after[node] = replace(after[node], machine=replace(machine, tags=machine.tags | {tag}))
 
     def _tag_machines(self, tag: str, machines: Iterable[Machine | None]) -> None:
-        new = [one.system_id for one in machines if one and tag not in one.tags]
+        new = [machine.system_id for machine in machines if machine and tag not in machine.tags]
         if new and not self.stopped:
             self.client.tag_machines(tag, new, marker=self.job)
 
@@ -334,12 +347,12 @@ class ReconcilePass:
         return ThreadPoolExecutor(max_workers=self.options.threads, thread_name_prefix="maas")
 
 
-def _is_claimed(one: Observation) -> bool:
-    return one.claimed
+def _is_claimed(observation: Observation) -> bool:
+    return observation.claimed
 
 
-def _ran_scripts(one: Observation) -> bool:
-    return one.ran_scripts
+def _ran_scripts(observation: Observation) -> bool:
+    return observation.ran_scripts
 
 
 def erases_always(client: MaasClient) -> bool:

@@ -161,31 +161,31 @@ def hostname(node: NodeName) -> str:
 # Machines.
 
 
-def read_machine(found: JsonObject) -> Machine:
+def read_machine(entry: JsonObject) -> Machine:
     """Parse a machine. Raises Unavailable if it is no machine object."""
-    system_id, status = found.get("system_id"), found.get("status")
+    system_id, status = entry.get("system_id"), entry.get("status")
     if not isinstance(system_id, str) or not isinstance(status, int):
         raise Unavailable(SYSTEM, "machines", "a machine lacks a valid system_id or status")
-    notes = (str(found.get(key) or "").strip() for key in ("status_message", "error_description"))
-    tags = found.get("tag_names")
+    notes = (str(entry.get(key) or "").strip() for key in ("status_message", "error_description"))
+    tags = entry.get("tag_names")
     return Machine(
         system_id=system_id,
-        hostname=str(found.get("hostname") or "").lower(),
+        hostname=str(entry.get("hostname") or "").lower(),
         status=status,
-        label=str(found.get("status_name") or f"in status {status}"),
-        owner=str(found.get("owner") or ""),
-        locked=bool(found.get("locked")),
-        power=str(found.get("power_state") or "unknown"),
+        label=str(entry.get("status_name") or f"in status {status}"),
+        owner=str(entry.get("owner") or ""),
+        locked=bool(entry.get("locked")),
+        power=str(entry.get("power_state") or "unknown"),
         tags=frozenset(map(str, tags)) if isinstance(tags, list) else frozenset(),
         notes=tuple(dict.fromkeys(filter(None, notes))),
-        installation=str(found.get("current_installation_result_id") or ""),
+        installation=str(entry.get("current_installation_result_id") or ""),
     )
 
 
-def by_hostname(found: Iterable[JsonObject]) -> dict[str, list[Machine]]:
+def by_hostname(entries: Iterable[JsonObject]) -> dict[str, list[Machine]]:
     """Return the machines by lower-case host name; names are unique only within one domain."""
     machines: defaultdict[str, dict[str, Machine]] = defaultdict(dict)
-    for machine in map(read_machine, found):
+    for machine in map(read_machine, entries):
         machines[machine.hostname][machine.system_id] = machine
     return {name: list(alike.values()) for name, alike in machines.items()}
 
@@ -229,8 +229,8 @@ def findings(inventory: Inventory, machines: Iterable[str]) -> tuple[Finding, ..
     missing = [name for name in names if hostname(name) not in known and LIMITS.accepts(name)]
     if not missing:
         return ()
-    more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
-    text = f"{len(missing)} of {len(names)} nodes are not enlisted in MAAS: {', '.join(missing[:MOST_NAMED])}{more}"
+    omitted = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
+    text = f"{len(missing)} of {len(names)} nodes are not enlisted in MAAS: {', '.join(missing[:MOST_NAMED])}{omitted}"
     documents = tuple(DocumentRef(BAREMETAL_NODE, node) for node in missing[:MOST_NAMED])
     return (Finding("NodeNotInProvisioner", Level.WARNING, text, documents=documents, source=SYSTEM),)
 
@@ -259,5 +259,9 @@ def site_faults(
 def _connected(rack: JsonObject) -> bool:
     """Return whether a rack controller works; one without a reported status counts as working."""
     services: Any = rack.get("service_set")
-    states = [one.get("status") for one in services or () if isinstance(one, Mapping) and one.get("name") == "rackd"]
+    states = [
+        service.get("status")
+        for service in services or ()
+        if isinstance(service, Mapping) and service.get("name") == "rackd"
+    ]
     return not states or states[0] in ("running", "degraded", "unknown")

@@ -69,11 +69,11 @@ class Traces:
                     yield
                 finally:
                     span.update_name(activity.name)
-                    found = _attributes(activity)
+                    attributes = _attributes(activity)
                     if activity.outcome not in _NO_FAULTS.get(activity.kind, (SUCCESS,)):
                         span.set_status(Status(StatusCode.ERROR, activity.outcome))
-                        found["error.type"] = str(found.get("http.response.status_code", activity.outcome))
-                    span.set_attributes(found)
+                        attributes["error.type"] = str(attributes.get("http.response.status_code", activity.outcome))
+                    span.set_attributes(attributes)
 
 
 def exported(program: str, endpoint: str, share: float) -> Traces:
@@ -84,10 +84,10 @@ def exported(program: str, endpoint: str, share: float) -> Traces:
 def _attributes(activity: Activity) -> dict[str, str | int]:
     """Return the attributes of a span: ours with the prefix ``shipyard.``, and those of the conventions."""
     marker = {"context_marker": request_context.marker()}
-    own = {**activity.labels, **activity.details, "outcome": activity.outcome, **marker}
-    named = {name if "." in name else f"shipyard.{name}": value for name, value in own.items()}
-    found = {**named, **_conventional(activity)}
-    return {name: int(value) if name in _NUMBERS else value for name, value in found.items() if value}
+    labels = {**activity.labels, **activity.details, "outcome": activity.outcome, **marker}
+    named = {name if "." in name else f"shipyard.{name}": value for name, value in labels.items()}
+    attributes = {**named, **_conventional(activity)}
+    return {name: int(value) if name in _NUMBERS else value for name, value in attributes.items() if value}
 
 
 def _conventional(activity: Activity) -> dict[str, str]:

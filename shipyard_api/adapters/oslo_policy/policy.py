@@ -151,13 +151,13 @@ def _state(file: Path | None) -> _State:
     if file is None:
         return _ABSENT
     try:
-        found = os.stat(file)  # noqa: PTH116  # three times as fast
+        stat = os.stat(file)  # noqa: PTH116  # three times as fast
     except (FileNotFoundError, NotADirectoryError):
         return _ABSENT
     except OSError as error:
         # The file may exist and forbid something.
         return (error.errno or 0,)
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
 
 def _enforcer(file: Path | None) -> policy.Enforcer:
@@ -165,9 +165,9 @@ def _enforcer(file: Path | None) -> policy.Enforcer:
     texts: dict[str, Any] = {rule.name: rule.check for rule in RULES.values()}
     faults: list[str] = []
     if file is not None:
-        own = _read(file)
-        faults = list(_faults(own))
-        texts |= own
+        rules = _read(file)
+        faults = list(_faults(rules))
+        texts |= rules
     if faults:
         raise ValueError("; ".join(faults))
     conf = cfg.ConfigOpts()

@@ -110,9 +110,9 @@ class Lifeline(JobManager):
         """Register the worker, take its lock, and log that it is ready."""
         with ended_without_answer(self._lost, _REGISTRATION_SECONDS):
             connection = await self._connect()
-            found = await (await connection.execute(_REGISTER, {"locks": _LOCKS})).fetchone()
-        assert found is not None  # noqa: S101  # the function returns one row
-        self._connection, self._worker = connection, int(found[0])
+            row = await (await connection.execute(_REGISTER, {"locks": _LOCKS})).fetchone()
+        assert row is not None  # noqa: S101  # the function returns one row
+        self._connection, self._worker = connection, int(row[0])
         self.registered.set()
         LOG.info("worker is ready", extra={"host": socket.gethostname(), "pid": os.getpid()})
         return self._worker
@@ -205,6 +205,6 @@ class Lifeline(JobManager):
 async def _row(
     connection: "psycopg.AsyncConnection[Any]", query: str, values: Mapping[str, object] | None = None
 ) -> tuple[Any, ...]:
-    found: tuple[Any, ...] | None = await (await connection.execute(query.encode(), values)).fetchone()
-    assert found is not None  # noqa: S101  # a SELECT without FROM returns one row
-    return found
+    row: tuple[Any, ...] | None = await (await connection.execute(query.encode(), values)).fetchone()
+    assert row is not None  # noqa: S101  # a SELECT without FROM returns one row
+    return row

@@ -136,8 +136,8 @@ class TurnWorker:
                 if not stopped.is_set():
                     raise
             finally:
-                for one in others:
-                    one.cancel()
+                for task in others:
+                    task.cancel()
         # Without a signal, the worker ends only when a part of it has failed.
         return 0 if stopped.is_set() else 1
 

@@ -32,7 +32,7 @@ class Status:
 
     def __str__(self) -> str:
         """Return reason, message and messages as one text, each once."""
-        parts = (self.reason, self.message, *(one.text for one in self.messages))
+        parts = (self.reason, self.message, *(message.text for message in self.messages))
         return "; ".join(dict.fromkeys(filter(None, parts)))[:LONGEST]
 
 
@@ -47,12 +47,12 @@ def read_status(answer: Response) -> Status:
     details = body.get("details")
     details = details if isinstance(details, Mapping) else {}
     listed = details.get("messageList")
-    messages = [_message(one) for one in listed[:_MOST]] if isinstance(listed, list) else []
+    messages = [_message(entry) for entry in listed[:_MOST]] if isinstance(listed, list) else []
     return Status(
         _text(body.get("reason")),
         _text(body.get("message")),
         _text(details.get("errorType")),
-        tuple(one for one in messages if one.text),
+        tuple(message for message in messages if message.text),
     )
 
 
@@ -60,9 +60,9 @@ def etcd_health(status: Status) -> dict[str, Health]:
     """Return the health of each cluster that a message names (contract: promenade, 3.3)."""
     words = {health.value.lower(): health for health in Health}
     return {
-        one.name: words.get(one.text.lower(), Health.UNREACHABLE if one.error else Health.UNHEALTHY)
-        for one in status.messages
-        if one.name
+        message.name: words.get(message.text.lower(), Health.UNREACHABLE if message.error else Health.UNHEALTHY)
+        for message in status.messages
+        if message.name
     }
 
 

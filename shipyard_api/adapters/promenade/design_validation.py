@@ -52,7 +52,7 @@ class PromenadeValidation:
             answer = self._http.post("validatedesign", json=body, headers=request_context.headers())
         if answer.status not in (200, 400):
             raise Unavailable(SYSTEM, answer.operation, f"answered {answer.status}, which is no validation")
-        return tuple(_finding(one) for one in _messages(answer))
+        return tuple(_finding(message) for message in _messages(answer))
 
 
 def _messages(answer: Response) -> Sequence[Mapping[str, Any]]:
@@ -62,7 +62,7 @@ def _messages(answer: Response) -> Sequence[Mapping[str, Any]]:
     listed = details.get("messageList") if isinstance(details, dict) else None
     if not isinstance(listed, list):
         return [{"message": answer.scrubber(answer.text, _LONGEST), "error": True}]
-    return [one if isinstance(one, dict) else {"message": str(one), "error": True} for one in listed]
+    return [entry if isinstance(entry, dict) else {"message": str(entry), "error": True} for entry in listed]
 
 
 def _finding(entry: Mapping[str, Any]) -> Finding:
@@ -76,5 +76,7 @@ def _finding(entry: Mapping[str, Any]) -> Finding:
         source=SYSTEM,
     )
     documents = entry.get("documents")
-    named = [one for one in documents if isinstance(one, dict)] if isinstance(documents, list) else []
-    return replace(finding, documents=tuple(DocumentRef(str(one.get("schema")), str(one.get("name"))) for one in named))
+    named = [document for document in documents if isinstance(document, dict)] if isinstance(documents, list) else []
+    return replace(
+        finding, documents=tuple(DocumentRef(str(entry.get("schema")), str(entry.get("name"))) for entry in named)
+    )

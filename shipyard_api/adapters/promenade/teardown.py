@@ -98,7 +98,9 @@ class PromenadeTeardown:
         if answer.status != 200:
             raise self._failure(answer)
         messages = read_status(answer).messages
-        return ServiceReport(tuple(one.text for one in messages), tuple(one.text for one in messages if one.error))
+        return ServiceReport(
+            tuple(message.text for message in messages), tuple(message.text for message in messages if message.error)
+        )
 
     def etcd_health(self, design: str) -> Mapping[str, Health]:
         """Return the health of each etcd cluster by name; empty if the design names none."""

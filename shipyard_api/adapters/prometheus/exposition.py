@@ -39,7 +39,9 @@ class PrometheusText:
 
     def text(self) -> bytes:
         """Return all metrics as they are now."""
-        registries = [_OfSite(one, self._site) for one in self._registries] if self._site else self._registries
+        registries = (
+            [_OfSite(registry, self._site) for registry in self._registries] if self._site else self._registries
+        )
         return b"".join(map(generate_latest, registries))
 
 
@@ -48,11 +50,11 @@ class _Build(Collector):
 
     def collect(self) -> Iterator[Metric]:
         labels = {"version": version("shipyard"), "python": platform.python_version()}
-        found = GaugeMetricFamily(
+        family = GaugeMetricFamily(
             "shipyard_build_info", "The release of this process, and its Python.", labels=[*labels]
         )
-        found.add_metric(list(labels.values()), 1)
-        yield found
+        family.add_metric(list(labels.values()), 1)
+        yield family
 
 
 @dataclass(frozen=True, slots=True)

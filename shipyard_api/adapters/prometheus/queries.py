@@ -53,10 +53,10 @@ def _result(answer: Response, data: Mapping[str, Any]) -> QueryResult:
     if not isinstance(result, list):
         raise answer.unexpected()
     if kind == "vector":
-        series = [one for one in result if isinstance(one, dict)]
-        shown = ", ".join(f"{_labels(one)} {_value(answer, one.get('value'))}" for one in series[:_NAMED])
-        more = f" and {len(series) - _NAMED} more" if len(series) > _NAMED else ""
-        return QueryResult(bool(series), answer.scrubber(f"{shown}{more}", _LONGEST) if series else "no series")
+        series = [entry for entry in result if isinstance(entry, dict)]
+        shown = ", ".join(f"{_labels(entry)} {_value(answer, entry.get('value'))}" for entry in series[:_NAMED])
+        omitted = f" and {len(series) - _NAMED} more" if len(series) > _NAMED else ""
+        return QueryResult(bool(series), answer.scrubber(f"{shown}{omitted}", _LONGEST) if series else "no series")
     if kind == "scalar":
         value = _value(answer, result)
         return QueryResult(value not in ("0", "-0", "NaN"), value)

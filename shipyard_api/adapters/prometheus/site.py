@@ -81,6 +81,6 @@ def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
 
 def _counted(name: str, text: str, labels: Sequence[str], counts: Sequence[Count]) -> GaugeMetricFamily:
     family = _family(name, text, labels)
-    for one in counts:
-        family.add_metric(one.labels, one.number)
+    for count in counts:
+        family.add_metric(count.labels, count.number)
     return family

@@ -43,21 +43,21 @@ class DataSchemas:
 def compiled(schema: Mapping[str, Any]) -> DataCheck:
     """Compile a schema with the faster library that is installed; raises ValueError."""
     check_size(schema)
-    own = _own_words(schema)
-    references, named = _references(own)
+    local = _own_words(schema)
+    references, named = _references(local)
     names = {"#", *(part["id"] for part in named)}
     if any(not reference["$ref"].startswith("#") for reference in references):
         raise ValueError(_FOREIGN)
-    dangling = [reference for reference in references if not _leads_somewhere(own, names, reference["$ref"])]
+    dangling = [reference for reference in references if not _leads_somewhere(local, names, reference["$ref"])]
     if dangling:
         # Real sites have such schemas, which work as long as no document reaches the reference.
-        own = _closed(own, {id(reference) for reference in dangling})
+        local = _closed(local, {id(reference) for reference in dangling})
     try:
-        check = _fast(own)
+        check = _fast(local)
     except ImportError:
-        check = _reference(own)
-    bases = [own, *(part for part in _references(own)[1] if part is not own)]
-    count = StepCount(own, lambda reference: _targets(bases, reference))
+        check = _reference(local)
+    bases = [local, *(part for part in _references(local)[1] if part is not local)]
+    count = StepCount(local, lambda reference: _targets(bases, reference))
 
     def bounded(value: object) -> Sequence[SchemaFault]:
         try:
@@ -84,12 +84,12 @@ def _fast(schema: Mapping[str, Any]) -> DataCheck:
         raise ValueError(_line(getattr(wrong, "message", str(wrong)))) from None
 
     def check(value: object) -> Sequence[SchemaFault]:
-        found = []
+        faults = []
         for fault in validator.iter_errors(value):
-            found.append(SchemaFault(_pointer(fault.instance_path), _pointer(fault.schema_path), _line(fault.message)))
-            if len(found) == _MOST:
+            faults.append(SchemaFault(_pointer(fault.instance_path), _pointer(fault.schema_path), _line(fault.message)))
+            if len(faults) == _MOST:
                 break
-        return found
+        return faults
 
     return check
 
@@ -104,16 +104,18 @@ def _reference(schema: Mapping[str, Any]) -> DataCheck:
     validator = jsonschema.Draft4Validator(schema)
 
     def check(value: object) -> Sequence[SchemaFault]:
-        found = []
+        faults = []
         try:
             for fault in validator.iter_errors(value):
                 place, rule = list(fault.absolute_path), list(fault.absolute_schema_path)
-                found.append(SchemaFault(_pointer(place), _pointer(rule), _line(fault.message)))
-                if len(found) == _MOST:
+                faults.append(SchemaFault(_pointer(place), _pointer(rule), _line(fault.message)))
+                if len(faults) == _MOST:
                     break
         except RecursionError:
-            found.append(SchemaFault("", "/$ref", "the references of the schema lead from one to the next without end"))
-        return found
+            faults.append(
+                SchemaFault("", "/$ref", "the references of the schema lead from one to the next without end")
+            )
+        return faults
 
     return check
 
@@ -136,20 +138,20 @@ def _is_data(key: str, value: Any) -> bool:
 
 def _references(schema: Any) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
     """Return every part of the schema with a reference, and every part with an ``id``."""
-    found: list[Mapping[str, Any]] = []
+    references: list[Mapping[str, Any]] = []
     named: list[Mapping[str, Any]] = []
     waiting = [schema]
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):
             if isinstance(value.get("$ref"), str):
-                found.append(value)
+                references.append(value)
             if isinstance(value.get("id"), str):
                 named.append(value)
             waiting.extend(inner for key, inner in value.items() if not _is_data(key, inner))
         elif isinstance(value, list):
             waiting.extend(value)
-    return found, named
+    return references, named
 
 
 def _leads_somewhere(schema: Any, names: Collection[str], reference: str) -> bool:
@@ -174,12 +176,12 @@ def _at(schema: Any, reference: str) -> Any:
 def _targets(bases: Sequence[Mapping[str, Any]], reference: str) -> list[Mapping[str, Any]]:
     """Return the schemas that a reference may lead to: in each part with an ``id``, ``#`` may be that part."""
     if reference.startswith("#/"):
-        found = [_at(base, reference) for base in bases]
+        targets = [_at(base, reference) for base in bases]
     elif reference == "#":
-        found = list(bases)
+        targets = list(bases)
     else:
-        found = [base for base in bases if str(base.get("id")).endswith(reference)]
-    return [one for one in found if isinstance(one, Mapping)]
+        targets = [base for base in bases if str(base.get("id")).endswith(reference)]
+    return [target for target in targets if isinstance(target, Mapping)]
 
 
 def _closed(schema: Any, dangling: Collection[int]) -> Any:

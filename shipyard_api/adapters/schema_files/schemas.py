@@ -78,15 +78,15 @@ class SchemaFiles:
         check = self._checks.get(schema)
         if check is None:
             raise UnknownSchema(schema)
-        found: list[Finding] = []
+        findings: list[Finding] = []
         for place, rule, message in check(value):
-            if len(found) == _MOST:
-                found.append(error("SchemaError", f"More than {_MOST} faults; the rest is not listed."))
+            if len(findings) == _MOST:
+                findings.append(error("SchemaError", f"More than {_MOST} faults; the rest is not listed."))
                 break
             path = "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in place)
             text = f"{path or 'the document'}: {_short(message)}"
-            found.append(error("SchemaError", text, path=path, diagnostic=_rule(self._schemas[schema], rule)))
-        return tuple(found)
+            findings.append(error("SchemaError", text, path=path, diagnostic=_rule(self._schemas[schema], rule)))
+        return tuple(findings)
 
 
 def _has_many_values(value: object) -> bool:
@@ -95,7 +95,7 @@ def _has_many_values(value: object) -> bool:
         part = containers.pop()
         inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
         count += len(inner)
-        containers += [one for one in inner if isinstance(one, list | dict)]
+        containers += [item for item in inner if isinstance(item, list | dict)]
     return count > _MANY_VALUES
 
 

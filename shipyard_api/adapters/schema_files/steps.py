@@ -42,12 +42,12 @@ def check_size(schema: Mapping[str, Any]) -> None:
     squares = 0
     waiting: list[Any] = [schema]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, Mapping):
-            squares += sum(len(pattern) ** 2 for pattern in _patterns(one))
-            waiting.extend(one.values())
-        elif isinstance(one, list):
-            waiting.extend(one)
+        value = waiting.pop()
+        if isinstance(value, Mapping):
+            squares += sum(len(pattern) ** 2 for pattern in _patterns(value))
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
     if squares > MOST_PATTERN:
         raise TooManySteps("its patterns are too many or too long; at most four of 1,000 characters are compiled")
 
@@ -109,16 +109,16 @@ class StepCount:
             raise TooManySteps(f"more than {MOST_PAIRS:,} of its rules apply to this document")
         known[key] = None
         total: float = part.steps
-        for one in part.same:
-            total += self._steps(one, value, known)
+        for part_left in part.same:
+            total += self._steps(part_left, value, known)
         if isinstance(value, str):
             total += _text_steps(part, value)
         elif isinstance(value, dict):
             for name, inner in value.items():
                 total += 1 + (_text_steps(part, name) if part.any_property else 0)
                 named = part.properties.get(name)
-                for one in (*part.any_property, *((named,) if named else part.other_properties)):
-                    total += self._steps(one, inner, known)
+                for part_left in (*part.any_property, *((named,) if named else part.other_properties)):
+                    total += self._steps(part_left, inner, known)
         elif isinstance(value, list):
             if part.unique:
                 size_key = 0, id(value)
@@ -127,8 +127,8 @@ class StepCount:
                 total += size
             for position, inner in enumerate(value):
                 total += 1
-                for one in part.items:
-                    total += self._steps(one, inner, known)
+                for part_left in part.items:
+                    total += self._steps(part_left, inner, known)
                 if position < len(part.by_position):
                     total += self._steps(part.by_position[position], inner, known)
         known[key] = total
@@ -164,7 +164,7 @@ def _parts(schema: Mapping[str, Any], targets: Targets) -> list[_Part]:
             part.same += each(rules.get(word))
         part.same += part_of(rules.get("not"))
         if isinstance(properties, Mapping):
-            part.properties = {name: one for name, value in properties.items() for one in part_of(value)}
+            part.properties = {name: choice for name, value in properties.items() for choice in part_of(value)}
         part.any_property = each(patterns)
         part.other_properties = part_of(rules.get("additionalProperties"))
         part.items = [*part_of(items), *part_of(rules.get("additionalItems"))]
@@ -192,8 +192,8 @@ def is_linear(pattern: str) -> bool:
 def _patterns(rules: Mapping[str, Any]) -> list[str]:
     """Return the regular expressions of a subschema."""
     by_name = rules.get("patternProperties")
-    found = [rules.get("pattern"), *(by_name if isinstance(by_name, Mapping) else ())]
-    return [pattern for pattern in found if isinstance(pattern, str)]
+    patterns = [rules.get("pattern"), *(by_name if isinstance(by_name, Mapping) else ())]
+    return [pattern for pattern in patterns if isinstance(pattern, str)]
 
 
 def _text_steps(part: _Part, text: str) -> int:
@@ -236,13 +236,13 @@ def _sum(
     waiting = [(part, False)]
     begun: set[int] = set()
     while waiting:
-        one, finished = waiting.pop()
+        top, finished = waiting.pop()
         if finished:
-            known[id(one)] = weight(one) + sum(known.get(id(following), circle) for following in follow(one))
-        elif id(one) not in known and id(one) not in begun:
-            begun.add(id(one))
-            waiting.append((one, True))
-            waiting += [(following, False) for following in follow(one)]
+            known[id(top)] = weight(top) + sum(known.get(id(following), circle) for following in follow(top))
+        elif id(top) not in known and id(top) not in begun:
+            begun.add(id(top))
+            waiting.append((top, True))
+            waiting += [(following, False) for following in follow(top)]
     return known[id(part)]
 
 
@@ -261,15 +261,15 @@ def _size(value: object, enough: int) -> int:
     count = 0
     waiting: list[object] = [value]
     while waiting and count < enough:
-        one = waiting.pop()
+        item = waiting.pop()
         count += 1
-        if isinstance(one, str):
-            count += len(one) // _CHARACTERS
-        elif isinstance(one, Mapping):
-            count += len(one)
-            waiting.extend(one.values())
-        elif isinstance(one, list):
-            waiting.extend(one)
+        if isinstance(item, str):
+            count += len(item) // _CHARACTERS
+        elif isinstance(item, Mapping):
+            count += len(item)
+            waiting.extend(item.values())
+        elif isinstance(item, list):
+            waiting.extend(item)
     return count
 
 

@@ -55,8 +55,8 @@ class _Server(asyncssh.SSHClient):
 
 
 def _version(connection: asyncssh.SSHClientConnection | None) -> str | None:
-    found: str | None = connection.get_extra_info("server_version") if connection else None
-    return found
+    version: str | None = connection.get_extra_info("server_version") if connection else None
+    return version
 
 
 class NodeError(Exception):
@@ -115,7 +115,7 @@ class Connections:
             raise Refused(SYSTEM, operation, str(error), whole_site=True) from error
 
     def each(
-        self, hosts: Iterable[Host], one: Callable[[Host], Coroutine[Any, Any, T]], *, limit: float
+        self, hosts: Iterable[Host], call: Callable[[Host], Coroutine[Any, Any, T]], *, limit: float
     ) -> Mapping[Host, T | NodeError]:
         """Run a coroutine for each host; one that does not end in ``limit`` seconds gives a NodeError.
 
@@ -125,7 +125,7 @@ class Connections:
         async def bounded(host: Host) -> T | NodeError:
             try:
                 async with asyncio.timeout(limit):
-                    return await one(host)
+                    return await call(host)
             except TimeoutError:
                 return NodeError(f"no answer in {limit:g} s")
             except NodeError as error:
@@ -186,21 +186,21 @@ class Connections:
             last = clock()
             has_answer |= not (task.cancelled() or task.exception() or isinstance(task.result(), NodeError))
 
-        tasks = {host: asyncio.ensure_future(one) for host, one in asked.items()}
-        for one in tasks.values():
-            one.add_done_callback(ended)
+        tasks = {host: asyncio.ensure_future(coroutine) for host, coroutine in asked.items()}
+        for future in tasks.values():
+            future.add_done_callback(ended)
         left = set(tasks.values())
         while left:
             silence = clock() - last
             _, left = await asyncio.wait(left, timeout=SILENT - silence if silence < SILENT else SILENT)
             is_over = has_answer and clock() - last >= SILENT
-            if is_over and all(self._link(host).is_silent for host, one in tasks.items() if one in left):
+            if is_over and all(self._link(host).is_silent for host, future in tasks.items() if future in left):
                 break
-        for one in left:
-            one.cancel()
+        for future in left:
+            future.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         why = NodeError(f"it said nothing for {SILENT:g} s while others answered")
-        return {host: why if one in left else one.result() for host, one in tasks.items()}
+        return {host: why if future in left else future.result() for host, future in tasks.items()}
 
     def _submit(self, coroutine: Coroutine[Any, Any, T]) -> "futures.Future[T]":
         """Hand a coroutine to the loop, which begins with the first one."""

@@ -26,17 +26,19 @@ def read(directory: Path | None, wanted: Sequence[CopiedFile]) -> tuple[RemoteFi
     """
     if directory is None:
         raise Refused(SYSTEM, "start", _UNSET)
-    return tuple(RemoteFile(one.path, _content(directory, one.source), one.mode, one.directory_mode) for one in wanted)
+    return tuple(
+        RemoteFile(file.path, _content(directory, file.source), file.mode, file.directory_mode) for file in wanted
+    )
 
 
 def faults(directory: Path | None, wanted: Iterable[CopiedFile]) -> Iterator[CopyFault]:
     """Return why files cannot be copied, as far as their names show it."""
-    for one in wanted:
+    for file in wanted:
         if directory is None:
             yield CopyFault(_UNSET)
             return
         try:
-            _found(directory, one.source)
+            _found(directory, file.source)
         except Refused as fault:
             yield CopyFault(fault.detail, isinstance(fault.__cause__, FileNotFoundError))
 

@@ -64,13 +64,13 @@ class WebhookOptions:
             raise ValueError("; ".join(f"[webhooks] file: {fault}" for fault in faults))
         return tuple(
             Target(
-                one["name"],
-                one["url"],
-                tuple(map(Secret, _listed(one["secret"]))),
-                frozenset(one.get("kinds", ())),
-                EventFormat(one.get("format", EventFormat.SHIPYARD.value)),
+                item["name"],
+                item["url"],
+                tuple(map(Secret, _listed(item["secret"]))),
+                frozenset(item.get("kinds", ())),
+                EventFormat(item.get("format", EventFormat.SHIPYARD.value)),
             )
-            for one in items
+            for item in items
         )
 
 
@@ -103,7 +103,7 @@ def _faults(items: list[Any]) -> Iterator[str]:
         kinds = item.get("kinds", [])
         if not isinstance(kinds, list) or not all(isinstance(kind, str) and kind in KINDS for kind in kinds):
             yield f"target {number}: kinds: needs a list of {', '.join(sorted(KINDS))}"
-        formats = [one.value for one in EventFormat]
+        formats = [format_.value for format_ in EventFormat]
         if item.get("format", formats[0]) not in formats:
             yield f"target {number}: format: needs {' or '.join(formats)}"
 

@@ -50,7 +50,7 @@ class WebhookReceiver:
             "Webhook-Id": str(event),
             "Webhook-Timestamp": at,
             "Webhook-Signature": " ".join(
-                standard_signature(key_of(one), str(event), at, body) for one in self._secrets
+                standard_signature(key_of(secret), str(event), at, body) for secret in self._secrets
             ),
             "X-Shipyard-Delivery": str(event),
             "X-Shipyard-Event": kind,
