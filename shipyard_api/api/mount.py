@@ -15,7 +15,7 @@ class Mount:
     def __init__(self, otherwise: Application, prefixes: Mapping[str, Application] | None = None) -> None:
         self._otherwise = otherwise
         # The longest first: one prefix may begin with another.
-        self._prefixes = sorted((prefixes or {}).items(), key=lambda one: -len(one[0]))
+        self._prefixes = sorted((prefixes or {}).items(), key=lambda entry: -len(entry[0]))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on."""

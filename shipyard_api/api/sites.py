@@ -160,7 +160,7 @@ class SitesHealth:
 
     async def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
         """Answer 200 with the sites in trouble."""
-        failed = [one for one in (site.status() for site in self._sites.values()) if one["status"] != "ok"]
+        failed = [status for status in (site.status() for site in self._sites.values()) if status["status"] != "ok"]
         resp.media = {"status": "ready", "sites": len(self._sites), "failed": failed}
 
 
@@ -190,8 +190,8 @@ def _absent() -> Mount:
 
 
 def _app(install: Callable[[Any], None], *middleware: object) -> Any:
-    own: list[Any] = [SecurityHeaders(), RequestContextMiddleware(), *middleware]
-    app: Any = falcon.asgi.App(middleware=own)
+    middlewares: list[Any] = [SecurityHeaders(), RequestContextMiddleware(), *middleware]
+    app: Any = falcon.asgi.App(middleware=middlewares)
     install(app)
     return app
 

@@ -36,19 +36,19 @@ def shown_steps(records: Sequence[StepRecord]) -> list[ShownStep]:
     for record in records:
         group = record.id.partition(".")[0]
         if group in BARE_GROUPS and group not in [shown.id for shown in listed]:
-            members = [one for one in records if one.id.startswith(f"{group}.")]
-            state = group_state(one.state for one in members)
-            begun = [one.started_at for one in members if one.started_at]
-            ended = [one.ended_at for one in members if one.ended_at]
+            members = [step for step in records if step.id.startswith(f"{group}.")]
+            state = group_state(member.state for member in members)
+            begun = [member.started_at for member in members if member.started_at]
+            ended = [member.ended_at for member in members if member.ended_at]
             last = max(ended) if len(ended) == len(members) else None
             listed.append(ShownStep(group, len(listed) + 1, state, min(begun, default=None), last))
         listed.append(ShownStep(record.id, len(listed) + 1, record.state, record.started_at, record.ended_at))
     return listed
 
 
-def entity(one: ActionWithSteps, notes: Sequence[Note]) -> dict[str, Any]:
+def entity(described: ActionWithSteps, notes: Sequence[Note]) -> dict[str, Any]:
     """Return an action as it is listed, with its steps; notes of steps stand with their step."""
-    action: ActionRecord = one.action
+    action: ActionRecord = described.action
     by_step: defaultdict[str | None, list[Note]] = defaultdict(list)
     for note in notes:
         by_step[note.step].append(note)
@@ -71,7 +71,7 @@ def entity(one: ActionWithSteps, notes: Sequence[Note]) -> dict[str, Any]:
                 "index": step.index,
                 "notes": shown_notes(by_step[step.id]),
             }
-            for step in shown_steps(one.steps)
+            for step in shown_steps(described.steps)
         ],
         "notes": shown_notes(by_step[None]),
     }
@@ -132,16 +132,16 @@ def waiting_entity(action: ActionRecord) -> dict[str, Any] | None:
 
 def teardown_entities(action: ActionRecord, entries: Sequence[JournalEntry]) -> dict[str, Any]:
     """Return the member with the teardown operations under way; nothing without any."""
-    found = () if action.state in ENDED else teardowns(entries)
+    at_work = () if action.state in ENDED else teardowns(entries)
     shown = [
         {
-            "node": one.node,
-            "operation": one.operation.value,
-            "since": zulu(one.since),
-            "waits_for": list(one.waits_for[:MOST_WAITS]),
-            "waits": len(one.waits_for),
+            "node": teardown.node,
+            "operation": teardown.operation.value,
+            "since": zulu(teardown.since),
+            "waits_for": list(teardown.waits_for[:MOST_WAITS]),
+            "waits": len(teardown.waits_for),
         }
-        for one in found
+        for teardown in at_work
     ]
     return {"teardowns": shown} if shown else {}
 

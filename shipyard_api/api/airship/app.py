@@ -72,80 +72,82 @@ class Collaborators(UseCases):
     costly: CostlyWork
 
 
-def routes(own: Collaborators) -> dict[str, Guarded]:
+def routes(parts: Collaborators) -> dict[str, Guarded]:
     """Return every address with its resource."""
     v1 = "/api/v1.0"
-    on_actions, describe, read = own.actions, own.actions.describe, own.configdocs.read
-    rendered, costly, task_results = RenderedActions(), own.costly, own.software.results
+    on_actions, describe, read = parts.actions, parts.actions.describe, parts.configdocs.read
+    rendered, costly, task_results = RenderedActions(), parts.costly, parts.software.results
     return {
         "/versions": versions.Versions(),
-        "/.well-known/security.txt": SecurityTxt(own.security_contact),
-        "/health": health.Readiness(own.check_schema, on_actions.find_left_alone, own.clock_skew),
+        "/.well-known/security.txt": SecurityTxt(parts.security_contact),
+        "/health": health.Readiness(parts.check_schema, on_actions.find_left_alone, parts.clock_skew),
         "/health/live": health.Live(),
-        "/health/ready": health.Ready(own.check_health),
-        "/metrics": Metrics(own.metrics),
-        "/openapi.json": health.OpenApi(own.openapi),
-        **own.events,
+        "/health/ready": health.Ready(parts.check_health),
+        "/metrics": Metrics(parts.metrics),
+        "/openapi.json": health.OpenApi(parts.openapi),
+        **parts.events,
         f"{v1}/health": versions.Health(),
         f"{v1}/configdocs": differences.ConfigdocsStatus(read),
-        f"{v1}/configdocs/{{collection_id}}": configdocs.Collection(own.configdocs.load, read, own.design_bytes),
+        f"{v1}/configdocs/{{collection_id}}": configdocs.Collection(parts.configdocs.load, read, parts.design_bytes),
         f"{v1}/renderedconfigdocs": rendered_documents.RenderedConfigdocs(read),
-        f"{v1}/commitconfigdocs": configdocs.Commit(own.configdocs.commit),
+        f"{v1}/commitconfigdocs": configdocs.Commit(parts.configdocs.commit),
         f"{v1}/revisions/{{revision}}/rendered-documents": rendered_documents.RevisionDesign(read),
         f"{v1}/actions": actions.Actions(
-            on_actions.create, on_actions.list, own.journal.notes, own.schemas, rendered, own.json_bytes
+            on_actions.create, on_actions.list, parts.journal.notes, parts.schemas, rendered, parts.json_bytes
         ),
-        f"{v1}/actions/{{action_id}}": actions.Action(describe, own.journal.notes, rendered),
+        f"{v1}/actions/{{action_id}}": actions.Action(describe, parts.journal.notes, rendered),
         f"{v1}/actions/{{action_id}}/control/{{control_verb}}": actions.Control(on_actions.control, on_actions.retry),
-        f"{v1}/actions/{{action_id}}/steps/{{step_id}}": steps.Step(describe, own.journal.notes),
-        f"{v1}/actions/{{action_id}}/steps/{{step_id}}/logs": steps.StepLogs(own.journal.logs),
+        f"{v1}/actions/{{action_id}}/steps/{{step_id}}": steps.Step(describe, parts.journal.notes),
+        f"{v1}/actions/{{action_id}}/steps/{{step_id}}/logs": steps.StepLogs(parts.journal.logs),
         f"{v1}/actions/{{action_id}}/validations/{{validation_id}}": validations.ActionValidation(
-            own.journal.validations
+            parts.journal.validations
         ),
         f"{v1}/actions/{{action_id}}/groups": action_nodes.Groups(describe),
         f"{v1}/actions/{{action_id}}/nodes": action_nodes.Nodes(describe),
         f"{v1}/actions/{{action_id}}/tasks": tasks.Tasks(task_results),
         f"{v1}/actions/{{action_id}}/tasks/{{task}}/nodes/{{node_name}}/output": tasks.TaskOutput(task_results),
-        f"{v1}/actions/{{action_id}}/limits": limits.Limits(on_actions.limits, own.json_bytes),
+        f"{v1}/actions/{{action_id}}/limits": limits.Limits(on_actions.limits, parts.json_bytes),
         f"{v1}/actions/{{action_id}}/reconciliation": reconciliation.Reconciliations(
-            on_actions.reconcile, own.json_bytes
+            on_actions.reconcile, parts.json_bytes
         ),
-        f"{v1}/actions/{{action_id}}/approvals": approvals.ActionApprovals(on_actions.approve, own.json_bytes),
+        f"{v1}/actions/{{action_id}}/approvals": approvals.ActionApprovals(on_actions.approve, parts.json_bytes),
         f"{v1}/actions/{{action_id}}/forecast": forecasts.ActionForecasts(on_actions.forecast, costly),
         f"{v1}/actions/{{action_id}}/report": reports.Report(on_actions.report),
         f"{v1}/actions/{{action_id}}/overview": overviews.ActionOverview(describe, on_actions.overview, rendered),
         f"{v1}/actions/{{action_id}}/node-places": overviews.ActionNodePlaces(on_actions.overview),
         f"{v1}/caller": callers.Caller(),
-        f"{v1}/plans": plans.Plans(on_actions.plan, on_actions.plans, own.schemas, own.json_bytes, costly),
+        f"{v1}/plans": plans.Plans(on_actions.plan, on_actions.plans, parts.schemas, parts.json_bytes, costly),
         f"{v1}/plans/{{plan_id}}": stored_plans.Plan(on_actions.plans),
-        f"{v1}/plans/{{plan_id}}/approvals": stored_plans.PlanApprovals(on_actions.plans, own.json_bytes),
-        f"{v1}/forecasts": forecasts.Forecasts(on_actions.forecast, own.schemas, own.json_bytes, costly),
-        f"{v1}/notedetails/{{note_id}}": notes.NoteDetails(own.journal.notes),
+        f"{v1}/plans/{{plan_id}}/approvals": stored_plans.PlanApprovals(on_actions.plans, parts.json_bytes),
+        f"{v1}/forecasts": forecasts.Forecasts(on_actions.forecast, parts.schemas, parts.json_bytes, costly),
+        f"{v1}/notedetails/{{note_id}}": notes.NoteDetails(parts.journal.notes),
         f"{v1}/workflows": workflows.Workflows(on_actions.list),
         f"{v1}/workflows/{{workflow_id}}": workflows.Workflow(describe, on_actions.list),
-        f"{v1}/nodes": site_nodes.SiteNodes(own.nodes.list),
-        f"{v1}/nodes/{{node_name}}": site_nodes.SiteNode(own.nodes.list),
-        f"{v1}/nodes/{{node_name}}/holds": holds.NewHolds(own.node_holds, own.schemas, own.json_bytes),
+        f"{v1}/nodes": site_nodes.SiteNodes(parts.nodes.list),
+        f"{v1}/nodes/{{node_name}}": site_nodes.SiteNode(parts.nodes.list),
+        f"{v1}/nodes/{{node_name}}/holds": holds.NewHolds(parts.node_holds, parts.schemas, parts.json_bytes),
         **{
-            f"{v1}/nodes/{{node_name}}/{one.value}": node_operations.OneNode(
-                one, own.node_operations.operate, own.ended_actions, own.json_bytes
+            f"{v1}/nodes/{{node_name}}/{operation.value}": node_operations.OneNode(
+                operation, parts.node_operations.operate, parts.ended_actions, parts.json_bytes
             )
-            for one in NodeOperation
+            for operation in NodeOperation
         },
-        f"{v1}/nodes/{{node_name}}/drain-plan": drain_plans.NodeDrain(own.nodes.plan_drain),
-        f"{v1}/nodes/{{node_name}}/deploy-steps": deploy_steps.NodeSteps(own.plan_steps),
+        f"{v1}/nodes/{{node_name}}/drain-plan": drain_plans.NodeDrain(parts.nodes.plan_drain),
+        f"{v1}/nodes/{{node_name}}/deploy-steps": deploy_steps.NodeSteps(parts.plan_steps),
         f"{v1}/nodes/{{node_name}}/tasks": tasks.NodeTasks(task_results),
-        f"{v1}/etcd-cluster-health-statuses": node_operations.EtcdHealthStatuses(own.node_operations.etcd_health),
-        f"{v1}/nodes/{{node_name}}/health": holds.Health(ReportHealth(own.node_holds), own.schemas, own.json_bytes),
-        f"{v1}/holds": holds.Holds(own.node_holds),
-        f"{v1}/holds/{{hold_id}}": holds.Hold(own.node_holds),
-        f"{v1}/site/differences": site_differences.SiteDifferences(own.find_drift),
-        f"{v1}/site_statuses": site_statuses.SiteStatuses(own.nodes.statuses),
+        f"{v1}/etcd-cluster-health-statuses": node_operations.EtcdHealthStatuses(parts.node_operations.etcd_health),
+        f"{v1}/nodes/{{node_name}}/health": holds.Health(
+            ReportHealth(parts.node_holds), parts.schemas, parts.json_bytes
+        ),
+        f"{v1}/holds": holds.Holds(parts.node_holds),
+        f"{v1}/holds/{{hold_id}}": holds.Hold(parts.node_holds),
+        f"{v1}/site/differences": site_differences.SiteDifferences(parts.find_drift),
+        f"{v1}/site_statuses": site_statuses.SiteStatuses(parts.nodes.statuses),
     }
 
 
-def dialect(own: Collaborators) -> Dialect:
+def dialect(parts: Collaborators) -> Dialect:
     """Return the dialect: its routes, its parameter that every address takes, its form of errors."""
-    made = routes(own)
-    errors = partial(error_answers.install, addresses=tuple(made))
-    return Dialect(lambda _: made, errors, middleware=[Problems(problem), Verbosity()])
+    resources = routes(parts)
+    errors = partial(error_answers.install, addresses=tuple(resources))
+    return Dialect(lambda _: resources, errors, middleware=[Problems(problem), Verbosity()])

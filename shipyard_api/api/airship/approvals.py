@@ -40,8 +40,8 @@ class ActionApprovals:
         resp.media = _entity(self._approve.answer(action_id, written, req.context.caller))
 
 
-def _entity(found: Approvals) -> JsonObject:
+def _entity(approvals: Approvals) -> JsonObject:
     return {
-        "waiting": [gate.to_json() for gate in found.waiting],
-        "given": [approval.to_json() for approval in found.given],
+        "waiting": [gate.to_json() for gate in approvals.waiting],
+        "given": [approval.to_json() for approval in approvals.given],
     }

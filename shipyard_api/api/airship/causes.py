@@ -34,7 +34,7 @@ def wrong_method(method: str, path: str, allowed: str) -> str:
 
 def _filled(template: str, parts: list[str]) -> str:
     """Return the template with the path's own segments where it takes any."""
-    own = template.split("/")
+    segments = template.split("/")
     return "/".join(
-        parts[place] if part.startswith("{") and place < len(parts) else part for place, part in enumerate(own)
+        parts[place] if part.startswith("{") and place < len(parts) else part for place, part in enumerate(segments)
     )

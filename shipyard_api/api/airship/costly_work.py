@@ -156,7 +156,7 @@ class CostlyWork:
 
     def _admit(self, caller: str) -> _Account:
         now = self._clock()
-        for name in [name for name, one in self._accounts.items() if one.is_idle(now)]:
+        for name in [name for name, caller in self._accounts.items() if caller.is_idle(now)]:
             del self._accounts[name]
         account = self._accounts.setdefault(caller, _Account(self._caller, at=now))
         if (pause := account.pause(now)) is not None:

@@ -35,18 +35,18 @@ class NodeSteps:
 
 def planned_entity(planned: PlannedNodes) -> dict[str, Any]:
     """Return the steps of nodes that are alike as JSON, in the order in which they run."""
-    running = {(one.template, one.key) for one in planned.steps}
+    running = {(planned_step.template, planned_step.key) for planned_step in planned.steps}
     return {
         "nodes": list(planned.nodes),
         "steps": [
             {
-                "interface": one.interface.value,
-                "step": one.step,
-                "args": without_secrets(one.args),
-                "priority": one.priority,
-                "template": one.template,
+                "interface": planned_step.interface.value,
+                "step": planned_step.step,
+                "args": without_secrets(planned_step.args),
+                "priority": planned_step.priority,
+                "template": planned_step.template,
             }
-            for one in planned.steps
+            for planned_step in planned.steps
         ],
         "disabled": [
             {"interface": step.interface.value, "step": step.step, "template": template}
@@ -59,12 +59,15 @@ def planned_entity(planned: PlannedNodes) -> dict[str, Any]:
 def _supported(supported: SupportedSteps) -> list[dict[str, Any]]:
     return [
         {
-            "interface": one.interface.value,
-            "step": one.step,
-            "priority": one.priority,
-            "core": one.core,
-            "allowed": one.key not in supported.disallowed,
-            "args": [{"name": name, "required": needed} for name, needed in one.arguments.items()],
+            "interface": deploy_step.interface.value,
+            "step": deploy_step.step,
+            "priority": deploy_step.priority,
+            "core": deploy_step.core,
+            "allowed": deploy_step.key not in supported.disallowed,
+            "args": [{"name": name, "required": needed} for name, needed in deploy_step.arguments.items()],
         }
-        for one in sorted(supported.steps, key=lambda one: (-one.priority, one.interface.value, one.step))
+        for deploy_step in sorted(
+            supported.steps,
+            key=lambda deploy_step: (-deploy_step.priority, deploy_step.interface.value, deploy_step.step),
+        )
     ]

@@ -42,41 +42,41 @@ class ConfigdocsStatus:
         form = single(req, "format") or "json"
         if form not in ("json", "unified"):
             raise InvalidDiffFormat(form)
-        found = self._read.compare_documents(*chosen, rendered=rendered)
+        comparison = self._read.compare_documents(*chosen, rendered=rendered)
         if form == "unified":
             resp.content_type = DIFF
-            resp.data = unified(found.documents, lambda document: write_documents([document]).decode()).encode()
+            resp.data = unified(comparison.documents, lambda document: write_documents([document]).decode()).encode()
         else:
-            resp.media = _collections(found, documents=True)
+            resp.media = _collections(comparison, documents=True)
 
 
-def _collections(found: Comparison, *, documents: bool) -> list[dict[str, Any]]:
+def _collections(comparison: Comparison, *, documents: bool) -> list[dict[str, Any]]:
     entries: dict[str, dict[str, Any]] = {
         name: {
             "collection_name": name,
-            "base_version": found.base.value,
-            "base_revision": found.base_revision,
-            "new_version": found.new.value,
-            "new_revision": found.new_revision,
+            "base_version": comparison.base.value,
+            "base_revision": comparison.base_revision,
+            "new_version": comparison.new.value,
+            "new_revision": comparison.new_revision,
             "new_status": change.value,
             "base_status": "not present" if change is Change.CREATED else "present",
         }
-        for name, change in found.collections.items()
+        for name, change in comparison.collections.items()
     }
     if documents:
         listed: dict[str, list[dict[str, Any]]] = {name: [] for name in entries}
-        for one in found.documents:
-            listed[one.collection].append(_document_change(one))
+        for changed in comparison.documents:
+            listed[changed.collection].append(_document_change(changed))
         for name, entry in entries.items():
             entry["documents"] = listed[name]
     return list(entries.values())
 
 
-def _document_change(one: DocumentChange) -> dict[str, Any]:
+def _document_change(changed: DocumentChange) -> dict[str, Any]:
     """Return how a document differs; ``old`` and ``new`` are left out where there is no such value."""
-    document = one.document
+    document = changed.document
     changes = []
-    for value in one.values():
+    for value in changed.values():
         change: dict[str, Any] = {"kind": value.kind, "path": value.path}
         if not value.kind.endswith("_added"):
             change["old"] = value.old
@@ -87,7 +87,7 @@ def _document_change(one: DocumentChange) -> dict[str, Any]:
         "schema": document.schema,
         "name": document.name,
         "layer": document.layer,
-        "status": one.change.value,
+        "status": changed.change.value,
         "changes": changes,
     }
 
@@ -100,7 +100,9 @@ def _base_and_diff(req: falcon.Request) -> tuple[Version, Version] | None:
         return None
     if req.get_param_as_list("versions") is not None:
         raise VersionsGivenTwice()
-    base = _version(given["base-version"] or "committed", [one for one in Version if one is not Version.BUFFER])
+    base = _version(
+        given["base-version"] or "committed", [version for version in Version if version is not Version.BUFFER]
+    )
     new = _version(given["diff-version"] or "buffer", list(Version))
     if base is new:
         raise SameVersion()

@@ -29,15 +29,15 @@ def wants_clear_text(req: falcon.Request, rule: str) -> bool:
 
 def as_yaml(documents: Iterable[StoredDocument | RenderedDocument]) -> bytes:
     """Return documents in Deckhand's form (contract: deckhand, A5)."""
-    return write_documents(_stored_form(number, one) for number, one in enumerate(documents, start=1))
+    return write_documents(_stored_form(number, stored) for number, stored in enumerate(documents, start=1))
 
 
-def _stored_form(number: int, one: StoredDocument | RenderedDocument) -> Mapping[str, Any]:
-    document = one.document
+def _stored_form(number: int, stored: StoredDocument | RenderedDocument) -> Mapping[str, Any]:
+    document = stored.document
     return {
         "id": number,
         "schema": document.schema,
         "metadata": document.metadata,
         "data": document.data,
-        "status": {"bucket": one.collection, "revision": one.since},
+        "status": {"bucket": stored.collection, "revision": stored.since},
     }

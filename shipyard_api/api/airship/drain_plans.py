@@ -28,14 +28,14 @@ class NodeDrain:
 
 def drain_plan_entity(plan: NodeDrainPlan) -> dict[str, Any]:
     """Return a drain plan as JSON."""
-    counts = Counter(one.pod_class for one in plan.drain.pods)
+    counts = Counter(pod.pod_class for pod in plan.drain.pods)
     return {
         "node": plan.node,
         "revision": plan.revision,
         "cordoned": plan.cordoned,
-        "totals": {one.value: counts[one] for one in PodClass},
-        "pods": [one.to_json() for one in plan.drain.pods],
-        "etcd": [_etcd(one) for one in plan.etcd],
+        "totals": {pod_class.value: counts[pod_class] for pod_class in PodClass},
+        "pods": [pod.to_json() for pod in plan.drain.pods],
+        "etcd": [_etcd(cluster) for cluster in plan.etcd],
         "findings": messages(plan.findings),
     }
 
@@ -44,7 +44,7 @@ def _etcd(plan: EtcdPlan) -> dict[str, Any]:
     return {
         "cluster": plan.cluster,
         "health": plan.health.value,
-        "members": [one.name or one.id for one in plan.members],
+        "members": [member.name or member.id for member in plan.members],
         "survivable_failures": plan.survives,
         "survivable_failures_after": plan.survives_after,
     }

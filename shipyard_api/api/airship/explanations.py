@@ -33,14 +33,14 @@ def wanted_place(req: falcon.Request) -> Place | None:
 def explained(explain: ExplainValue, revision: Revision, query: Query, place: Place) -> dict[str, Any]:
     """Return an explanation for the wire; raises NothingToExplain, and what the use case raises."""
     try:
-        found = explain(revision, query, place)
+        explanation = explain(revision, query, place)
     except LookupError as nothing:
         raise NothingToExplain(str(nothing)) from nothing
-    lines = _lines(found.values)
+    lines = _lines(explanation.values)
     return {
         "values": [
-            _value(one, number, lines[one.stored.document.identity], whole=position == 0)
-            for position, (one, number) in enumerate(zip(found.values, found.numbers, strict=True))
+            _value(value, number, lines[value.stored.document.identity], whole=position == 0)
+            for position, (value, number) in enumerate(zip(explanation.values, explanation.numbers, strict=True))
         ]
     }
 
@@ -49,13 +49,13 @@ def _lines(values: Sequence[ExplainedValue]) -> Mapping[Identity, Mapping[str, i
     """Return the lines of all pointers; each document is written once."""
     documents: dict[Identity, Document] = {}
     pointers: defaultdict[Identity, set[str]] = defaultdict(set)
-    for one in values:
-        document = one.stored.document
+    for value in values:
+        document = value.stored.document
         documents[document.identity] = redacted(document, lambda _: "") if document.is_encrypted else document
-        pointers[document.identity] |= {_path(one), *(step.pointer for step in one.steps)}
+        pointers[document.identity] |= {_path(value), *(step.pointer for step in value.steps)}
     return {
-        identity: lines_of({"schema": one.schema, "metadata": one.metadata, "data": one.data}, pointers[identity])
-        for identity, one in documents.items()
+        identity: lines_of({"schema": entry.schema, "metadata": entry.metadata, "data": entry.data}, pointers[identity])
+        for identity, entry in documents.items()
     }
 
 

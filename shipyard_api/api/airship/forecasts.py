@@ -51,15 +51,15 @@ class Forecasts:
             raise InvalidPlan()
         question = _question(body)
         if "retry" in body:
-            found = self._forecast.retry(body["retry"], question)
+            outlook = self._forecast.retry(body["retry"], question)
         else:
             request = ActionRequest(
                 action_name(body["name"]),
                 body.get("parameters", {}),
                 boolean(req, "allow-intermediate-commits", default=None),
             )
-            found = self._forecast(request, Version(body.get("version", Version.COMMITTED.value)), question)
-        resp.media = {**_entity(found), "seconds": _seconds(found.forecast.seconds)}
+            outlook = self._forecast(request, Version(body.get("version", Version.COMMITTED.value)), question)
+        resp.media = {**_entity(outlook), "seconds": _seconds(outlook.forecast.seconds)}
 
 
 class ActionForecasts:
@@ -78,11 +78,15 @@ class ActionForecasts:
     def _get(self, req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
         question = Question(node_runs=FEW_NODE_RUNS)
         if boolean(req, "from-start", default=False):
-            found = self._forecast.started(action_id, question)
+            outlook = self._forecast.started(action_id, question)
         else:
-            found = self._forecast.running(action_id, question)
-        entity = {**_entity(found), "seconds_left": _seconds(found.forecast.seconds), "not_known": found.not_known}
-        resp.media = _without_guesses(entity) if found.not_known else entity
+            outlook = self._forecast.running(action_id, question)
+        entity = {
+            **_entity(outlook),
+            "seconds_left": _seconds(outlook.forecast.seconds),
+            "not_known": outlook.not_known,
+        }
+        resp.media = _without_guesses(entity) if outlook.not_known else entity
 
 
 def _without_guesses(entity: dict[str, Any]) -> dict[str, Any]:
@@ -115,15 +119,15 @@ def _question(body: Mapping[str, Any]) -> Question:
     )
 
 
-def _entity(found: ActionForecast) -> dict[str, Any]:
-    forecast = found.forecast
+def _entity(outlook: ActionForecast) -> dict[str, Any]:
+    forecast = outlook.forecast
     return {
         "runs": forecast.runs,
-        "seed": found.seed,
-        "source": found.source.value,
+        "seed": outlook.seed,
+        "source": outlook.source.value,
         "assumed": {
-            phase.value: _assumed(assumption, found.history[phase].nodes)
-            for phase, assumption in found.assumptions.items()
+            phase.value: _assumed(assumption, outlook.history[phase].nodes)
+            for phase, assumption in outlook.assumptions.items()
         },
         "success": _estimate(forecast.success),
         "nodes_lost": {"mean": round(forecast.nodes_lost, 3)},
@@ -162,12 +166,12 @@ def _group(group: GroupForecast) -> dict[str, Any]:
         "nodes": group.nodes,
         "starts": _median(group.starts),
         "seconds": _median(group.seconds),
-        "phases": [_phase(phase, found) for phase, found in group.phases.items()],
+        "phases": [_phase(phase, phase_forecast) for phase, phase_forecast in group.phases.items()],
     }
 
 
-def _phase(phase: Phase, found: PhaseForecast) -> dict[str, Any]:
-    return {"phase": phase.value, "starts": _median(found.starts), "seconds": _median(found.seconds)}
+def _phase(phase: Phase, phase_forecast: PhaseForecast) -> dict[str, Any]:
+    return {"phase": phase.value, "starts": _median(phase_forecast.starts), "seconds": _median(phase_forecast.seconds)}
 
 
 def _median(seconds: float | None) -> dict[str, float] | None:

@@ -112,13 +112,13 @@ class EtcdHealthStatuses:
         # No reference has a blank: it is a "+" that the query has unescaped, as in deckhand+http.
         reference = (single(req, "design_ref") or "").replace(" ", "+")
         try:
-            found = self._health(reference)
+            healths = self._health(reference)
         except OperationRefused as refusal:
             _answer(req, resp, refusal.end)
             return
-        wrong = sum(one is not Health.HEALTHY for one in found.values())
-        message = f"{len(found)} etcd cluster(s), {wrong} not healthy"
-        resp.media = _success(message, health_details(found))
+        wrong = sum(health is not Health.HEALTHY for health in healths.values())
+        message = f"{len(healths)} etcd cluster(s), {wrong} not healthy"
+        resp.media = _success(message, health_details(healths))
 
 
 def _query(req: falcon.Request) -> Mapping[str, Sequence[str]]:
@@ -129,7 +129,7 @@ def _query(req: falcon.Request) -> Mapping[str, Sequence[str]]:
 
 
 def _answer(req: falcon.Request, resp: falcon.Response, end: OperationEnded) -> None:
-    listed = [dict(one.to_json()) for one in end.messages]
+    listed = [dict(message.to_json()) for message in end.messages]
     if end.reason is Reason.SUCCESS:
         resp.media = _success(end.text, {"errorCount": 0, "messageList": listed})
         return

@@ -35,15 +35,15 @@ class ActionOverview:
         """Answer with the action at a glance; its nodes are letters, in the order of the action's node places."""
         if req.get_header("If-None-Match") and holds(req, resp, "overview", self._describe.version(action_id)):
             return
-        found, resp.data = self._rendered.one(ActionId(action_id), ("overview", 0), partial(self._read, action_id))
-        holds(req, resp, "overview", found)
+        tag, resp.data = self._rendered.one(ActionId(action_id), ("overview", 0), partial(self._read, action_id))
+        holds(req, resp, "overview", tag)
         resp.content_type = falcon.MEDIA_JSON
 
     def _read(self, action_id: str, known: str) -> tuple[str, dict[str, Any] | None]:
         if known and known == self._describe.version(action_id):
             return known, None
-        found = self._overview(action_id)
-        return found.version, _entity(found)
+        overview = self._overview(action_id)
+        return overview.version, _entity(overview)
 
 
 class ActionNodePlaces:
@@ -57,16 +57,16 @@ class ActionNodePlaces:
     @threaded
     def on_get(self, _req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
         """Answer with columns, in order of name; groups and racks are places in their lists."""
-        found = self._overview.places(action_id)
-        groups = sorted({group for held in found.groups for group in held})
-        racks = sorted({rack for rack in found.racks if rack})
+        places = self._overview.places(action_id)
+        groups = sorted({group for held in places.groups for group in held})
+        racks = sorted({rack for rack in places.racks if rack})
         at_group, at_rack = _positions(groups), _positions(racks)
         resp.media = {
             "groups": groups,
             "racks": racks,
-            "names": list(found.names),
-            "groups_of": [[at_group[group] for group in held] for held in found.groups],
-            "rack_of": [at_rack.get(rack) for rack in found.racks],
+            "names": list(places.names),
+            "groups_of": [[at_group[group] for group in held] for held in places.groups],
+            "rack_of": [at_rack.get(rack) for rack in places.racks],
         }
 
 
@@ -74,21 +74,21 @@ def _positions(names: Sequence[str]) -> dict[str, int]:
     return {name: place for place, name in enumerate(names)}
 
 
-def _entity(found: Overview) -> dict[str, Any]:
+def _entity(overview: Overview) -> dict[str, Any]:
     return {
-        "action": {**summary_entity(found.action), "verdict": verdict(found.action.state)},
-        "way_back": way_back(found.action, found.failed, found.cordoned),
-        "groups": [_group(one) for one in found.groups],
-        "nodes": {"total": len(found.letters), "letters": found.letters},
-        **({"policy": _policy(found.policy)} if found.policy else {}),
+        "action": {**summary_entity(overview.action), "verdict": verdict(overview.action.state)},
+        "way_back": way_back(overview.action, overview.failed, overview.cordoned),
+        "groups": [_group(group) for group in overview.groups],
+        "nodes": {"total": len(overview.letters), "letters": overview.letters},
+        **({"policy": _policy(overview.policy)} if overview.policy else {}),
     }
 
 
-def _policy(found: Survey) -> dict[str, Any]:
+def _policy(survey: Survey) -> dict[str, Any]:
     return {
-        "waves": [_wave(wave) for wave in found.waves],
-        "budgets": [_budget(budget) for budget in found.budgets],
-        "windows": [{"begins": zulu(begin), "ends": zulu(end)} for begin, end in found.spans],
+        "waves": [_wave(wave) for wave in survey.waves],
+        "budgets": [_budget(budget) for budget in survey.budgets],
+        "windows": [{"begins": zulu(begin), "ends": zulu(end)} for begin, end in survey.spans],
     }
 
 
@@ -109,28 +109,28 @@ def _wave(wave: SurveyedWave) -> dict[str, Any]:
     }
 
 
-def _gate(found: SurveyedGate) -> dict[str, Any]:
+def _gate(surveyed: SurveyedGate) -> dict[str, Any]:
     return {
-        "kind": found.gate.kind.value,
-        "text": str(found.gate),
-        "state": found.standing.value,
-        "until": zulu(found.until),
-        "by": found.by,
-        "detail": found.detail,
-        "asks_person": found.asks_person,
+        "kind": surveyed.gate.kind.value,
+        "text": str(surveyed.gate),
+        "state": surveyed.standing.value,
+        "until": zulu(surveyed.until),
+        "by": surveyed.by,
+        "detail": surveyed.detail,
+        "asks_person": surveyed.asks_person,
     }
 
 
-def _budget(found: SurveyedBudget) -> dict[str, Any]:
-    domain = found.domain
+def _budget(budget: SurveyedBudget) -> dict[str, Any]:
+    domain = budget.domain
     return {
         "name": domain.budget.name,
         "by": domain.budget.by,
         "value": domain.value,
         "nodes": len(domain.nodes),
-        "unavailable": found.unavailable,
+        "unavailable": budget.unavailable,
         "max_unavailable": domain.unavailable,
-        "lost": found.lost,
+        "lost": budget.lost,
         "max_lost": domain.lost,
     }
 

@@ -38,10 +38,10 @@ def verbosity(req: falcon.Request) -> int:
 
 def action_name(written: str) -> ActionName:
     """Return the name of an action; raises UnsupportedAction."""
-    found = named(written)
-    if found is None:
+    named_action = named(written)
+    if named_action is None:
         raise UnsupportedAction(written)
-    return found
+    return named_action
 
 
 def parameters(name: ActionName, body: JsonObject) -> JsonObject:
@@ -50,8 +50,8 @@ def parameters(name: ActionName, body: JsonObject) -> JsonObject:
     A list of plain names stays as it was written.
     """
     written: JsonObject = body.get("parameters") or {}
-    found = {key: written[key] for key in (TARGET_NODES, NODES) if takes(name, key) and key in written}
-    return {**written, **{key: _expanded(key, value) for key, value in found.items()}}
+    texts = {key: written[key] for key in (TARGET_NODES, NODES) if takes(name, key) and key in written}
+    return {**written, **{key: _expanded(key, value) for key, value in texts.items()}}
 
 
 def nodes(req: falcon.Request, name: str) -> tuple[str, ...]:
@@ -64,7 +64,9 @@ def nodes(req: falcon.Request, name: str) -> tuple[str, ...]:
 
 def _expanded(key: str, written: Any) -> Any:
     texts = [written] if isinstance(written, str) else written
-    if not (isinstance(texts, list) and all(isinstance(one, str) for one in texts) and any(map(is_node_set, texts))):
+    if not (
+        isinstance(texts, list) and all(isinstance(entry, str) for entry in texts) and any(map(is_node_set, texts))
+    ):
         return written
     try:
         return list(expand(texts))

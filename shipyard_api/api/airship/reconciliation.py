@@ -40,5 +40,5 @@ class Reconciliations:
         resp.media = _entity(self._reconcile.answer(action_id, written, req.context.caller))
 
 
-def _entity(found: Reconciliation) -> JsonObject:
-    return {"held": [doubt.to_json() for doubt in found.doubts], "answers": found.answers.to_json()}
+def _entity(reconciliation: Reconciliation) -> JsonObject:
+    return {"held": [doubt.to_json() for doubt in reconciliation.doubts], "answers": reconciliation.answers.to_json()}

@@ -46,12 +46,12 @@ class RenderedActions:
             known = self._known.get(key)
             if known is not None:
                 self._known.move_to_end(key)
-        found, entity = read(known[0] if known else "")
+        version, entity = read(known[0] if known else "")
         if known is not None and entity is None:
             return known
         body = _encoded(entity)
-        self._keep([((action, found), body)], view)
-        return found, body
+        self._keep([((action, version), body)], view)
+        return version, body
 
     def many(
         self,
@@ -63,16 +63,16 @@ class RenderedActions:
 
         One that was not rendered, because it is gone meanwhile, is left out.
         """
-        found = self._find(versions, view)
-        missing = [(place, version) for place, version in enumerate(versions) if found[place] is None]
+        rendered = self._find(versions, view)
+        missing = [(place, version) for place, version in enumerate(versions) if rendered[place] is None]
         for start in range(0, len(missing), BATCH):
             part = missing[start : start + BATCH]
             with self._rendering:
                 for (place, _), body in zip(
                     part, self._rendered([version for _, version in part], view, render), strict=True
                 ):
-                    found[place] = body
-        return [body for body in found if body is not None]
+                    rendered[place] = body
+        return [body for body in rendered if body is not None]
 
     def _rendered(
         self,
@@ -81,18 +81,18 @@ class RenderedActions:
         render: Callable[[Sequence[ActionId]], Iterable[tuple[ActionId, object]]],
     ) -> list[bytes | None]:
         """Return these actions, rendered where no other thread has done so; None for those that are gone."""
-        found = self._find(versions, view)
-        missing = [version for version, body in zip(versions, found, strict=True) if body is None]
+        rendered = self._find(versions, view)
+        missing = [version for version, body in zip(versions, rendered, strict=True) if body is None]
         if missing:
             new = {action: _encoded(entity) for action, entity in render([action for action, _ in missing])}
             self._keep([(version, new[version[0]]) for version in missing if version[0] in new], view)
-            found = [
-                new.get(version[0]) if body is None else body for version, body in zip(versions, found, strict=True)
+            rendered = [
+                new.get(version[0]) if body is None else body for version, body in zip(versions, rendered, strict=True)
             ]
-        return found
+        return rendered
 
     def _find(self, versions: Sequence[Version], view: tuple[str, int]) -> list[bytes | None]:
-        found: list[bytes | None] = []
+        rendered: list[bytes | None] = []
         known = self._known
         with self._lock:
             for action, version in versions:
@@ -100,10 +100,10 @@ class RenderedActions:
                 entry = known.get(key)
                 if entry is not None and entry[0] == version:
                     known.move_to_end(key)
-                    found.append(entry[1])
+                    rendered.append(entry[1])
                 else:
-                    found.append(None)
-        return found
+                    rendered.append(None)
+        return rendered
 
     def _keep(self, rendered: Iterable[tuple[Version, bytes]], view: tuple[str, int]) -> None:
         with self._lock:
