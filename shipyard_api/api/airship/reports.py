@@ -44,12 +44,12 @@ class Report:
 
 
 def _failed(report: report_action.Report) -> list[str]:
-    return [one.node.name for one in report.nodes if one.node.status is NodeStatus.FAILURE]
+    return [reported.node.name for reported in report.nodes if reported.node.status is NodeStatus.FAILURE]
 
 
 def _totals(report: report_action.Report) -> dict[str, Any]:
-    groups = Counter(one.group.status for one in report.groups)
-    nodes = Counter(one.node.status for one in report.nodes)
+    groups = Counter(reported.group.status for reported in report.groups)
+    nodes = Counter(reported.node.status for reported in report.nodes)
     return {
         "groups": {"total": len(report.groups), **{status.value: groups[status.value] for status in GroupStatus}},
         "nodes": {"total": len(report.nodes), **{status.value: nodes[status] for status in NodeStatus}},
@@ -78,7 +78,7 @@ def _group(reported: ReportedGroup) -> dict[str, Any]:
     ]
     return {
         **group_entity(reported.group),
-        "shortfalls": [_shortfall(one) for one in reported.shortfalls],
+        "shortfalls": [_shortfall(shortfall) for shortfall in reported.shortfalls],
         "phases": phases,
     }
 
@@ -88,12 +88,15 @@ def _nodes(report: report_action.Report) -> list[dict[str, Any]]:
     shown: dict[tuple[str, str, int], dict[str, Any]] = {}
 
     def phases(node: ReportedNode) -> list[dict[str, Any]]:
-        found = []
+        phases = []
         for group, phase in node.phases:
             key = (group, phase.phase, phase.batch)
             if key not in shown:
                 shown[key] = {"group": group, **phase_entity(phase)}
-            found.append(shown[key])
-        return found
+            phases.append(shown[key])
+        return phases
 
-    return [{**node_entity(one.node), "phases": phases(one), "look_at": one.look_at} for one in report.nodes]
+    return [
+        {**node_entity(reported.node), "phases": phases(reported), "look_at": reported.look_at}
+        for reported in report.nodes
+    ]

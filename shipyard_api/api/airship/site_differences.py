@@ -23,17 +23,17 @@ class SiteDifferences:
     @threaded_peer
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with a row for each difference, and with what could not be compared."""
-        given = words(req, "since", [one.value for one in Since])
+        given = words(req, "since", [choice.value for choice in Since])
         if len(given) > 1:
             raise falcon.HTTPInvalidParam(f"The parameter takes one value, not {len(given)}.", "since")
         since = Since(given[0]) if given else Since.SUCCESSFUL_SITE_ACTION
-        found = self._drift(since)
+        drift = self._drift(since)
         resp.media = {
             "since": since.value,
-            "action": {"id": found.base.id, "name": found.base.name, "ended_at": zulu(found.base.ended_at)},
-            "compared": found.compared,
-            "differences": [_row(system, one) for system, rows in found.differences.items() for one in rows],
-            **_left_out(found),
+            "action": {"id": drift.base.id, "name": drift.base.name, "ended_at": zulu(drift.base.ended_at)},
+            "compared": drift.compared,
+            "differences": [_row(system, row) for system, rows in drift.differences.items() for row in rows],
+            **_left_out(drift),
         }
 
 
@@ -48,9 +48,9 @@ def _row(system: str, difference: Difference) -> dict[str, Any]:
     }
 
 
-def _left_out(found: Drift) -> dict[str, Any]:
+def _left_out(drift: Drift) -> dict[str, Any]:
     return {
-        "unanswered": [{"system": one.system, "why": one.why} for one in found.unanswered],
-        "skipped": [{"node": node, "action_id": action} for node, action in sorted(found.skipped.items())],
-        "unsighted": list(found.unsighted),
+        "unanswered": [{"system": unanswered.system, "why": unanswered.why} for unanswered in drift.unanswered],
+        "skipped": [{"node": node, "action_id": action} for node, action in sorted(drift.skipped.items())],
+        "unsighted": list(drift.unsighted),
     }

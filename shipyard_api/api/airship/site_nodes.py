@@ -33,7 +33,7 @@ class SiteNodes:
     @threaded_peer
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with a page of nodes, each as its latest action has it; ``next`` is the marker of the page after."""
-        status = words(req, "status", [one.value for one in NodeStatus])
+        status = words(req, "status", [known_status.value for known_status in NodeStatus])
         prefix, after = name_of_node(req, "name"), name_of_node(req, "marker")
         limit = whole_number(req, "limit", 100, least=1, most=MOST)
         nodes = self._nodes.page(
@@ -59,27 +59,29 @@ class SiteNode:
         ``teardowns``: the latest lines about operations that took the node out of its cluster.
         """
         limit = whole_number(req, "limit", 20, least=1, most=MOST_ACTIONS)
-        found = self._nodes.one(node_name, before=marker(req), limit=limit)
-        last = found.history[-1].action if len(found.history) == limit else None
+        shown_node = self._nodes.one(node_name, before=marker(req), limit=limit)
+        last = shown_node.history[-1].action if len(shown_node.history) == limit else None
         resp.media = {
-            **_latest(found.last, self._nodes.designed()),
+            **_latest(shown_node.last, self._nodes.designed()),
             "look_at": self._nodes.page_of(node_name),
-            "history": [_history(one, self._nodes.job_address) for one in found.history],
-            "teardowns": [_teardown(one) for one in found.teardowns],
+            "history": [_history(entry, self._nodes.job_address) for entry in shown_node.history],
+            "teardowns": [_teardown(teardown) for teardown in shown_node.teardowns],
             "next": last,
         }
 
 
-def _latest(found: LastNodeRecord, designed: Collection[NodeName] | None) -> dict[str, Any]:
-    holds = [hold_entity(hold) for hold in found.holds]
-    in_design = None if designed is None else found.node.name in designed
+def _latest(record: LastNodeRecord, designed: Collection[NodeName] | None) -> dict[str, Any]:
+    holds = [hold_entity(hold) for hold in record.holds]
+    in_design = None if designed is None else record.node.name in designed
     return {
-        **node_entity(found.node),
-        "action_id": found.action,
+        **node_entity(record.node),
+        "action_id": record.action,
         "holds": holds,
-        "pending": [{"action_id": one.action, "action": one.name, "phase": one.phase.value} for one in found.pending],
+        "pending": [
+            {"action_id": work.action, "action": work.name, "phase": work.phase.value} for work in record.pending
+        ],
         "in_design": in_design,
-        "cordon": _cordon(found.node.name, found.cordon),
+        "cordon": _cordon(record.node.name, record.cordon),
     }
 
 
@@ -116,14 +118,14 @@ def _history(history: NodeHistory, job_address: Callable[[str], str | None]) -> 
     }
 
 
-def _teardown(found: TeardownRecord) -> dict[str, Any]:
+def _teardown(teardown: TeardownRecord) -> dict[str, Any]:
     return {
-        "action_id": found.action,
-        "action": found.name,
-        "operation": found.operation.value,
-        "outcome": found.outcome.value,
-        "message": found.message,
-        "at": zulu(found.at),
+        "action_id": teardown.action,
+        "action": teardown.name,
+        "operation": teardown.operation.value,
+        "outcome": teardown.outcome.value,
+        "message": teardown.message,
+        "at": zulu(teardown.at),
     }
 
 

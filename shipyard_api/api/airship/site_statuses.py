@@ -32,13 +32,13 @@ class SiteStatuses:
         """Answer with the provisioner's status and the power state of every machine, or with one of the two."""
         kinds = _filters(req)
         try:
-            found = self._statuses(kinds)
+            by_kind = self._statuses(kinds)
         except PeerError as error:
             raise StatusesUnavailable(next(kind for kind in _SHOWN if kind in kinds), error) from error
         resp.media = {
-            name: [{"hostname": host, key: word} for host, word in found[kind]]
+            name: [{"hostname": host, key: word} for host, word in by_kind[kind]]
             for kind, (name, key) in _SHOWN.items()
-            if kind in found
+            if kind in by_kind
         }
 
 

@@ -20,9 +20,9 @@ def record(run: ActionRun, shown: ShownStep) -> dict[str, Any]:
 
     Of a bare group id the attempts are those of the step of its group that has most.
     """
-    own = [one for one in run.steps if one.id == shown.id]
-    members = own or [one for one in run.steps if one.id.startswith(f"{shown.id}.")]
-    runs = [run.runs[one.id] for one in members if one.id in run.runs]
+    step_records = [step for step in run.steps if step.id == shown.id]
+    members = step_records or [step for step in run.steps if step.id.startswith(f"{shown.id}.")]
+    runs = [run.runs[member.id] for member in members if member.id in run.runs]
     host, pid = _worker(runs)
     started = zulu(run.action.created_at)
     return {
@@ -41,14 +41,14 @@ def record(run: ActionRun, shown: ShownStep) -> dict[str, Any]:
         "start_date": zulu(shown.started_at),
         "end_date": zulu(shown.ended_at),
         "duration": seconds(shown.started_at, shown.ended_at),
-        "try_number": max((len(one.failed) + 1 for one in runs), default=1),
+        "try_number": max((len(attempt.failed) + 1 for attempt in runs), default=1),
         "max_tries": 0,
         "priority_weight": _weight(run, members[0].id),
         "operator": operator(shown.id),
         "hostname": host,
         "pid": pid,
         "rendered_fields": {},
-        "detail": own[0].detail if own else "",
+        "detail": step_records[0].detail if step_records else "",
     }
 
 
@@ -62,5 +62,5 @@ def _worker(runs: list[StepRun]) -> tuple[str | None, int | None]:
 
 def _weight(run: ActionRun, step: StepId) -> int:
     """Return how many steps follow, and one; steps run one after another."""
-    ids = [one.id for one in run.steps]
+    ids = [entry.id for entry in run.steps]
     return len(ids) - ids.index(step)

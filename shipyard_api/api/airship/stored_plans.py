@@ -67,7 +67,9 @@ def listed_entity(plan: StoredPlan) -> dict[str, Any]:
         "request": plan.request,
         "stored_by": plan.stored_by,
         "stored_at": zulu(plan.stored_at),
-        "signatures": [{"by": one.by, "at": zulu(one.at), "reason": one.reason} for one in plan.signatures],
+        "signatures": [
+            {"by": signature.by, "at": zulu(signature.at), "reason": signature.reason} for signature in plan.signatures
+        ],
         "action": plan.action,
     }
 

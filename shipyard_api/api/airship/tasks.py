@@ -38,16 +38,18 @@ class Tasks:
             action_id,
             node=_name(req, "node"),
             task=_name(req, "task"),
-            status=[TaskStatus(one) for one in words(req, "status", [one.value for one in TaskStatus])],
+            status=[
+                TaskStatus(word) for word in words(req, "status", [known_status.value for known_status in TaskStatus])
+            ],
             after=(node, task),
             limit=limit,
             matrix=bool(boolean(req, "matrix", default=False)),
         )
         last = page.records[-1] if len(page.records) == limit else None
         resp.media = {
-            "tasks": [_entity(one) for one in page.records],
+            "tasks": [_entity(record) for record in page.records],
             "totals": [
-                {"task": task, **{one.value: counts.get(one, 0) for one in TaskStatus}}
+                {"task": task, **{status.value: counts.get(status, 0) for status in TaskStatus}}
                 for task, counts in sorted(page.counts.items())
             ],
             "next": f"{last.node}/{last.task}" if last else None,
@@ -72,11 +74,11 @@ class NodeTasks:
     def on_get(self, req: falcon.Request, resp: falcon.Response, node_name: str) -> None:
         """Answer with the tasks of the latest actions, newest action first, in pages of actions."""
         limit = whole_number(req, "limit", 5, least=1, most=MOST_ACTIONS)
-        found = self._results.on_node(node_name, before=marker(req), limit=limit)
-        full = len({one.action for one in found}) == limit
+        records = self._results.on_node(node_name, before=marker(req), limit=limit)
+        full = len({record.action for record in records}) == limit
         resp.media = {
-            "tasks": [{"action_id": one.action, **_entity(one)} for one in found],
-            "next": found[-1].action if full else None,
+            "tasks": [{"action_id": record.action, **_entity(record)} for record in records],
+            "next": records[-1].action if full else None,
         }
 
 

@@ -34,8 +34,8 @@ def moment(written: str) -> datetime | None:
     if lost := _PLUS_LOST.fullmatch(written):
         written = f"{lost[1]}+{lost[2]}"
     try:
-        found = datetime.fromisoformat(written)
-        return (found.replace(tzinfo=UTC) if found.tzinfo is None else found).astimezone(UTC)
+        moment = datetime.fromisoformat(written)
+        return (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 
@@ -45,6 +45,6 @@ def since(written: str) -> datetime | timedelta | None:
     duration = _DURATION.fullmatch(written)
     if duration is None:
         return moment(written)
-    found = {unit: float(number.replace(",", ".")) for unit, number in duration.groupdict(default="0").items()}
-    days = sum(found.pop(unit) * length for unit, length in _DAYS.items())
-    return timedelta(days=days, **found)
+    parts = {unit: float(number.replace(",", ".")) for unit, number in duration.groupdict(default="0").items()}
+    days = sum(parts.pop(unit) * length for unit, length in _DAYS.items())
+    return timedelta(days=days, **parts)

@@ -101,14 +101,14 @@ def _wants_page(accept: str) -> bool:
 
 
 def _read(directory: Traversable, below: str) -> list[tuple[str, _File]]:
-    found = []
+    files = []
     for entry in directory.iterdir():
         path = f"{below}/{entry.name}"
         if entry.is_dir():
-            found += _read(entry, path)
+            files += _read(entry, path)
             continue
         content = entry.read_bytes()
         tag = f'W/"{blake2b(content, digest_size=15).hexdigest()}"'.encode()
         kind = _TYPES.get(entry.name.rpartition(".")[2], _PLAIN)
-        found.append((path, _File(content, zlib.compress(content, 9, wbits=16 + zlib.MAX_WBITS), kind, tag)))
-    return found
+        files.append((path, _File(content, zlib.compress(content, 9, wbits=16 + zlib.MAX_WBITS), kind, tag)))
+    return files

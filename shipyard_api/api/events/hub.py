@@ -161,7 +161,7 @@ class Hub:
 
     def _read_page(self, after: int, until: int, action: ActionId | None, written: EventFormat) -> tuple[bytes, int]:
         page = self._follow.page(after, until, action)
-        return b"".join(wire.event(one, written) for one in page.entries), page.until
+        return b"".join(wire.event(entry, written) for entry in page.entries), page.until
 
     def _leave(self, listener: _Listener) -> None:
         self._listeners.discard(listener)
@@ -224,13 +224,13 @@ class Hub:
     def _blocks(self, after: int, until: int, formats: Collection[EventFormat]) -> tuple[_Blocks, int]:
         """Return new events in each format, of each action and of all, and the cursor behind them."""
         page = self._follow.page(after, until)
-        found: dict[tuple[EventFormat, ActionId | None], list[bytes]] = defaultdict(list)
+        blocks: dict[tuple[EventFormat, ActionId | None], list[bytes]] = defaultdict(list)
         for written in formats:
-            for one in page.entries:
-                block = wire.event(one, written)
-                found[written, one.action].append(block)
-                found[written, None].append(block)
-        return {key: b"".join(blocks) for key, blocks in found.items()}, page.until
+            for entry in page.entries:
+                block = wire.event(entry, written)
+                blocks[written, entry.action].append(block)
+                blocks[written, None].append(block)
+        return {key: b"".join(events) for key, events in blocks.items()}, page.until
 
     def _hand_over(self, blocks: _Blocks, formats: Collection[EventFormat], until: int) -> list[_Listener]:
         """Give each listener its part, and return those to wake; nothing else of the event loop runs meanwhile.
@@ -238,8 +238,12 @@ class Hub:
         The first listener of a format that came while the blocks were written reads from the database.
         """
         self._position = until
-        given = {one: blocks[one.format, one.action] for one in self._live if (one.format, one.action) in blocks}
-        late = {one for one in self._live if one.format not in formats}
+        given = {
+            listener: blocks[listener.format, listener.action]
+            for listener in self._live
+            if (listener.format, listener.action) in blocks
+        }
+        late = {listener for listener in self._live if listener.format not in formats}
         self._live -= late | {listener for listener, block in given.items() if not listener.offer(block)}
         return [*given, *late]
 

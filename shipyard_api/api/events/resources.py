@@ -73,7 +73,7 @@ def _format(req: falcon.asgi.Request) -> EventFormat:
     try:
         return EventFormat(single(req, "format") or EventFormat.SHIPYARD.value)
     except ValueError:
-        words = " or ".join(one.value for one in EventFormat)
+        words = " or ".join(format_.value for format_ in EventFormat)
         raise falcon.HTTPInvalidParam(f"The value must be {words}.", "format") from None
 
 

@@ -34,7 +34,7 @@ def heartbeat(cursor: int) -> bytes:
     return f": heartbeat\nid: {cursor}\n\n".encode()
 
 
-def event(found: ActionEntry, written: EventFormat) -> bytes:
+def event(action_entry: ActionEntry, written: EventFormat) -> bytes:
     """Return an entry as an event, whose data has this form."""
-    data = json.dumps(_FIELDS[written](found), ensure_ascii=False)
-    return f"id: {found.entry.id}\nevent: {found.entry.kind}\ndata: {data}\n\n".encode()
+    data = json.dumps(_FIELDS[written](action_entry), ensure_ascii=False)
+    return f"id: {action_entry.entry.id}\nevent: {action_entry.entry.kind}\ndata: {data}\n\n".encode()

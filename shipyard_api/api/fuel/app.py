@@ -22,7 +22,7 @@ def routes(use_cases: UseCases) -> dict[str, Guarded]:
     graphs, labels, nodes, runs = software.graphs, software.labels, software.nodes, software.runs
     releases, clusters = "/api/v1/releases", "/api/v1/clusters"
     cluster = f"{clusters}/{{owner_id}}"
-    found: dict[str, Guarded] = {
+    resources: dict[str, Guarded] = {
         "/api/v1/version": Version(auth_required=tokens is not None),
         "/keystone/v2.0/tokens": Tokens(tokens),
         releases: Releases(graphs, largest),
@@ -32,12 +32,12 @@ def routes(use_cases: UseCases) -> dict[str, Guarded]:
     }
     for kind in OwnerKind:
         base = f"/api/v1/{kind.value}/{{owner_id}}"
-        found[f"{base}/deployment_tasks"] = DeploymentTasks(graphs, kind, use_cases.design_bytes)
-        found[f"{base}/deployment_graphs"] = found[f"{base}/deployment_graphs/{{graph_type}}"] = Graphs()
+        resources[f"{base}/deployment_tasks"] = DeploymentTasks(graphs, kind, use_cases.design_bytes)
+        resources[f"{base}/deployment_graphs"] = resources[f"{base}/deployment_graphs/{{graph_type}}"] = Graphs()
         for domain in Domain:
-            found[f"{base}/{domain.value}"] = Labels(labels, kind, domain, largest)
-            found[f"{base}/{domain.value}/{{name}}"] = OneLabel(labels, kind, domain, largest)
-    return found | {
+            resources[f"{base}/{domain.value}"] = Labels(labels, kind, domain, largest)
+            resources[f"{base}/{domain.value}/{{name}}"] = OneLabel(labels, kind, domain, largest)
+    return resources | {
         f"{cluster}/deployment_tasks/{{part}}": PartOfTasks(graphs),
         f"{cluster}/deploy_tasks": Deploy(runs, largest, chosen=True),
         f"{cluster}/deploy": Deploy(runs, largest, chosen=False),

@@ -71,7 +71,7 @@ async def _ours(req: falcon.Request, resp: falcon.Response, error: ShipyardError
     # The design is not of this caller's making.
     code = falcon.HTTP_409 if error.kind is domain.InvalidDesign else http.status_of(error.kind.family)
     http.set_headers(req, resp, error)
-    errors = [{"name": one.name, "path": one.path, "message": one.message} for one in error.findings]
+    errors = [{"name": finding.name, "path": finding.path, "message": finding.message} for finding in error.findings]
     _answer(resp, code, error.text(WORDS).reason, errors)
 
 

@@ -57,7 +57,7 @@ class DeploymentTasks:
             tasks, warnings = self._graphs.replace_tasks(owner, data)
             resp.media = list(tasks)
             if warnings:
-                resp.set_header(WARNINGS, _header([one.message for one in warnings]))
+                resp.set_header(WARNINGS, _header([finding.message for finding in warnings]))
 
         await answer_in_thread(resp, replace)
 
@@ -82,7 +82,7 @@ class PartOfTasks:
     def on_get(self, req: falcon.Request, resp: falcon.Response, owner_id: str, part: str) -> None:
         """Answer with the tasks of the cluster's own, of its `release`, or of `plugins`, which has none."""
         _check_type(req)
-        if part not in {one.value for one in Part if one is not Part.ALL}:
+        if part not in {candidate.value for candidate in Part if candidate is not Part.ALL}:
             raise Fault("A cluster has the tasks own, release and plugins.", falcon.HTTP_404)
         resp.media = list(self._graphs.tasks(reading.owner(OwnerKind.CLUSTER, owner_id), Part(part)))
 

@@ -38,15 +38,15 @@ class Labels:
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, owner_id: str) -> None:
         """Answer with all of them, those of a cluster's release included."""
-        found = self._labels.all(reading.owner(self._kind, owner_id), self._domain)
+        labels = self._labels.all(reading.owner(self._kind, owner_id), self._domain)
         words = {True: self._kind.word, False: OwnerKind.RELEASE.word}
         resp.media = [
             {
-                **_entity(self._domain, one.name, one.label),
-                "owner": words[one.owned],
-                "predefined": one.label.predefined,
+                **_entity(self._domain, owned.name, owned.label),
+                "owner": words[owned.owned],
+                "predefined": owned.label.predefined,
             }
-            for one in found
+            for owned in labels
         ]
 
     async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, owner_id: str) -> None:

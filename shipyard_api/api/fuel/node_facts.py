@@ -24,19 +24,19 @@ class DeploymentDefaults:
     def on_get(self, req: falcon.Request, resp: falcon.Response, owner_id: str) -> None:
         """Answer with a record for each node in each group; `nodes` chooses some nodes."""
         cluster = reading.owner(OwnerKind.CLUSTER, owner_id)
-        resp.media = [_record(one) for one in self._show(cluster.id, reading.separated(req, "nodes"))]
+        resp.media = [_record(node_facts) for node_facts in self._show(cluster.id, reading.separated(req, "nodes"))]
 
 
 def _record(facts: NodeFacts) -> dict[str, Any]:
     tasks = [
         {
-            "id": one.document["id"],
-            "type": one.document["type"],
-            "priority": one.priority,
+            "id": task.document["id"],
+            "type": task.document["type"],
+            "priority": task.priority,
             "uids": [str(facts.id)],
-            "parameters": one.document.get("parameters", {}),
+            "parameters": task.document.get("parameters", {}),
         }
-        for one in facts.tasks
+        for task in facts.tasks
     ]
     return {
         "uid": str(facts.id),

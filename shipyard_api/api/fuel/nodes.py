@@ -77,8 +77,8 @@ class NodeTags:
         sent = await reading.body(req, self._limit)
 
         def assign() -> None:
-            found = self._nodes.assign_tags(node, reading.names(reading.value(req, sent), "Tags"))
-            (resp.media,) = _shown(self._nodes, [found])
+            assigned = self._nodes.assign_tags(node, reading.names(reading.value(req, sent), "Tags"))
+            (resp.media,) = _shown(self._nodes, [assigned])
 
         await answer_in_thread(resp, assign)
 
@@ -134,25 +134,27 @@ class TagCheck:
     @threaded_design
     def on_get(self, req: falcon.Request, resp: falcon.Response, owner_id: str) -> None:
         """Answer with the predefined tags that no node has, as warnings and information; it never blocks."""
-        found = self._nodes.check_tags(reading.owner(OwnerKind.CLUSTER, owner_id).id)
-        resp.media = [{"name": one.name, "level": one.level.value, "message": one.message} for one in found]
+        findings = self._nodes.check_tags(reading.owner(OwnerKind.CLUSTER, owner_id).id)
+        resp.media = [
+            {"name": finding.name, "level": finding.level.value, "message": finding.message} for finding in findings
+        ]
 
 
-def _assignment(found: Any, *, with_roles: bool) -> dict[str, list[str]]:
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+def _assignment(entries: Any, *, with_roles: bool) -> dict[str, list[str]]:
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise Fault("The body is not a list of nodes with an id each.")
     wanted = {}
-    for one in found:
-        node = one.get("id")
+    for entry in entries:
+        node = entry.get("id")
         if isinstance(node, bool) or not isinstance(node, int | str):
             raise Fault("The id of a node is its number or its name.")
-        wanted[str(node)] = reading.names(one.get("roles"), "Roles") if with_roles else []
+        wanted[str(node)] = reading.names(entry.get("roles"), "Roles") if with_roles else []
     return wanted
 
 
-def _shown(nodes: SoftwareNodes, found: Sequence[StoredNode]) -> list[dict[str, Any]]:
-    runs, designed = nodes.runs(found), nodes.designed()
-    return [_node(one, runs.get(one.name), designed.get(one.name)) for one in found]
+def _shown(nodes: SoftwareNodes, nodes_shown: Sequence[StoredNode]) -> list[dict[str, Any]]:
+    runs, designed = nodes.runs(nodes_shown), nodes.designed()
+    return [_node(node, runs.get(node.name), designed.get(node.name)) for node in nodes_shown]
 
 
 def _node(node: StoredNode, run: NodeRun | None, designed: DesignedNode | None) -> dict[str, Any]:

@@ -36,25 +36,25 @@ def value(req: falcon.Request, sent: bytes) -> Any:
     return parse_value(req.path, sent)
 
 
-def mapping(found: Any, known: Mapping[str, type], ignored: Collection[str] = ()) -> dict[str, Any]:
+def mapping(body: Any, known: Mapping[str, type], ignored: Collection[str] = ()) -> dict[str, Any]:
     """Return an object with members of these types. ``ignored``: members that answers have and requests may repeat."""
-    if not isinstance(found, dict):
+    if not isinstance(body, dict):
         raise Fault("The body is not a JSON object.")
-    if unknown := [name[:_SHOWN] for name in found if name not in known and name not in ignored]:
+    if unknown := [name[:_SHOWN] for name in body if name not in known and name not in ignored]:
         raise Fault(f"The body has unknown members: {', '.join(unknown)}. It may have {', '.join(known)}.")
     for name, kind in known.items():
-        one = found.get(name)
-        if one is not None and (not isinstance(one, kind) or isinstance(one, bool) != (kind is bool)):
+        value = body.get(name)
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool) != (kind is bool)):
             wanted = {str: "a text", dict: "an object", list: "a list", int: "a whole number", bool: "true or false"}
             raise Fault(f"'{name}' is not {wanted[kind]}.")
-    return {name: found.get(name) for name in known}
+    return {name: body.get(name) for name in known}
 
 
-def names(found: Any, what: str) -> list[str]:
+def names(entries: Any, what: str) -> list[str]:
     """Return a list of names."""
-    if not isinstance(found, list) or not all(isinstance(one, str) and one for one in found):
+    if not isinstance(entries, list) or not all(isinstance(entry, str) and entry for entry in entries):
         raise Fault(f"{what} are a list of names.")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(entries))
 
 
 def separated(req: falcon.Request, name: str) -> tuple[str, ...] | None:
@@ -62,12 +62,12 @@ def separated(req: falcon.Request, name: str) -> tuple[str, ...] | None:
     written = req.get_param_as_list(name)
     if written is None:
         return None
-    return tuple(one.strip() for part in written for one in part.split(",") if one.strip())
+    return tuple(name.strip() for part in written for name in part.split(",") if name.strip())
 
 
 def either(req: falcon.Request, first: str, second: str) -> str | None:
     """Return a parameter with two spellings; None if it is absent."""
-    found = {single(req, first), single(req, second)} - {None}
-    if len(found) > 1:
+    numbers = {single(req, first), single(req, second)} - {None}
+    if len(numbers) > 1:
         raise Fault(f"'{first}' and '{second}' are the same parameter, and their values differ.")
-    return next(iter(found), None)
+    return next(iter(numbers), None)

@@ -69,7 +69,7 @@ class Deploy:
                     raise Fault("Tasks list must be specified.")
                 tasks = reading.names(written, "Tasks")
             nodes = reading.separated(req, "nodes")
-            made = self._runs.start(
+            started = self._runs.start(
                 cluster.id,
                 nodes=nodes,
                 tasks=tasks,
@@ -77,9 +77,9 @@ class Deploy:
                 noop=noop,
                 agreement=Agreement(needs_approval=not may(req, WITHOUT_APPROVAL)),
             )
-            note_created(req, made.action.id)
+            note_created(req, started.action.id)
             resp.status = falcon.HTTP_202
-            resp.media = _transaction(made)
+            resp.media = _transaction(started)
 
         await answer_in_thread(resp, run)
 
@@ -95,7 +95,7 @@ class Transactions:
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with all runs of tasks."""
-        resp.media = [_transaction(one) for one in self._runs.all()]
+        resp.media = [_transaction(run) for run in self._runs.all()]
 
 
 class Transaction:
@@ -124,7 +124,7 @@ class History:
     def on_get(self, req: falcon.Request, resp: falcon.Response, number: str) -> None:
         """Answer with each task on each node; `nodes`, `statuses` and `tasks_names` choose some."""
         nodes, statuses, tasks = (reading.separated(req, name) for name in ("nodes", "statuses", "tasks_names"))
-        rows = [_history(one) for one in self._runs.history(_number(number))]
+        rows = [_history(entry) for entry in self._runs.history(_number(number))]
         wanted = (("node_id", nodes), ("status", statuses), ("task_name", tasks))
         resp.media = [row for row in rows if all(not chosen or row[name] in chosen for name, chosen in wanted)]
 
@@ -135,16 +135,16 @@ def _number(written: str) -> int:
     return int(written)
 
 
-def _history(one: TaskOfRun) -> dict[str, Any]:
-    record = one.record
-    never = "skipped" if one.ended else "pending"
+def _history(entry: TaskOfRun) -> dict[str, Any]:
+    record = entry.record
+    never = "skipped" if entry.ended else "pending"
     return {
-        "task_name": one.task,
-        "node_id": str(one.node),
+        "task_name": entry.task,
+        "node_id": str(entry.node),
         "status": _OF_TASK[record.status] if record else never,
         "time_start": record.began_at.isoformat() if record else None,
         "time_end": record.ended_at.isoformat() if record and record.ended_at else None,
-        "message": record.detail if record else one.why,
+        "message": record.detail if record else entry.why,
         "custom": {"output": record.tail} if record and record.status is TaskStatus.FAILED else {},
     }
 

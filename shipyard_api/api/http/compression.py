@@ -46,8 +46,8 @@ def accepts_gzip(written: str | None) -> bool:
     if not written:
         return False
     weights = {}
-    for one in written.lower().split(","):
-        coding, parameters = parse_header(one.strip())
+    for preference in written.lower().split(","):
+        coding, parameters = parse_header(preference.strip())
         weights[coding] = parameters.get("q", "1")
     weight = weights.get("gzip", weights.get("x-gzip", weights.get("*", "0")))
     return weight.strip("0.") != ""

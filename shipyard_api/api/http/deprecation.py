@@ -30,9 +30,9 @@ class Deprecation:
         self, req: falcon.Request, resp: falcon.Response, _resource: object, _params: object
     ) -> None:
         """Add the headers, to errors too."""
-        if found := self._deprecated.get((req.method, req.uri_template or "")):
-            resp.set_header("Deprecation", f"@{int(_midnight(found.since).timestamp())}")
-            resp.set_header("Sunset", format_datetime(_midnight(found.sunset), usegmt=True))
+        if deprecated := self._deprecated.get((req.method, req.uri_template or "")):
+            resp.set_header("Deprecation", f"@{int(_midnight(deprecated.since).timestamp())}")
+            resp.set_header("Sunset", format_datetime(_midnight(deprecated.sunset), usegmt=True))
 
 
 def _midnight(day: date) -> datetime:

@@ -96,14 +96,14 @@ def mounted(make: Callable[[Dialect], T]) -> dict[str, T]:
     Raises SettingsError for a dialect that cannot be loaded, or that has the prefix of another.
     """
     owners: dict[str, str] = {}
-    found: dict[str, T] = {}
+    applications: dict[str, T] = {}
     for name, dialect in DIALECTS.installed().items():
         if taken := sorted(owners.keys() & set(dialect.prefixes)):
             faults = [f"{DIALECTS.group}: {name} and {owners[prefix]} both serve {prefix}" for prefix in taken]
             raise SettingsError(faults)
         owners |= dict.fromkeys(dialect.prefixes, name)
-        found |= dict.fromkeys(dialect.prefixes, make(dialect))
-    return found
+        applications |= dict.fromkeys(dialect.prefixes, make(dialect))
+    return applications
 
 
 def create_app(dialect: Dialect, use_cases: UseCases, guards: Guards) -> App:

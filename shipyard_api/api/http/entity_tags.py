@@ -80,7 +80,7 @@ def _compare(req: falcon.Request, resp: falcon.Response, tag: str) -> bool:
 def _names(written: str, tag: str) -> bool:
     """Return whether a header names the tag. Weak comparison ignores the prefix. No tag of ours has a comma."""
     bare = tag.removeprefix("W/")
-    return written.strip() == "*" or bare in [one.strip().removeprefix("W/") for one in written.split(",")]
+    return written.strip() == "*" or bare in [tag.strip().removeprefix("W/") for tag in written.split(",")]
 
 
 def _tag(value: bytes) -> str:

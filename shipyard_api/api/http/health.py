@@ -39,7 +39,7 @@ class Readiness:
         """Answer 204, or 503 with the error status."""
         self._check_schema()
         if left := self._find_left_alone():
-            shown = ", ".join(f"{one.action} {one.unknown}" for one in left[:_SHOWN])
+            shown = ", ".join(f"{record.action} {record.unknown}" for record in left[:_SHOWN])
             resp.set_header(LEFT_ALONE_HEADER, shown.encode("ascii", "backslashreplace").decode())
         if skew := self._clock_skew.latest():
             resp.set_header(CLOCK_SKEW_HEADER, clock_wording(skew))
@@ -71,18 +71,18 @@ class Ready:
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
         """Answer 200 or 503 with the checks."""
         checks = self._check_health()
-        ready = all(one.ok for one in checks if one.critical)
+        ready = all(check.ok for check in checks if check.critical)
         resp.status = falcon.HTTP_200 if ready else falcon.HTTP_503
         resp.media = {
             "status": "ready" if ready else "unready",
             "checks": [
                 {
-                    "name": one.name,
-                    "status": "ok" if one.ok else "failed",
-                    "critical": one.critical,
-                    "detail": one.detail,
+                    "name": check.name,
+                    "status": "ok" if check.ok else "failed",
+                    "critical": check.critical,
+                    "detail": check.detail,
                 }
-                for one in checks
+                for check in checks
             ],
         }
 

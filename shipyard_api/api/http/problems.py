@@ -60,8 +60,8 @@ class Problems:
 
 def _names(accept: str | None) -> bool:
     """Return whether the header names the type, with a weight above 0."""
-    for one in (accept or "").split(","):
-        kind, parameters = parse_header(one.strip())
+    for media_type in (accept or "").split(","):
+        kind, parameters = parse_header(media_type.strip())
         if kind.lower() == TYPE:
             return parameters.get("q", "1").strip("0.") != ""
     return False

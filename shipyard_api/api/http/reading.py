@@ -78,8 +78,8 @@ def parse_value(path: str, body: bytes) -> Any:
         _check_storable(value)
     except (ValueError, RecursionError) as error:
         detail = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        if found := _TOO_LONG.match(detail):
-            detail = f"a number of {found[2]} digits; at most {found[1]} are read"
+        if match := _TOO_LONG.match(detail):
+            detail = f"a number of {match[2]} digits; at most {match[1]} are read"
         raise NotJson(path, detail) from error
     return value
 
@@ -134,17 +134,17 @@ def integer(req: falcon.Request, name: str) -> int | None:
     written = single(req, name)
     if written is None:
         return None
-    found = re.fullmatch(r"([+-]?)0*([0-9]+)", written)
-    if found is None:
+    match = re.fullmatch(r"([+-]?)0*([0-9]+)", written)
+    if match is None:
         raise falcon.HTTPInvalidParam("The value must be an integer.", name)
     # Nothing is counted that far, and Python reads no number of any length.
-    return int(found[1] + found[2][:_LONGEST_COUNT])
+    return int(match[1] + match[2][:_LONGEST_COUNT])
 
 
 def text(req: falcon.Request, name: str) -> tuple[str, ...]:
     """Return a repeatable parameter whose values are any text that can be stored."""
     given = tuple(req.get_param_as_list(name) or ())
-    if any("\0" in one for one in given):
+    if any("\0" in text for text in given):
         raise falcon.HTTPInvalidParam("The value cannot hold the character NUL.", name)
     return given
 

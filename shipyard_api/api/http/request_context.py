@@ -70,8 +70,8 @@ def note_created(req: falcon.Request, action: ActionId) -> None:
 
 def created_action(req: falcon.Request) -> ActionId | None:
     """Return the new action that the request was answered with."""
-    found: ActionId | None = getattr(req.context, "created_action", None)
-    return found
+    action: ActionId | None = getattr(req.context, "created_action", None)
+    return action
 
 
 def _random_id(drawn: list[bytes]) -> str:
@@ -80,12 +80,12 @@ def _random_id(drawn: list[bytes]) -> str:
     Each draw lets another thread have the interpreter, so they are few.
     """
     try:
-        one = drawn.pop()
+        drawn_id = drawn.pop()
     except IndexError:
         many = os.urandom(16 * 256)
-        one, *others = (many[at : at + 16] for at in range(0, len(many), 16))
+        drawn_id, *others = (many[at : at + 16] for at in range(0, len(many), 16))
         drawn.extend(others)
-    return str(uuid.UUID(bytes=one, version=4))
+    return str(uuid.UUID(bytes=drawn_id, version=4))
 
 
 def _uuid(written: str | None) -> str | None:

@@ -10,11 +10,11 @@ from shipyard_api.api.ironic.versions import Microversions, VersionCheck
 
 def routes(use_cases: UseCases) -> dict[str, Guarded]:
     """Return every address with its resource."""
-    found: dict[str, Guarded] = {"/": Root(), "/v1": Version1()}
+    resources: dict[str, Guarded] = {"/": Root(), "/v1": Version1()}
     for face in (IRONIC, SEED):
-        found[face.path] = Templates(use_cases.templates, face, use_cases.json_bytes)
-        found[f"{face.path}/{{template_ident}}"] = Template(use_cases.templates, use_cases.json_bytes)
-    return found
+        resources[face.path] = Templates(use_cases.templates, face, use_cases.json_bytes)
+        resources[f"{face.path}/{{template_ident}}"] = Template(use_cases.templates, use_cases.json_bytes)
+    return resources
 
 
 DIALECT = Dialect(

@@ -25,10 +25,10 @@ def check_patch(written: object) -> Patch:
     """Return a patch whose operations can be applied to templates; raises Fault."""
     if not isinstance(written, list):
         raise Fault("Schema error for patch: the body is not a list of operations")
-    for place, one in enumerate(written):
-        if fault := _fault(one):
+    for place, change in enumerate(written):
+        if fault := _fault(change):
             raise Fault(f"Schema error for patch: operation {place} {fault}")
-    if others := [one["path"] for one in written if one["path"].split("/")[1] not in CHANGED]:
+    if others := [operation["path"] for operation in written if operation["path"].split("/")[1] not in CHANGED]:
         raise Fault(f"Cannot patch {others[0][:_SHOWN]}. Only the following can be updated: {', '.join(CHANGED)}")
     return written
 
@@ -51,16 +51,16 @@ def apply(patch: Patch, stored: StoredTemplate) -> WrittenTemplate:
     return WrittenTemplate(after["name"], after["steps"], after.get("extra"))
 
 
-def _fault(one: object) -> str | None:
-    if not isinstance(one, dict):
+def _fault(change: object) -> str | None:
+    if not isinstance(change, dict):
         return "is not an object"
-    if unknown := [key[:_SHOWN] for key in one if key not in ("op", "path", "value")]:
+    if unknown := [key[:_SHOWN] for key in change if key not in ("op", "path", "value")]:
         return f"has the unknown key {', '.join(unknown)}"
-    operation, path = one.get("op"), one.get("path")
+    operation, path = change.get("op"), change.get("path")
     if operation not in _OPERATIONS:
         return f"has op {str(operation)[:_SHOWN]!r}, which is not one of {', '.join(_OPERATIONS)}"
     if not isinstance(path, str) or not _PATH.fullmatch(path):
         return f"has path {str(path)[:_SHOWN]!r}; write it as /name, /steps/0/args or /extra/key"
-    if operation != "remove" and "value" not in one:
+    if operation != "remove" and "value" not in change:
         return "has no value"
     return None

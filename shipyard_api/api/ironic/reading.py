@@ -26,12 +26,12 @@ _TRUE, _FALSE = ("true", "1", "t", "y", "yes", "on"), ("false", "0", "f", "n", "
 
 def query(req: falcon.Request, allowed: Collection[str] = ()) -> Mapping[str, str]:
     """Return the query parameters; of one that is repeated the values, joined by commas. An empty one is kept."""
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for name, value in parse_qsl(req.query_string, keep_blank_values=True):
-        found.setdefault(name, []).append(value)
-    if unknown := [name[:_SHOWN] for name in found if name not in allowed]:
+        values.setdefault(name, []).append(value)
+    if unknown := [name[:_SHOWN] for name in values if name not in allowed]:
         raise Fault(f"Unexpected arguments: {', '.join(unknown)}")
-    return {name: ",".join(values) for name, values in found.items()}
+    return {name: ",".join(given) for name, given in values.items()}
 
 
 def check_accepts(req: falcon.Request) -> None:
@@ -77,8 +77,8 @@ def as_id(written: str) -> TemplateId | None:
 
 def identity(name: str, written: str) -> str:
     """Return what names a template: an id, or else a name. ``name``: of the parameter, for the message."""
-    if found := as_id(written):
-        return found
+    if template_id := as_id(written):
+        return template_id
     if not _NAME.fullmatch(written):
         raise Fault(f"Expected UUID or name for {name}: {written[:_SHOWN]}")
     return written
@@ -101,10 +101,10 @@ def parsed(req: falcon.Request, sent: bytes) -> Any:
 def _depth(sent: bytes) -> int:
     """Return how deep brackets are nested, outside of texts."""
     level = deepest = 0
-    for one in re.finditer(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', sent, re.DOTALL):
-        if one[0] in (b"[", b"{"):
+    for token in re.finditer(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', sent, re.DOTALL):
+        if token[0] in (b"[", b"{"):
             level += 1
             deepest = max(deepest, level)
-        elif one[0] in (b"]", b"}"):
+        elif token[0] in (b"]", b"}"):
             level -= 1
     return deepest

@@ -67,15 +67,15 @@ class Templates:
         asked = reading.query(req, _LIST_PARAMETERS)
         page = _page(asked)
         fields, repeated = self._fields(asked)
-        found = self._templates.page(page)
-        resp.media = {self._face.listed: [_entity(req, one, fields) for one in found]}
-        if len(found) == page.limit:
+        templates = self._templates.page(page)
+        resp.media = {self._face.listed: [_entity(req, template, fields) for template in templates]}
+        if len(templates) == page.limit:
             following = {
                 "sort_key": page.sort.value,
                 "sort_dir": "desc" if page.descending else "asc",
                 **repeated,
                 "limit": page.limit,
-                "marker": found[-1].id,
+                "marker": templates[-1].id,
             }
             resp.media["next"] = f"{req.prefix}{self._face.path}?{urlencode(following, safe=',')}"
 
