@@ -78,10 +78,10 @@ def _asked(req: falcon.Request, resp: falcon.Response) -> Asked:
         return Asked(OLDEST)
     if written.lower() == "latest":
         return Asked(NEWEST)
-    found = _WRITTEN.fullmatch(written)
-    if found is None:
+    match = _WRITTEN.fullmatch(written)
+    if match is None:
         raise NotServed(f"Invalid value for {HEADER} header", falcon.HTTP_406)
-    major, minor = int(found[1]), int(found[2])
+    major, minor = int(match[1]), int(match[2])
     if major != 1 or not OLDEST <= minor <= NEWEST:
         resp.set_headers(_RANGE)
         text = f"Version {major}.{minor} is not supported. Supported are 1.{OLDEST} to 1.{NEWEST}."
@@ -91,8 +91,8 @@ def _asked(req: falcon.Request, resp: falcon.Response) -> Asked:
 
 def _common(written: str | None) -> str | None:
     """Return the version of our service in the header that names versions of several."""
-    for one in (written or "").split(","):
-        service, _, version = one.strip().partition(" ")
+    for requested in (written or "").split(","):
+        service, _, version = requested.strip().partition(" ")
         if service.lower() == _SERVICE:
             return version.strip()
     return None
