@@ -36,18 +36,18 @@ def find_files(filenames: Sequence[str], directories: Sequence[str], *, recurse:
     for directory in directories:
         if Path(directory).is_file():
             raise click.UsageError(f"{directory} is a file, not a directory: use --filename={directory}.")
-    found = [path for directory in directories for path in _yaml_files(Path(directory), recurse=recurse)]
-    if not found:
+    paths = [path for directory in directories for path in _yaml_files(Path(directory), recurse=recurse)]
+    if not paths:
         raise click.UsageError(
             "The directory does not contain any YAML files. Please enter one or more YAML files or a directory that "
             "contains one or more YAML files."
         )
-    return found
+    return paths
 
 
 def _yaml_files(top: Path, *, recurse: bool) -> list[Path]:
     """Return the YAML files of a directory. Links are followed; each directory is read once."""
-    found, folders, seen = [], [top], set()
+    paths, folders, seen = [], [top], set()
     path = top
     try:
         while folders:
@@ -69,13 +69,13 @@ def _yaml_files(top: Path, *, recurse: bool) -> list[Path]:
                 if stat.S_ISDIR(mode):
                     folders += [path] if recurse else []
                 elif is_yaml:
-                    found.append(path)
+                    paths.append(path)
     except OSError as error:
         raise click.UsageError(
             f"The directory {top} cannot be read as a whole: {path}: {error.strerror}. Nothing was sent: "
             "the next commit deletes documents that a load leaves out."
         ) from error
-    return sorted(found)
+    return sorted(paths)
 
 
 class FilePart(NamedTuple):
@@ -120,16 +120,16 @@ def join_files(files: Iterable[Path]) -> DocumentStream:
 
 def locate(stream: DocumentStream, text: str) -> list[str]:
     """Return the lines of files for the locations in the stream that a text names, one per document, a few at most."""
-    found: dict[int, str] = {}
-    for line, document in ((int(one), int(other or 0)) for one, other in _LOCATION.findall(text)):
+    lines_of: dict[int, str] = {}
+    for line, document in ((int(number), int(other or 0)) for number, other in _LOCATION.findall(text)):
         part = next((part for part in stream.parts if line in part.lines), None)
-        if part is None or document in found:
+        if part is None or document in lines_of:
             continue
         name = f"line {line} (document {document})" if document else f"line {line}"
-        found[document if document else -line] = f"{name} is line {line - part.lines.start + 1} of {part.path}"
-    lines = list(found.values())
-    more = [f"and {len(lines) - _MOST_LOCATIONS} more"] if len(lines) > _MOST_LOCATIONS else []
-    return lines[:_MOST_LOCATIONS] + more
+        lines_of[document if document else -line] = f"{name} is line {line - part.lines.start + 1} of {part.path}"
+    lines = list(lines_of.values())
+    omitted = [f"and {len(lines) - _MOST_LOCATIONS} more"] if len(lines) > _MOST_LOCATIONS else []
+    return lines[:_MOST_LOCATIONS] + omitted
 
 
 def read_documents(files: Iterable[Path]) -> bytes:

@@ -32,7 +32,7 @@ def read_fleet(path: Path, environment: Mapping[str, str] = os.environ) -> list[
     A relative ``token_file`` is beside the file.
     """
     faults: list[str] = []
-    sites = [_site(one, number, path.parent, environment, faults) for number, one in enumerate(_entries(path), 1)]
+    sites = [_site(entry, number, path.parent, environment, faults) for number, entry in enumerate(_entries(path), 1)]
     names = [site.name for site in sites]
     faults += [f"the name {name} occurs twice" for name in dict.fromkeys(names) if name and names.count(name) > 1]
     if faults:
@@ -48,12 +48,12 @@ def _entries(path: Path) -> list[Any]:
             content = file.read(_LARGEST + 1)
         if len(content) > _LARGEST:
             raise click.UsageError(f"{path} is larger than {_LARGEST} bytes.")
-        found = yaml.safe_load(content)
+        fleet = yaml.safe_load(content)
     except OSError as error:
         raise click.UsageError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise click.UsageError(f"{path} is not YAML: {yaml_fault(error)}") from error
-    entries = found.get("sites") if isinstance(found, dict) else None
+    entries = fleet.get("sites") if isinstance(fleet, dict) else None
     if not isinstance(entries, list) or not 0 < len(entries) <= _MOST:
         raise click.UsageError(
             f"{path} names no sites: write a list `sites`, of at most {_MOST}, each with name, url, and token_env or "

@@ -100,10 +100,12 @@ class ShipyardGroup(control.ControlVerbGroup):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, with those for Keystone in a section of their own, and then the commands."""
-        records = [(one, one.get_help_record(ctx)) for one in self.get_params(ctx)]
+        records = [(parameter, parameter.get_help_record(ctx)) for parameter in self.get_params(ctx)]
         for title, keystone in (("Options", False), ("Options for Keystone", True)):
             with formatter.section(title):
-                formatter.write_dl([record for one, record in records if record and keystone is _is_keystone(one)])
+                formatter.write_dl(
+                    [record for parameter, record in records if record and keystone is _is_keystone(parameter)]
+                )
         for title, names in _SECTIONS.items():
             rows = [(name, self.commands[name].get_short_help_str(limit=90)) for name in names]
             with formatter.section(title):

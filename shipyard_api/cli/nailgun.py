@@ -69,10 +69,14 @@ class Nailgun:
 
     def _cluster(self, number: int | None) -> JsonObject:
         clusters = self._list("clusters/")
-        found = [one for one in clusters if number in (None, one.get("id")) and isinstance(one.get("release_id"), int)]
-        if len(found) == 1:
-            return found[0]
-        names = ", ".join(f"{one.get('id')} ({one.get('name')})" for one in clusters) or "none"
+        matching = [
+            cluster
+            for cluster in clusters
+            if number in (None, cluster.get("id")) and isinstance(cluster.get("release_id"), int)
+        ]
+        if len(matching) == 1:
+            return matching[0]
+        names = ", ".join(f"{cluster.get('id')} ({cluster.get('name')})" for cluster in clusters) or "none"
         hint = "Choose one with --cluster" if number is None else f"There is no cluster {number}"
         raise ApiError(f"Error: {hint}; Fuel's clusters: {names}.")
 
@@ -81,7 +85,7 @@ class Nailgun:
         answer = self._get(f"clusters/{cluster}/{word}/")
         if answer.status in (404, 405):
             return {}
-        return {str(one.get("name")): dict(one.get("meta") or {}) for one in _objects(answer)}
+        return {str(entry.get("name")): dict(entry.get("meta") or {}) for entry in _objects(answer)}
 
     def _list(self, path: str) -> Sequence[JsonObject]:
         return _objects(self._get(path))

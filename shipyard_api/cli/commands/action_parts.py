@@ -67,7 +67,7 @@ def events(options: GlobalOptions, /, action_id: str) -> None:
 
 def _lines(api: "Api", action: str) -> list[str]:
     """Return the log lines of all steps that have begun. Each begins with its time. Raises ApiError."""
-    found: list[str] = []
+    lines: list[str] = []
     steps = objects_at(api.read(f"actions/{action}"), "steps")
     names = [str(step.get("id")) for step in steps]
     for step in steps:
@@ -75,5 +75,5 @@ def _lines(api: "Api", action: str) -> list[str]:
         is_group = any(name.startswith(f"{step.get('id')}.") for name in names)
         if step.get("state") in _BEGUN and not is_group:
             answer = api.get(f"actions/{action}/steps/{path_segment(str(step.get('id')))}/logs")
-            found += [line for line in answer.text.splitlines() if line.strip()] if answer.status == 200 else []
-    return sorted(found, key=lambda line: line.split(" ", 1)[0])
+            lines += [line for line in answer.text.splitlines() if line.strip()] if answer.status == 200 else []
+    return sorted(lines, key=lambda line: line.split(" ", 1)[0])

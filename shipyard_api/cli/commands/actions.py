@@ -108,11 +108,11 @@ def start(options: GlobalOptions, request: Callable[["Api"], Answer], *, watch: 
         follow_to_the_end(options, str(required(parse_object(created[0].text), "id")))
 
 
-def _joined(found: Sequence[Answer]) -> Answer:
+def _joined(answers: Sequence[Answer]) -> Answer:
     """Return the answers to reads of one action each as the answer to a list; the first error if there is one."""
-    if failed := next((answer for answer in found if answer.status != 200), None):
+    if failed := next((answer for answer in answers if answer.status != 200), None):
         return failed
-    return replace(found[0], text=json.dumps([parse_object(answer.text) for answer in found]))
+    return replace(answers[0], text=json.dumps([parse_object(answer.text) for answer in answers]))
 
 
 def check_action_name(name: str) -> str:
@@ -187,9 +187,9 @@ def get(
         follow_to_the_end(options, check_action_id((action_ids or (LATEST,))[-1]))
         return
     if action_ids:
-        paths = [f"actions/{check_action_id(one)}" for one in action_ids]
-    known = [_STATES[one] for one in states]
-    query = [(key, one) for key, given in (("name", names), ("state", known), ("user", users)) for one in given]
+        paths = [f"actions/{check_action_id(action_id)}" for action_id in action_ids]
+    known = [_STATES[state] for state in states]
+    query = [(key, value) for key, given in (("name", names), ("state", known), ("user", users)) for value in given]
     query += [("since", since)] if since else []
     query += [("limit", str(limit or last))] if limit or last else []
     query += [("order", "desc")] if last else []

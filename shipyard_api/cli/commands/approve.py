@@ -72,10 +72,10 @@ def _approve_plan(options: GlobalOptions, plan: str, reason: str | None, *, only
     path = f"plans/{plan}"
 
     def request(api: "Api") -> Answer:
-        found = api.get(path)
-        if only_show or found.status != HTTPStatus.OK:
-            return found
-        signed = {"hash": parse_object(found.text).get("hash"), **({"reason": reason} if reason else {})}
+        answer = api.get(path)
+        if only_show or answer.status != HTTPStatus.OK:
+            return answer
+        signed = {"hash": parse_object(answer.text).get("hash"), **({"reason": reason} if reason else {})}
         return api.post(f"{path}/approvals", json=signed)
 
     table = plan_tables.stored_plan if only_show else plan_tables.signatures

@@ -252,13 +252,13 @@ def check_design(path: Path) -> None:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     schemas = set()
-    for number, found in enumerate(yaml.load_all(read_documents([path]), loader), 1):
-        if found is None:
+    for number, document in enumerate(yaml.load_all(read_documents([path]), loader), 1):
+        if document is None:
             continue
-        named = found.get("metadata") if isinstance(found, dict) else None
-        if not isinstance(named, dict) or not named.get("name") or not isinstance(found.get("schema"), str):
+        named = document.get("metadata") if isinstance(document, dict) else None
+        if not isinstance(named, dict) or not named.get("name") or not isinstance(document.get("schema"), str):
             raise click.UsageError(f"--site {path}: document {number} needs a schema and a metadata.name.")
-        schemas.add(found["schema"])
+        schemas.add(document["schema"])
     if _MACHINE not in schemas:
         raise click.UsageError(f"--site {path}: the design has no machine: add a document of schema {_MACHINE}.")
 
@@ -297,12 +297,12 @@ def differences(promised: Mapping[str, Any], result: Mapping[str, Any]) -> list[
     if result["verdict"] != verdict:
         faults.append(f"the verdict is {result['verdict']}, not {verdict}")
     for kind in ("group", "node"):
-        known = {one["name"]: one for one in result.get(f"{kind}s", ())}
+        known = {entry["name"]: entry for entry in result.get(f"{kind}s", ())}
         for name, expected in (promised.get(f"{kind}s") or {}).items():
             for key, value in (expected or {}).items():
-                found = known.get(name, {}).get(key, "missing")
-                if found != value:
-                    faults.append(f"the {key} of {kind} {name} is {found}, not {value}")
+                actual = known.get(name, {}).get(key, "missing")
+                if actual != value:
+                    faults.append(f"the {key} of {kind} {name} is {actual}, not {value}")
     return faults
 
 
@@ -371,11 +371,11 @@ def _resource(given: Path | None, *parts: str) -> Iterator[Path]:
         yield given
         return
     folder = resources.files("shipyard_simulators").joinpath(*parts[:-1])
-    found = folder.joinpath(parts[-1])
-    if not found.is_file():
+    file = folder.joinpath(parts[-1])
+    if not file.is_file():
         names = sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
         raise DemoError(f"Error: there is no {parts[-1]} here; there are: {', '.join(names) or 'none'}")
-    with resources.as_file(found) as path:
+    with resources.as_file(file) as path:
         yield path
 
 

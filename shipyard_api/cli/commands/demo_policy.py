@@ -27,15 +27,17 @@ def with_parts(documents: bytes, parts: Mapping[str, Any], now: datetime) -> byt
     """
     import yaml
 
-    found = list(yaml.load_all(documents, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
-    changed = [one for one in found if isinstance(one, dict) and one.get("schema") == CONFIGURATION]
+    loaded = list(yaml.load_all(documents, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+    changed = [
+        document for document in loaded if isinstance(document, dict) and document.get("schema") == CONFIGURATION
+    ]
     if not changed:
         raise LookupError(f"the design has no {CONFIGURATION}, which {' and '.join(parts)} of the scenario belong into")
     if "policy" in parts:
         parts = {**parts, "policy": _at_times(parts["policy"], now)}
-    for one in changed:
-        one["data"].setdefault("physical_provisioner", {}).update(parts)
-    return yaml.safe_dump_all(found, sort_keys=False, encoding="utf-8")
+    for document in changed:
+        document["data"].setdefault("physical_provisioner", {}).update(parts)
+    return yaml.safe_dump_all(loaded, sort_keys=False, encoding="utf-8")
 
 
 def _at_times(policy: Mapping[str, Any], now: datetime) -> Mapping[str, Any]:
@@ -50,7 +52,7 @@ def _at_times(policy: Mapping[str, Any], now: datetime) -> Mapping[str, Any]:
             return window
         return {**window, "zone": "UTC", "start": f"{minute + timedelta(minutes=int(start)):%H:%M}"}
 
-    return {**policy, "windows": {**windows, "open": [opened(one) for one in windows["open"]]}}
+    return {**policy, "windows": {**windows, "open": [opened(entry) for entry in windows["open"]]}}
 
 
 def place(api: "Api", holds: Sequence[Mapping[str, str]]) -> None:

@@ -200,13 +200,13 @@ def _all(api: "Api") -> Answer:
     """Return all pages as one answer in order of name; the first error, if there is one."""
     query = [("detail", "true"), ("sort_key", "name")]
     first = answer = api.get("deploy_templates", query)
-    found: list[Mapping[str, Any]] = []
+    templates: list[Mapping[str, Any]] = []
     while answer.status == 200:
         page = parse_object(answer.text)
-        found += objects_at(page, "deploy_templates")
-        if not page.get("next") or not found:
-            return replace(first, text=json.dumps({"deploy_templates": found}))
-        answer = api.get("deploy_templates", [*query, ("marker", str(found[-1]["uuid"]))])
+        templates += objects_at(page, "deploy_templates")
+        if not page.get("next") or not templates:
+            return replace(first, text=json.dumps({"deploy_templates": templates}))
+        answer = api.get("deploy_templates", [*query, ("marker", str(templates[-1]["uuid"]))])
     return answer
 
 
@@ -215,8 +215,8 @@ def _in_words(answer: Answer) -> Answer:
     if answer.status < 400:
         return answer
     try:
-        found = parse_object(answer.text)
-        inner = parse_json(found["error_message"]) if "error_message" in found else found
+        template = parse_object(answer.text)
+        inner = parse_json(template["error_message"]) if "error_message" in template else template
         text = str(inner.get("faultstring") or inner.get("description"))
     except (UnreadableError, LookupError, TypeError, AttributeError):
         return answer

@@ -27,7 +27,7 @@ class DescribeGroup(ItemGroup):
         "action": [("action/action id", lambda action: [action])],
         "step": [("step/action id/step id", lambda action, step: [step, "--action", action])],
         "validation": [
-            ("validation/validation id/action id", lambda one, action: [one, "--action", action]),
+            ("validation/validation id/action id", lambda ids, action: [ids, "--action", action]),
         ],
         "notedetails": [("notedetails/note id", lambda note: [note])],
         "workflow": [("workflow/workflow id", lambda workflow: [workflow])],
@@ -170,8 +170,8 @@ def as_text(answer: answers.Answer) -> answers.Answer:
 
 def _check_workflow_id(value: str) -> None:
     """Refuse what cannot be the id of a workflow. The time may lack a fraction or have a zone, as servers list it."""
-    _, found, at = value.partition("__")
-    if not found:
+    _, step_id, at = value.partition("__")
+    if not step_id:
         raise click.UsageError(
             "Invalid ID. The ID must cotain a double underscore "  # codespell:ignore cotain
             "separating the workflow name from the execution date"

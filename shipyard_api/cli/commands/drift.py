@@ -49,8 +49,8 @@ def site(options: GlobalOptions, /, since: str) -> None:
         return answers[-1]
 
     show(options, asked, expected=200, cli=drift_tables.differences, timeout=_TIMEOUT)
-    found = parse_object(answers[-1].text)
-    if list_at(found, "differences"):
+    differences = parse_object(answers[-1].text)
+    if list_at(differences, "differences"):
         raise SystemExit(DIFFERS)
-    if list_at(found, "unanswered"):
+    if list_at(differences, "unanswered"):
         raise SystemExit(NOT_ASKED)

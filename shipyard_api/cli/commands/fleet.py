@@ -91,14 +91,14 @@ def fleet(options: GlobalOptions, /, path: Path, watches: bool, interval: float,
 
 def _once(options: GlobalOptions, sites: Sequence[FleetSite], timeout: float) -> list[Row]:
     """Return a row for each site, in order, in little more than the timeout."""
-    found: queue.SimpleQueue[tuple[str, Row]] = queue.SimpleQueue()
+    updates: queue.SimpleQueue[tuple[str, Row]] = queue.SimpleQueue()
     for site in sites:
-        _in_background(lambda site=site: found.put((site.name, _asked(options, site, timeout))))  # type: ignore[misc]  # bound early
+        _in_background(lambda site=site: updates.put((site.name, _asked(options, site, timeout))))  # type: ignore[misc]  # bound early
     rows: dict[str, Row] = {}
     end = time.monotonic() + timeout
     while len(rows) < len(sites):
         try:
-            name, row = found.get(timeout=max(end - time.monotonic(), 0.0))
+            name, row = updates.get(timeout=max(end - time.monotonic(), 0.0))
         except queue.Empty:
             break
         rows[name] = row
@@ -154,7 +154,7 @@ def _watch(options: GlobalOptions, sites: Sequence[FleetSite], interval: float, 
         _in_background(lambda site=site: follow(site))  # type: ignore[misc]  # bound early
 
     def current() -> list[Row]:
-        return [one.current(interval + timeout) for one in followed.values()]
+        return [row.current(interval + timeout) for row in followed.values()]
 
     try:
         _draw(current) if is_live(sys.stdout) else _print(current, min(_REDRAW_EVERY, interval))
@@ -210,9 +210,9 @@ def _why(error: ApiError) -> str:
 def _row(options: GlobalOptions, site: FleetSite, timeout: float) -> Row:
     from shipyard_api.cli.client import Api, json_content
 
-    own = replace(options, url=site.url, token=site.token or None, keystone=KeystoneOptions(), debug=False)
-    health = _health(Api(own, timeout=timeout, base="").get("health/ready"))
-    api = Api(own, timeout=timeout)
+    site_options = replace(options, url=site.url, token=site.token or None, keystone=KeystoneOptions(), debug=False)
+    health = _health(Api(site_options, timeout=timeout, base="").get("health/ready"))
+    api = Api(site_options, timeout=timeout)
 
     def actions(*filters: tuple[str, str]) -> Sequence[JsonObject]:
         answer = api.get("actions", [*filters, ("order", "desc")])
@@ -223,7 +223,7 @@ def _row(options: GlobalOptions, site: FleetSite, timeout: float) -> Row:
     row: Row = {"site": site.name, "url": site.url, "health": health, "error": None}
     if not newest:
         return {**row, "action": None, "verdict": None, "nodes": {}, "waiting_for": None}
-    action = next((one for one in newest if one.get("name") != _BESIDE), newest[0])
+    action = next((candidate for candidate in newest if candidate.get("name") != _BESIDE), newest[0])
     report = api.read(f"actions/{action.get('id')}/report")
     reported, totals = as_object(report.get("action"), "action"), as_object(report.get("totals"), "totals")
     nodes = counts_at(totals, "nodes")
@@ -231,8 +231,8 @@ def _row(options: GlobalOptions, site: FleetSite, timeout: float) -> Row:
         # relabel_nodes and others deploy nothing: the numbers are those of the newest action that did.
         names = (("name", name) for name in _DEPLOYING)
         earlier = actions(*names, ("limit", "1"))
-        found = api.read(f"actions/{earlier[0].get('id')}/report") if earlier else {}
-        nodes = counts_at(object_at(found, "totals"), "nodes")
+        row_report = api.read(f"actions/{earlier[0].get('id')}/report") if earlier else {}
+        nodes = counts_at(object_at(row_report, "totals"), "nodes")
     return {
         **row,
         "action": {key: reported.get(key) for key in ("id", "name", "action_lifecycle")},
@@ -247,9 +247,9 @@ def _health(answer: answers.Answer) -> str:
     if answer.status == 404:
         return "unknown"  # an older release
     try:
-        found = as_object(parse_json(answer.text), "the body")
-        failed = [str(one.get("name")) for one in objects_at(found, "checks") if one.get("status") != "ok"]
-        status = str(found["status"]) if answer.status in (200, 503) else f"answered {answer.status}"
+        body = as_object(parse_json(answer.text), "the body")
+        failed = [str(check.get("name")) for check in objects_at(body, "checks") if check.get("status") != "ok"]
+        status = str(body["status"]) if answer.status in (200, 503) else f"answered {answer.status}"
     except (UnreadableError, ShapeError, LookupError):
         return f"answered {answer.status}"
     return printable(f"{status}, failed: {', '.join(failed)}" if failed else status)

@@ -107,14 +107,14 @@ def _question(
     failures: Sequence[str], criteria: Sequence[str], runs: int | None, seed: int | None
 ) -> Mapping[str, object]:
     question: dict[str, object] = {}
-    chances = [_chance(one) for one in failures]
+    chances = [_chance(failure) for failure in failures]
     if chances:
         question["failure_probability"] = chances[0][1] if chances == [("", chances[0][1])] else dict(chances)
     if len(chances) > 1 and any(not phase for phase, _ in chances):
         raise click.UsageError("--failures: give one number, or numbers for prepare and deploy.")
     tried: dict[str, dict[str, int]] = {}
-    for one in criteria:
-        group, criterion, value = _criterion(one)
+    for written in criteria:
+        group, criterion, value = _criterion(written)
         tried.setdefault(group, {})[criterion] = value
     question |= {"criteria": tried} if tried else {}
     question |= {} if runs is None else {"runs": runs}

@@ -84,8 +84,8 @@ def fuel(options: GlobalOptions, /, url: str, cluster: int | None, dry_run: bool
         content = _counts(release["roles_metadata"], release["tags_metadata"], design.tasks)
         fate = f"replaces release {known}" if known else "is new"
         click.echo(printable_lines(f"release '{release['name']}' {release['version']} {fate}: {content}"))
-        own = _counts(design.own_roles, design.own_tags, design.own_tasks)
-        click.echo(printable_lines(f"cluster '{design.cluster}' is the site: {own} of its own"))
+        counts = _counts(design.own_roles, design.own_tags, design.own_tasks)
+        click.echo(printable_lines(f"cluster '{design.cluster}' is the site: {counts} of its own"))
         if dry_run:
             click.echo("nothing was changed")
             return
@@ -104,9 +104,9 @@ def _known_release(api: "Api", release: JsonObject) -> int | None:
     """Return the id of the release with this name and version, if there is one."""
     from shipyard_api.cli.client import json_content
 
-    for one in json_content(api.get("releases"), expected=200):
-        if (one["name"], one["version"]) == (release["name"], release["version"]):
-            return int(one["id"])
+    for listed in json_content(api.get("releases"), expected=200):
+        if (listed["name"], listed["version"]) == (release["name"], release["version"]):
+            return int(listed["id"])
     return None
 
 
@@ -114,9 +114,9 @@ def _put_release(api: "Api", design: "FuelDesign", known: int | None) -> int:
     from shipyard_api.cli.client import json_content
 
     body = dict(design.release)
-    made = json_content(api.put(f"releases/{known}", body), expected=200) if known else None
-    made = made or json_content(api.post("releases", json=body), expected=201)
-    number = int(made["id"])
+    release = json_content(api.put(f"releases/{known}", body), expected=200) if known else None
+    release = release or json_content(api.post("releases", json=body), expected=201)
+    number = int(release["id"])
     _put_tasks(api, f"releases/{number}", design.tasks)
     return number
 
@@ -134,10 +134,10 @@ def _put_cluster(api: "Api", design: "FuelDesign", release: int) -> None:
 def _put_labels(api: "Api", word: str, labels: Mapping[str, JsonObject]) -> None:
     from shipyard_api.cli.client import json_content
 
-    found = json_content(api.get(f"{_SITE}/{word}"), expected=200) if labels else []
-    own = {one["name"] for one in found if one["owner"] == "cluster"}
+    labels_there = json_content(api.get(f"{_SITE}/{word}"), expected=200) if labels else []
+    names = {label["name"] for label in labels_there if label["owner"] == "cluster"}
     for name, meta in labels.items():
-        if name in own:
+        if name in names:
             json_content(api.put(f"{_SITE}/{word}/{path_segment(name)}", {"meta": meta}), expected=200)
         else:
             json_content(api.post(f"{_SITE}/{word}", json={"name": name, "meta": meta}), expected=201)

@@ -34,18 +34,18 @@ def inventory(options: GlobalOptions, /, lists: bool, host: str | None, network:
     if lists and host is not None:
         raise click.UsageError("Give either --list or --host.")
     try:
-        found = _read(options, network)
+        hosts = _read(options, network)
     except (ApiError, InventoryError) as error:
         # Ansible shows what an inventory script writes to stderr.
         click.echo(printable_lines("Error: " + str(error).removeprefix("Error: ")), err=True)
         raise SystemExit(1) from error
     if host is not None:
-        variables = found["_meta"]["hostvars"]
+        variables = hosts["_meta"]["hostvars"]
         if host not in variables:
             click.echo(printable_lines(f"Error: The committed design has no node '{host}'"), err=True)
             raise SystemExit(1)
-        found = variables[host]
-    click.echo(json.dumps(found, indent=4))
+        hosts = variables[host]
+    click.echo(json.dumps(hosts, indent=4))
 
 
 def _read(options: GlobalOptions, network: str | None) -> dict[str, Any]:

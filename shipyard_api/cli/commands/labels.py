@@ -45,7 +45,7 @@ def _owned(command: _Command) -> _Command:
 
 def _add_label_commands(
     group: click.Group,
-    one: Callable[[str], Printout],
+    printout_of: Callable[[str], Printout],
     many: Callable[[str], Printout],
     *,
     create: tuple[str, Callable[[_Command], _Command]],
@@ -55,7 +55,7 @@ def _add_label_commands(
     """Add the commands that list, create, change and delete the labels of a group, which has their name.
 
     ``create``, ``change``: the example of the command, and the options that are the ``meta`` of a label. ``docs``: the
-    help of change and delete. ``one``, ``many``: the table of a label, and of a list.
+    help of change and delete. ``printout_of``, ``many``: the table of a label, and of a list.
     """
     word = str(group.name)
 
@@ -82,7 +82,7 @@ def _add_label_commands(
     @_owned
     def _(options: GlobalOptions, /, owner: str, name: str, **meta: Any) -> None:
         body = {"name": name, "meta": meta}
-        show_software(options, lambda api: api.post(f"{owner}/{word}s", json=body), expected=201, cli=one)
+        show_software(options, lambda api: api.post(f"{owner}/{word}s", json=body), expected=201, cli=printout_of)
 
     @command("set", "Change a", docs[0], change[0])
     @name
@@ -90,7 +90,7 @@ def _add_label_commands(
     @_owned
     def _(options: GlobalOptions, /, owner: str, name: str, **meta: Any) -> None:
         path = f"{owner}/{word}s/{path_segment(name)}"
-        show_software(options, lambda api: api.put(path, {"meta": meta}), expected=200, cli=one)
+        show_software(options, lambda api: api.put(path, {"meta": meta}), expected=200, cli=printout_of)
 
     @command("delete", "Delete a", docs[1], create[0].split()[0])
     @name

@@ -32,19 +32,19 @@ def matching(api: "Api", names: Sequence[str]) -> list[str]:
 
     Raises ApiError, and UsageError for a pattern that matches none.
     """
-    found: list[str] = []
+    matches: list[str] = []
     nodes: list[str] | None = None
     for name in names:
         if not {"*", "?"} & set(name):
-            found.append(name)
+            matches.append(name)
             continue
         if nodes is None:
             nodes = [str(node["name"]) for node in api.pages("nodes", "nodes") if node.get("status") == "success"]
         some = [node for node in nodes if fnmatchcase(node, name)]
         if not some:
             raise click.UsageError(f"NODES {name!r} matches no deployed node.")
-        found += some
-    return list(dict.fromkeys(found))
+        matches += some
+    return list(dict.fromkeys(matches))
 
 
 def follow(api: "Api", live: "Api", action: str, *, grouped: bool) -> int:

@@ -24,7 +24,7 @@ _KINDS = ("nodes-provision-status", "machines-power-state")
 _NUMBER = click.IntRange(1)
 _ORDERS = {"name": "name", "status": "status", "group": "group", "updated": "updated_at"}
 # The words of the table, and those of the API.
-_STATUSES = {word: status for status, word in NODE_STATUS_WORDS.items()} | {one: one for one in NODE_STATUS_WORDS}
+_STATUSES = {word: status for status, word in NODE_STATUS_WORDS.items()} | {word: word for word in NODE_STATUS_WORDS}
 
 
 @click.command(
@@ -107,11 +107,11 @@ def get_nodes(
         answer = _each(api, paths) if paths else _all_pages(api, query)
         if answer.status != 200 or not (limit or last or order):
             return answer
-        found = [*objects_at(parse_object(answer.text), "nodes")]
+        nodes = [*objects_at(parse_object(answer.text), "nodes")]
         if last:
-            found = _sorted(found, "updated")[-last:]
-        found = _sorted(found, order or ("updated" if last else "name"))[:limit]
-        return replace(answer, text=json.dumps({"nodes": found, "next": None}))
+            nodes = _sorted(nodes, "updated")[-last:]
+        nodes = _sorted(nodes, order or ("updated" if last else "name"))[:limit]
+        return replace(answer, text=json.dumps({"nodes": nodes, "next": None}))
 
     show(options, chosen, expected=200, cli=node_tables.nodes, wide=partial(node_tables.nodes, wide=True))
 
@@ -156,21 +156,21 @@ def report(options: GlobalOptions, /, action_id: str) -> None:
 
 def _each(api: "Api", paths: Sequence[str]) -> answers.Answer:
     """Return nodes by name as one answer; the first error, if there is one."""
-    one = [("limit", "1")]
-    found = [api.get(path, one) for path in paths]
-    if failed := next((answer for answer in found if answer.status != 200), None):
+    query = [("limit", "1")]
+    pages = [api.get(path, query) for path in paths]
+    if failed := next((answer for answer in pages if answer.status != 200), None):
         return failed
-    nodes = [dict(parse_object(answer.text)) for answer in found]
+    nodes = [dict(parse_object(answer.text)) for answer in pages]
     for node in nodes:
         node.pop("history", None)
         node.pop("teardowns", None)
         node.pop("next", None)
-    return replace(found[0], text=json.dumps({"nodes": nodes, "next": None}))
+    return replace(pages[0], text=json.dumps({"nodes": nodes, "next": None}))
 
 
-def _sorted(found: Sequence[JsonObject], order: str) -> list[JsonObject]:
+def _sorted(nodes: Sequence[JsonObject], order: str) -> list[JsonObject]:
     key = _ORDERS[order]
-    return sorted(found, key=lambda node: (str(node.get(key) or ""), str(node.get("name"))))
+    return sorted(nodes, key=lambda node: (str(node.get(key) or ""), str(node.get("name"))))
 
 
 def _all_pages(api: "Api", query: "Query") -> answers.Answer:

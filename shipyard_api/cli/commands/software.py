@@ -95,11 +95,11 @@ def _request(
     for name, value in written.items():
         if value is None:
             continue
-        found = [one.removeprefix("node/") for one in parts(value)]
-        if not found:
+        names = [part.removeprefix("node/") for part in parts(value)]
+        if not names:
             what = "node" if name == "nodes" else "task"
             raise click.UsageError(f"{name.upper() if name == 'nodes' else f'--{name}'} {value!r} names no {what}.")
-        limits[name] = value if name in ("start", "end") else found
+        limits[name] = value if name in ("start", "end") else names
     if "tasks" in limits and "skip" in limits:
         raise click.UsageError("Give --tasks or --skip: a task that is not named in --tasks does not run.")
     if noop:
@@ -308,11 +308,11 @@ def _follow(api: "Api", action: str, view: Callable[[Progress, str], None], inte
     while True:
         note = ""
         try:
-            found = api.read(f"actions/{action}")
-            if found.get("action_lifecycle") in _ENDS:
-                found = with_end(api, found)
+            action_now = api.read(f"actions/{action}")
+            if action_now.get("action_lifecycle") in _ENDS:
+                action_now = with_end(api, action_now)
             page = api.read(f"actions/{action}/tasks", [("status", "failed"), ("limit", str(_FAILED))])
-            last, answered = Progress.of(found, page), time.monotonic()
+            last, answered = Progress.of(action_now, page), time.monotonic()
         except ApiError as error:
             if last is None or not error.temporary or time.monotonic() - answered > OUTAGE_LIMIT:
                 raise
@@ -357,9 +357,9 @@ def _viewer(stream: TextIO) -> Iterator[Callable[[Progress, str], None]]:
 def _of_node(api: "Api", node: str, task: str) -> str:
     """Return the id of the newest action that ran the task on the node."""
     page = api.read(f"nodes/{path_segment(node)}/tasks", [("limit", str(_ACTIONS))])
-    found = next((one for one in page.get("tasks") or () if one.get("task") == task), None)
-    if found is None:
+    task_entry = next((entry for entry in page.get("tasks") or () if entry.get("task") == task), None)
+    if task_entry is None:
         raise ApiError(
             f"Error: None of the latest {_ACTIONS} actions of node {node} ran the task {task}. Name one with --action."
         )
-    return str(found["action_id"])
+    return str(task_entry["action_id"])

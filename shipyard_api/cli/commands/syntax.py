@@ -66,35 +66,35 @@ def full_action_id(value: str) -> str:
         api = Api(options)
         if value == LATEST:
             return newest_action(api)
-        found = [one for one in _action_ids(api) if one.startswith(value.upper())]
+        matches = [known_id for known_id in _action_ids(api) if known_id.startswith(value.upper())]
     except ApiError as error:
         fail(options, error)
-    if not found:
+    if not matches:
         raise click.UsageError(f"Invalid ID. ID can only be 26 characters. No action's id begins with {value}.")
-    if len(found) > 1:
-        some = ", ".join(sorted(found)[-_NAMED:])
-        raise click.UsageError(f"{len(found)} actions have an id that begins with {value}: {some}. Give more of it.")
-    return found[0]
+    if len(matches) > 1:
+        some = ", ".join(sorted(matches)[-_NAMED:])
+        raise click.UsageError(f"{len(matches)} actions have an id that begins with {value}: {some}. Give more of it.")
+    return matches[0]
 
 
 def newest_action(api: "Api", names: Sequence[str] = ()) -> str:
     """Return the id of the newest action, of those with one of the names if there are any. Raises ApiError."""
     from shipyard_api.cli.errors import ApiError
 
-    found = _action_ids(api, [*(("name", name) for name in names), ("order", "desc"), ("limit", "1")])
-    if not found:
+    ids = _action_ids(api, [*(("name", name) for name in names), ("order", "desc"), ("limit", "1")])
+    if not ids:
         kind = f" {' or '.join(names)}" if names else ""
         raise ApiError(f"Error: There is no action{kind} yet.")
     # A server of upstream returns all of them.
-    return max(found)
+    return max(ids)
 
 
 def _action_ids(api: "Api", query: "Query" = ()) -> list[str]:
     from shipyard_api.cli.client import json_content
     from shipyard_api.cli.output.shapes import as_objects, required
 
-    found = as_objects(json_content(api.get("actions", query), expected=200), "the body")
-    return [str(required(one, "id")) for one in found]
+    actions = as_objects(json_content(api.get("actions", query), expected=200), "the body")
+    return [str(required(action, "id")) for action in actions]
 
 
 def _is_short(value: str) -> bool:
@@ -114,8 +114,8 @@ class ItemGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve an item to its command."""
         behind = args[0] in self.items and args[1:] and args[1].startswith(f"{args[0]}/")
-        if found := self._words_of(args[1:] if behind else args):
-            return super().resolve_command(ctx, found)
+        if resolved := self._words_of(args[1:] if behind else args):
+            return super().resolve_command(ctx, resolved)
         if not (args[0] in self.commands or args[0].startswith("-") or ctx.resilient_parsing):
             raise click.UsageError(
                 "\n".join(

@@ -47,7 +47,7 @@ def tasks_of(owner: str) -> click.Group:
     identity = click.option(
         f"--{owner}", "number", type=_ID, default=1, show_default=True, help=f"The id of the {owner}."
     )
-    own = "its own tasks" if owner == "cluster" else "its tasks"
+    subject = "its own tasks" if owner == "cluster" else "its tasks"
 
     @click.group(
         "tasks",
@@ -71,14 +71,14 @@ def tasks_of(owner: str) -> click.Group:
         def write(text: str) -> str:
             import yaml
 
-            found = software_tables.tasks(text)
-            written = yaml.safe_dump(found, default_flow_style=False, sort_keys=False, allow_unicode=True)
+            tasks = software_tables.tasks(text)
+            written = yaml.safe_dump(tasks, default_flow_style=False, sort_keys=False, allow_unicode=True)
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(written, encoding="utf-8")
             except OSError as error:
                 raise click.UsageError(f"{target} cannot be written: {error.strerror}.") from error
-            return f"{_counted(len(found), 'task')} of {owner} {number}: {target}"
+            return f"{_counted(len(tasks), 'task')} of {owner} {number}: {target}"
 
         show_software(options, lambda api: api.get(path.format(number)), expected=200, cli=write)
 
@@ -104,7 +104,7 @@ def tasks_of(owner: str) -> click.Group:
     @click.option("--pattern", default=_PATTERN, show_default=True, help="The names of task files.")
     @click.pass_obj
     def sync(options: GlobalOptions, /, number: int, directory: Path, pattern: str) -> None:
-        files = sorted(found for found in directory.rglob(pattern) if found.is_file())
+        files = sorted(path for path in directory.rglob(pattern) if path.is_file())
         if not files:
             raise click.UsageError(f"No file in {directory} is named {pattern}.")
         joined = [task for file in files for task in _read(file)]
@@ -114,8 +114,10 @@ def tasks_of(owner: str) -> click.Group:
         f"Write the tasks of the {owner} to DIR/{owner}_ID/{FILE}, in every output form but cli to stdout."
         + (" They are those of its release, with its own in their places." if owner == "cluster" else "")
     )
-    upload.help = f"Replace {own} by those in DIR/{owner}_ID/{FILE}. Invalid tasks are refused with all their faults."
-    sync.help = f"Replace {own} by those of all files below DIR whose name matches, in the order of their paths."
+    upload.help = (
+        f"Replace {subject} by those in DIR/{owner}_ID/{FILE}. Invalid tasks are refused with all their faults."
+    )
+    sync.help = f"Replace {subject} by those of all files below DIR whose name matches, in the order of their paths."
     return tasks
 
 
@@ -139,9 +141,9 @@ def _counted(number: int, word: str) -> str:
 
 
 def _read(file: Path) -> list[Any]:
-    found = read_yaml(file)
-    if found is None:
+    content = read_yaml(file)
+    if content is None:
         return []
-    if not isinstance(found, list):
+    if not isinstance(content, list):
         raise click.UsageError(f"{file} is not a list of tasks.")
-    return found
+    return content

@@ -119,11 +119,11 @@ def with_end(api: "Api", action: JsonObject) -> JsonObject:
         if not (last or step.get("state") == "failed"):
             continue
         try:
-            found = api.read(f"actions/{action.get('id')}/steps/{step.get('id')}")
+            step_now = api.read(f"actions/{action.get('id')}/steps/{step.get('id')}")
         except ApiError:
             continue  # an older server, or a restarting one: the view does without
-        steps[number] = {**step, "detail": found.get("detail")}
-        at = found.get("end_date") if last else at
+        steps[number] = {**step, "detail": step_now.get("detail")}
+        at = step_now.get("end_date") if last else at
     return {**action, "steps": steps, **({"ended_at": at} if at else {})}
 
 

@@ -13,11 +13,11 @@ def read_yaml(file: Path) -> object:
     import yaml
 
     try:
-        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
         # What JSON cannot hold, such as a date, cannot be sent.
-        json.dumps(found)
+        json.dumps(content)
     except OSError as error:
         raise click.UsageError(f"{file} cannot be read: {error.strerror}.") from error
     except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
         raise click.UsageError(f"{file} is not YAML that can be sent: {yaml_fault(error)}") from error
-    return found
+    return content
