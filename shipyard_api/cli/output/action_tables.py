@@ -44,18 +44,18 @@ def actions(text: str, *, order: str = "created", wide: bool = False) -> Printou
 def created_action(text: str) -> Printout:
     """Return the same table for the action that ``create action`` created, and the server's warnings."""
     # The answer to POST has no lifecycle in the contract, and an action begins as Pending.
-    found = {"action_lifecycle": "Pending", **parse_object(text)}
-    printout = _actions_printout([found])
-    warnings = [f"- Warning: {one.get('message')}" for one in objects_at(found, "warnings")]
+    created = {"action_lifecycle": "Pending", **parse_object(text)}
+    printout = _actions_printout([created])
+    warnings = [f"- Warning: {warning.get('message')}" for warning in objects_at(created, "warnings")]
     if not warnings:
         return printout
     gap = "" if str(printout).endswith("\n\n") else "\n\n"
     return Printout([*printout.parts, gap + "\n".join(warnings)])
 
 
-def _actions_printout(found: Sequence[JsonObject], *, order: str = "created", wide: bool = False) -> Printout:
+def _actions_printout(actions: Sequence[JsonObject], *, order: str = "created", wide: bool = False) -> Printout:
     headers = ("Name", "Action", "Lifecycle", "Execution Time", "Step Succ/Fail/Oth", "Footnotes")
-    more = ("User", "Parameters", "Context Marker") if wide else ()
+    wide_columns = ("User", "Parameters", "Context Marker") if wide else ()
     key = ACTION_ORDERS[order]
     footnotes = _Footnotes("Action")
     rows = [
@@ -68,9 +68,9 @@ def _actions_printout(found: Sequence[JsonObject], *, order: str = "created", wi
             footnotes.add(list_at(action, "notes")),
             *((action.get("user"), _parameters(action), action.get("context_marker")) if wide else ()),
         )
-        for action in sorted(found, key=lambda action: (str(action.get(key)), str(required(action, "id"))))
+        for action in sorted(actions, key=lambda action: (str(action.get(key)), str(required(action, "id"))))
     ]
-    return sections(table(rows, headers + more), footnotes.part())
+    return sections(table(rows, headers + wide_columns), footnotes.part())
 
 
 def _parameters(action: JsonObject) -> str:
@@ -93,25 +93,25 @@ def _tally(steps: Sequence[JsonObject]) -> str:
 
 def action(text: str, causes: Sequence[TextTable] = ()) -> Printout:
     """Return the sections of ``describe action``. ``causes``: tables that say why it failed."""
-    found = parse_object(text)
+    body = parse_object(text)
     about = fields(
         [
-            ("Name:", found.get("name")),
-            ("Action:", f"action/{found.get('id')}"),
-            ("Lifecycle:", found.get("action_lifecycle")),
-            ("Parameters:", _folded(found.get("parameters"))),
-            ("Datetime:", found.get("datetime")),
-            ("Dag Status:", found.get("dag_status")),
-            ("Context Marker:", found.get("context_marker")),
-            ("User:", found.get("user")),
-            *waiting_rows(found),
-            *((f"Teardown {node}:", text) for node, text in teardown_texts(found).items()),
+            ("Name:", body.get("name")),
+            ("Action:", f"action/{body.get('id')}"),
+            ("Lifecycle:", body.get("action_lifecycle")),
+            ("Parameters:", _folded(body.get("parameters"))),
+            ("Datetime:", body.get("datetime")),
+            ("Dag Status:", body.get("dag_status")),
+            ("Context Marker:", body.get("context_marker")),
+            ("User:", body.get("user")),
+            *waiting_rows(body),
+            *((f"Teardown {node}:", text) for node, text in teardown_texts(body).items()),
         ]
     )
     footnotes = _Footnotes("Step")
-    steps = _steps(found, footnotes)
+    steps = _steps(body, footnotes)
     commands = [
-        (item.get("command"), item.get("user"), item.get("datetime")) for item in objects_at(found, "command_audit")
+        (item.get("command"), item.get("user"), item.get("datetime")) for item in objects_at(body, "command_audit")
     ]
     return sections(
         about,
@@ -119,8 +119,8 @@ def action(text: str, causes: Sequence[TextTable] = ()) -> Printout:
         table(steps, ("Steps", "Index", "State", "Footnotes")),
         footnotes.part(),
         table(commands, ("Commands", "User", "Datetime")),
-        _validations(objects_at(found, "validations")),
-        _notes_section("Action", list_at(found, "notes")),
+        _validations(objects_at(body, "validations")),
+        _notes_section("Action", list_at(body, "notes")),
         end="\n",
     )
 
@@ -132,15 +132,15 @@ def steps(text: str) -> Printout:
     return sections(table(rows, ("Steps", "Index", "State", "Footnotes")), footnotes.part())
 
 
-def _steps(found: JsonObject, footnotes: "_Footnotes") -> list[tuple[object, ...]]:
+def _steps(entity: JsonObject, footnotes: "_Footnotes") -> list[tuple[object, ...]]:
     return [
         (
-            f"step/{found.get('id')}/{step.get('id')}",
+            f"step/{entity.get('id')}/{step.get('id')}",
             step.get("index"),
             step.get("state"),
             footnotes.add(list_at(step, "notes")),
         )
-        for step in objects_at(found, "steps")
+        for step in objects_at(entity, "steps")
     ]
 
 
@@ -151,22 +151,22 @@ def limits(text: str) -> Printout:
 
 def step(text: str, action_id: str) -> Printout:
     """Return the sections of ``describe step``."""
-    found = parse_object(text)
+    body = parse_object(text)
     rows = [
-        ("Name:", found.get("task_id")),
-        ("Task ID:", f"step/{action_id}/{found.get('task_id')}"),
-        ("Index:", found.get("index")),
-        ("State:", found.get("state")),
-        ("Start Date:", found.get("start_date")),
-        ("End Date:", found.get("end_date")),
-        ("Duration:", found.get("duration")),
-        ("Try Number:", found.get("try_number")),
-        ("Operator:", found.get("operator")),
+        ("Name:", body.get("task_id")),
+        ("Task ID:", f"step/{action_id}/{body.get('task_id')}"),
+        ("Index:", body.get("index")),
+        ("State:", body.get("state")),
+        ("Start Date:", body.get("start_date")),
+        ("End Date:", body.get("end_date")),
+        ("Duration:", body.get("duration")),
+        ("Try Number:", body.get("try_number")),
+        ("Operator:", body.get("operator")),
     ]
     # Not in the contract, so it comes last: why a step failed.
-    if found.get("detail"):
-        rows.append(("Detail:", found["detail"]))
-    return sections(fields(rows), _notes_section("Step", list_at(found, "notes")), end="\n")
+    if body.get("detail"):
+        rows.append(("Detail:", body["detail"]))
+    return sections(fields(rows), _notes_section("Step", list_at(body, "notes")), end="\n")
 
 
 def validation(text: str) -> Printout:
@@ -174,45 +174,46 @@ def validation(text: str) -> Printout:
     return Printout([_validations([parse_object(text)])])
 
 
-def _validations(found: Sequence[JsonObject]) -> str:
-    if not found:
+def _validations(validations: Sequence[JsonObject]) -> str:
+    if not validations:
         return "Validations: None"
     blocks = (
-        f"{one.get('validation_name')} : validation/{one.get('action_id')}/{one.get('id')}\n\n{one.get('details')}\n\n"
-        for one in found
+        f"{validation.get('validation_name')} : validation/{validation.get('action_id')}/{validation.get('id')}\n\n"
+        f"{validation.get('details')}\n\n"
+        for validation in validations
     )
     return f"Validations: {chr(10).join(blocks)}"
 
 
 def workflows(text: str) -> Printout:
     """Return the table of ``get workflows``, in the server's order."""
-    rows = [(one.get("workflow_id"), one.get("state")) for one in parse_objects(text)]
+    rows = [(workflow_entry.get("workflow_id"), workflow_entry.get("state")) for workflow_entry in parse_objects(text)]
     return Printout([table(rows, ("Workflows", "State"))])
 
 
 def workflow(text: str) -> Printout:
     """Return the sections of ``describe workflow``: the workflow, its steps and its subworkflows."""
-    found = parse_object(text)
-    steps = [(one.get("task_id"), one.get("state")) for one in objects_at(found, "steps")]
-    subworkflows = [_workflow_fields(one) for one in objects_at(found, "sub_dags")]
+    body = parse_object(text)
+    steps = [(step.get("task_id"), step.get("state")) for step in objects_at(body, "steps")]
+    subworkflows = [_workflow_fields(workflow_entry) for workflow_entry in objects_at(body, "sub_dags")]
     return sections(
-        _workflow_fields(found),
+        _workflow_fields(body),
         table(steps, ("Steps", "State")),
         sections("Subworkflows:", *subworkflows) if subworkflows else "Subworkflows: None",
         end="\n",
     )
 
 
-def _workflow_fields(found: JsonObject) -> TextTable:
+def _workflow_fields(entity: JsonObject) -> TextTable:
     return fields(
         [
-            ("Workflow:", found.get("workflow_id")),
-            ("State:", found.get("state")),
-            ("Dag ID:", found.get("dag_id")),
-            ("Execution Date:", found.get("execution_date")),
-            ("Start Date:", found.get("start_date")),
-            ("End Date:", found.get("end_date")),
-            ("External Trigger:", found.get("external_trigger")),
+            ("Workflow:", entity.get("workflow_id")),
+            ("State:", entity.get("state")),
+            ("Dag ID:", entity.get("dag_id")),
+            ("Execution Date:", entity.get("execution_date")),
+            ("Start Date:", entity.get("start_date")),
+            ("End Date:", entity.get("end_date")),
+            ("External Trigger:", entity.get("external_trigger")),
         ]
     )
 
@@ -229,7 +230,7 @@ def note_texts(notes: Iterable[Any]) -> list[str]:
         if not (isinstance(note, dict) and note.keys() >= _NOTE_FIELDS):
             texts.append(f"!!! Unparseable Note: {note}")
             continue
-        value = _STAGE.sub(lambda found: found[1].lower().replace("_", " "), str(note["note_val"]))
+        value = _STAGE.sub(lambda match: match[1].lower().replace("_", " "), str(note["note_val"]))
         text = f"> {note['sub_type']}:{note['subject']}({note['note_timestamp']}): {value}"
         pointer = f"\n  - Info available with 'describe notedetails/{note['note_id']}'"
         texts.append(text + (pointer if note["resolved_url_value"] else ""))

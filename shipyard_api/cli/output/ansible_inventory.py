@@ -67,7 +67,9 @@ def _check_addresses(hosts: Mapping[str, JsonObject], network: str) -> None:
     A playbook would run twice on one of these, and never on the other.
     """
     if hosts and not any("ansible_host" in host for host in hosts.values()):
-        networks = ", ".join(sorted({one for host in hosts.values() for one in host["shipyard_addresses"]})) or "none"
+        networks = (
+            ", ".join(sorted({address for host in hosts.values() for address in host["shipyard_addresses"]})) or "none"
+        )
         raise InventoryError(f"no node has an address in the network '{network}'; networks of the design: {networks}")
     owners: dict[str, str] = {}
     for name, host in sorted(hosts.items()):

@@ -122,7 +122,7 @@ def _is_of(answer: Answer, kind: str) -> bool:
         parse_json(answer.text)
         return True
     kinds = {JSON: ("json",), YAML: ("yaml",), TEXT: ("json", "text/plain", "diff")}[kind]
-    return not (content_type and answer.text) or any(one in content_type for one in kinds)
+    return not (content_type and answer.text) or any(known_kind in content_type for known_kind in kinds)
 
 
 def _converted(answer: Answer, form: str) -> str:

@@ -9,21 +9,21 @@ _GIVEN = ("Wave", "Group", "Answer", "By", "At", "Reason")
 
 def approvals(text: str) -> Printout:
     """Return the approvals that an action waits for, and those that were given."""
-    found = parse_object(text)
+    body = parse_object(text)
     waiting = [
-        (one.get("wave"), one.get("group") or "all", one.get("deployed"), one.get("since"))
-        for one in objects_at(found, "waiting")
+        (gate.get("wave"), gate.get("group") or "all", gate.get("deployed"), gate.get("since"))
+        for gate in objects_at(body, "waiting")
     ]
     given = [
         (
-            one.get("wave"),
-            one.get("group") or "all",
-            "approved" if one.get("approve") else "refused",
-            one.get("by"),
-            one.get("at"),
-            one.get("reason"),
+            approval.get("wave"),
+            approval.get("group") or "all",
+            "approved" if approval.get("approve") else "refused",
+            approval.get("by"),
+            approval.get("at"),
+            approval.get("reason"),
         )
-        for one in objects_at(found, "given")
+        for approval in objects_at(body, "given")
     ]
     parts = [table(waiting, _WAITING) if waiting else "The action waits for no approval."]
     return sections(*parts, *([table(given, _GIVEN)] if given else []))

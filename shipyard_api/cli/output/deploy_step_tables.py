@@ -8,35 +8,37 @@ from shipyard_api.cli.output.shapes import JsonObject, as_object, list_at, objec
 
 def node_steps(text: str) -> Printout:
     """Return the steps that a node supports."""
-    found = parse_object(text)
-    about = [("Node:", required(found, "node")), ("Provisioner:", required(found, "provisioner"))]
-    about += [("Note:", hint) for hint in list_at(found, "hints")]
-    rows = [(required(one, "priority"), _key(one), _arguments(one), _remark(one)) for one in objects_at(found, "steps")]
+    body = parse_object(text)
+    about = [("Node:", required(body, "node")), ("Provisioner:", required(body, "provisioner"))]
+    about += [("Note:", hint) for hint in list_at(body, "hints")]
+    rows = [
+        (required(step, "priority"), _key(step), _arguments(step), _remark(step)) for step in objects_at(body, "steps")
+    ]
     return sections(fields(about), table(rows, ("Priority", "Step", "Arguments (* required)", "Remark"), gap=2))
 
 
 def templates(text: str) -> Printout:
     """Return a list of deploy templates."""
-    rows = [_row(one) for one in objects_at(parse_object(text), "deploy_templates")]
+    rows = [_row(entry) for entry in objects_at(parse_object(text), "deploy_templates")]
     return Printout([table(rows, ("Template", "Steps", "UUID"), gap=2)])
 
 
 def template(text: str) -> Printout:
     """Return one deploy template with its steps."""
-    found = parse_object(text)
+    body = parse_object(text)
     about = [
-        ("Template:", required(found, "name")),
-        ("UUID:", required(found, "uuid")),
-        ("Created:", found.get("created_at")),
-        ("Updated:", found.get("updated_at") or "never"),
-        *((f"Extra {name}:", _json(value)) for name, value in as_object(found.get("extra") or {}, "extra").items()),
+        ("Template:", required(body, "name")),
+        ("UUID:", required(body, "uuid")),
+        ("Created:", body.get("created_at")),
+        ("Updated:", body.get("updated_at") or "never"),
+        *((f"Extra {name}:", _json(value)) for name, value in as_object(body.get("extra") or {}, "extra").items()),
     ]
-    rows = [(required(one, "priority"), _key(one), _json(one.get("args"))) for one in objects_at(found, "steps")]
+    rows = [(required(step, "priority"), _key(step), _json(step.get("args"))) for step in objects_at(body, "steps")]
     return sections(fields(about), table(rows, ("Priority", "Step", "Arguments"), gap=2))
 
 
 def _row(template: JsonObject) -> tuple[object, ...]:
-    steps = [f"{_key(one)} {required(one, 'priority')}" for one in objects_at(template, "steps")]
+    steps = [f"{_key(step)} {required(step, 'priority')}" for step in objects_at(template, "steps")]
     return required(template, "name"), ", ".join(steps), required(template, "uuid")
 
 
@@ -45,8 +47,11 @@ def _key(step: JsonObject) -> str:
 
 
 def _arguments(step: JsonObject) -> str:
-    found = objects_at(step, "args")
-    return ", ".join(f"{one.get('name')}{'*' if one.get('required') else ''}" for one in found) or "none"
+    arguments = objects_at(step, "args")
+    return (
+        ", ".join(f"{argument.get('name')}{'*' if argument.get('required') else ''}" for argument in arguments)
+        or "none"
+    )
 
 
 def _remark(step: JsonObject) -> str:

@@ -26,30 +26,30 @@ def drain_plan(text: str) -> Printout:
     return plan_of(parse_object(text))
 
 
-def plan_of(found: JsonObject) -> Printout:
+def plan_of(plan: JsonObject) -> Printout:
     """Return what becomes of each pod, what etcd still survives, and what forbids a teardown."""
-    totals = counts_at(found, "totals")
+    totals = counts_at(plan, "totals")
     counted = [f"{totals[name]} {name}" for name in _ORDER if totals.get(name)]
     about = [
-        ("Drain Plan:", f"node/{required(found, 'node')}{', cordoned' if found.get('cordoned') else ''}"),
+        ("Drain Plan:", f"node/{required(plan, 'node')}{', cordoned' if plan.get('cordoned') else ''}"),
         ("Pods:", ", ".join(counted) or "none"),
-        ("Lost:", _lost(objects_at(found, "pods"))),
+        ("Lost:", _lost(objects_at(plan, "pods"))),
     ]
-    parts: list[TextTable | str] = [fields(about), _pods(objects_at(found, "pods"))]
-    if etcd := objects_at(found, "etcd"):
+    parts: list[TextTable | str] = [fields(about), _pods(objects_at(plan, "pods"))]
+    if etcd := objects_at(plan, "etcd"):
         parts.append(_etcd(etcd))
-    if lines := message_lines(objects_at(found, "findings")):
+    if lines := message_lines(objects_at(plan, "findings")):
         parts.append("\n".join(lines))
     return sections(*parts)
 
 
-def drains(found: Sequence[JsonObject]) -> list[Printout]:
+def drains(entities: Sequence[JsonObject]) -> list[Printout]:
     """Return the drain plan of each server of a plan, or why it has none."""
     return [
-        plan_of(object_at(one, "plan"))
-        if one.get("plan")
-        else Printout([fields([("Drain Plan:", f"node/{required(one, 'node')}: none, {one.get('why_none')}")])])
-        for one in found
+        plan_of(object_at(entity, "plan"))
+        if entity.get("plan")
+        else Printout([fields([("Drain Plan:", f"node/{required(entity, 'node')}: none, {entity.get('why_none')}")])])
+        for entity in entities
     ]
 
 
@@ -57,20 +57,24 @@ def etcd_health(text: str) -> Printout:
     """Return a line for each etcd cluster."""
     listed = objects_at(object_at(parse_object(text), "details"), "messageList")
     return Printout(
-        [table([(one.get("name"), one.get("message")) for one in listed], ("Etcd Cluster", "Health"), gap=4)]
+        [
+            table(
+                [(cluster.get("name"), cluster.get("message")) for cluster in listed], ("Etcd Cluster", "Health"), gap=4
+            )
+        ]
     )
 
 
 def _pods(pods: Sequence[JsonObject]) -> TextTable:
     rows = [
         (
-            f"{one.get('namespace')}/{one.get('name')}",
-            one.get("class"),
-            one.get("controller") or "none",
-            _losses(one),
-            one.get("message") or "",
+            f"{pod.get('namespace')}/{pod.get('name')}",
+            pod.get("class"),
+            pod.get("controller") or "none",
+            _losses(pod),
+            pod.get("message") or "",
         )
-        for one in sorted(pods, key=_place)
+        for pod in sorted(pods, key=_place)
     ]
     return table(rows, ("Pod", "Class", "Controller", "Loses", "Why"), gap=2)
 
@@ -78,13 +82,13 @@ def _pods(pods: Sequence[JsonObject]) -> TextTable:
 def _etcd(clusters: Sequence[JsonObject]) -> TextTable:
     rows = [
         (
-            one.get("cluster"),
-            one.get("health"),
-            ", ".join(map(str, list_at(one, "members"))) or "none",
-            _failures(one.get("survivable_failures")),
-            _failures(one.get("survivable_failures_after")),
+            cluster.get("cluster"),
+            cluster.get("health"),
+            ", ".join(map(str, list_at(cluster, "members"))) or "none",
+            _failures(cluster.get("survivable_failures")),
+            _failures(cluster.get("survivable_failures_after")),
         )
-        for one in clusters
+        for cluster in clusters
     ]
     return table(rows, ("Etcd Cluster", "Health", "On the Node", "May Fail Now", "Without It"), gap=2)
 
@@ -96,9 +100,9 @@ def _failures(number: object) -> str:
 
 
 def _lost(pods: Sequence[JsonObject]) -> str:
-    losing = [one for one in pods if one.get("class") not in _LEFT_ALONE and list_at(one, "losses")]
-    alone = sum("no-controller" in list_at(one, "losses") for one in losing)
-    data = sum("local-data" in list_at(one, "losses") for one in losing)
+    losing = [pod for pod in pods if pod.get("class") not in _LEFT_ALONE and list_at(pod, "losses")]
+    alone = sum("no-controller" in list_at(pod, "losses") for pod in losing)
+    data = sum("local-data" in list_at(pod, "losses") for pod in losing)
     parts = [f"{alone} pod(s) without a controller"] if alone else []
     parts += [f"local data of {data} pod(s)"] if data else []
     return ", ".join(parts) or "nothing"

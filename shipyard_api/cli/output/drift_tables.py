@@ -8,31 +8,31 @@ from shipyard_api.cli.output.wording import printable, to_the_second
 
 def differences(text: str) -> Printout:
     """Return a line for each difference, and what could not be compared."""
-    found = parse_object(text)
+    body = parse_object(text)
     rows = [
         (
-            f"node/{required(one, 'node')}",
-            required(one, "kind"),
-            one.get("expected"),
-            one.get("seen"),
-            to_the_second(one.get("since")),
-            one.get("system"),
+            f"node/{required(difference, 'node')}",
+            required(difference, "kind"),
+            difference.get("expected"),
+            difference.get("seen"),
+            to_the_second(difference.get("since")),
+            difference.get("system"),
         )
-        for one in objects_at(found, "differences")
+        for difference in objects_at(body, "differences")
     ]
-    action = object_at(found, "action")
-    compared = required(found, "compared")
+    action = object_at(body, "action")
+    compared = required(body, "compared")
     title = (
         f"{compared} node{'' if compared == 1 else 's'} compared with {action.get('name')} action/{action.get('id')}"
     )
     parts: list[str | TextTable] = [f"{title}: {_number(len(rows))}"]
     if rows:
         parts.append(table(rows, ("Node", "Difference", "Expected", "Seen", "Since", "System"), gap=4))
-    unanswered = objects_at(found, "unanswered")
-    lines = [f"{one.get('system')} could not be asked: {printable(one.get('why'))}" for one in unanswered]
-    if skipped := [one.get("node") for one in objects_at(found, "skipped")]:
+    unanswered = objects_at(body, "unanswered")
+    lines = [f"{system.get('system')} could not be asked: {printable(system.get('why'))}" for system in unanswered]
+    if skipped := [node.get("node") for node in objects_at(body, "skipped")]:
         lines.append(f"Left out, because an action works on them: {listed(skipped)}")
-    if unsighted := list_at(found, "unsighted"):
+    if unsighted := list_at(body, "unsighted"):
         lines.append(f"Not yet known which machine they had: {listed(unsighted)}")
     return sections(*parts, *(["\n".join(lines)] if lines else []))
 

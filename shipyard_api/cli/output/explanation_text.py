@@ -12,17 +12,17 @@ _LONGEST = 100
 def explanation(text: str) -> str:
     """Return the values of an explanation, each with its steps in order."""
     values = as_objects(parse_object(text).get("values"), "values")
-    return "\n\n".join("\n".join(_lines(number, one)) for number, one in enumerate(values, start=1))
+    return "\n\n".join("\n".join(_lines(number, value)) for number, value in enumerate(values, start=1))
 
 
-def _lines(number: int, one: Mapping[str, Any]) -> Iterator[str]:
-    secret = bool(one.get("secret"))
-    yield f"[{number}] {one.get('schema')} {one.get('name')} {one.get('path')}: {_value(one, secret=secret)}"
+def _lines(number: int, value: Mapping[str, Any]) -> Iterator[str]:
+    secret = bool(value.get("secret"))
+    yield f"[{number}] {value.get('schema')} {value.get('name')} {value.get('path')}: {_value(value, secret=secret)}"
     yield (
-        f"    layer {one.get('layer')}, collection {one.get('collection')}, document {one.get('number')}, "
-        f"line {one.get('line')}, unchanged since revision {one.get('revision')}"
+        f"    layer {value.get('layer')}, collection {value.get('collection')}, document {value.get('number')}, "
+        f"line {value.get('line')}, unchanged since revision {value.get('revision')}"
     )
-    for step in as_objects(one.get("steps"), "steps"):
+    for step in as_objects(value.get("steps"), "steps"):
         kind, detail, source = step.get("kind"), step.get("detail"), step.get("from")
         what = f"{kind} {detail}".rstrip() if kind == "action" else str(kind)
         what += f", pattern {detail}" if detail and kind == "substitution" else ""
@@ -30,10 +30,10 @@ def _lines(number: int, one: Mapping[str, Any]) -> Iterator[str]:
         yield f"  - line {step.get('line')}: {what}: {_value(step, secret=secret)}"
 
 
-def _value(one: Mapping[str, Any], *, secret: bool) -> str:
+def _value(value: Mapping[str, Any], *, secret: bool) -> str:
     if secret:
         return "secret"
-    if "value" not in one:
+    if "value" not in value:
         return "gone, or too long to show"
-    written = json.dumps(one["value"], ensure_ascii=False)
+    written = json.dumps(value["value"], ensure_ascii=False)
     return written if len(written) <= _LONGEST else f"{written[:_LONGEST]} ..."

@@ -40,9 +40,9 @@ def failure_lines(snapshot: Snapshot) -> list[FailureLine]:
         if dependents:
             text = "depends on it and was not started" if len(dependents) == 1 else "depend on it and were not started"
             lines.append(FailureLine(f"{_names(dependents, 'group')} {text}", 1))
-    for group_name, found in nodes.items():
+    for group_name, members in nodes.items():
         place = f" of {printable(group_name)}" if group_name else ""
-        lines += [FailureLine(text) for text in _node_texts(found, place)]
+        lines += [FailureLine(text) for text in _node_texts(members, place)]
     for step in snapshot.explained_steps:
         lines.append(FailureLine(f"step {printable(step['id'])}: {printable(step['detail'])}"))
     return lines

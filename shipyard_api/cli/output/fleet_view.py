@@ -129,23 +129,26 @@ def _table(shown: Sequence[JsonObject], rows: Sequence[JsonObject], width: int) 
     """Return the table of the shown rows, with the columns that all rows need."""
     cells = {id(row): _cells(row) for row in rows}
     longest = max(cell_len(printable(row["site"])) for row in rows) + 2
-    needed = {one: max(len(title), *(cell[one].cell_len for cell in cells.values())) for one, title in _TITLES.items()}
-    room = [width - sum(needed[one] + _GAP for one in columns) for columns in _CHOICES]
+    needed = {
+        heading: max(len(title), *(cell[heading].cell_len for cell in cells.values()))
+        for heading, title in _TITLES.items()
+    }
+    room = [width - sum(needed[heading] + _GAP for heading in columns) for columns in _CHOICES]
     choice = next((at for at, rest in enumerate(room) if longest <= rest), len(_CHOICES) - 1)
-    sizes, rest = {one: needed[one] for one in _CHOICES[choice]}, room[choice]
+    sizes, rest = {heading: needed[heading] for heading in _CHOICES[choice]}, room[choice]
     name = min(longest, max(rest, _LEAST_NAME))
     bar = min(rest - name - _GAP, _LONGEST_BAR)
     table = Table(box=None, padding=(0, _GAP, 0, 0), show_edge=False, pad_edge=False, header_style=DIM)
     table.add_column("Site", width=name, no_wrap=True, overflow="ellipsis")
-    for one, size in sizes.items():
-        table.add_column(_TITLES[one], width=size, no_wrap=True, overflow="ellipsis")
+    for heading, size in sizes.items():
+        table.add_column(_TITLES[heading], width=size, no_wrap=True, overflow="ellipsis")
     if bar >= _LEAST_BAR:
         table.add_column("Nodes", width=bar, no_wrap=True)
     for row in shown:
         glyph, style = _KINDS[_kind(row)][1]
         site = Text.assemble((f"{glyph} ", style), printable(row["site"]))
         bars = [_bar(counts_at(row, "nodes"), bar)] if bar >= _LEAST_BAR else []
-        table.add_row(site, *(cells[id(row)][one] for one in sizes), *bars)
+        table.add_row(site, *(cells[id(row)][heading] for heading in sizes), *bars)
     return table
 
 
@@ -193,8 +196,8 @@ def _fit(notes: Sequence[Text], console: Console, width: int, room: int) -> list
         wrapped = note.wrap(console, width)
         left = len(ordered) - number
         if len(lines) + len(wrapped) + (left > 1) > room:
-            more = f"+ {left} more note{'s' * (left != 1)}, all shown at the end"
-            return [*lines, Text(more, DIM, no_wrap=True, overflow="ellipsis")][: max(room, 0)]
+            overflow = f"+ {left} more note{'s' * (left != 1)}, all shown at the end"
+            return [*lines, Text(overflow, DIM, no_wrap=True, overflow="ellipsis")][: max(room, 0)]
         lines += wrapped
     return lines
 

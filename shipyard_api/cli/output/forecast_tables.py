@@ -26,27 +26,27 @@ def forecast(text: str) -> Printout:
     return sections(*parts(parse_object(text)))
 
 
-def parts(found: JsonObject) -> Sequence[TextTable | str | Printout]:
+def parts(entity: JsonObject) -> Sequence[TextTable | str | Printout]:
     """Return a forecast: its totals, the criterion to relax, and its groups."""
-    is_rest = "seconds_left" in found
-    seconds = object_at(found, "seconds_left" if is_rest else "seconds")
-    groups = objects_at(found, "groups")
-    lost = object_at(found, "nodes_lost")
-    success = object_at(found, "success")
+    is_rest = "seconds_left" in entity
+    seconds = object_at(entity, "seconds_left" if is_rest else "seconds")
+    groups = objects_at(entity, "groups")
+    lost = object_at(entity, "nodes_lost")
+    success = object_at(entity, "success")
     # The cause stands once: with the chance, or with the time if the chance is known.
-    unknown = f"not known: {printable(found.get('not_known') or 'the server does not say why')}"
+    unknown = f"not known: {printable(entity.get('not_known') or 'the server does not say why')}"
     time_unknown = unknown if success else "not known"
     about = [
         ("Success:", _interval(success) if success else unknown),
         ("Nodes Lost:", f"{float(required(lost, 'mean')):.1f} on average" if lost else "not known"),
         ("Time Left:" if is_rest else "Duration:", _spread(seconds) if seconds else time_unknown),
-        ("Assumed:", _assumed(found)),
+        ("Assumed:", _assumed(entity)),
     ]
     # Nothing was simulated of what cannot be foreseen.
     if seconds:
         about += [
-            ("Relax:", _relax(object_at(found, "relax"))),
-            ("Simulated:", f"{int(required(found, 'runs')):,} runs, seed {required(found, 'seed')}"),
+            ("Relax:", _relax(object_at(entity, "relax"))),
+            ("Simulated:", f"{int(required(entity, 'runs')):,} runs, seed {required(entity, 'seed')}"),
         ]
     rows = [_row(group) for group in sorted(groups, key=_start)]
     headers = ("Group", "Critical", "Nodes", "Chance", "Success (95 %)", "Starts", "Lasts", "Prepare", "Deploy")
@@ -61,7 +61,7 @@ def _start(group: JsonObject) -> float:
 def _row(group: JsonObject) -> tuple[object, ...]:
     success = object_at(group, "success")
     chance = float(required(success, "probability")) if success else 0.0
-    phases = {one.get("phase"): one for one in objects_at(group, "phases")}
+    phases = {phase.get("phase"): phase for phase in objects_at(group, "phases")}
     return (
         required(group, "name"),
         "yes" if group.get("critical") else "no",
@@ -97,15 +97,15 @@ def _median(seconds: JsonObject, sign: str = "") -> str:
     return f"{sign}{clock(timedelta(seconds=required(seconds, 'p50')))}" if seconds else "-"
 
 
-def _assumed(found: JsonObject) -> str:
-    assumed = object_at(found, "assumed")
+def _assumed(entity: JsonObject) -> str:
+    assumed = object_at(entity, "assumed")
     phases = {phase: object_at(assumed, phase) for phase in ("prepare", "deploy")}
     shares = [
-        f"{_percent(float(required(one, 'failure_probability')))} of nodes fail {phase}"
-        for phase, one in phases.items()
+        f"{_percent(float(required(forecast, 'failure_probability')))} of nodes fail {phase}"
+        for phase, forecast in phases.items()
     ]
-    source = str(required(found, "source"))
-    measured = [str(required(one, "measured_nodes")) for one in phases.values()]
+    source = str(required(entity, "source"))
+    measured = [str(required(forecast, "measured_nodes")) for forecast in phases.values()]
     by = f" ({' and '.join(measured)} nodes)" if source == "history" else ""
     return f"{', '.join(shares)}; {_SOURCES.get(source, source)}{by}"
 

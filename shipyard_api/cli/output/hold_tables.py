@@ -14,9 +14,9 @@ def holds(text: str) -> Printout:
 
 def placed(text: str) -> Printout:
     """Return a new hold, or several, and the actions whose work on the nodes goes on."""
-    found = parse_object(text)
-    new = objects_at(found, "holds") or [found]
-    actions = dict.fromkeys(f"action/{action}" for one in new for action in list_at(one, "under_way"))
+    body = parse_object(text)
+    new = objects_at(body, "holds") or [body]
+    actions = dict.fromkeys(f"action/{action}" for hold in new for action in list_at(hold, "under_way"))
     lines = [f"Work on it that was submitted before goes on: {', '.join(actions)}"] if actions else []
     return sections(_table(new), *lines)
 
@@ -26,11 +26,11 @@ def released(text: str) -> Printout:
     return Printout([_table([parse_object(text)])])
 
 
-def held(found: JsonObject) -> str:
+def held(body: JsonObject) -> str:
     """Return a hold as part of a sentence about its node."""
-    until = f" until {to_the_second(found.get('until'))}" if found.get("until") else ""
-    reason = " ".join(str(found.get("reason") or "").split())
-    return f"hold/{found.get('id')} ({_kind(found)}) by {found.get('placed_by')}{until}: {reason}"
+    until = f" until {to_the_second(body.get('until'))}" if body.get("until") else ""
+    reason = " ".join(str(body.get("reason") or "").split())
+    return f"hold/{body.get('id')} ({_kind(body)}) by {body.get('placed_by')}{until}: {reason}"
 
 
 def _kind(hold: JsonObject) -> str:
@@ -39,20 +39,20 @@ def _kind(hold: JsonObject) -> str:
     return str(hold.get("kind")) + ("" if limited == "all" else f", {limited.replace('_', ' ')}")
 
 
-def _table(found: Sequence[JsonObject]) -> TextTable:
-    ended = any(one.get("released_at") for one in found)
+def _table(holds: Sequence[JsonObject]) -> TextTable:
+    ended = any(hold.get("released_at") for hold in holds)
     rows = [
         (
-            f"hold/{required(one, 'id')}",
-            f"node/{required(one, 'node')}",
-            _kind(one),
-            one.get("placed_by"),
-            to_the_second(one.get("placed_at")),
-            to_the_second(one.get("until")) or "released",
-            *((_release(one),) if ended else ()),
-            " ".join(str(one.get("reason") or "").split()),
+            f"hold/{required(hold, 'id')}",
+            f"node/{required(hold, 'node')}",
+            _kind(hold),
+            hold.get("placed_by"),
+            to_the_second(hold.get("placed_at")),
+            to_the_second(hold.get("until")) or "released",
+            *((_release(hold),) if ended else ()),
+            " ".join(str(hold.get("reason") or "").split()),
         )
-        for one in found
+        for hold in holds
     ]
     headers = ("Hold", "Node", "Kind", "By", "Since", "Until", *(("Released",) if ended else ()), "Reason")
     return table(rows, headers, gap=4)
