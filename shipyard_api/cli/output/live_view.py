@@ -117,8 +117,8 @@ class WatchView:
             yield table.render(shown)
             if folded:
                 counts = ", ".join(f"{count} {word}" for word, count in folded.items())
-                more = f"+ {sum(folded.values())} more groups: {counts}"
-                yield Text(more, DIM, no_wrap=True, overflow="ellipsis")
+                overflow = f"+ {sum(folded.values())} more groups: {counts}"
+                yield Text(overflow, DIM, no_wrap=True, overflow="ellipsis")
         else:
             yield from unknown
         yield Rule(style=DIM)
@@ -163,20 +163,20 @@ class WatchView:
 
     def _waiting(self, console: Console, width: int) -> list[Text]:
         action = self.snapshot.action
-        if found := teardown_lines(action, self.now):
-            return self._teardowns(found, console, width)
+        if lines := teardown_lines(action, self.now):
+            return self._teardowns(lines, console, width)
         return waiting(action, self.now, console, width, limited=self.height is not None)
 
-    def _teardowns(self, found: Sequence[str], console: Console, width: int) -> list[Text]:
+    def _teardowns(self, lines: Sequence[str], console: Console, width: int) -> list[Text]:
         """Return the operation under way on each node; where there is little room, its beginning."""
-        whole = [line for text in found for line in Text(text).wrap(console, width)]
+        whole = [line for text in lines for line in Text(text).wrap(console, width)]
         if self.height is None or len(whole) <= _TEARDOWN_LINES:
             return whole
-        if len(found) == 1:
+        if len(lines) == 1:
             return _first(whole, _TEARDOWN_LINES, width)
-        shown = [Text(text, no_wrap=True, overflow="ellipsis") for text in found[:_TEARDOWN_LINES]]
-        if more := len(found) - len(shown):
-            shown[-1] = Text(f"+ {more + 1} more nodes", DIM)
+        shown = [Text(text, no_wrap=True, overflow="ellipsis") for text in lines[:_TEARDOWN_LINES]]
+        if hidden := len(lines) - len(shown):
+            shown[-1] = Text(f"+ {hidden + 1} more nodes", DIM)
         return shown
 
 
@@ -211,16 +211,16 @@ def _fit(failures: Sequence[FailureLine], console: Console, width: int, room: in
     """Return the failures in at most ``room`` lines: causes before the others, and whole as long as there is room."""
     kept = len(failures) if len(failures) <= room else max(room - 1, 0)
     chosen = sorted(sorted(range(len(failures)), key=lambda number: failures[number].depth)[:kept])
-    more = len(failures) - kept
-    spare = room - kept - bool(more)
+    hidden = len(failures) - kept
+    spare = room - kept - bool(hidden)
     lines = []
     for number in chosen:
         whole = _wrapped(failures[number], console, width)
         shown = _first(whole, 1 + spare, width)
         spare -= len(shown) - 1
         lines += shown
-    if more and room:
-        text = f"+ {more} more line{'s' * (more != 1)}, all shown at the end"
+    if hidden and room:
+        text = f"+ {hidden} more line{'s' * (hidden != 1)}, all shown at the end"
         lines.append(Text(text, DIM, no_wrap=True, overflow="ellipsis"))
     return lines
 
@@ -256,4 +256,4 @@ def _visible(groups: Sequence[JsonObject], rows: int) -> tuple[list[JsonObject],
 
     chosen = set(sorted(range(len(groups)), key=urgency)[: max(rows - 1, 1)])
     others = (group for number, group in enumerate(groups) if number not in chosen)
-    return [groups[number] for number in sorted(chosen)], Counter(status_words(one.get("status")) for one in others)
+    return [groups[number] for number in sorted(chosen)], Counter(status_words(group.get("status")) for group in others)

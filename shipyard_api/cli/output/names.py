@@ -31,9 +31,9 @@ def _names(body: Any) -> Iterator[str]:
     elif isinstance(body.get("action") if isinstance(body, dict) else None, dict):
         items = [body["action"]]
     else:
-        found = as_object(body, "the body")
-        lists = [key for key in _LISTS if key in found]
-        items = [item for key in lists for item in as_objects(found[key], key)] if lists else [found]
+        entity = as_object(body, "the body")
+        lists = [key for key in _LISTS if key in entity]
+        items = [item for key in lists for item in as_objects(entity[key], key)] if lists else [entity]
     yield from map(_name, items)
 
 

@@ -11,8 +11,8 @@ FEW = 8
 
 def listed(names: Sequence[object]) -> str:
     """Return the names with commas. More than 8 are a node set if that is not longer than the first 8 names."""
-    found = [printable(name) for name in names]
-    if len(found) <= FEW:
-        return ", ".join(found)
-    cut = f"{', '.join(found[:FEW])} and {len(found) - FEW} more"
-    return min(fold(found), cut, key=len)
+    names_shown = [printable(name) for name in names]
+    if len(names_shown) <= FEW:
+        return ", ".join(names_shown)
+    cut = f"{', '.join(names_shown[:FEW])} and {len(names_shown) - FEW} more"
+    return min(fold(names_shown), cut, key=len)

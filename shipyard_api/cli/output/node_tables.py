@@ -34,17 +34,17 @@ _STATUSES = {
 
 def site_statuses(text: str) -> Printout:
     """Return one table for each known kind of status in the answer."""
-    found = parse_object(text)
+    body = parse_object(text)
     return sections(
         *(
             Printout(
                 [
                     f"{title}\n",
-                    table([[one.get(key) for key in keys] for one in as_objects(found[name], name)], headers),
+                    table([[row.get(key) for key in keys] for row in as_objects(body[name], name)], headers),
                 ]
             )
             for name, (title, headers, keys) in _STATUSES.items()
-            if name in found
+            if name in body
         )
     )
 
@@ -54,43 +54,43 @@ def nodes(text: str, *, wide: bool = False) -> Printout:
     headers = ("Node", "Status", "Group", "Action", "Updated", "Why", *(("Groups", "Detail") if wide else ()))
     rows = [
         (
-            f"node/{required(one, 'name')}",
-            _status(one),
-            one.get("group") or "",
-            f"action/{one.get('action_id')}",
-            to_the_second(one.get("updated_at")),
-            _why_and_back(one),
-            *((", ".join(map(str, list_at(one, "groups"))), one.get("detail") or "") if wide else ()),
+            f"node/{required(node, 'name')}",
+            _status(node),
+            node.get("group") or "",
+            f"action/{node.get('action_id')}",
+            to_the_second(node.get("updated_at")),
+            _why_and_back(node),
+            *((", ".join(map(str, list_at(node, "groups"))), node.get("detail") or "") if wide else ()),
         )
-        for one in _objects(parse_object(text), "nodes")
+        for node in _objects(parse_object(text), "nodes")
     ]
     return Printout([table(rows, headers, gap=4)])
 
 
 def node(text: str) -> Printout:
     """Return the node's state, and then what each action did with it, the newest first."""
-    found = parse_object(text)
+    body = parse_object(text)
     about = [
-        ("Name:", found.get("name")),
-        ("Status:", _status(found)),
-        *([("To Remove:", _removal(found))] if found.get("in_design") is False else []),
-        *_late_rows(found),
-        *_cordon_rows(found),
-        *(("Held:", held(hold)) for hold in objects_at(found, "holds")),
+        ("Name:", body.get("name")),
+        ("Status:", _status(body)),
+        *([("To Remove:", _removal(body))] if body.get("in_design") is False else []),
+        *_late_rows(body),
+        *_cordon_rows(body),
+        *(("Held:", held(hold)) for hold in objects_at(body, "holds")),
         *(
-            ("Pending:", f"{one.get('phase')} by {one.get('action')} action/{one.get('action_id')}")
-            for one in objects_at(found, "pending")
+            ("Pending:", f"{work.get('phase')} by {work.get('action')} action/{work.get('action_id')}")
+            for work in objects_at(body, "pending")
         ),
-        ("Group:", found.get("group")),
-        ("Action:", f"action/{found.get('action_id')}"),
-        ("Updated:", to_the_second(found.get("updated_at"))),
+        ("Group:", body.get("group")),
+        ("Action:", f"action/{body.get('action_id')}"),
+        ("Updated:", to_the_second(body.get("updated_at"))),
     ]
-    if found.get("reason"):
-        about.append(("Why:", _why(found)))
-    if found.get("look_at"):
-        about.append(("Look At:", found.get("look_at")))
+    if body.get("reason"):
+        about.append(("Why:", _why(body)))
+    if body.get("look_at"):
+        about.append(("Look At:", body.get("look_at")))
     parts: list[str | Printout] = [Printout([fields(about)])]
-    for past in objects_at(found, "history"):
+    for past in objects_at(body, "history"):
         title = f"{past.get('action')} action/{past.get('action_id')}, {status_words(past.get('dag_status'))}"
         events = [
             *((phase.get("submitted_at"), _sent(phase)) for phase in objects_at(past, "phases")),
@@ -99,45 +99,47 @@ def node(text: str) -> Printout:
         lines = [(to_the_second(at), *cells) for at, cells in sorted(events, key=lambda event: str(event[0]))]
         events_table = table(lines, ("Time", "Event", "Phase", "Group", "Job", "Why"), gap=4)
         parts.append(Printout([f"{title}\n", events_table]))
-    if teardowns := objects_at(found, "teardowns"):
+    if teardowns := objects_at(body, "teardowns"):
         lines = [
             (
-                to_the_second(one.get("at")),
-                one.get("operation"),
-                one.get("outcome"),
-                f"action/{one.get('action_id')}",
-                one.get("message") or "",
+                to_the_second(teardown.get("at")),
+                teardown.get("operation"),
+                teardown.get("outcome"),
+                f"action/{teardown.get('action_id')}",
+                teardown.get("message") or "",
             )
-            for one in teardowns
+            for teardown in teardowns
         ]
         parts.append(Printout(["teardowns\n", table(lines, ("Time", "Operation", "Outcome", "Action", "Why"), gap=4)]))
-    if found.get("next"):
-        parts.append(f"Older actions: shipyard describe node {found.get('name')} --before {found['next']}")
+    if body.get("next"):
+        parts.append(f"Older actions: shipyard describe node {body.get('name')} --before {body['next']}")
     return sections(*parts)
 
 
 def report(text: str) -> Printout:
     """Return the report of an action: its state, its groups with their phases, and every node that failed."""
-    found = parse_object(text)
-    action, totals = object_at(found, "action"), object_at(found, "totals")
+    body = parse_object(text)
+    action, totals = object_at(body, "action"), object_at(body, "totals")
     about = [
         ("Name:", action.get("name")),
         ("Action:", f"action/{action.get('id')}"),
         ("Lifecycle:", action.get("action_lifecycle")),
-        ("Verdict:", found.get("verdict") or "not yet"),
-        ("Took:", _duration(found)),
+        ("Verdict:", body.get("verdict") or "not yet"),
+        ("Took:", _duration(body)),
         ("Groups:", _tally(counts_at(totals, "groups"), status_words)),
         ("Nodes:", _tally(counts_at(totals, "nodes"), node_words)),
         *waiting_rows(action),
     ]
-    findings = [(one.get("level"), one.get("name"), one.get("message")) for one in objects_at(found, "findings")]
-    steps = _failed_steps(found)
+    findings = [
+        (finding.get("level"), finding.get("name"), finding.get("message")) for finding in objects_at(body, "findings")
+    ]
+    steps = _failed_steps(body)
     parts = [
         fields(about),
         *([table(steps, _STEP, gap=4)] if steps else []),
-        table(_groups(found), _GROUP, gap=4),
-        table(_failed_nodes(found), _NODE, gap=4),
-        *([table(ways, _WAY_BACK, gap=4)] if (ways := _ways_back(found)) else []),
+        table(_groups(body), _GROUP, gap=4),
+        table(_failed_nodes(body), _NODE, gap=4),
+        *([table(ways, _WAY_BACK, gap=4)] if (ways := _ways_back(body)) else []),
     ]
     if findings:
         parts.append(table(findings, ("Level", "Finding", "Message"), gap=4))
@@ -151,13 +153,13 @@ def groups(text: str) -> Printout:
 
 def causes(text: str) -> Sequence[TextTable]:
     """Return the tables of a report that say why an action failed, and the commands that go on from there."""
-    found = parse_object(text)
-    failed = [row for row in _groups(found) if row[2] == "failed"]
+    body = parse_object(text)
+    failed = [row for row in _groups(body) if row[2] == "failed"]
     tables = (
-        (_failed_steps(found), _STEP),
+        (_failed_steps(body), _STEP),
         (failed, _GROUP),
-        (_failed_nodes(found), _NODE),
-        (_ways_back(found), _WAY_BACK),
+        (_failed_nodes(body), _NODE),
+        (_ways_back(body), _WAY_BACK),
     )
     return [table(rows, headers, gap=4) for rows, headers in tables if rows]
 
@@ -168,34 +170,39 @@ _NODE = ("Failed Node", "Group", "Why", "Look At")
 _WAY_BACK = ("Next Command", "When")
 
 
-def _groups(found: JsonObject) -> list[tuple[object, ...]]:
+def _groups(entity: JsonObject) -> list[tuple[object, ...]]:
     return [
         (
-            one.get("name"),
-            "yes" if one.get("critical") else "no",
-            status_words(one.get("status")),
-            "{}/{}".format(*(counts_at(one, "nodes").get(name) for name in ("success", "total"))),
-            *(_took(objects_at(one, "phases"), phase) for phase in ("prepare", "deploy")),
-            _why(one),
+            group.get("name"),
+            "yes" if group.get("critical") else "no",
+            status_words(group.get("status")),
+            "{}/{}".format(*(counts_at(group, "nodes").get(name) for name in ("success", "total"))),
+            *(_took(objects_at(group, "phases"), phase) for phase in ("prepare", "deploy")),
+            _why(group),
         )
-        for one in _objects(found, "groups")
+        for group in _objects(entity, "groups")
     ]
 
 
-def _failed_nodes(found: JsonObject) -> list[tuple[object, ...]]:
+def _failed_nodes(entity: JsonObject) -> list[tuple[object, ...]]:
     return [
-        (f"node/{one.get('name')}", one.get("group") or "", _why(one), one.get("look_at") or "")
-        for one in _objects(found, "nodes")
-        if one.get("status") == "failure"
+        (
+            f"node/{node_entry.get('name')}",
+            node_entry.get("group") or "",
+            _why(node_entry),
+            node_entry.get("look_at") or "",
+        )
+        for node_entry in _objects(entity, "nodes")
+        if node_entry.get("status") == "failure"
     ]
 
 
-def _ways_back(found: JsonObject) -> list[tuple[object, ...]]:
-    return [(one.get("command"), one.get("when")) for one in objects_at(found, "way_back")]
+def _ways_back(entity: JsonObject) -> list[tuple[object, ...]]:
+    return [(way.get("command"), way.get("when")) for way in objects_at(entity, "way_back")]
 
 
-def _failed_steps(found: JsonObject) -> list[tuple[object, ...]]:
-    return [(one.get("id"), one.get("detail") or "") for one in objects_at(found, "failed_steps")]
+def _failed_steps(entity: JsonObject) -> list[tuple[object, ...]]:
+    return [(step.get("id"), step.get("detail") or "") for step in objects_at(entity, "failed_steps")]
 
 
 def _status(node: JsonObject) -> str:
@@ -250,12 +257,12 @@ def _why(item: JsonObject) -> str:
     return " ".join(str(item.get("detail") or "").split())
 
 
-def _objects(found: JsonObject, key: str) -> Sequence[JsonObject]:
-    return as_objects(required(found, key), key)
+def _objects(entity: JsonObject, key: str) -> Sequence[JsonObject]:
+    return as_objects(required(entity, key), key)
 
 
-def _duration(found: JsonObject) -> str:
-    seconds = found.get("seconds")
+def _duration(entity: JsonObject) -> str:
+    seconds = entity.get("seconds")
     if seconds is None:
         return "not begun"
     if not isinstance(seconds, int | float):

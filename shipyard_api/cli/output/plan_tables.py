@@ -34,23 +34,23 @@ def plan(text: str) -> Printout:
 
 def stored_plan(text: str) -> Printout:
     """Return a stored plan: its hash and signatures, what it changes beside the last one, and the plan."""
-    found = parse_object(text)
-    last = object_at(found, "last")
+    body = parse_object(text)
+    last = object_at(body, "last")
     lines = [f"- {difference}" for difference in list_at(last, "differences")] or ["Nothing differs."]
     since = ["\n".join([f"Compared with plan/{last['id']}, the last one of this action:", *lines])] if last else []
-    shown = {**object_at(found, "plan"), **({"forecast": found["forecast"]} if "forecast" in found else {})}
+    shown = {**object_at(body, "plan"), **({"forecast": body["forecast"]} if "forecast" in body else {})}
     return sections(signatures(text), *since, _plan(shown))
 
 
 def signatures(text: str) -> Printout:
     """Return who has stored and approved a plan, and what was started from it."""
-    found = parse_object(text)
+    body = parse_object(text)
     about = [
-        ("Stored:", f"plan/{required(found, 'id')}"),
-        ("Hash:", required(found, "hash")),
-        ("By:", f"{found.get('stored_by')} at {found.get('stored_at')}"),
-        *(("Approved:", _signature(one)) for one in objects_at(found, "signatures")),
-        *([("Started:", f"action/{found['action']}")] if found.get("action") else []),
+        ("Stored:", f"plan/{required(body, 'id')}"),
+        ("Hash:", required(body, "hash")),
+        ("By:", f"{body.get('stored_by')} at {body.get('stored_at')}"),
+        *(("Approved:", _signature(signature)) for signature in objects_at(body, "signatures")),
+        *([("Started:", f"action/{body['action']}")] if body.get("action") else []),
     ]
     return sections(fields(about))
 
@@ -59,13 +59,13 @@ def stored_plans(text: str) -> Printout:
     """Return the list of stored plans."""
     rows = [
         (
-            f"plan/{required(one, 'id')}",
-            one.get("name"),
-            f"{one.get('stored_by')} {one.get('stored_at')}",
-            ", ".join(str(signature.get("by")) for signature in objects_at(one, "signatures")) or "-",
-            f"action/{one['action']}" if one.get("action") else "-",
+            f"plan/{required(entry, 'id')}",
+            entry.get("name"),
+            f"{entry.get('stored_by')} {entry.get('stored_at')}",
+            ", ".join(str(signature.get("by")) for signature in objects_at(entry, "signatures")) or "-",
+            f"action/{entry['action']}" if entry.get("action") else "-",
         )
-        for one in objects_at(parse_object(text), "plans")
+        for entry in objects_at(parse_object(text), "plans")
     ]
     return sections(table(rows, _STORED) if rows else "There are no stored plans.")
 
@@ -75,36 +75,34 @@ def _signature(signature: JsonObject) -> str:
     return f"{signature.get('by')} at {signature.get('at')}{reason}"
 
 
-def _plan(found: JsonObject) -> Printout:
+def _plan(plan: JsonObject) -> Printout:
     subject = (
-        f"action/{found['retry']}, again"
-        if found.get("retry")
-        else str(found.get("version") or _OLDER).replace("_", "-")
+        f"action/{plan['retry']}, again" if plan.get("retry") else str(plan.get("version") or _OLDER).replace("_", "-")
     )
-    left_alone = list_at(found, "left_alone")
-    totals, refused = counts_at(found, "totals"), object_at(found, "refused")
+    left_alone = list_at(plan, "left_alone")
+    totals, refused = counts_at(plan, "totals"), object_at(plan, "refused")
     about = [
-        ("Plan:", found.get("name")),
+        ("Plan:", plan.get("name")),
         ("Of:", subject),
-        ("Revision:", found.get("revision")),
+        ("Revision:", plan.get("revision")),
         ("Groups:", "{}, {} critical".format(*(required(totals, name) for name in ("groups", "critical_groups")))),
         ("Nodes:", _nodes(totals, left_alone)),
-        *_changes(object_at(found, "changes")),
-        *(("Held:", f"node/{hold.get('node')}: {held(hold)}") for hold in objects_at(found, "held")),
-        ("At Once:", _mode(object_at(found, "mode"))),
+        *_changes(object_at(plan, "changes")),
+        *(("Held:", f"node/{hold.get('node')}: {held(hold)}") for hold in objects_at(plan, "held")),
+        ("At Once:", _mode(object_at(plan, "mode"))),
         ("Refused:", f"{refused.get('title')}: {refused.get('reason')}" if refused else "no"),
     ]
-    groups = as_objects(required(found, "groups"), "groups")
+    groups = as_objects(required(plan, "groups"), "groups")
     parts: list[TextTable | str | Printout] = [
         fields(about),
-        tree(groups, objects_at(found, "deploy_steps"), left_alone, objects_at(found, "clean_steps")),
+        tree(groups, objects_at(plan, "deploy_steps"), left_alone, objects_at(plan, "clean_steps")),
     ]
-    parts += forecast_tables.parts(object_at(found, "forecast")) if found.get("forecast") else []
-    parts.append(table([(number, step) for number, step in enumerate(list_at(found, "steps"), 1)], ("Index", "Step")))
-    parts += stage(found)
-    parts += drains(objects_at(found, "drains"))
+    parts += forecast_tables.parts(object_at(plan, "forecast")) if plan.get("forecast") else []
+    parts.append(table([(number, step) for number, step in enumerate(list_at(plan, "steps"), 1)], ("Index", "Step")))
+    parts += stage(plan)
+    parts += drains(objects_at(plan, "drains"))
     reasons = objects_at(refused, "messages")
-    lines = message_lines([*reasons, *(one for one in objects_at(found, "findings") if one not in reasons)])
+    lines = message_lines([*reasons, *(finding for finding in objects_at(plan, "findings") if finding not in reasons)])
     if lines:
         parts.append("\n".join(lines))
     return sections(*parts)
@@ -112,14 +110,14 @@ def _plan(found: JsonObject) -> Printout:
 
 def summary(text: str) -> Printout:
     """Return a plan in short: totals, groups and findings."""
-    found = parse_object(text)
-    totals = counts_at(found, "totals")
+    body = parse_object(text)
+    totals = counts_at(body, "totals")
     groups, critical, nodes = (required(totals, name) for name in ("groups", "critical_groups", "nodes"))
-    about = f"Plan: {groups} groups, {critical} critical; {nodes} nodes; at once: {_mode(object_at(found, 'mode'))}"
-    shown = _groups(as_objects(required(found, "groups"), "groups"))
+    about = f"Plan: {groups} groups, {critical} critical; {nodes} nodes; at once: {_mode(object_at(body, 'mode'))}"
+    shown = _groups(as_objects(required(body, "groups"), "groups"))
     headers = shown.headers[:-1]
     rows = [row[:-1] for row in shown.rows]
-    lines = message_lines(objects_at(found, "findings"))
+    lines = message_lines(objects_at(body, "findings"))
     return sections(about, table(rows, headers, gap=_SUMMARY_GAP), *(["\n".join(lines)] if lines else []))
 
 
@@ -135,18 +133,18 @@ def _changes(changes: JsonObject) -> Sequence[tuple[str, str]]:
     return [*rows, ("To Remove:", way_out)] if removed else rows
 
 
-def _groups(found: Sequence[JsonObject]) -> TextTable:
+def _groups(groups: Sequence[JsonObject]) -> TextTable:
     rows = [
         (
-            one.get("order") or "never",
-            required(one, "name"),
-            "yes" if one.get("critical") else "no",
-            ", ".join(map(str, list_at(one, "depends_on"))),
-            needs(one),
-            _count(one),
-            listed(list_at(one, "nodes")),
+            group.get("order") or "never",
+            required(group, "name"),
+            "yes" if group.get("critical") else "no",
+            ", ".join(map(str, list_at(group, "depends_on"))),
+            needs(group),
+            _count(group),
+            listed(list_at(group, "nodes")),
         )
-        for one in found
+        for group in groups
     ]
     return table(rows, ("Order", "Group", "Critical", "Depends On", "Needs", "Nodes", "Names"), gap=4)
 

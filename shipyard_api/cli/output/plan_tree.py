@@ -55,7 +55,7 @@ class _Runs(NamedTuple):
 
 
 def _by_node(planned: Sequence[JsonObject]) -> Mapping[object, JsonObject]:
-    return {node: one for one in planned for node in list_at(one, "nodes")}
+    return {node: entry for entry in planned for node in list_at(entry, "nodes")}
 
 
 def _group(group: JsonObject, runs: _Runs, left_alone: Collection[object]) -> Iterable[str]:
@@ -70,12 +70,12 @@ def _group(group: JsonObject, runs: _Runs, left_alone: Collection[object]) -> It
     alike: dict[tuple[bool, bool, tuple[int, int]], list[object]] = {}
     for node in nodes:
         alike.setdefault((node in sends, node in left_alone, runs.kind(node)), []).append(node)
-    for place, ((sent, idle, _), found) in enumerate(alike.items(), 1):
+    for place, ((sent, idle, _), members) in enumerate(alike.items(), 1):
         last = place == len(alike)
         remark = " (already deployed: nothing to do)" if idle else ""
         remark = remark if sent else " (not sent by this group)"
-        yield f"{'`--' if last else '|--'} {listed(found)}{remark}"
-        lines = [*runs.lines(found[0]), *_accept(group)] if sent else []
+        yield f"{'`--' if last else '|--'} {listed(members)}{remark}"
+        lines = [*runs.lines(members[0]), *_accept(group)] if sent else []
         for number, line in enumerate(lines, 1):
             yield f"{'   ' if last else '|  '} {'`--' if number == len(lines) else '|--'} {line}"
 

@@ -10,15 +10,15 @@ _NOTHING = "The action is not asked whose a job is."
 
 def reconciliation(text: str, *, action_id: str) -> Printout:
     """Return the jobs whose owner a person must say, the commands that say it, and what was said before."""
-    found = parse_object(text)
+    body = parse_object(text)
     rows, jobs = [], dict[str, None]()
-    for held in objects_at(found, "held"):
+    for held in objects_at(body, "held"):
         for job in objects_at(held, "jobs"):
             nodes = ", ".join(map(printable, list_at(held, "nodes")))
             what = f"{printable(held.get('operation'))} of {nodes}"
             rows.append((what, job.get("job"), job.get("operation"), ", ".join(map(printable, list_at(job, "nodes")))))
             jobs[printable(job.get("job"))] = None
-    answers = object_at(found, "answers")
+    answers = object_at(body, "answers")
     owners = (("ours", "this action's"), ("others", "another client's"))
     said = [(job, owner) for key, owner in owners for job in list_at(answers, key)]
     asked = [table(rows, _HEADERS), _commands(action_id, list(jobs))] if rows else [_NOTHING]

@@ -41,34 +41,34 @@ def as_objects(value: Any, name: str) -> Sequence[JsonObject]:
     return value
 
 
-def required(found: JsonObject, key: str) -> Any:
+def required(entity: JsonObject, key: str) -> Any:
     """Return the value of a key that the object must have."""
-    if key not in found:
+    if key not in entity:
         raise ShapeError(f"{key} is missing")
-    return found[key]
+    return entity[key]
 
 
-def object_at(found: JsonObject, key: str) -> JsonObject:
+def object_at(entity: JsonObject, key: str) -> JsonObject:
     """Return the object below a key; empty where it is null or absent."""
-    return as_object(found.get(key) or {}, key)
+    return as_object(entity.get(key) or {}, key)
 
 
-def objects_at(found: JsonObject, key: str) -> Sequence[JsonObject]:
+def objects_at(entity: JsonObject, key: str) -> Sequence[JsonObject]:
     """Return the list of objects below a key; empty where it is null or absent."""
-    return as_objects(found.get(key) or [], key)
+    return as_objects(entity.get(key) or [], key)
 
 
-def list_at(found: JsonObject, key: str) -> Sequence[Any]:
+def list_at(entity: JsonObject, key: str) -> Sequence[Any]:
     """Return the list below a key; empty where it is null or absent."""
-    value = found.get(key) or []
+    value = entity.get(key) or []
     if not isinstance(value, list):
         raise ShapeError(f"{key} is not a list")
     return value
 
 
-def counts_at(found: JsonObject, key: str) -> Mapping[str, int]:
+def counts_at(entity: JsonObject, key: str) -> Mapping[str, int]:
     """Return the numbers by name below a key; empty where it is null or absent."""
-    value = object_at(found, key)
+    value = object_at(entity, key)
     if not all(isinstance(number, int) for number in value.values()):
         raise ShapeError(f"{key} holds something other than numbers")
     return value

@@ -11,12 +11,12 @@ _LEAST_PREFIX = 4  # characters; less is not worth an explanation
 
 def prefixes(names: Iterable[str]) -> list[str]:
     """Return the common beginnings of all names that end at a separator, the shortest first."""
-    found = list(names)
-    if len(found) < 2:
+    prefixes_of = list(names)
+    if len(prefixes_of) < 2:
         return []
-    common = common_prefix(found)
+    common = common_prefix(prefixes_of)
     ends = [match.end() for match in _SEGMENT.finditer(common)]
-    return [common[:end] for end in ends if end >= _LEAST_PREFIX and all(len(name) > end for name in found)]
+    return [common[:end] for end in ends if end >= _LEAST_PREFIX and all(len(name) > end for name in prefixes_of)]
 
 
 @lru_cache(maxsize=8)

@@ -69,10 +69,10 @@ class Snapshot:
     def current_step(self) -> JsonObject | None:
         """The step to show: a failed one, else the last running one (a member before its group)."""
         for state in ("failed", "running"):
-            found = [step for step in self.steps if step.get("state") == state]
-            members = [step for step in found if "." in str(step.get("id"))]
-            if found:
-                return (members or found)[-1]
+            matching = [step for step in self.steps if step.get("state") == state]
+            members = [step for step in matching if "." in str(step.get("id"))]
+            if matching:
+                return (members or matching)[-1]
         return None
 
     @property
