@@ -51,51 +51,59 @@ def node(text: str) -> Printout:
 
 def findings(text: str) -> Printout:
     """Return a line for each finding of the tag check."""
-    found = as_objects(parse_json(text), "the body")
-    if not found:
+    findings_found = as_objects(parse_json(text), "the body")
+    if not findings_found:
         return Printout(["Every predefined tag is on a node."])
-    return Printout([table([(one.get("level"), one.get("message")) for one in found], ("Level", "Message"), gap=4)])
+    return Printout(
+        [
+            table(
+                [(finding.get("level"), finding.get("message")) for finding in findings_found],
+                ("Level", "Message"),
+                gap=4,
+            )
+        ]
+    )
 
 
-def _tags(found: Sequence[JsonObject]) -> TextTable:
-    listed = any("owner" in one for one in found)
+def _tags(tags: Sequence[JsonObject]) -> TextTable:
+    listed = any("owner" in tag for tag in tags)
     rows = [
-        (required(one, "name"), _primary(one), *((one.get("owner"), _yes(one.get("predefined"))) if listed else ()))
-        for one in found
+        (required(tag, "name"), _primary(tag), *((tag.get("owner"), _yes(tag.get("predefined"))) if listed else ()))
+        for tag in tags
     ]
     return table(rows, ("Tag", "Primary", *(("Owner", "Predefined") if listed else ())), gap=4)
 
 
-def _roles(found: Sequence[JsonObject]) -> TextTable:
-    listed = any("owner" in one for one in found)
+def _roles(roles: Sequence[JsonObject]) -> TextTable:
+    listed = any("owner" in role for role in roles)
     rows = [
         (
-            required(one, "name"),
-            ", ".join(map(str, list_at(object_at(one, "meta"), "tags"))),
-            _primary(one),
-            *((one.get("owner"),) if listed else ()),
+            required(role, "name"),
+            ", ".join(map(str, list_at(object_at(role, "meta"), "tags"))),
+            _primary(role),
+            *((role.get("owner"),) if listed else ()),
         )
-        for one in found
+        for role in roles
     ]
     return table(rows, ("Role", "Tags", "Primary", *(("Owner",) if listed else ())), gap=4)
 
 
-def _nodes(found: Sequence[JsonObject]) -> TextTable:
+def _nodes(nodes: Sequence[JsonObject]) -> TextTable:
     rows = [
         (
-            f"node/{required(one, 'name')}",
-            one.get("id"),
-            one.get("status"),
-            ", ".join(map(str, list_at(one, "roles"))),
-            ", ".join(map(str, list_at(one, "tags"))),
+            f"node/{required(node, 'name')}",
+            node.get("id"),
+            node.get("status"),
+            ", ".join(map(str, list_at(node, "roles"))),
+            ", ".join(map(str, list_at(node, "tags"))),
         )
-        for one in found
+        for node in nodes
     ]
     return table(rows, ("Node", "Id", "Status", "Roles", "Tags"), gap=4)
 
 
-def _primary(found: JsonObject) -> str:
-    return _yes(object_at(found, "meta").get("has_primary"))
+def _primary(role: JsonObject) -> str:
+    return _yes(object_at(role, "meta").get("has_primary"))
 
 
 def _yes(value: object) -> str:

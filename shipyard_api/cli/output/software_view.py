@@ -62,7 +62,7 @@ class SoftwareView:
         if shown:
             yield Rule(style=DIM)
             yield self._table(shown, width)
-        if folded := Counter(_state(one) for one in totals if one not in shown):
+        if folded := Counter(_state(total) for total in totals if total not in shown):
             words = ", ".join(f"{folded[state]} {_WORDS[state]}" for state in _MARKS if folded[state])
             yield Text(f"+ {folded.total()} more tasks: {words}", DIM, no_wrap=True, overflow="ellipsis")
         if below:
@@ -71,11 +71,11 @@ class SoftwareView:
 
     def _table(self, shown: Sequence[JsonObject], width: int) -> Table:
         totals = self.progress.totals
-        left = any(one["left"] for one in totals)
+        left = any(total["left"] for total in totals)
         titles = {state: title for state, title in _TITLES.items() if left or state != "left"}
-        sizes = [max(len(title), *(len(str(one[state])) for one in totals)) for state, title in titles.items()]
+        sizes = [max(len(title), *(len(str(total[state])) for total in totals)) for state, title in titles.items()]
         rest = width - sum(sizes) - _GAP * len(sizes)
-        name = max(min(max(cell_len(printable(one["task"])) for one in totals) + 2, rest), _LEAST_NAME)
+        name = max(min(max(cell_len(printable(total["task"])) for total in totals) + 2, rest), _LEAST_NAME)
         nodes = rest - name - _GAP if width >= _LEAST_WITH_NODES else 0
         table = Table(box=None, padding=(0, _GAP, 0, 0), show_edge=False, pad_edge=False, header_style=DIM)
         table.add_column("Task", width=name, no_wrap=True, overflow="ellipsis")
@@ -84,18 +84,20 @@ class SoftwareView:
         named = nodes > 0 and bool(self.progress.failed)
         if named:
             table.add_column("Failed Nodes", width=nodes, no_wrap=True, overflow="ellipsis")
-        for one in shown:
-            glyph, style = _MARKS[_state(one)]
-            cells = [Text.assemble((f"{glyph} ", style), printable(one["task"]))]
-            cells += [Text(str(one[state]), _MARKS[state][1] if one[state] else DIM) for state in titles]
-            table.add_row(*cells, *([Text(printable(self.progress.failed_nodes(one)))] if named else []))
+        for total in shown:
+            glyph, style = _MARKS[_state(total)]
+            cells = [Text.assemble((f"{glyph} ", style), printable(total["task"]))]
+            cells += [Text(str(total[state]), _MARKS[state][1] if total[state] else DIM) for state in titles]
+            table.add_row(*cells, *([Text(printable(self.progress.failed_nodes(total)))] if named else []))
         return table
 
     def _failed_nodes(self) -> list[Text]:
-        failed = [one for one in self.progress.totals if one["failed"]]
+        failed = [total for total in self.progress.totals if total["failed"]]
         lines = [
-            Text.assemble(("✗ ", FAILURE), f"{printable(one['task'])}: {printable(self.progress.failed_nodes(one))}")
-            for one in (failed if self.height is None else failed[:_NOTES])
+            Text.assemble(
+                ("✗ ", FAILURE), f"{printable(total['task'])}: {printable(self.progress.failed_nodes(total))}"
+            )
+            for total in (failed if self.height is None else failed[:_NOTES])
         ]
         for line in lines:
             line.no_wrap, line.overflow = self.height is not None, "ellipsis"
@@ -110,7 +112,7 @@ def _state(total: JsonObject) -> str:
 def _sums(totals: Sequence[JsonObject], width: int) -> list[Text]:
     if not totals:
         return [Text("No task has begun yet.", DIM)]
-    sums = {state: sum(one[state] for one in totals) for state in _WORDS}
+    sums = {state: sum(total[state] for total in totals) for state in _WORDS}
     parts = [Text(f"{len(totals)} task{'s' * (len(totals) != 1)} on nodes")]
     parts += [marked(_MARKS[state], f"{number} {_WORDS[state]}") for state, number in sums.items() if number]
     return flowed(parts, width)

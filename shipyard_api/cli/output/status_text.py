@@ -29,13 +29,13 @@ def status_text(text: str, *, word: str) -> str:
     if details and isinstance(details, dict):
         messages = details.get("messageList")
         # A list of another shape must not hide the message and the reason.
-        messages = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+        messages = [entry for entry in messages if isinstance(entry, dict)] if isinstance(messages, list) else []
         counts = [0, 0, 0, 0]
-        for one in messages:
-            counts[_level(one)] += 1
+        for entry in messages:
+            counts[_level(entry)] += 1
         summary = "####  Errors: {}, Warnings: {}, Infos: {}, Other: {}  ####".format(*counts)
         # A refusal of one sentence has it as its reason and as its only message; counts are those of the list.
-        lines += [*message_lines(one for one in messages if _says_more(one, (message, reason))), "", summary]
+        lines += [*message_lines(entry for entry in messages if _says_more(entry, (message, reason))), "", summary]
     return "\n".join(lines)
 
 

@@ -93,8 +93,8 @@ def _styled_lines(text: str, styles: Sequence[tuple[re.Pattern[str], Style]]) ->
     for line in printable_lines(text).split("\n"):
         styled = Text(line)
         for beginning, style in styles:
-            if found := beginning.match(line):
-                styled.stylize(style, 0, found.end())
+            if match := beginning.match(line):
+                styled.stylize(style, 0, match.end())
                 break
         shown.append(styled)
     return Text("\n").join(shown)
@@ -177,8 +177,8 @@ def _cell(text: str) -> Text:
     """Return a cell; status words are coloured, and the common part of an item such as ``action/`` is dim."""
     text = printable_lines(text)
     shown = Text(text, _WORD_STYLES.get(text.lower(), _bar_style(text) if _BAR.fullmatch(text) else ""))
-    if found := _ITEM.match(text):
-        shown.stylize(_DIM, 0, found.end())
+    if match := _ITEM.match(text):
+        shown.stylize(_DIM, 0, match.end())
     return shown
 
 

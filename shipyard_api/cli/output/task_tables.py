@@ -24,12 +24,12 @@ class Progress:
     def of(cls, action: JsonObject, page: JsonObject) -> "Progress":
         """Return it from the action and a page of its failed tasks."""
         failed: dict[str, list[str]] = {}
-        for one in objects_at(page, "tasks"):
-            failed.setdefault(str(required(one, "task")), []).append(str(required(one, "node")))
+        for total in objects_at(page, "tasks"):
+            failed.setdefault(str(required(total, "task")), []).append(str(required(total, "node")))
         totals = objects_at(page, "totals")
-        for one in totals:
+        for total in totals:
             for member in ("task", *_STATUSES):
-                required(one, member)
+                required(total, member)
         return cls(action, totals, failed)
 
     @property
@@ -41,26 +41,26 @@ class Progress:
     def lines(self) -> Sequence[str]:
         """The same as a line of text for each task."""
         return [
-            f"task {one['task']}: "
+            f"task {total['task']}: "
             + ", ".join(
-                f"{one[status]} {'ok' if status == 'success' else status}" for status in _STATUSES if one[status]
+                f"{total[status]} {'ok' if status == 'success' else status}" for status in _STATUSES if total[status]
             )
-            + (f" ({nodes})" if (nodes := self.failed_nodes(one)) else "")
-            for one in self.totals
-            if any(one[status] for status in _STATUSES)
+            + (f" ({nodes})" if (nodes := self.failed_nodes(total)) else "")
+            for total in self.totals
+            if any(total[status] for status in _STATUSES)
         ]
 
     def failed_nodes(self, total: JsonObject) -> str:
         """Return the nodes on which a task failed, the first ones by name."""
         failed, number = self.failed.get(str(total.get("task")), ()), int(total.get("failed") or 0)
-        more = f" and {number - _FAILED_SHOWN} more" if number > _FAILED_SHOWN else ""
-        return ", ".join(failed[:_FAILED_SHOWN]) + more if failed else ""
+        omitted = f" and {number - _FAILED_SHOWN} more" if number > _FAILED_SHOWN else ""
+        return ", ".join(failed[:_FAILED_SHOWN]) + omitted if failed else ""
 
 
 def stage(plan: JsonObject) -> Sequence[TextTable | str]:
     """Return the software stage of a plan as a table, with skipped tasks and findings."""
-    found = object_at(plan, "software")
-    if not found:
+    software = object_at(plan, "software")
+    if not software:
         return ()
     rows = [
         (
@@ -69,26 +69,26 @@ def stage(plan: JsonObject) -> Sequence[TextTable | str]:
             listed(list_at(run, "tasks")),
             listed(list_at(run, "nodes")),
         )
-        for batch in objects_at(found, "batches")
+        for batch in objects_at(software, "batches")
         for run in objects_at(batch, "runs")
     ]
     shown = table(rows, ("Priority", "Group", "Tasks", "Nodes"), gap=4) if rows else "No task runs."
-    return [shown, *_remarks(found)]
+    return [shown, *_remarks(software)]
 
 
 def tree(text: str) -> Printout:
     """Return the software stage of a plan as a tree: batches, groups with their nodes, tasks in order."""
     plan = parse_object(text)
-    refused, found = object_at(plan, "refused"), object_at(plan, "software")
+    refused, software = object_at(plan, "refused"), object_at(plan, "software")
     parts: list[str | TextTable] = []
     if refused:
         parts.append(f"Refused: {refused.get('title')}: {refused.get('reason')}")
         parts += _lines(message_lines(objects_at(refused, "messages")))
-    if not found:
+    if not software:
         return sections(*parts, "The site has no task graph, so no software is installed.")
-    batches = objects_at(found, "batches")
+    batches = objects_at(software, "batches")
     parts.append("\n".join(_branches(batches)) if batches else "No task runs.")
-    return sections(*parts, *_remarks(found))
+    return sections(*parts, *_remarks(software))
 
 
 def _branches(batches: Iterable[JsonObject]) -> Iterable[str]:
@@ -103,10 +103,10 @@ def _branches(batches: Iterable[JsonObject]) -> Iterable[str]:
                 yield f"{'   ' if last else '|  '} {'`--' if place == len(tasks) else '|--'} {task}"
 
 
-def _remarks(found: JsonObject) -> list[str]:
-    skipped = [f"  {required(one, 'task')}: {required(one, 'reason')}" for one in objects_at(found, "skipped")]
+def _remarks(entity: JsonObject) -> list[str]:
+    skipped = [f"  {required(task, 'task')}: {required(task, 'reason')}" for task in objects_at(entity, "skipped")]
     parts = ["\n".join(["Skipped tasks:", *skipped])] if skipped else []
-    return [*parts, *_lines(message_lines(objects_at(found, "findings")))]
+    return [*parts, *_lines(message_lines(objects_at(entity, "findings")))]
 
 
 def _lines(lines: Sequence[str]) -> list[str]:

@@ -80,25 +80,25 @@ def waiting_line(action: JsonObject, now: datetime) -> str:
 
 def teardown_texts(action: JsonObject) -> dict[str, str]:
     """Return, by node, which operation of its teardown is at work and what that waits for."""
-    return {printable(one.get("node")): _teardown_text(one) for one in objects_at(action, "teardowns")}
+    return {printable(teardown.get("node")): _teardown_text(teardown) for teardown in objects_at(action, "teardowns")}
 
 
 def teardown_lines(action: JsonObject, now: datetime) -> list[str]:
     """Return a line for each node that is taken down: the operation, for how long, and what it waits for."""
     lines = []
-    for one in objects_at(action, "teardowns"):
-        since = parse_time(one.get("since"))
+    for teardown in objects_at(action, "teardowns"):
+        since = parse_time(teardown.get("since"))
         long = f" ({clock(max(now - since, timedelta()))})" if since else ""
-        lines.append(f"{printable(one.get('node'))}: {_teardown_text(one, long)}")
+        lines.append(f"{printable(teardown.get('node'))}: {_teardown_text(teardown, long)}")
     return lines
 
 
-def _teardown_text(one: JsonObject, long: str = "") -> str:
-    waits = [printable(reason) for reason in list_at(one, "waits_for")]
-    count = one.get("waits")
-    more = f" and {count - len(waits)} more" if isinstance(count, int) and count > len(waits) else ""
-    text = f"{printable(one.get('operation'))}{long}"
-    return f"{text} waits for {'; '.join(waits)}{more}" if waits else text
+def _teardown_text(teardown: JsonObject, long: str = "") -> str:
+    waits = [printable(reason) for reason in list_at(teardown, "waits_for")]
+    count = teardown.get("waits")
+    omitted = f" and {count - len(waits)} more" if isinstance(count, int) and count > len(waits) else ""
+    text = f"{printable(teardown.get('operation'))}{long}"
+    return f"{text} waits for {'; '.join(waits)}{omitted}" if waits else text
 
 
 def yaml_fault(error: Exception) -> str:
