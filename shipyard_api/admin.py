@@ -87,8 +87,8 @@ def prune(days: int | None, newest: int | None, dry_run: bool) -> None:
     click.echo(f"{_counted(deleted)} deleted")
 
 
-def _counted(found: Pruned) -> str:
-    return f"{found.actions} action(s), {found.revisions} revision(s) and {found.plans} stored plan(s)"
+def _counted(pruned: Pruned) -> str:
+    return f"{pruned.actions} action(s), {pruned.revisions} revision(s) and {pruned.plans} stored plan(s)"
 
 
 @db.command("new-key")
@@ -147,11 +147,11 @@ def list_tokens() -> None:
     """List all tokens, without their secrets."""
     now = datetime.now(UTC)
     rows: list[tuple[str, ...]] = [("ID", "STATE", "ROLES", "CREATED", "EXPIRES", "LAST USED", "NAME")]
-    for one in _tokens(load(os.environ)).all():
-        expired = one.expires_at is not None and one.expires_at <= now
-        state = "revoked" if one.revoked_at else "expired" if expired else "valid"
-        moments = (one.created_at, one.expires_at, one.last_used_at)
-        rows.append((one.id, state, ",".join(one.roles), *map(_moment, moments), one.name))
+    for record in _tokens(load(os.environ)).all():
+        expired = record.expires_at is not None and record.expires_at <= now
+        state = "revoked" if record.revoked_at else "expired" if expired else "valid"
+        moments = (record.created_at, record.expires_at, record.last_used_at)
+        rows.append((record.id, state, ",".join(record.roles), *map(_moment, moments), record.name))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
@@ -193,11 +193,11 @@ def check(sites: str | None) -> None:
 def _check(settings: Settings) -> str:
     from shipyard_api.wiring import bootstrap, monitoring  # no other command needs them
 
-    made = bootstrap.check(settings)
+    parts = bootstrap.check(settings)
     check_database(settings.database.url)
-    if finding := made.store.read(lambda tx: tx.measures.replication()).finding:
+    if finding := parts.store.read(lambda tx: tx.measures.replication()).finding:
         click.echo(f"Warning: {finding}", err=True)
-    skew = monitoring.clock_skew(settings, made.provisioner.name, made.clock.ahead_of_host)
+    skew = monitoring.clock_skew(settings, parts.provisioner.name, parts.clock.ahead_of_host)
     for name, ahead in skew.measure().items():
         if ahead is None:
             click.echo(f"clock of {name}: no answer")

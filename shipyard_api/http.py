@@ -97,7 +97,7 @@ class Response:
         listed = self.object().get(key) if key else self.json()
         if not isinstance(listed, list):
             raise self.unexpected()
-        return [one for one in listed if isinstance(one, dict)]
+        return [entry for entry in listed if isinstance(entry, dict)]
 
     def typed(self, decoder: "Decoder[T]") -> T:
         """Return the body as a type: what the type leaves out is not parsed. Raises Unavailable if it is none."""
@@ -322,9 +322,9 @@ class HttpClient:
 
     def _explain(self, call: "_Call", error: Exception) -> PeerError:
         connect, read = self._timeouts(call)
-        found = describe_failure(error, self.base_url, connect=connect, read=read, verify=self._verify)
-        kind = _Final if found.lasting else Unavailable
-        return kind(self.system, call.operation, found.detail, marker=call.marker, sent=found.sent)
+        failure = describe_failure(error, self.base_url, connect=connect, read=read, verify=self._verify)
+        kind = _Final if failure.lasting else Unavailable
+        return kind(self.system, call.operation, failure.detail, marker=call.marker, sent=failure.sent)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ def _ranged(part: str, most: int) -> Sequence[str]:
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
     brackets = re.findall(r"\[(.*?)\]", part) if _FOLDED.fullmatch(part) else [""]
-    ranges = [[_RANGE.fullmatch(one) for one in inside.split(",")] for inside in brackets]
+    ranges = [[_RANGE.fullmatch(part) for part in inside.split(",")] for inside in brackets]
     if not all(map(all, ranges)):
         raise InvalidNodeSet(
             f"{_shown(part)} is no node set: write names with ranges of numbers, such as r[1-40]n[1-20], and commas "
@@ -71,7 +71,7 @@ def _ranged(part: str, most: int) -> Sequence[str]:
         )
     if len(part) - sum(map(len, brackets)) > _LONGEST_NAME:
         raise InvalidNodeSet(f"{_shown(part)} expands to names of more than {_LONGEST_NAME} characters")
-    number = math.prod(sum(_steps(*one.groups()) for one in inside if one) for inside in ranges)
+    number = math.prod(sum(_steps(*part.groups()) for part in inside if part) for inside in ranges)
     if number > most:
         raise InvalidNodeSet(_too_many(number + MOST - most))
     try:

@@ -43,10 +43,10 @@ class Group(Generic[Plugin]):
 
     def get(self, name: str) -> Plugin:
         """Return a plug-in; raises SettingsError that names those that are installed."""
-        found = self.installed()
-        if name not in found:
+        plugins = self.installed()
+        if name not in plugins:
             raise SettingsError([self.unknown(name)])
-        return found[name]
+        return plugins[name]
 
     def names(self) -> list[str]:
         """Return what the settings can choose from, in alphabetical order. Raises SettingsError."""
@@ -97,7 +97,7 @@ def _load(group: Group[Plugin]) -> Mapping[str, Plugin]:
     by_name: defaultdict[str, list[EntryPoint]] = defaultdict(list)
     for entry in entry_points(group=group.group):
         by_name[entry.name].append(entry)
-    found: dict[str, Plugin] = {}
+    plugins: dict[str, Plugin] = {}
     faults = []
     for name, entries in sorted(by_name.items()):
         if len(entries) > 1:
@@ -119,10 +119,10 @@ def _load(group: Group[Plugin]) -> Mapping[str, Plugin]:
             names = " and ".join(sorted(group.settings))
             faults.append(f"{where}: its options must be a dataclass with {names}, and a default for each field")
         else:
-            found[name] = plugin
+            plugins[name] = plugin
     if faults:
         raise SettingsError(faults)
-    return found
+    return plugins
 
 
 def _is_section(options: object, settings: frozenset[str]) -> bool:

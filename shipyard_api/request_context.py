@@ -106,9 +106,9 @@ def log_fields() -> dict[str, str]:
     """Return the fields that every log line of this thread carries."""
     current = _CURRENT.get()
     trace = traceparent()
-    own = {"context_marker": current.marker, "user": current.user, "trace": trace.split("-")[1] if trace else ""}
-    own["site"] = site()
-    return {**current.fields, **{name: value for name, value in own.items() if value}}
+    fields = {"context_marker": current.marker, "user": current.user, "trace": trace.split("-")[1] if trace else ""}
+    fields["site"] = site()
+    return {**current.fields, **{name: value for name, value in fields.items() if value}}
 
 
 def marker() -> str:

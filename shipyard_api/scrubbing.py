@@ -49,9 +49,9 @@ class Scrubber:
 
     def hide_address(self, address: str) -> None:
         """Hide the credential in an address: its password, or its user where there is no password."""
-        if (found := _ADDRESS.search(address)) is None:
+        if (match := _ADDRESS.search(address)) is None:
             return
-        user, colon, password = found[1].partition(":")
+        user, colon, password = match[1].partition(":")
         basic = f"{unquote(user)}:{unquote(password)}".encode()
         self.hide(password if colon else user, base64.b64encode(basic).decode())
 
@@ -113,6 +113,8 @@ def forms(secrets: Iterable[str]) -> set[str]:
     """Return the secrets verbatim and as URLs, JSON and Python escape them."""
     plain = {form for secret in secrets for form in (secret, unquote(secret))}
     written = {
-        form for one in plain for form in (one, quote(one), quote(one, safe=""), json.dumps(one)[1:-1], repr(one)[1:-1])
+        form
+        for secret in plain
+        for form in (secret, quote(secret), quote(secret, safe=""), json.dumps(secret)[1:-1], repr(secret)[1:-1])
     }
     return {form for form in written if len(form) >= SHORTEST}

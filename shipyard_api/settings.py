@@ -247,14 +247,14 @@ class Settings:
 
 def section_types() -> Mapping[str, type]:
     """Return the type of each section by name; raises SettingsError if a plug-in cannot be used."""
-    own = {name: kind for name, kind in get_type_hints(Settings).items() if name != _OF_PLUGINS}
+    types = {name: kind for name, kind in get_type_hints(Settings).items() if name != _OF_PLUGINS}
     sections: dict[str, type] = {}
     faults = []
-    for section, kind in own.items():
+    for section, kind in types.items():
         sections[section] = kind
         if group := _SECTIONS_AFTER.get(section):
             plugins: Mapping[str, Any] = group.installed()
-            taken = sorted(plugins.keys() & (own.keys() | sections.keys()))
+            taken = sorted(plugins.keys() & (types.keys() | sections.keys()))
             faults += [f"{group.group}: {name} is a section of Shipyard's" for name in taken]
             sections |= {name: plugin.options for name, plugin in plugins.items()}
     if faults:
@@ -304,7 +304,7 @@ def _misspelt(environ: Mapping[str, str]) -> Iterator[str]:
         of_section = name.startswith(sections)
         near = get_close_matches(name, variables, n=1, cutoff=0.7 if of_section else 0.9)
         if of_section or near:
-            yield f"{name}: there is no such setting" + "".join(f"; did you mean {one}?" for one in near)
+            yield f"{name}: there is no such setting" + "".join(f"; did you mean {name_close}?" for name_close in near)
 
 
 def as_variables(environ: Mapping[str, str]) -> dict[str, str]:
@@ -391,6 +391,6 @@ def _section(kind: Any, section: str, values: dict[str, tuple[str, str]], faults
 
 def _wanted(kind: Any) -> str:
     if issubclass(kind, Enum):
-        return "one of " + ", ".join(one.value for one in kind)
+        return "one of " + ", ".join(choice.value for choice in kind)
     plain = {int: "a whole number", float: "a number", bool: "true or false"}
     return plain.get(kind) or str(kind.WANTED)

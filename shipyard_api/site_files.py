@@ -77,12 +77,12 @@ def _site(path: Path) -> Settings | SettingsError:
 
 def _by_database(sites: Sites) -> Mapping[tuple[str, ...], list[str]]:
     """Return the names of sites by the server and the name of their database, as far as an address shows them."""
-    found: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    by_database: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
     for name, settings in sites.items():
         if isinstance(settings, Settings):
             try:
                 known = {"port": "5432", **parameters(settings.database.url)}
             except StoreUnavailable:
                 continue  # the site itself reports it
-            found[tuple(known.get(part, "") for part in ("host", "hostaddr", "port", "dbname"))].append(name)
-    return found
+            by_database[tuple(known.get(part, "") for part in ("host", "hostaddr", "port", "dbname"))].append(name)
+    return by_database

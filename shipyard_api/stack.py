@@ -174,8 +174,8 @@ def _run(options: StackOptions, given: Mapping[str, str]) -> None:
             if options.kubernetes:
                 simulators["kubernetes"] = settings["SHIPYARD_KUBERNETES_URL"] = _start_kubernetes(stack, options)
             if simulates_hosts(given):
-                simulators["hosts"], found = _start_hosts(stack, options, directory / "hosts")
-                settings |= found
+                simulators["hosts"], hosts = _start_hosts(stack, options, directory / "hosts")
+                settings |= hosts
             if not given.keys() & _KEYS:
                 settings["SHIPYARD_SECRETS_KEYS_FILE"] = str(_secret_key(directory))
             address = _start_service(stack, options, listener, url, settings, given)
@@ -217,8 +217,8 @@ def _listener(port: int) -> Iterator[socket.socket]:
 def _place(kept: Path | None) -> Iterator[Path]:
     """Give the directory for the logs and files of this run."""
     if kept is None:
-        with tempfile.TemporaryDirectory(prefix="shipyard-") as made:
-            yield Path(made)
+        with tempfile.TemporaryDirectory(prefix="shipyard-") as directory:
+            yield Path(directory)
     else:
         try:
             kept.mkdir(parents=True, exist_ok=True)
@@ -288,8 +288,8 @@ def _start_hosts(stack: Stack, options: StackOptions, directory: Path) -> tuple[
     keys.ensure(directory)
     port = str(_free_port())
     follow = str(_event_log(stack, options.provisioner))
-    own = ("--site", str(options.site), "--directory", str(directory), "--ssh-port", port, "--follow", follow)
-    return _start_own(stack, options, "hosts", *own), {
+    arguments = ("--site", str(options.site), "--directory", str(directory), "--ssh-port", port, "--follow", follow)
+    return _start_own(stack, options, "hosts", *arguments), {
         "SHIPYARD_SSH_KEY_FILE": str(directory / keys.KEY),
         "SHIPYARD_SSH_KNOWN_HOSTS": str(directory / keys.KNOWN_HOSTS),
         "SHIPYARD_SSH_JUMP_HOST": f"shipyard@127.0.0.1:{port}",

@@ -45,14 +45,14 @@ def given_settings(environ: Mapping[str, str], provisioner: str, *, kubernetes: 
         name: text for name, text in environ.items() if name.startswith("SHIPYARD_") and name not in _NOT_SETTINGS
     }
     system = provisioner.upper()
-    own = {
+    reserved = {
         **_OWN,
         f"SHIPYARD_{system}_URL": "a simulator is used",
         **{f"SHIPYARD_{system}_{name}": "a simulator is used" for name in ("API_KEY", "AUTH", "USER", "PASSWORD")},
     }
     if kubernetes:
-        own |= {f"SHIPYARD_KUBERNETES_{name}": "leave out --kubernetes" for name in ("URL", "KUBECONFIG")}
-    refused = [f"{name}: {own[name]}" for name in sorted(given.keys() & own.keys())]
+        reserved |= {f"SHIPYARD_KUBERNETES_{name}": "leave out --kubernetes" for name in ("URL", "KUBECONFIG")}
+    refused = [f"{name}: {reserved[name]}" for name in sorted(given.keys() & reserved.keys())]
     if given.get("SHIPYARD_IDENTITY_KIND", "token") != "token":
         refused.append("SHIPYARD_IDENTITY_KIND: callers have the token that it prints")
     if refused:

@@ -129,9 +129,9 @@ def configure(level: str, audit_file: str = "") -> None:
         old.close()
     audit.propagate = not audit_file
     if audit_file:
-        own = _AuditFile(audit_file)
-        own.setFormatter(JsonLines())
-        audit.addHandler(own)
+        file = _AuditFile(audit_file)
+        file.setFormatter(JsonLines())
+        audit.addHandler(file)
 
 
 def audit_fault(file: str) -> str:

@@ -196,38 +196,38 @@ def _end_of_quoted(text: str, opening: re.Match[str]) -> tuple[int, int]:
     A quote in JSON in JSON has backslashes before it, and those within its text have more of them.
     """
     depth = len(opening["slashes"])
-    for found in _QUOTES[opening["quote"]].finditer(text, opening.end()):
-        slashes = len(found[1])
+    for match in _QUOTES[opening["quote"]].finditer(text, opening.end()):
+        slashes = len(match[1])
         closing = slashes < depth or slashes % (2 * (depth + 1)) == depth
-        if closing and _is_end(text, found.end()):
-            return found.end() - 1 - min(slashes, depth), found.end()
+        if closing and _is_end(text, match.end()):
+            return match.end() - 1 - min(slashes, depth), match.end()
     return len(text), len(text)
 
 
 def _end_of_bracket(text: str, at: int) -> int:
     """Return the end of what a bracket holds, the end of the text if it is never closed."""
     depth = 0
-    while found := _BRACKETS.search(text, at):
-        if found["quote"]:
-            at = _end_of_quoted(text, found)[1]
+    while match := _BRACKETS.search(text, at):
+        if match["quote"]:
+            at = _end_of_quoted(text, match)[1]
             continue
-        depth += 1 if found["opens"] else -1
-        at = found.end()
+        depth += 1 if match["opens"] else -1
+        at = match.end()
         if depth == 0:
             return at
     return len(text)
 
 
 def _end_of_unquoted(text: str, at: int, ends: re.Pattern[str]) -> int:
-    while found := ends.search(text, at):
-        if not found["quote"]:
-            return found.start()
-        if text[found.start() - 1] == "=":
-            at = _end_of_quoted(text, found)[1]  # one of several parameters in a header
-        elif _is_end(text, found.end()):
-            return found.start()
+    while match := ends.search(text, at):
+        if not match["quote"]:
+            return match.start()
+        if text[match.start() - 1] == "=":
+            at = _end_of_quoted(text, match)[1]  # one of several parameters in a header
+        elif _is_end(text, match.end()):
+            return match.start()
         else:
-            at = found.end()
+            at = match.end()
     return len(text)
 
 

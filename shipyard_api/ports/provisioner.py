@@ -171,10 +171,10 @@ ORDER = (
 """The order in which one action sends operations on a node, each once and only after the one before has succeeded."""
 
 
-def goes_beyond(one: str, other: Operation) -> bool:
+def goes_beyond(value: str, other: Operation) -> bool:
     """Return whether an operation, by its value, comes after the other on a node in one action."""
     values = [operation.value for operation in ORDER]
-    return one in values and other in ORDER and values.index(one) > ORDER.index(other)
+    return value in values and other in ORDER and values.index(value) > ORDER.index(other)
 
 
 class Provisioner(Protocol):
@@ -297,7 +297,7 @@ def each_report(jobs: Mapping[JobId, Work], report: Callable[[JobId, Work], JobR
             reports[job] = report(job, work)
         except PeerError as error:
             reports[job] = error
-    errors = [one for one in reports.values() if isinstance(one, PeerError)]
+    errors = [answer for answer in reports.values() if isinstance(answer, PeerError)]
     if errors and len(errors) == len(reports):
         raise errors[0]
     return reports

@@ -15,12 +15,12 @@ POLICY_SECONDS = 0.1
 
 def identities(settings: Settings, store: Store) -> Identities:
     """Return the identity service, without connecting yet. Raises SettingsError."""
-    own = settings.identity
-    match own.kind:
+    options = settings.identity
+    match options.kind:
         case IdentityKind.TOKEN:
             return TokenIdentities(
                 ApiTokens(store).authenticate,
-                cache_seconds=own.token_cache_seconds,
+                cache_seconds=options.token_cache_seconds,
                 at_once=max(1, settings.database.pool_size // 2),
             )
         case IdentityKind.KEYSTONE:

@@ -63,16 +63,16 @@ def check(settings: Settings) -> parts.Parts:
     from shipyard_api.wiring import monitoring
 
     mounted(lambda dialect: dialect)
-    made = parts.build(settings)
-    access.identities(settings, made.store)
+    built = parts.build(settings)
+    access.identities(settings, built.store)
     access.policy(settings)
     webhooks.targets(settings)
     provisioners.links(settings)
-    parts.definitions(made)
+    parts.definitions(built)
     monitoring.check_traces(settings.traces)
     if fault := logs.audit_fault(settings.log.audit_file):
         raise SettingsError([f"[log] audit_file: {fault}"])
-    return made
+    return built
 
 
 def api(
@@ -108,18 +108,18 @@ def api(
     from shipyard_api.wiring import monitoring
 
     monitoring.trace("api", settings.traces)
-    made = parts.build(settings, bound)
-    store, schemas, designs, rendered = made.store, made.schemas, made.designs, made.rendered
-    definitions = parts.definitions(made)
-    places, cluster, etcd = provisioners.places(settings), made.cluster_nodes, made.etcd
+    built = parts.build(settings, bound)
+    store, schemas, designs, rendered = built.store, built.schemas, built.designs, built.rendered
+    definitions = parts.definitions(built)
+    places, cluster, etcd = provisioners.places(settings), built.cluster_nodes, built.etcd
     design_template = provisioners.design_url(settings)
-    plan_steps = PlanDeploySteps(store, rendered, made.provisioner, schemas.check)
+    plan_steps = PlanDeploySteps(store, rendered, built.provisioner, schemas.check)
     of_nodes = nodes.build(
         store=store,
         designs=designs,
         rendered=rendered,
-        rules=made.rules,
-        provisioner=made.provisioner,
+        rules=built.rules,
+        provisioner=built.provisioner,
         cluster=cluster,
         etcd=etcd,
         job_address=places.job,
@@ -130,11 +130,11 @@ def api(
         designs=designs,
         rendered=rendered,
         schemas=schemas,
-        rules=made.rules,
+        rules=built.rules,
         definitions=definitions,
-        clock=made.clock,
+        clock=built.clock,
         new_id=_new_id,
-        access=made.access,
+        access=built.access,
         places=places,
         nodes=of_nodes,
         plan_steps=plan_steps,
@@ -143,7 +143,7 @@ def api(
         store=store,
         designs=designs,
         rendered=rendered,
-        rules=made.rules,
+        rules=built.rules,
         cluster=cluster,
         etcd=etcd,
         check_etcd=of_nodes.check_etcd,
@@ -156,11 +156,11 @@ def api(
     of_configdocs = configdocs.build(
         designs=designs,
         rendered=rendered,
-        lock=made.lock,
-        rules=made.rules,
-        compile_schema=made.compile_schema,
+        lock=built.lock,
+        rules=built.rules,
+        compile_schema=built.compile_schema,
         on_load=parts.version_rule(settings, settings.validations.deployment_version_create),
-        validators=_validators(made, plan_steps, of_actions.check_acceptance),
+        validators=_validators(built, plan_steps, of_actions.check_acceptance),
     )
     of_software = software.build(
         store=store,
@@ -168,29 +168,29 @@ def api(
         designs=designs,
         rendered=rendered,
         create=of_actions.create,
-        remote=made.access.tasks if made.access else None,
+        remote=built.access.tasks if built.access else None,
     )
     guards = Guards(
         access.identities(settings, store),
         access.policy(settings),
         LimitWrites(store, settings.api.writes_per_minute, settings.api.writes_burst),
     )
-    skew = monitoring.clock_skew(settings, made.provisioner.name, made.clock.ahead_of_host)
+    skew = monitoring.clock_skew(settings, built.provisioner.name, built.clock.ahead_of_host)
     tickets = EventTickets(store)
     hub = Hub(of_journal.follow, PostgresNotices(partial(conninfo, settings.database.url), SERVER_KEEPALIVES))
-    own = Collaborators(
+    collaborators = Collaborators(
         actions=of_actions,
         configdocs=of_configdocs,
         journal=of_journal,
         nodes=of_nodes,
         node_operations=operations,
-        node_holds=NodeHolds(store, designs, rendered, made.clock),
+        node_holds=NodeHolds(store, designs, rendered, built.clock),
         templates=ManageTemplates(store),
         plan_steps=plan_steps,
         find_drift=FindDrift(
             store,
-            made.provisioner,
-            made.cluster,
+            built.provisioner,
+            built.cluster,
             partial(design_stores.machines, rendered),
             lambda revision: plan_steps(revision).requested,
             partial(design_stores.firmware, rendered, schemas.check),
@@ -210,9 +210,9 @@ def api(
         security_contact=settings.api.security_contact,
         costly=costly or CostlyWork(),
     )
-    prefixes: dict[str, Application] = {**mounted(lambda dialect: create_app(dialect, own, guards))}
+    prefixes: dict[str, Application] = {**mounted(lambda dialect: create_app(dialect, collaborators, guards))}
     with_tickets = TicketIdentities(guards.identities, tickets.authenticate, events.PATH)
-    airship = create_app(dialect(own), own, replace(guards, identities=with_tickets))
+    airship = create_app(dialect(collaborators), collaborators, replace(guards, identities=with_tickets))
     page = Dashboard(otherwise=prefixes.get("/", airship))
     return Mount(airship, {**prefixes, "/": page, PREFIX: page})
 
@@ -224,33 +224,33 @@ def worker(settings: Settings) -> "TurnWorker":
 
     monitoring.trace("worker", settings.traces)
     avoid_old_primary(settings.database.url)
-    made = parts.build(settings)
+    built = parts.build(settings)
     check_database(settings.database.url)
     name = f"{socket.gethostname()}:{os.getpid()}"
     engine = Engine(
-        made.store,
-        parts.definitions(made),
-        made.clock,
+        built.store,
+        parts.definitions(built),
+        built.clock,
         settle=settings.engine.settle_seconds,
         worker=name,
     )
     options = settings.worker
     pause = STRAGGLER_SECONDS * settings.engine.time_scale
-    watch = WatchStragglers(made.store, made.provisioner, made.clock.now, pause, name)
-    machines = partial(design_stores.machines, made.rendered)
-    sight = ObserveNodes(made.store, made.provisioner, made.cluster, machines, made.clock.now, pause)
+    watch = WatchStragglers(built.store, built.provisioner, built.clock.now, pause, name)
+    machines = partial(design_stores.machines, built.rendered)
+    sight = ObserveNodes(built.store, built.provisioner, built.cluster, machines, built.clock.now, pause)
     minute = WINDOW_SECONDS * settings.engine.time_scale
-    hold = PlaceWindowHolds(made.store, made.designs, made.rendered, made.rules, made.clock.now, minute)
-    nodes = NodeHolds(made.store, made.designs, made.rendered, made.clock)
-    health = PollHealth(ReportHealth(nodes), made.provisioner, made.clock.now, 2 * minute)
+    hold = PlaceWindowHolds(built.store, built.designs, built.rendered, built.rules, built.clock.now, minute)
+    nodes = NodeHolds(built.store, built.designs, built.rendered, built.clock)
+    health = PollHealth(ReportHealth(nodes), built.provisioner, built.clock.now, 2 * minute)
 
     kept = settings.actions
-    prune = PruneHistory(made.store, made.clock.now, int(kept.keep_days), int(kept.keep_newest), ACTIONS.of_the_site)
+    prune = PruneHistory(built.store, built.clock.now, int(kept.keep_days), int(kept.keep_newest), ACTIONS.of_the_site)
 
     def sweep() -> int:
-        made.store.check_schema()
+        built.store.check_schema()
         check_old_primary(settings.database.url)
-        made.clock.measure()
+        built.clock.measure()
         return engine.sweep(grace=options.overdue_seconds)
 
     return TurnWorker(
@@ -260,10 +260,10 @@ def worker(settings: Settings) -> "TurnWorker":
         sweep,
         options,
         waiting=engine.bulkhead.waiting,
-        chores=(watch, sight, prune.chore, WatchReplication(made.store), hold, health),
+        chores=(watch, sight, prune.chore, WatchReplication(built.store), hold, health),
         chores_seconds=pause / 2,
         on_connect=SERVER_KEEPALIVES,
-        beside=webhooks.deliveries(settings, made.store, name),
+        beside=webhooks.deliveries(settings, built.store, name),
     )
 
 
@@ -271,16 +271,16 @@ def _new_id() -> str:
     return str(ULID())
 
 
-def _validators(made: parts.Parts, plan_steps: "PlanDeploySteps", acceptance: "CheckAcceptance") -> "list[Validator]":
+def _validators(built: parts.Parts, plan_steps: "PlanDeploySteps", acceptance: "CheckAcceptance") -> "list[Validator]":
     """Return the peers that validate a design before commit. Armada is retired and not among them."""
     from shipyard_api.usecases.configdocs.commit import Validator
 
-    provisioner = made.provisioner
+    provisioner = built.provisioner
 
     def validate(revision: int) -> Sequence[Finding]:
         return provisioner.validate_design(provisioner.design_reference(revision))
 
-    promenade = promenades.validation(made.settings)
+    promenade = promenades.validation(built.settings)
     others = [Validator("Promenade", promenade)] if promenade else []
     steps = Validator(provisioner.name, lambda revision: plan_steps(revision).findings)
     return [Validator(provisioner.name, validate), steps, Validator("Shipyard", acceptance), *others]

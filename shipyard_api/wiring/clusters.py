@@ -18,10 +18,10 @@ def cluster(settings: Settings) -> "KubernetesCluster | None":
 
     Raises SettingsError for settings that are unusable.
     """
-    own = settings.kubernetes
-    if faults := list(own.faults()):
+    options = settings.kubernetes
+    if faults := list(options.faults()):
         raise SettingsError(faults)
-    access = _access(own)
+    access = _access(options)
     if access is None:
         return None
     # Imported late: only programs that reach Kubernetes need it.
@@ -30,18 +30,18 @@ def cluster(settings: Settings) -> "KubernetesCluster | None":
 
     try:
         client = KubernetesClient(
-            access, connect_timeout=own.connect_timeout_seconds, read_timeout=own.read_timeout_seconds
+            access, connect_timeout=options.connect_timeout_seconds, read_timeout=options.read_timeout_seconds
         )
     except ValueError as error:
-        raise SettingsError([f"[kubernetes] {'kubeconfig' if own.kubeconfig else 'url'}: {error}"]) from error
+        raise SettingsError([f"[kubernetes] {'kubeconfig' if options.kubeconfig else 'url'}: {error}"]) from error
     return KubernetesCluster(client)
 
 
-def _access(own: KubernetesOptions) -> "Access | None":
-    if not own.kubeconfig and not own.url:
+def _access(options: KubernetesOptions) -> "Access | None":
+    if not options.kubeconfig and not options.url:
         return None
     from shipyard_api.adapters.kubernetes.access import Address, Kubeconfig
 
-    if own.kubeconfig:
-        return Kubeconfig(Path(own.kubeconfig).expanduser(), own.context)
-    return Address(own.url, str(own.token), Path(own.ca_file).expanduser() if own.ca_file else None)
+    if options.kubeconfig:
+        return Kubeconfig(Path(options.kubeconfig).expanduser(), options.context)
+    return Address(options.url, str(options.token), Path(options.ca_file).expanduser() if options.ca_file else None)

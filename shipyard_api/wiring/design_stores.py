@@ -41,7 +41,9 @@ def design_store(settings: Settings, engine: sa.Engine, compile_schema: DataSche
 def other_store(settings: Settings, name: str, *, fingerprint_key: str) -> DesignStore:
     """Return the store of a plug-in, without connecting yet. Raises SettingsError."""
     plugin, options = settings.plugin(DESIGN_STORES, name)
-    return plugin.build(options, lambda own: peer_tokens.peer_tokens(own, settings.keystone), fingerprint_key.encode())
+    return plugin.build(
+        options, lambda peer_options: peer_tokens.peer_tokens(peer_options, settings.keystone), fingerprint_key.encode()
+    )
 
 
 def _encryption(settings: Settings) -> FernetEncryption | None:

@@ -6,7 +6,7 @@ from shipyard_api.settings import Settings, SettingsError
 
 def identities(settings: Settings) -> Identities:
     """Return the identity service, without connecting yet. Raises SettingsError."""
-    own, keystone = settings.identity, settings.keystone
+    options, keystone = settings.identity, settings.keystone
     faults = [
         f"{name} is not set, and [identity] kind is keystone"
         for name, value in keystone.required().items()
@@ -21,12 +21,12 @@ def identities(settings: Settings) -> Identities:
     try:
         return KeystoneIdentities(
             keystone,
-            uri=own.www_authenticate_uri or keystone.auth_url,
-            cache_seconds=own.keystone_cache_seconds,
-            answer_seconds=own.keystone_answer_seconds,
-            at_once=own.keystone_at_once,
-            service_roles=[role.strip() for role in own.service_token_roles.split(",") if role.strip()],
-            project=(own.project, own.project_domain) if own.project else None,
+            uri=options.www_authenticate_uri or keystone.auth_url,
+            cache_seconds=options.keystone_cache_seconds,
+            answer_seconds=options.keystone_answer_seconds,
+            at_once=options.keystone_at_once,
+            service_roles=[role.strip() for role in options.service_token_roles.split(",") if role.strip()],
+            project=(options.project, options.project_domain) if options.project else None,
         )
     except ImportError as error:
         raise SettingsError(

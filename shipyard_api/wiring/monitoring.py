@@ -35,20 +35,20 @@ def api_metrics(store: Store, clocks: Callable[[], Mapping[str, float]], site: s
 
 def queries(settings: Settings) -> Queries | None:
     """Return the Prometheus that answers queries, None if none is configured. Raises SettingsError."""
-    own = settings.prometheus
-    if not own.url:
+    options = settings.prometheus
+    if not options.url:
         return None
-    if faults := list(own.faults()):
+    if faults := list(options.faults()):
         raise SettingsError(faults)
     # Imported late: few sites need it.
     from shipyard_api.adapters.prometheus.queries import PrometheusQueries
 
     return PrometheusQueries(
-        own.url,
-        token=str(own.token),
-        ca_file=own.ca_file,
-        connect_timeout=own.connect_timeout_seconds,
-        read_timeout=own.read_timeout_seconds,
+        options.url,
+        token=str(options.token),
+        ca_file=options.ca_file,
+        connect_timeout=options.connect_timeout_seconds,
+        read_timeout=options.read_timeout_seconds,
     )
 
 

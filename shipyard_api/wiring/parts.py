@@ -148,26 +148,26 @@ def build(settings: Settings, bound: ConnectionBound | None = None) -> Parts:
     )
 
 
-def definitions(made: Parts) -> Mapping[ActionName, Definition]:
+def definitions(parts: Parts) -> Mapping[ActionName, Definition]:
     """Return the definition of every action. Raises SettingsError."""
-    engine = made.settings.engine
+    engine = parts.settings.engine
     retry = RetryPolicy(engine.question_seconds, engine.question_pause_seconds)
-    designs = ActionDesigns(made.designs, made.rendered.of)
-    promenade, service = promenades.validation(made.settings), promenades.teardown(made.settings)
+    designs = ActionDesigns(parts.designs, parts.rendered.of)
+    promenade, service = promenades.validation(parts.settings), promenades.teardown(parts.settings)
     systems = Systems(
-        made.provisioner,
-        made.cluster,
+        parts.provisioner,
+        parts.cluster,
         promenade,
-        made.cluster_nodes,
-        made.etcd if made.cluster else None,
+        parts.cluster_nodes,
+        parts.etcd if parts.cluster else None,
         service,
-        promenades.design_of(made.settings),
-        made.access,
-        monitoring.queries(made.settings),
+        promenades.design_of(parts.settings),
+        parts.access,
+        monitoring.queries(parts.settings),
     )
     # An action's checks show the seconds that the design writes.
-    rules = replace(made.rules, time_scale=1.0)
-    return catalog(made.store, designs, systems, rules, retry, engine.time_scale)
+    rules = replace(parts.rules, time_scale=1.0)
+    return catalog(parts.store, designs, systems, rules, retry, engine.time_scale)
 
 
 def version_rule(settings: Settings, demand: Severity) -> VersionRule:

@@ -17,16 +17,16 @@ def design_of(settings: Settings) -> Callable[[int], str]:
 
 def validation(settings: Settings) -> Callable[[int], Sequence[Finding]] | None:
     """Return Promenade's validation of a revision, None if no Promenade is configured."""
-    own = settings.promenade
-    if not own.url:
+    options = settings.promenade
+    if not options.url:
         return None
-    tokens = peer_tokens.peer_tokens(own, settings.keystone)
+    tokens = peer_tokens.peer_tokens(options, settings.keystone)
     promenade = PromenadeValidation(
-        own.url,
+        options.url,
         token=tokens.token,
         renew_token=tokens.renew,
-        connect_timeout=own.connect_timeout_seconds,
-        read_timeout=own.read_timeout_seconds,
+        connect_timeout=options.connect_timeout_seconds,
+        read_timeout=options.read_timeout_seconds,
     )
     address = design_of(settings)
     return lambda revision: promenade.validate_design(address(revision))
@@ -34,10 +34,10 @@ def validation(settings: Settings) -> Callable[[int], Sequence[Finding]] | None:
 
 def teardown(settings: Settings) -> PromenadeTeardown | None:
     """Return the Promenade that does teardowns itself, None if Shipyard does them."""
-    own = settings.promenade
-    if not own.url or not own.teardown:
+    options = settings.promenade
+    if not options.url or not options.teardown:
         return None
-    tokens = peer_tokens.peer_tokens(own, settings.keystone)
+    tokens = peer_tokens.peer_tokens(options, settings.keystone)
     return PromenadeTeardown(
-        own.url, token=tokens.token, renew_token=tokens.renew, connect_timeout=own.connect_timeout_seconds
+        options.url, token=tokens.token, renew_token=tokens.renew, connect_timeout=options.connect_timeout_seconds
     )

@@ -49,8 +49,8 @@ def provisioner(
 
     Raises SettingsError for settings that are unusable.
     """
-    if found := list(faults(settings)):
-        raise SettingsError(found)
+    if problems := list(faults(settings)):
+        raise SettingsError(problems)
     (plugin, options), around = chosen(settings), _surroundings(settings)
     if options.connect_timeout_seconds > around.submission_seconds:
         name = f"[{settings.provisioner.kind}] connect_timeout_seconds"
@@ -78,9 +78,9 @@ def links(settings: Settings) -> Links | None:
 
 def design_url(settings: Settings) -> str:
     """Return the address from which peers fetch a design: as set, or that of the store."""
-    own, store = settings.of("drydock", DrydockOptions).design_url, settings.design_store()
-    if own or store is None:
-        return own
+    configured, store = settings.of("drydock", DrydockOptions).design_url, settings.design_store()
+    if configured or store is None:
+        return configured
     plugin, options = store
     return plugin.design_url(options)
 

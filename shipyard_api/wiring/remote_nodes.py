@@ -28,39 +28,39 @@ def remote_tasks(settings: Settings) -> "SshRemoteTasks | None":
 
     Raises SettingsError for settings that are unusable.
     """
-    own = settings.ssh
-    if faults := list(own.faults()):
+    options = settings.ssh
+    if faults := list(options.faults()):
         raise SettingsError(faults)
-    if not own.key_file:
+    if not options.key_file:
         return None
     # Imported late: asyncssh is large.
     from shipyard_api.adapters.ssh.login import Access, key_fault
     from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks
 
     access = Access(
-        user=own.user,
-        key_file=str(Path(own.key_file).expanduser()),
-        known_hosts=str(Path(own.known_hosts).expanduser()),
-        key_passphrase=str(own.key_passphrase),
-        jump=jump_host(own.jump_host, own.user),
-        connect_timeout=own.connect_timeout_seconds,
-        connections_at_once=own.connections_at_once,
+        user=options.user,
+        key_file=str(Path(options.key_file).expanduser()),
+        known_hosts=str(Path(options.known_hosts).expanduser()),
+        key_passphrase=str(options.key_passphrase),
+        jump=jump_host(options.jump_host, options.user),
+        connect_timeout=options.connect_timeout_seconds,
+        connections_at_once=options.connections_at_once,
     )
     if fault := key_fault(access):
         raise SettingsError([f"[ssh] {fault}"])
-    directory = Path(own.files).expanduser() if own.files else None
-    return SshRemoteTasks(access, limit=own.read_timeout_seconds, directory=directory)
+    directory = Path(options.files).expanduser() if options.files else None
+    return SshRemoteTasks(access, limit=options.read_timeout_seconds, directory=directory)
 
 
 def hosts(settings: Settings, documents: Iterable[Document]) -> tuple[dict[NodeName, Host], dict[NodeName, str]]:
     """Return where SSH reaches each node of a design, and why it does not reach others."""
-    own = settings.ssh
-    found, missing = addressing.addresses(documents, own.network)
-    if own.master:
-        found[MASTER] = own.master
+    options = settings.ssh
+    addresses, missing = addressing.addresses(documents, options.network)
+    if options.master:
+        addresses[MASTER] = options.master
     else:
         missing[MASTER] = "[ssh] master does not name the host of tasks with the role master"
-    return {name: Host(name, address, own.port) for name, address in found.items()}, missing
+    return {name: Host(name, address, options.port) for name, address in addresses.items()}, missing
 
 
 def access(settings: Settings) -> RemoteAccess | None:
@@ -70,23 +70,23 @@ def access(settings: Settings) -> RemoteAccess | None:
         return None
 
     def reach(rendering: Rendering, nodes: Sequence[NodeName]) -> tuple[Mapping[NodeName, Host], Sequence[Finding]]:
-        found, missing = hosts(settings, (one.document for one in rendering.documents))
-        lacking = [node for node in nodes if node not in found]
-        return found, [error("NoAddress", f"Node {node}: {missing.get(node, _UNKNOWN)}.") for node in lacking]
+        reachable, missing = hosts(settings, (rendered.document for rendered in rendering.documents))
+        lacking = [node for node in nodes if node not in reachable]
+        return reachable, [error("NoAddress", f"Node {node}: {missing.get(node, _UNKNOWN)}.") for node in lacking]
 
     directory = Path(settings.ssh.files).expanduser() if settings.ssh.files else None
 
-    def sources(made: SitePlan) -> Sequence[Finding]:
+    def sources(site_plan: SitePlan) -> Sequence[Finding]:
         from shipyard_api.adapters.ssh import copies
 
-        later = made.plan.flow.tasks_after(MASTER) if made.plan else frozenset()
+        later = site_plan.plan.flow.tasks_after(MASTER) if site_plan.plan else frozenset()
         return [
             warning(
                 "FileNotThereYet", f"Task '{name}': {fault.why}; a task of the master that runs before may make it."
             )
             if fault.is_missing and name in later
             else error("FileMissing", f"Task '{name}': {fault.why}.")
-            for name, entry in made.documents.items()
+            for name, entry in site_plan.documents.items()
             # Files that differ by node are looked for when the task starts there.
             if not differs_by_node(entry)
             for fault in copies.faults(directory, remote_task(entry).copies)

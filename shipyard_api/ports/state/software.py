@@ -49,8 +49,8 @@ class SoftwareSite:
     def keys(self) -> Mapping[str, str]:
         """The value of ``{NAME}`` in parameters of tasks (contract: fuel-task-graph, 1.3; seed 001: VERSION)."""
         version = self.cluster.release.version
-        own = {"CLUSTER_ID": str(self.cluster.id), "VERSION": version, "OPENSTACK_VERSION": version}
-        return {**setting_keys(self.models), **own}
+        values = {"CLUSTER_ID": str(self.cluster.id), "VERSION": version, "OPENSTACK_VERSION": version}
+        return {**setting_keys(self.models), **values}
 
     @property
     def tasks(self) -> tuple[JsonObject, ...]:
