@@ -58,12 +58,12 @@ def _probe(options: WorkerOptions) -> int:
         connection.request("GET", "/health/live")
         if connection.getresponse().status == HTTPStatus.NO_CONTENT:
             return 0
-        found = f"has sent no heartbeat for {options.stalled_seconds:g} s"
+        fault = f"has sent no heartbeat for {options.stalled_seconds:g} s"
     except OSError as error:
-        found = f"does not answer: {error}"
+        fault = f"does not answer: {error}"
     finally:
         connection.close()
-    click.echo(f"The worker at {host}:{options.status_port} {found}", err=True)
+    click.echo(f"The worker at {host}:{options.status_port} {fault}", err=True)
     return 1
 
 

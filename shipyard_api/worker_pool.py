@@ -103,14 +103,14 @@ class WorkerPool:
 
         Raises SettingsError, and changes nothing, if the directory cannot be read.
         """
-        found = self._read()
+        loaded = self._read()
         before, self.sites = self.sites, {}
-        for number, (name, settings) in enumerate(found.items()):
+        for number, (name, settings) in enumerate(loaded.items()):
             if isinstance(settings, SettingsError):
                 LOG.error("site cannot be served", extra={"site": name, "trouble": str(settings)})
                 continue
             # Their housekeeping does not begin at the same time.
-            site = before.get(name) or PooledSite(name, settings, worked_at=now - _REST * number / len(found))
+            site = before.get(name) or PooledSite(name, settings, worked_at=now - _REST * number / len(loaded))
             if site.settings != settings:
                 self._let_end(site)
             site.settings, site.failures, site.again_at = settings, 0, 0.0
@@ -121,10 +121,13 @@ class WorkerPool:
 
     def visit(self, now: float) -> None:
         """Ask the sites whether they need a worker; of those in trouble, a few that are due."""
-        sick = sorted((one for one in self.sites.values() if one.trouble), key=lambda one: one.visit_at)
-        due = [one for one in sick if one.visit_at <= now][: visits.AT_ONCE]
+        sick = sorted(
+            (candidate for candidate in self.sites.values() if candidate.trouble),
+            key=lambda candidate: candidate.visit_at,
+        )
+        due = [candidate for candidate in sick if candidate.visit_at <= now][: visits.AT_ONCE]
         questions = {}
-        for site in (*(one for one in self.sites.values() if not one.trouble), *due):
+        for site in (*(candidate for candidate in self.sites.values() if not candidate.trouble), *due):
             name = site.name
             try:
                 targets = [target.name for target in webhooks.targets(site.settings)]
@@ -208,16 +211,16 @@ def run(directory: str, settings: Settings) -> int:
     options = settings.worker
     rounded = _Moment()
 
-    def work(name: str, own: Settings) -> int:
+    def work(name: str, site_settings: Settings) -> int:
         request_context.work_for_site(name)
         monitoring.trace("worker", settings.traces)
         monitoring.observe_worker(options, name)
-        return bootstrap.worker(own).run()
+        return bootstrap.worker(site_settings).run()
 
     pool = WorkerPool(
         lambda: load_sites(directory),
         visits.ask,
-        lambda name, own: _fork(lambda: work(name, own)),
+        lambda name, site_settings: _fork(lambda: work(name, site_settings)),
         lambda pid: os.kill(pid, signal.SIGTERM),
         most=options.sites_at_once,
     )
@@ -306,15 +309,15 @@ def _fork(program: Callable[[], int]) -> int:
 
 def _ended() -> list[tuple[int, int]]:
     """Return the children that have ended, each with its exit code."""
-    found: list[tuple[int, int]] = []
+    ended: list[tuple[int, int]] = []
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return found
+            return ended
         if not pid:
-            return found
-        found.append((pid, os.waitstatus_to_exitcode(status)))
+            return ended
+        ended.append((pid, os.waitstatus_to_exitcode(status)))
 
 
 def _end(children: Collection[int], seconds: float) -> None:

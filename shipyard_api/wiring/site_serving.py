@@ -19,18 +19,22 @@ def api(directory: str, settings: Settings, costly: CostlyWork) -> Sites:
     monitoring.trace("api", settings.traces)
     bound = ConnectionBound(_POOLS * settings.database.pool_size)
     sites = {}
-    for name, found in load_sites(directory).items():
-        url = found.database.url if isinstance(found, Settings) else ""
-        sites[name] = Site(name, partial(_application, name, found, costly, bound), partial(bound.is_out_of_reach, url))
-        if isinstance(found, SettingsError):
+    for name, loaded in load_sites(directory).items():
+        url = loaded.database.url if isinstance(loaded, Settings) else ""
+        sites[name] = Site(
+            name, partial(_application, name, loaded, costly, bound), partial(bound.is_out_of_reach, url)
+        )
+        if isinstance(loaded, SettingsError):
             sites[name].open()  # logs the faults
     return Sites(sites, most_streams=2 * settings.database.pool_size)
 
 
-def _application(name: str, found: Settings | SettingsError, costly: CostlyWork, bound: ConnectionBound) -> Application:
+def _application(
+    name: str, loaded: Settings | SettingsError, costly: CostlyWork, bound: ConnectionBound
+) -> Application:
     try:
-        if isinstance(found, SettingsError):
-            raise found
-        return bootstrap.api(found, costly, site=name, bound=bound)
+        if isinstance(loaded, SettingsError):
+            raise loaded
+        return bootstrap.api(loaded, costly, site=name, bound=bound)
     except SettingsError as error:
         raise UnusableSite(str(error)) from error

@@ -18,12 +18,13 @@ def targets(settings: Settings) -> Sequence[Target]:
 
 def deliveries(settings: Settings, store: Store, worker: str) -> Sequence[Callable[[], object]]:
     """Return what delivers events to each target, and never ends. Raises SettingsError."""
-    if not (found := targets(settings)):
+    if not (receivers := targets(settings)):
         return ()
     from shipyard_api.adapters.webhooks.receiver import WebhookReceiver
     from shipyard_api.usecases.webhooks.deliver import DeliverEvents, deliver_for_ever
 
     seconds = settings.webhooks.timeout_seconds
     return [
-        partial(deliver_for_ever, DeliverEvents(store, WebhookReceiver(target, seconds), worker)) for target in found
+        partial(deliver_for_ever, DeliverEvents(store, WebhookReceiver(target, seconds), worker))
+        for target in receivers
     ]

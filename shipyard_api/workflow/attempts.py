@@ -81,10 +81,10 @@ class TooLate:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """The report on an attempt. ``found``: an earlier one, so that nothing was sent now."""
+    """The report on an attempt. ``already_sent``: the report of an earlier attempt; nothing was sent now."""
 
     report: Any
-    found: bool = False
+    already_sent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +230,9 @@ class Attempts(Generic[C]):
             if intent is None:
                 return Reported(unit.ask(attempt.asked))
             if intent.attempts > 1:
-                found = self._find(attempt, intent)
-                if found is not None:
-                    return Reported(found, found=True)
+                earlier = self._find(attempt, intent)
+                if earlier is not None:
+                    return Reported(earlier, already_sent=True)
                 holds, committed_at = self._intend_again(attempt, intent)
                 if holds:
                     return Held(holds)
@@ -273,8 +273,8 @@ class Attempts(Generic[C]):
             report = _trouble(claim, outcome.holds)
         else:
             report = outcome.report
-        found = isinstance(outcome, Reported) and outcome.found and claim.lost is not None
-        taken_up = (lambda facts: _taken_up(attempt, facts)) if found else None
+        already_sent = isinstance(outcome, Reported) and outcome.already_sent and claim.lost is not None
+        taken_up = (lambda facts: _taken_up(attempt, facts)) if already_sent else None
         return self._fold(tx, claim, attempt.unit, attempt.state, attempt.asked, report, now, taken_up)
 
     def _fold(
@@ -286,11 +286,11 @@ class Attempts(Generic[C]):
         asked: Any,
         report: Any,
         now: datetime,
-        more: Callable[[tuple[Fact, ...]], Fact] | None = None,
+        further: Callable[[tuple[Fact, ...]], Fact] | None = None,
     ) -> tuple[C, Any] | None:
-        """Fold a report and write it, with what ``more`` makes of its facts; return None if the unit must wait."""
+        """Fold a report and write it, with what ``further`` makes of its facts; return None if the unit must wait."""
         folded = unit.fold(state, asked, report, now)
-        facts = (more(folded.facts), *folded.facts) if more else folded.facts
+        facts = (further(folded.facts), *folded.facts) if further else folded.facts
         if claim.intent is not None and claim.waiting is not None and (known := unit.silence(asked, "")):
             facts = (*known, *facts)
         wake_at = folded.wait_until or (folded.watch_at if claim.on_hold else None)

@@ -22,10 +22,10 @@ def _line(node: yaml.Node, pointer: str) -> int:
     for token in pointer.split("/")[1:]:
         name = token.replace("~1", "/").replace("~0", "~")
         if isinstance(node, yaml.MappingNode):
-            found = [(key, value) for key, value in node.value if key.value == name]
-            if not found:
+            values = [(key, value) for key, value in node.value if key.value == name]
+            if not values:
                 break
-            key, node = found[0]
+            key, node = values[0]
             line = key.start_mark.line + 1
         elif isinstance(node, yaml.SequenceNode) and name.isdigit() and int(name) < len(node.value):
             node = node.value[int(name)]

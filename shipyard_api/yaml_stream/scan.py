@@ -56,7 +56,7 @@ class _Open:
     text_before: int
     height: int  # levels of collections inside it so far
     key: Any
-    own: dict[str, Any]
+    entries: dict[str, Any]
     lines: dict[Any, int]  # where each key was first given
     merged: dict[str, Any] | None = None
 
@@ -174,7 +174,9 @@ class Scan:
     def _collection_end(self, _event: yaml.SequenceEndEvent | yaml.MappingEndEvent) -> None:
         done = self._stack.pop()
         # PyYAML's order of keys: merged keys come first, and keep their place when overridden.
-        value = done.items if done.items is not None else {**done.merged, **done.own} if done.merged else done.own
+        value = (
+            done.items if done.items is not None else {**done.merged, **done.entries} if done.merged else done.entries
+        )
         height = done.height + 1
         if done.anchor is not None:
             size = self._nodes - done.nodes_before, self._text - done.text_before
@@ -267,7 +269,7 @@ class Scan:
             if top.key is _MERGING:
                 self._merge(top, value, mark)
             elif top.key is not _BROKEN:
-                top.own[top.key] = value
+                top.entries[top.key] = value
             top.key = _NO_KEY
 
     def _key(self, top: _Open, value: Any, mark: Mark) -> Any:
