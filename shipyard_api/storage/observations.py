@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, distinct_on, insert
 
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.drift.observations import LeftNode, MachineObservation, SeenMember, TakenDownNode
+from shipyard_api.domain.drift.observations import LeftNode, MachineObservation, ObservedMember, TakenDownNode
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.ports.state.observations import Unobserved
@@ -40,7 +40,7 @@ class Observations:
         row = self._connection.execute(query).one_or_none()
         return action_record(row) if row else None
 
-    def left(self, since: ActionId) -> Sequence[LeftNode]:
+    def left_nodes(self, since: ActionId) -> Sequence[LeftNode]:
         """Return the nodes that this action or a later one left deployed, as the newest one that worked on each did.
 
         An empty id: of all actions.
@@ -61,7 +61,9 @@ class Observations:
                 row.updated_at,
                 None
                 if row.machine is None
-                else MachineObservation(row.machine, row.installed, SeenMember(**row.member) if row.member else None),
+                else MachineObservation(
+                    row.machine, row.installed, ObservedMember(**row.member) if row.member else None
+                ),
                 in_cluster=not row.torn_down,
             )
             for row in self._connection.execute(query)
@@ -96,8 +98,8 @@ class Observations:
         rows = self._connection.execute(sa.union_all(nodes, stragglers))
         return {NodeName(name): ActionId(action) for name, action in rows}
 
-    def due(self, *, now: datetime, pause: float) -> Sequence[Unobserved]:
-        """Return ended actions to sight, and postpone them by ``pause`` seconds; none while a site action goes on."""
+    def to_observe(self, *, now: datetime, pause: float) -> Sequence[Unobserved]:
+        """Return ended actions to observe, and postpone them by ``pause`` seconds; none while a site action runs."""
         actions, rows = t.actions.c, s.sighted_actions
         other = t.actions.alias("other").c
         moving = sa.exists().where(other.exclusive, other.state.not_in(_ENDED))

@@ -23,7 +23,7 @@ from lightkube.types import PatchType
 from shipyard_api.adapters.kubernetes.access import Access, Address, Kubeconfig
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
-from shipyard_api.domain.drift.observations import SeenMember
+from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.cluster import Cluster
 from shipyard_simulators.kubernetes import simulator as kubernetes_simulator
@@ -75,7 +75,7 @@ class FakeSite(Site):
         ready = said["status"] == "True"
         why = "" if ready else f"{said['reason']}: {said['message']}"
         name = NodeName(hostname or node)
-        self.fake.members[name] = self.fake.members[NodeName(name.upper())] = SeenMember(ready, why)
+        self.fake.members[name] = self.fake.members[NodeName(name.upper())] = ObservedMember(ready, why)
         return name
 
     def hold_and_delete(self, node: str) -> None:

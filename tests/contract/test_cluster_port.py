@@ -15,7 +15,7 @@ import yaml
 from shipyard_api.adapters.kubernetes.access import Address
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
-from shipyard_api.domain.drift.observations import SeenMember
+from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_simulators.kubernetes import simulator as kubernetes_simulator
@@ -38,7 +38,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
         yield SITES[request.param](cleanup, tmp_path)
 
 
-def one(site: Site, node: NodeName) -> SeenMember:
+def one(site: Site, node: NodeName) -> ObservedMember:
     answer = site.cluster.readiness([node])
     assert set(answer) == {node}
     return answer[node]
@@ -54,7 +54,7 @@ def test_a_ready_node_is_ready_and_nothing_is_said_of_it(site: Site) -> None:
 
 
 def test_a_node_that_is_not_in_the_cluster_is_not_ready(site: Site) -> None:
-    assert one(site, site.name("n9")) == SeenMember(ready=False, why="not in the cluster", joined=False)
+    assert one(site, site.name("n9")) == ObservedMember(ready=False, why="not in the cluster", joined=False)
 
 
 @pytest.mark.parametrize("said", [NOT_YET, SILENT], ids=lambda said: said["status"])

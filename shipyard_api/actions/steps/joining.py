@@ -10,12 +10,12 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
-from shipyard_api.domain.drift.observations import SeenMember
+from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.stored import ByFields
 from shipyard_api.workflow.step import PeerFailure
 
-Answer = Mapping[NodeName, SeenMember] | PeerFailure
+Answer = Mapping[NodeName, ObservedMember] | PeerFailure
 
 
 @dataclass(frozen=True, slots=True)

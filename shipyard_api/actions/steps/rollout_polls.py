@@ -9,7 +9,7 @@ from shipyard_api.actions.steps import job_watch, uncounted
 from shipyard_api.actions.steps.pacing import GateAnswers
 from shipyard_api.actions.steps.rollout_messages import Answers, PollJobs
 from shipyard_api.actions.steps.software.task_item import Results, TaskItem
-from shipyard_api.domain.drift.observations import SeenMember
+from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.policy.gates import Answer, Met, Unmet
 from shipyard_api.domain.rollout.policy.pacing import WavePlace
@@ -43,7 +43,7 @@ def answers(
             return PeerFailure.of(error)
 
     reports: Reports | PeerFailure = {}
-    readiness: Mapping[NodeName, SeenMember] | PeerFailure | None = None
+    readiness: Mapping[NodeName, ObservedMember] | PeerFailure | None = None
     if question.jobs:
         reports = asked(lambda: job_watch.with_owners(store, provisioner.reports(question.jobs)))
     if question.joining:
@@ -84,7 +84,7 @@ def to_release(store: Store, provisioner: Provisioner, nodes: frozenset[NodeName
     return {node: shown[node.lower()] for node in sorted(failed) if node.lower() in shown}
 
 
-def _readiness(cluster: Cluster | None, nodes: tuple[NodeName, ...]) -> Mapping[NodeName, SeenMember]:
+def _readiness(cluster: Cluster | None, nodes: tuple[NodeName, ...]) -> Mapping[NodeName, ObservedMember]:
     if cluster is None:
         raise Refused("Kubernetes", "readiness", "this worker is configured with no cluster ([kubernetes])")
     return cluster.readiness(nodes)

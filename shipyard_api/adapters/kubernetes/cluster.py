@@ -6,7 +6,7 @@ from shipyard_api.adapters.kubernetes import translate
 from shipyard_api.adapters.kubernetes.answer import SYSTEM
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.adapters.kubernetes.nodes import KubernetesNodes
-from shipyard_api.domain.drift.observations import SeenMember
+from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.nodes import NodeName
 
 
@@ -19,6 +19,6 @@ class KubernetesCluster:
         self._client = client
         self.nodes = KubernetesNodes(client)
 
-    def readiness(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SeenMember]:
+    def readiness(self, nodes: Collection[NodeName]) -> Mapping[NodeName, ObservedMember]:
         """Return the readiness of each of these nodes, from one listing of all nodes (no nodes: no request)."""
         return translate.readiness(self._client.nodes(), nodes, self._client.scrubber) if nodes else {}

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from shipyard_api.domain.drift.observations import SeenMember
+from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.scrubbing import Scrubber
@@ -14,7 +14,7 @@ _HOSTNAME = "kubernetes.io/hostname"
 
 def readiness(
     objects: Iterable[JsonObject], nodes: Collection[NodeName], scrubber: Scrubber
-) -> dict[NodeName, SeenMember]:
+) -> dict[NodeName, ObservedMember]:
     """Return the readiness of each of the nodes, from the Node objects of the whole cluster.
 
     An object is a node's if it has its name, in lower case as Kubernetes wants names, else if it is labelled as the
@@ -29,13 +29,13 @@ def readiness(
     return {node: _readiness(by_name.get(node.lower()) or by_host.get(node.lower()), scrubber) for node in nodes}
 
 
-def _readiness(node: JsonObject | None, scrubber: Scrubber) -> SeenMember:
+def _readiness(node: JsonObject | None, scrubber: Scrubber) -> ObservedMember:
     if node is None:
-        return SeenMember(ready=False, why="not in the cluster", joined=False)
+        return ObservedMember(ready=False, why="not in the cluster", joined=False)
     ready, why = _ready(node)
     metadata = _mapping(node.get("metadata"))
     info = _mapping(_mapping(node.get("status")).get("nodeInfo"))
-    return SeenMember(
+    return ObservedMember(
         ready,
         "" if ready else one_line(scrubber(why), LONGEST_WHY),
         cordoned=_mapping(node.get("spec")).get("unschedulable") is True,

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from shipyard_api.domain.drift.observations import LeftNode, MachineState, ObservedMachine, SeenMember, TakenDownNode
+from shipyard_api.domain.drift.observations import (
+    LeftNode,
+    MachineState,
+    ObservedMachine,
+    ObservedMember,
+    TakenDownNode,
+)
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.left_cordons import bring_back
 
@@ -60,7 +66,7 @@ def of_machines(left: Iterable[LeftNode], seen: Iterable[ObservedMachine]) -> Se
 
 
 def of_members(
-    left: Iterable[LeftNode], seen: Mapping[NodeName, SeenMember], *, cordoned_by_us: Collection[NodeName]
+    left: Iterable[LeftNode], seen: Mapping[NodeName, ObservedMember], *, cordoned_by_us: Collection[NodeName]
 ) -> Sequence[Difference]:
     """Return how nodes of the cluster differ, in order of node. A node that never joined is not compared.
 
@@ -75,7 +81,7 @@ def of_members(
 
 
 def of_teardowns(
-    taken: Iterable[TakenDownNode], seen: Mapping[NodeName, SeenMember], *, cordoned_by_us: Collection[NodeName]
+    taken: Iterable[TakenDownNode], seen: Mapping[NodeName, ObservedMember], *, cordoned_by_us: Collection[NodeName]
 ) -> Sequence[Difference]:
     """Return the nodes that a teardown left out of service in the cluster, in order of node, each with its way back.
 
@@ -104,7 +110,7 @@ def of_design(left: Iterable[LeftNode], designed: Collection[NodeName], revision
     ]
 
 
-def _taken_down(node: TakenDownNode, seen: SeenMember, *, may_cordon: bool) -> Iterator[tuple[Kind, str, str]]:
+def _taken_down(node: TakenDownNode, seen: ObservedMember, *, may_cordon: bool) -> Iterator[tuple[Kind, str, str]]:
     way_back = bring_back(node.name, node.action, node.action_name)
     by = f"by {node.action_name} {node.action}, and not brought back: {way_back}"
     if not seen.joined:
@@ -140,7 +146,7 @@ def _machine(
             yield Kind.POWERED_OFF, "power on", "power off"
 
 
-def _member(left: SeenMember, seen: SeenMember, *, may_cordon: bool) -> Iterator[tuple[Kind, str, str]]:
+def _member(left: ObservedMember, seen: ObservedMember, *, may_cordon: bool) -> Iterator[tuple[Kind, str, str]]:
     if not seen.joined:
         yield Kind.MISSING, "in the cluster", "not in the cluster"
         return

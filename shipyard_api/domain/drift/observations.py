@@ -40,7 +40,7 @@ class ObservedMachine:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenMember:
+class ObservedMember:
     """A node in the cluster: whether it is ready, and if not, the cluster's reason. ``joined``: the cluster has it.
 
     ``uid``: of its Node object; ``machine``: the id of its installed system; ``labels``: all of them, but only those of
@@ -62,7 +62,7 @@ class MachineObservation:
 
     machine: str = ""
     installed: str = ""
-    member: SeenMember | None = None
+    member: ObservedMember | None = None
 
 
 @dataclass(frozen=True, slots=True)

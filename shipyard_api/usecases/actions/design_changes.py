@@ -32,7 +32,7 @@ def design_changes(store: Store, rendered: RenderedDesigns, revision: Revision) 
     if now is None:
         return None
     with store.begin() as tx:
-        left = {node.name: node.action for node in tx.observations.left(ActionId(""))}
+        left = {node.name: node.action for node in tx.observations.left_nodes(ActionId(""))}
         revisions = {action.id: action.revision for action in tx.actions.by_ids(set(left.values()))}
     deployed_from: defaultdict[Revision, list[NodeName]] = defaultdict(list)
     for node, action in left.items():

@@ -77,7 +77,7 @@ class FindDrift:
             base = tx.observations.last_of(ACTIONS.of_the_site, succeeded=since is Since.SUCCESSFUL_SITE_ACTION)
             if base is None:
                 raise NoSiteAction(since.value)
-            left, taken = tx.observations.left(base.id), tx.observations.taken_down(base.id)
+            left, taken = tx.observations.left_nodes(base.id), tx.observations.taken_down(base.id)
             names = [*(node.name for node in left), *(node.name for node in taken)]
             moving = tx.observations.at_work()
             held = {hold.node for hold in tx.holds.active(names)}
@@ -91,7 +91,7 @@ class FindDrift:
         # Work that began or ended while the peers answered explains what they showed, too.
         with self.store.begin() as tx:
             moving = [*moving, *tx.observations.at_work()]
-            now = {node.name: node for node in tx.observations.left(base.id)}
+            now = {node.name: node for node in tx.observations.left_nodes(base.id)}
             down = set(taken).intersection(tx.observations.taken_down(base.id))
         busy = {**before, **self._at_work(moving)}
         still = [node for node in left if node.name not in busy and _is_same(node, now.get(node.name))]
@@ -126,7 +126,7 @@ class FindDrift:
         except (UnreadableDesign, PeerError) as error:
             unanswered.append(Unanswered("the design", str(error)))
             return None
-        left = self.store.read(lambda tx: tx.observations.left(ActionId("")))
+        left = self.store.read(lambda tx: tx.observations.left_nodes(ActionId("")))
         return of_design([node for node in left if node.name not in busy], designed.keys(), base.revision)
 
     def _boards(

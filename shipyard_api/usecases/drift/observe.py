@@ -39,20 +39,22 @@ class ObserveNodes:
     pause: float
 
     def __call__(self) -> int:
-        """Sight the nodes of actions that are due; return how many nodes."""
+        """Observe the nodes of ended actions; return how many nodes."""
         now = self.now()
         with self.store.begin() as tx:
-            due = {entry.action: entry for entry in tx.observations.due(now=now, pause=self.pause)}
-            if not due:
+            unobserved = {entry.action: entry for entry in tx.observations.to_observe(now=now, pause=self.pause)}
+            if not unobserved:
                 return 0
-            relabelled = _relabelled(due.values())
-            nodes = tx.observations.left(ActionId("") if relabelled else min(due))
+            relabelled = _relabelled(unobserved.values())
+            nodes = tx.observations.left_nodes(ActionId("") if relabelled else min(unobserved))
         wanted = [
-            node for node in nodes if node.name in relabelled or (node.action in due and not self._is_complete(node))
+            node
+            for node in nodes
+            if node.name in relabelled or (node.action in unobserved and not self._is_complete(node))
         ]
         try:
             observed = self._observations(
-                wanted, {node.name: relabelled.get(node.name) or due[node.action] for node in wanted}
+                wanted, {node.name: relabelled.get(node.name) or unobserved[node.action] for node in wanted}
             )
         except PeerError as error:
             LOG.warning("peer in trouble", extra={"trouble": str(error)})
@@ -60,11 +62,11 @@ class ObserveNodes:
         waiting = {
             action
             for action, observation in observed.values()
-            if self.cluster and action in due and not (observation.member and observation.member.ready)
-            if now - due[action].ended_at < PATIENCE
+            if self.cluster and action in unobserved and not (observation.member and observation.member.ready)
+            if now - unobserved[action].ended_at < PATIENCE
         }
         with self.store.begin() as tx:
-            tx.observations.record(observed, due.keys() - waiting, now=now)
+            tx.observations.record(observed, unobserved.keys() - waiting, now=now)
         return len(observed)
 
     def _is_complete(self, node: LeftNode) -> bool:
@@ -107,7 +109,7 @@ class ObserveNodes:
         return {name: [key for key, _ in node.labels] for name, node in nodes.items()}
 
 
-def _relabelled(due: Iterable[Unobserved]) -> Mapping[NodeName, Unobserved]:
+def _relabelled(unobserved: Iterable[Unobserved]) -> Mapping[NodeName, Unobserved]:
     """Return the nodes that were only given labels, which leaves their newest record as it is."""
-    relabels = [entry for entry in due if ACTIONS[entry.name].relabels]
+    relabels = [entry for entry in unobserved if ACTIONS[entry.name].relabels]
     return {node: entry for entry in relabels for node in ACTIONS.targets(entry.name, entry.parameters)}

@@ -12,7 +12,7 @@ from shipyard_api.actions.steps.baremetal_nodes import AFTER_REFUSAL, CRITICAL_F
 from shipyard_api.actions.steps.job_watch import Job, Submitted
 from shipyard_api.actions.steps.rollout_messages import Answers, Members, PollJobs, SelectMembers, SubmitMove
 from shipyard_api.actions.steps.rollout_state import RolloutState
-from shipyard_api.domain.drift.observations import SeenMember
+from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
@@ -399,7 +399,7 @@ def test_a_provisioner_that_forgets_a_group_is_not_believed(monkeypatch: pytest.
         rollouts.step(provisioner).ask(SelectMembers(INPUTS))
 
 
-READY = {NodeName("n9"): SeenMember(ready=True)}
+READY = {NodeName("n9"): ObservedMember(ready=True)}
 DOWN, AWAY = Unavailable("Fake", "reports", "broken"), Unavailable("Fake", "readiness", "away")
 REPORTS_FAILED = PeerFailure("Fake reports: broken", refused=False)
 READINESS_FAILED = PeerFailure("Fake readiness: away", refused=False)

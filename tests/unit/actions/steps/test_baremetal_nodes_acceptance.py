@@ -9,7 +9,7 @@ from shipyard_api.actions.steps.acceptance import Acceptance
 from shipyard_api.actions.steps.rollout_messages import AcceptNodes, Answers, Members, SelectMembers
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.actions.steps.software.software_stage import NoPlan
-from shipyard_api.domain.drift.observations import SeenMember
+from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged
@@ -129,10 +129,10 @@ def test_where_nodes_join_a_cluster_tasks_begin_when_the_last_one_is_ready_or_lo
     folded = deployed(join=True)
     state = folded.state
     assert folded.facts == (JoinAwaited(A, names("n1 n2")),)
-    early = poll(state, at(220), readiness={NodeName("n1"): SeenMember(ready=True)})
+    early = poll(state, at(220), readiness={NodeName("n1"): ObservedMember(ready=True)})
     assert of(early, NodesChanged, AcceptanceAwaited) == []
     stored = RolloutState.from_json(state.to_json())
-    late = poll(stored, at(720), readiness={NodeName("n2"): SeenMember(ready=False, why="no network")})
+    late = poll(stored, at(720), readiness={NodeName("n2"): ObservedMember(ready=False, why="no network")})
     assert of(late, AcceptanceAwaited) == [AcceptanceAwaited(A, DISK, names("n1"))]
     assert list(reasons(late)) == ["n2"]
 

@@ -8,7 +8,7 @@ import pytest
 from shipyard_api.actions.steps.joining import Joining
 from shipyard_api.actions.steps.rollout_messages import PollJobs, SubmitMove
 from shipyard_api.actions.steps.rollout_state import RolloutState
-from shipyard_api.domain.drift.observations import SeenMember
+from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged, RolloutEnded
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
@@ -45,9 +45,9 @@ STREAM = Mode(deploy_as_prepared=True)
 LATE = "not ready in Kubernetes within 620 s after its deployment: "
 
 
-def ready(words: str, **waiting: str) -> Mapping[NodeName, SeenMember]:
-    return {node: SeenMember(ready=True) for node in names(words)} | {
-        NodeName(node): SeenMember(ready=False, why=why) for node, why in waiting.items()
+def ready(words: str, **waiting: str) -> Mapping[NodeName, ObservedMember]:
+    return {node: ObservedMember(ready=True) for node in names(words)} | {
+        NodeName(node): ObservedMember(ready=False, why=why) for node, why in waiting.items()
     }
 
 
@@ -213,7 +213,7 @@ def out_of_time(mode: Mode) -> RolloutState:
     ],
 )
 def test_a_phase_whose_time_was_up_before_its_nodes_joined_has_timed_out(
-    on_timeout: OnTimeout, now: Any, readiness: Mapping[NodeName, SeenMember]
+    on_timeout: OnTimeout, now: Any, readiness: Mapping[NodeName, ObservedMember]
 ) -> None:
     state = out_of_time(Mode(on_timeout=on_timeout))
     folded = poll(state, now, readiness=readiness)

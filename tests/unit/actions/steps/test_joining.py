@@ -7,7 +7,7 @@ import pytest
 
 from shipyard_api.actions.steps.joining import Answer, Joined, Joining, first_poll, judge
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
-from shipyard_api.domain.drift.observations import SeenMember
+from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.workflow.step import PeerFailure
 from tests.unit.actions.steps.instants import MOMENT, T0, at
@@ -19,7 +19,7 @@ BOTH, NONE = frozenset({N1, N2}), frozenset[NodeName]()
 WAIT = Joining(T0, BOTH, timed_out=True, message="the deploy's own message")
 SILENCE = PeerFailure("503 no answer", refused=False)
 REFUSAL = PeerFailure("403 forbidden", refused=True)
-READY, NOT_READY = SeenMember(ready=True), SeenMember(ready=False, why="no network plugin")
+READY, NOT_READY = ObservedMember(ready=True), ObservedMember(ready=False, why="no network plugin")
 ALL_READY = {N1: READY, N2: READY}
 ONE_READY = {N1: READY, N2: NOT_READY}
 LATE = "not ready in Kubernetes within 620 s after its deployment: "

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shipyard_api.adapters.kubernetes.translate import LONGEST_WHY, one_line, readiness
-from shipyard_api.domain.drift.observations import SeenMember
+from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.scrubbing import Scrubber
 
@@ -20,13 +20,13 @@ def ready(status: object = "True", **told: object) -> dict[str, object]:
     return {"type": "Ready", "status": status, **told}
 
 
-def of(*objects: Any, name: NodeName = N1) -> SeenMember:
+def of(*objects: Any, name: NodeName = N1) -> ObservedMember:
     return readiness(objects, [name], Scrubber())[name]
 
 
 def test_ready_is_what_the_condition_of_that_type_says() -> None:
     last = {"type": "NetworkUnavailable", "status": "False"}
-    assert of(node("n1", {"type": "MemoryPressure", "status": "False"}, ready(), last)) == SeenMember(ready=True)
+    assert of(node("n1", {"type": "MemoryPressure", "status": "False"}, ready(), last)) == ObservedMember(ready=True)
     assert not of(node("n1", ready("False"), {"type": "DiskPressure", "status": "True"})).ready
 
 
@@ -34,13 +34,13 @@ def test_a_node_has_what_a_later_comparison_needs() -> None:
     found = node("n1", ready(), labels={"rack": "r1"}, uid="u")
     found |= {"spec": {"unschedulable": True}}
     found["status"]["nodeInfo"] = {"machineID": "m"}
-    assert of(found) == SeenMember(ready=True, cordoned=True, uid="u", machine="m", labels={"rack": "r1"})
+    assert of(found) == ObservedMember(ready=True, cordoned=True, uid="u", machine="m", labels={"rack": "r1"})
 
 
 @pytest.mark.parametrize("status", ["False", "Unknown", "true", True, None, 1])
 def test_nothing_but_the_word_true_is_ready(status: object) -> None:
     found = of(node("n1", ready(status)))
-    assert found == SeenMember(ready=False, why=f"its condition Ready is {status}")
+    assert found == ObservedMember(ready=False, why=f"its condition Ready is {status}")
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_why_is_never_long() -> None:
 
 def test_a_node_that_is_being_deleted_is_not_ready_whatever_it_says() -> None:
     found = of(node("n1", ready(), deletionTimestamp="2026-03-02T09:00:00Z"))
-    assert found == SeenMember(ready=False, why="being deleted since 2026-03-02T09:00:00Z")
+    assert found == ObservedMember(ready=False, why="being deleted since 2026-03-02T09:00:00Z")
 
 
 def test_a_node_is_named_in_lower_case() -> None:

@@ -12,14 +12,14 @@ from shipyard_api.domain.drift.observations import (
     MachineObservation,
     MachineState,
     ObservedMachine,
-    SeenMember,
+    ObservedMember,
     TakenDownNode,
 )
 from shipyard_api.domain.nodes import NodeName
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
 N1 = NodeName("n1")
-MEMBER = SeenMember(ready=True, uid="u1", machine="s1", labels={"rack": "r1", "role": "web"})
+MEMBER = ObservedMember(ready=True, uid="u1", machine="s1", labels={"rack": "r1", "role": "web"})
 LEFT = LeftNode(N1, ActionId("A"), AT, MachineObservation("m1", "installation 1", MEMBER))
 SEEN = ObservedMachine("n1", "Deployed", "on", MachineState.DEPLOYED, "m1", "installation 1")
 FREED = replace(SEEN, status="Ready", state=MachineState.FREE)
@@ -74,7 +74,7 @@ def test_machines(left: LeftNode, seen: list[ObservedMachine], expected: list[tu
     assert {(one.node, one.since) for one in found} <= {(N1, AT)}
 
 
-GONE = SeenMember(ready=False, why="not in the cluster", joined=False)
+GONE = ObservedMember(ready=False, why="not in the cluster", joined=False)
 MEMBERS = {
     "as it was left": (LEFT, MEMBER, []),
     "gone": (LEFT, GONE, [(Kind.MISSING, "in the cluster", "not in the cluster")]),
@@ -101,7 +101,7 @@ MEMBERS = {
 
 
 @pytest.mark.parametrize(("left", "seen", "expected"), MEMBERS.values(), ids=MEMBERS.keys())
-def test_members(left: LeftNode, seen: SeenMember, expected: list[tuple[Kind, str, str]]) -> None:
+def test_members(left: LeftNode, seen: ObservedMember, expected: list[tuple[Kind, str, str]]) -> None:
     found = of_members([left], {N1: seen}, cordoned_by_us=())
     assert [(one.kind, one.expected, one.seen) for one in found] == expected
 
@@ -130,7 +130,7 @@ TAKEN_DOWN = {
 
 @pytest.mark.parametrize(("taken", "seen", "held", "expected"), TAKEN_DOWN.values(), ids=TAKEN_DOWN.keys())
 def test_teardowns(
-    taken: TakenDownNode, seen: SeenMember, held: set[NodeName], expected: list[tuple[Kind, str, str]]
+    taken: TakenDownNode, seen: ObservedMember, held: set[NodeName], expected: list[tuple[Kind, str, str]]
 ) -> None:
     found = of_teardowns([taken], {N1: seen}, cordoned_by_us=held)
     assert [(one.kind, one.expected, one.seen) for one in found] == expected

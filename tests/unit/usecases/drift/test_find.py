@@ -17,7 +17,7 @@ from shipyard_api.domain.drift.observations import (
     MachineObservation,
     MachineState,
     ObservedMachine,
-    SeenMember,
+    ObservedMember,
     TakenDownNode,
 )
 from shipyard_api.domain.nodes import NodeName
@@ -44,7 +44,8 @@ class Site:
     meanwhile: Callable[[Site], None]
     nodes: dict[NodeName, LeftNode] = field(
         default_factory=lambda: {
-            name: LeftNode(name, BASE.id, AT, MachineObservation(member=SeenMember(ready=True))) for name in (N1, N2)
+            name: LeftNode(name, BASE.id, AT, MachineObservation(member=ObservedMember(ready=True)))
+            for name in (N1, N2)
         }
     )
     down: list[TakenDownNode] = field(
@@ -56,7 +57,7 @@ class Site:
     def __post_init__(self) -> None:
         self.observations = SimpleNamespace(
             last_of=lambda _names, succeeded: BASE,
-            left=lambda since: list(self.nodes.values()),
+            left_nodes=lambda since: list(self.nodes.values()),
             taken_down=lambda since: list(self.down),
             at_work=lambda: list(self.moving),
             nodes_at_work=lambda actions: {node: one for node, one in self.working.items() if one in actions},
@@ -70,8 +71,8 @@ class Site:
         self.meanwhile(self)
         return [ObservedMachine(name, "Ready", "on", MachineState.FREE) for name in (N1, N2)]
 
-    def readiness(self, nodes: Sequence[NodeName]) -> dict[NodeName, SeenMember]:
-        return {name: SeenMember(ready=False, joined=False) for name in nodes}
+    def readiness(self, nodes: Sequence[NodeName]) -> dict[NodeName, ObservedMember]:
+        return {name: ObservedMember(ready=False, joined=False) for name in nodes}
 
     def drift(self) -> Drift:
         peer = cast(Any, SimpleNamespace(name="MAAS", conditions=self.conditions, capabilities=Capabilities()))

@@ -13,7 +13,7 @@ def test_without_an_action_to_sight_one_transaction_is_begun_and_no_peer_is_aske
 
     def begin() -> Any:
         begun.append(1)
-        return nullcontext(SimpleNamespace(observations=SimpleNamespace(due=lambda **_: ())))
+        return nullcontext(SimpleNamespace(observations=SimpleNamespace(to_observe=lambda **_: ())))
 
     store, nobody = cast(Any, SimpleNamespace(begin=begin)), cast(Any, None)
 
