@@ -151,7 +151,7 @@ def rebuild_possible(case: Case, desk: Desk) -> Case:
 
 
 def cleaning_possible(case: Case, desk: Desk) -> Case:
-    """Refuse a runbook if the provisioner runs none before a deployment, or if disks are to be kept."""
+    """Refuse a runbook if the provisioner runs none before a deployment, or if the action keeps disks."""
     limits, parameters = desk.rules.limits, case.parameters
     if not parameters.runbook:
         return case
@@ -260,7 +260,7 @@ def site_steps(case: Case, desk: Desk) -> Case:
 
     Of the whole design: which nodes the groups hold, the provisioner says when the action runs.
     """
-    plan = desk.plan_steps.left_alone(desk.plan_steps(case.inputs.revision))
+    plan = desk.plan_steps.skip_deployed(desk.plan_steps(case.inputs.revision))
     return _planned(case, plan, InvalidDesign(plan.findings))
 
 

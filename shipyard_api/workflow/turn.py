@@ -64,7 +64,7 @@ class Engine:
             store, lambda tx: tx.turns, clock, settle=settle, bulkhead=self.bulkhead, limit=attempts
         )
         self._known_steps: dict[ActionId, Steps] = {}
-        self._left_alone: set[tuple[ActionId, str]] = set()
+        self._skipped_actions: set[tuple[ActionId, str]] = set()
         item_attempts: Attempts[ItemClaim] = Attempts(
             store, lambda tx: tx.items, clock, settle=settle, bulkhead=self.bulkhead, limit=attempts
         )
@@ -132,8 +132,8 @@ class Engine:
 
     def _leave_alone(self, action: ActionId, unknown: UnknownToThisReleaseError) -> None:
         """Let a worker of another release have the turn; logged once."""
-        if (action, str(unknown)) not in self._left_alone:
-            self._left_alone.add((action, str(unknown)))
+        if (action, str(unknown)) not in self._skipped_actions:
+            self._skipped_actions.add((action, str(unknown)))
             LOG.warning("left to a worker of another release", extra={"action": action, "unknown": str(unknown)})
         with self._store.begin() as tx:
             tx.turns.pass_on(action, at=self._clock.now() + timedelta(seconds=self._settle / 2))

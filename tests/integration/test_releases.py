@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId
 from shipyard_api.storage import tables
 from shipyard_api.usecases.actions.control import ControlAction
-from shipyard_api.usecases.actions.left_alone import FindLeftAlone
+from shipyard_api.usecases.actions.skipped_actions import FindSkippedActions
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.step import Json
@@ -172,7 +172,7 @@ def test_the_actions_that_are_left_alone_are_found(worlds: Worlds) -> None:
     shorter = Definition(world.name, lambda given: known[name].steps_for(given)[:-1])
 
     def found(definitions: Mapping[ActionName, Definition]) -> list[tuple[str, str]]:
-        return [(one.action, one.unknown) for one in FindLeftAlone(world.store(), definitions)()]
+        return [(one.action, one.unknown) for one in FindSkippedActions(world.store(), definitions)()]
 
     assert found(known) == []
     assert found({}) == [(world.action, f"action {name}")]

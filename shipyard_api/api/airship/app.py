@@ -80,7 +80,7 @@ def routes(parts: Collaborators) -> dict[str, Guarded]:
     return {
         "/versions": versions.Versions(),
         "/.well-known/security.txt": SecurityTxt(parts.security_contact),
-        "/health": health.Readiness(parts.check_schema, on_actions.find_left_alone, parts.clock_skew),
+        "/health": health.Readiness(parts.check_schema, on_actions.find_skipped_actions, parts.clock_skew),
         "/health/live": health.Live(),
         "/health/ready": health.Ready(parts.check_health),
         "/metrics": Metrics(parts.metrics),

@@ -123,7 +123,7 @@ def _entity(plan: Plan) -> dict[str, Any]:
             "sent": sum(len(planned.sends) for planned in plan.groups),
         },
         "kept": list(plan.kept),
-        "left_alone": list(plan.left_alone),
+        "left_alone": list(plan.skipped),
         "changes": _changes(plan.changes) if plan.changes else None,
         "held": [hold_entity(hold) for hold in plan.held],
         "drains": [_drain(node, drain) for node, drain in plan.drains.items()],

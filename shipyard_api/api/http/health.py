@@ -11,11 +11,11 @@ import yaml
 
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.threads import threaded
-from shipyard_api.usecases.actions.left_alone import FindLeftAlone
+from shipyard_api.usecases.actions.skipped_actions import FindSkippedActions
 from shipyard_api.usecases.clock_skew import ClockSkew, clock_wording
 from shipyard_api.usecases.health import CheckHealth
 
-LEFT_ALONE_HEADER = "X-Shipyard-Left-Alone"
+SKIPPED_ACTIONS_HEADER = "X-Shipyard-Left-Alone"
 CLOCK_SKEW_HEADER = "X-Shipyard-Clock-Skew"
 _SHOWN = 5  # actions in the header
 
@@ -29,18 +29,20 @@ class Readiness:
 
     policy: ClassVar[Policy] = {"GET": None}
 
-    def __init__(self, check_schema: Callable[[], None], find_left_alone: FindLeftAlone, clock_skew: ClockSkew) -> None:
+    def __init__(
+        self, check_schema: Callable[[], None], find_skipped_actions: FindSkippedActions, clock_skew: ClockSkew
+    ) -> None:
         self._clock_skew = clock_skew
         self._check_schema = check_schema
-        self._find_left_alone = find_left_alone
+        self._find_skipped_actions = find_skipped_actions
 
     @threaded
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
         """Answer 204, or 503 with the error status."""
         self._check_schema()
-        if left := self._find_left_alone():
+        if left := self._find_skipped_actions():
             shown = ", ".join(f"{record.action} {record.unknown}" for record in left[:_SHOWN])
-            resp.set_header(LEFT_ALONE_HEADER, shown.encode("ascii", "backslashreplace").decode())
+            resp.set_header(SKIPPED_ACTIONS_HEADER, shown.encode("ascii", "backslashreplace").decode())
         if skew := self._clock_skew.latest():
             resp.set_header(CLOCK_SKEW_HEADER, clock_wording(skew))
         resp.status = falcon.HTTP_204

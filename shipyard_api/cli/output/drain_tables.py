@@ -17,7 +17,7 @@ _ORDER = (
     "daemon",
     "mirror",
 )
-_LEFT_ALONE = frozenset({"daemon", "mirror", "unreachable"})
+_NOT_EVICTED = frozenset({"daemon", "mirror", "unreachable"})
 _LOSSES = {"no-controller": "itself", "local-data": "local data"}
 
 
@@ -100,7 +100,7 @@ def _failures(number: object) -> str:
 
 
 def _lost(pods: Sequence[JsonObject]) -> str:
-    losing = [pod for pod in pods if pod.get("class") not in _LEFT_ALONE and list_at(pod, "losses")]
+    losing = [pod for pod in pods if pod.get("class") not in _NOT_EVICTED and list_at(pod, "losses")]
     alone = sum("no-controller" in list_at(pod, "losses") for pod in losing)
     data = sum("local-data" in list_at(pod, "losses") for pod in losing)
     parts = [f"{alone} pod(s) without a controller"] if alone else []

@@ -79,14 +79,14 @@ def _plan(plan: JsonObject) -> Printout:
     subject = (
         f"action/{plan['retry']}, again" if plan.get("retry") else str(plan.get("version") or _OLDER).replace("_", "-")
     )
-    left_alone = list_at(plan, "left_alone")
+    skipped = list_at(plan, "left_alone")
     totals, refused = counts_at(plan, "totals"), object_at(plan, "refused")
     about = [
         ("Plan:", plan.get("name")),
         ("Of:", subject),
         ("Revision:", plan.get("revision")),
         ("Groups:", "{}, {} critical".format(*(required(totals, name) for name in ("groups", "critical_groups")))),
-        ("Nodes:", _nodes(totals, left_alone)),
+        ("Nodes:", _nodes(totals, skipped)),
         *_changes(object_at(plan, "changes")),
         *(("Held:", f"node/{hold.get('node')}: {held(hold)}") for hold in objects_at(plan, "held")),
         ("At Once:", _mode(object_at(plan, "mode"))),
@@ -95,7 +95,7 @@ def _plan(plan: JsonObject) -> Printout:
     groups = as_objects(required(plan, "groups"), "groups")
     parts: list[TextTable | str | Printout] = [
         fields(about),
-        tree(groups, objects_at(plan, "deploy_steps"), left_alone, objects_at(plan, "clean_steps")),
+        tree(groups, objects_at(plan, "deploy_steps"), skipped, objects_at(plan, "clean_steps")),
     ]
     parts += forecast_tables.parts(object_at(plan, "forecast")) if plan.get("forecast") else []
     parts.append(table([(number, step) for number, step in enumerate(list_at(plan, "steps"), 1)], ("Index", "Step")))
@@ -121,9 +121,9 @@ def summary(text: str) -> Printout:
     return sections(about, table(rows, headers, gap=_SUMMARY_GAP), *(["\n".join(lines)] if lines else []))
 
 
-def _nodes(totals: Mapping[str, int], left_alone: Sequence[object]) -> str:
+def _nodes(totals: Mapping[str, int], skipped: Sequence[object]) -> str:
     text = "{}: {} sent, {} kept".format(*(required(totals, name) for name in ("nodes", "sent", "kept")))
-    return f"{text}; nothing to do on {len(left_alone)}, already deployed" if left_alone else text
+    return f"{text}; nothing to do on {len(skipped)}, already deployed" if skipped else text
 
 
 def _changes(changes: JsonObject) -> Sequence[tuple[str, str]]:

@@ -24,17 +24,17 @@ def needs(group: JsonObject) -> str:
 def tree(
     groups: Sequence[JsonObject],
     steps: Sequence[JsonObject],
-    left_alone: Sequence[object] = (),
+    skipped: Sequence[object] = (),
     cleaning: Sequence[JsonObject] = (),
 ) -> str:
     """Return the tree; nodes that are alike share a line. ``steps``: the deploy steps of a plan, with their nodes;
-    ``left_alone``: nodes that are already deployed; ``cleaning``: the steps that run before a deployment.
+    ``skipped``: nodes that are already deployed; ``cleaning``: the steps that run before a deployment.
 
     Below a group are the waves that a rollout policy makes of it, with when they begin.
     Below nodes that the group sends are the steps of their cleaning and of their deployment, and the acceptance tasks
     that they must pass then.
     """
-    alone, runs = frozenset(left_alone), _Runs(_by_node(cleaning), _by_node(steps))
+    alone, runs = frozenset(skipped), _Runs(_by_node(cleaning), _by_node(steps))
     return "\n".join(line for group in groups for line in _group(group, runs, alone)) or "Groups: none"
 
 
@@ -58,7 +58,7 @@ def _by_node(planned: Sequence[JsonObject]) -> Mapping[object, JsonObject]:
     return {node: entry for entry in planned for node in list_at(entry, "nodes")}
 
 
-def _group(group: JsonObject, runs: _Runs, left_alone: Collection[object]) -> Iterable[str]:
+def _group(group: JsonObject, runs: _Runs, skipped: Collection[object]) -> Iterable[str]:
     nodes, sends = list_at(group, "nodes"), frozenset(list_at(group, "sends"))
     order = group.get("order")
     parents = list_at(group, "depends_on")
@@ -69,7 +69,7 @@ def _group(group: JsonObject, runs: _Runs, left_alone: Collection[object]) -> It
     yield from map(_wave, objects_at(group, "waves"))
     alike: dict[tuple[bool, bool, tuple[int, int]], list[object]] = {}
     for node in nodes:
-        alike.setdefault((node in sends, node in left_alone, runs.kind(node)), []).append(node)
+        alike.setdefault((node in sends, node in skipped, runs.kind(node)), []).append(node)
     for place, ((sent, idle, _), members) in enumerate(alike.items(), 1):
         last = place == len(alike)
         remark = " (already deployed: nothing to do)" if idle else ""

@@ -179,14 +179,14 @@ def running(steps: Sequence[TemplateStep]) -> tuple[PlannedStep, ...]:
     )
 
 
-def without(planned: Sequence[PlannedNodes], left_alone: Collection[NodeName]) -> tuple[PlannedNodes, ...]:
-    """Return the steps of the nodes that are not left alone."""
-    rest = (replace(plan, nodes=tuple(node for node in plan.nodes if node not in left_alone)) for plan in planned)
+def without(planned: Sequence[PlannedNodes], skipped: Collection[NodeName]) -> tuple[PlannedNodes, ...]:
+    """Return the steps of the nodes that are not skipped."""
+    rest = (replace(plan, nodes=tuple(node for node in plan.nodes if node not in skipped)) for plan in planned)
     return tuple(plan for plan in rest if plan.nodes)
 
 
 def unused_templates(
-    planned: Sequence[PlannedNodes], left_alone: Collection[NodeName], *, services: bool
+    planned: Sequence[PlannedNodes], skipped: Collection[NodeName], *, services: bool
 ) -> tuple[Finding, ...]:
     """Return a warning for nodes that have templates and are not deployed again; ``services``: whether they could run
     the steps as a service.
@@ -194,7 +194,7 @@ def unused_templates(
     action = "redeploy_server or service_server" if services else "redeploy_server"
     findings = []
     for plan in planned:
-        nodes = [node for node in plan.nodes if node in left_alone]
+        nodes = [node for node in plan.nodes if node in skipped]
         if not nodes or not plan.requested:
             continue
         names = ", ".join(dict.fromkeys(name for name, _ in plan.requested))

@@ -82,7 +82,7 @@ class Runbook:
     """Steps that the provisioner keeps, in their order: the first has the highest priority.
 
     ``unsuitable``: the nodes asked about that have none of its traits. ``masked``: the steps of which the provisioner
-    hides arguments, so that nobody else can send them.
+    hides arguments, so that no other user can send them.
     """
 
     steps: DeployTemplate

@@ -28,7 +28,7 @@ class Agreement:
 
 
 ALONE = Agreement()
-"""No plan, and nobody has to approve one."""
+"""No plan, and no approval is required."""
 
 
 def current(tx: Transaction, content: PlanContent, holds: Sequence[Hold]) -> PlanContent:

@@ -15,7 +15,7 @@ from shipyard_api.usecases.callers.caller import Caller
 
 @dataclass(frozen=True, slots=True)
 class Approvals:
-    """``waiting``: the gates that nobody has answered; ``given``: the answers, the oldest first."""
+    """``waiting``: the gates without an answer; ``given``: the answers, the oldest first."""
 
     waiting: Sequence[WaveGate]
     given: Sequence[Approval]

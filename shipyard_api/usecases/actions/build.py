@@ -18,7 +18,6 @@ from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.describe import DescribeAction
 from shipyard_api.usecases.actions.forecast import ForecastAction
-from shipyard_api.usecases.actions.left_alone import FindLeftAlone
 from shipyard_api.usecases.actions.limits import ActionLimits
 from shipyard_api.usecases.actions.list import ListActions
 from shipyard_api.usecases.actions.overview import OverviewAction
@@ -28,6 +27,7 @@ from shipyard_api.usecases.actions.plan_software import PlanSoftware
 from shipyard_api.usecases.actions.reconcile import ReconcileAction
 from shipyard_api.usecases.actions.report import Places, ReportAction
 from shipyard_api.usecases.actions.retry import RetryAction
+from shipyard_api.usecases.actions.skipped_actions import FindSkippedActions
 from shipyard_api.usecases.actions.stored_plans import StoredPlans
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
@@ -51,7 +51,7 @@ class ActionUseCases:
     forecast: ForecastAction
     describe: DescribeAction
     overview: OverviewAction
-    find_left_alone: FindLeftAlone
+    find_skipped_actions: FindSkippedActions
     list: ListActions
     report: ReportAction
 
@@ -105,7 +105,7 @@ def build(
         forecast=ForecastAction(store, check, control, designs, rendered, clock),
         describe=DescribeAction(store),
         overview=OverviewAction(store, rendered, clock.now),
-        find_left_alone=FindLeftAlone(store, definitions),
+        find_skipped_actions=FindSkippedActions(store, definitions),
         list=ListActions(store, clock),
         report=ReportAction(store, clock, places),
     )

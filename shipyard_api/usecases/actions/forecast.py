@@ -86,7 +86,7 @@ class Question:
 class ActionForecast:
     """A forecast and what it rests on. ``history``: what was measured, used or not.
 
-    ``not_known``: what a running action waits for if its end cannot be foreseen; then its open groups say nothing.
+    ``not_known``: what a running action waits for if its end cannot be predicted; then its open groups say nothing.
     """
 
     forecast: Forecast
@@ -147,7 +147,7 @@ class ForecastAction:
         if design.inputs is None or strategy is None or not ACTIONS[request.name].deploys:
             raise checked.refusal or NothingToForecast(request.name)
         members = self._members(design.inputs, strategy)
-        return self._foresee(_Start(design.inputs, members, self.clock.now()), strategy, question)
+        return self._predict(_Start(design.inputs, members, self.clock.now()), strategy, question)
 
     def retry(self, action: str, question: Question) -> ActionForecast:
         """Return the forecast of a retry of an action; raises NotFound and NothingToForecast."""
@@ -158,7 +158,7 @@ class ForecastAction:
         kept = Progress(nodes=dict.fromkeys(retry.kept, NodeStatus.SUCCESS))
         strategy = inputs.strategy
         start = _Start(inputs, self._members(inputs, strategy), self.clock.now(), kept)
-        return self._foresee(start, strategy, question)
+        return self._predict(start, strategy, question)
 
     def running(self, action: str, question: Question) -> ActionForecast:
         """Return the forecast of an action from its current state; raises NotFound and NothingToForecast."""
@@ -166,11 +166,11 @@ class ForecastAction:
         now = self.clock.now()
         progress = _progress(known.groups, known.nodes, now) if known.nodes else known.kept
         start = _Start(known.inputs, self._of(known), now, progress, known.policy)
-        foreseen = self._foresee(start, known.inputs.strategy, question)
+        predicted = self._predict(start, known.inputs.strategy, question)
         if known.record.ended_at:
-            return _certain(foreseen, known.record.state)
+            return _certain(predicted, known.record.state)
         gates = self._open_gates(start, known.inputs.strategy)
-        return replace(foreseen, not_known=_not_known(known, progress, foreseen.assumptions, now, gates))
+        return replace(predicted, not_known=_not_known(known, progress, predicted.assumptions, now, gates))
 
     def started(self, action: str, question: Question) -> ActionForecast:
         """Return the forecast of an action as its start would have given it, with the history before it.
@@ -179,7 +179,7 @@ class ForecastAction:
         """
         known = self._known(action)
         start = _Start(known.inputs, self._of(known), known.record.created_at, known.kept)
-        return self._foresee(start, known.inputs.strategy, question, before=known.record.id)
+        return self._predict(start, known.inputs.strategy, question, before=known.record.id)
 
     def _open_gates(self, start: _Start, strategy: Strategy) -> Sequence[GateState]:
         """Return the gates that the action waits for now."""
@@ -217,7 +217,7 @@ class ForecastAction:
         except RenderingFailed as failed:
             raise InvalidDesign(failed.findings) from failed
 
-    def _foresee(
+    def _predict(
         self, start: _Start, strategy: Strategy, question: Question, before: ActionId | None = None
     ) -> ActionForecast:
         """Return the forecast. Raises UnknownForecastGroups and ForecastTooLarge."""
@@ -303,8 +303,8 @@ def _not_known(
     return ". ".join([waits, *(gate.outlook for gate in gates)])
 
 
-def _certain(foreseen: ActionForecast, state: RunState) -> ActionForecast:
+def _certain(predicted: ActionForecast, state: RunState) -> ActionForecast:
     """Return the forecast of an action that has ended, and so has an outcome and no time left."""
     success = Estimate.certain(state is RunState.SUCCESS)
-    certain = replace(foreseen.forecast, success=success, seconds=Seconds(0.0, 0.0, 0.0), relax=None)
-    return replace(foreseen, forecast=certain)
+    certain = replace(predicted.forecast, success=success, seconds=Seconds(0.0, 0.0, 0.0), relax=None)
+    return replace(predicted, forecast=certain)

@@ -61,7 +61,7 @@ class Plan:
     not touch, in order of name. ``held``: the active holds on nodes that it would touch. ``drains``: the drain plan of
     each server to redeploy, or why it has none. ``deploy_steps``: those of the nodes that have deploy templates.
     ``clean_steps``: what a runbook runs before.
-    ``left_alone``: nodes that the provisioner shows as deployed, so that there is nothing to do.
+    ``skipped``: nodes that the provisioner shows as deployed, so that there is nothing to do.
     ``changes``: of the design against what is deployed, for an action on the whole site.
     ``software``: None for an action without a software stage, and for a site without a task graph.
     ``parameters``: as they are shown. ``inputs``: as much as is known of what the action would freeze.
@@ -81,7 +81,7 @@ class Plan:
     drains: Mapping[NodeName, NodeDrainPlan | str] = field(default_factory=dict)
     deploy_steps: Sequence[PlannedNodes] = ()
     clean_steps: Sequence[PlannedNodes] = ()
-    left_alone: Sequence[NodeName] = ()
+    skipped: Sequence[NodeName] = ()
     changes: DesignChanges | None = None
     software: SoftwarePlan | None = None
     parameters: JsonObject = field(default_factory=dict)
@@ -147,7 +147,7 @@ class PlanAction:
         software = self._software(request.name, revision or checked.revision, groups, written)
         steps = checked.case.steps if checked.case else NO_STEPS
         inputs = _inputs(checked, design.inputs, software)
-        left_alone = self._left_alone(checked, groups, complete=complete)
+        skipped = self._skipped(checked, groups, complete=complete)
         return Plan(
             name=request.name,
             revision=checked.revision or revision,
@@ -159,8 +159,8 @@ class PlanAction:
             else None,
             groups=groups,
             deploy_steps=steps.applied,
-            clean_steps=steps.cleaning or _before(design.inputs, groups, left_alone),
-            left_alone=sorted(left_alone),
+            clean_steps=steps.cleaning or _before(design.inputs, groups, skipped),
+            skipped=sorted(skipped),
             software=software,
             parameters={} if checked.refusal else self.check.shown(checked),
             inputs=inputs,
@@ -213,7 +213,7 @@ class PlanAction:
             return checked.refused(conflict)
         return checked
 
-    def _left_alone(self, checked: Checked, groups: Sequence[PlannedGroup], *, complete: bool) -> Collection[NodeName]:
+    def _skipped(self, checked: Checked, groups: Sequence[PlannedGroup], *, complete: bool) -> Collection[NodeName]:
         """Return the deployed nodes of an action on the whole site; none if the provisioner is silent, or PeerError.
 
         It is asked only if an action has deployed a node of the site.

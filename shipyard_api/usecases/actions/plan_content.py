@@ -30,7 +30,7 @@ def content_of(plan: Plan) -> PlanContent:
         revision=plan.revision,
         nodes=dict.fromkeys(sorted(plan.nodes), ""),
         holds={},
-        left_alone=list(plan.left_alone),
+        left_alone=list(plan.skipped),
         kept=list(plan.kept),
         groups={planned.group.name: _group(planned) for planned in plan.groups},
         steps=list(plan.steps),

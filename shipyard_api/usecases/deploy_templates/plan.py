@@ -66,8 +66,8 @@ class PlanDeploySteps:
         unused = without_template(traits, templates)
         return StepPlan(nodes, (*findings, *unused, *(finding for planned in nodes for finding in planned.findings)))
 
-    def left_alone(self, plan: StepPlan) -> StepPlan:
-        """Return the plan of a deployment of the site with the nodes that it leaves alone. Raises ports.errors."""
+    def skip_deployed(self, plan: StepPlan) -> StepPlan:
+        """Return the plan of a deployment of the site, which skips deployed nodes. Raises ports.errors."""
         if not plan.nodes or errors(plan.findings):
             return plan
         deployed = self.deployed([node for planned in plan.nodes for node in planned.nodes])

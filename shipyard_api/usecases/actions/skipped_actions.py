@@ -12,7 +12,7 @@ _KEPT_ACTIONS = 64  # actions whose steps are kept in memory
 
 
 @dataclass(frozen=True, slots=True)
-class LeftAlone:
+class SkippedAction:
     """An action that this release cannot run, and which part of it this release does not know."""
 
     action: ActionId
@@ -20,7 +20,7 @@ class LeftAlone:
 
 
 @dataclass(frozen=True, slots=True)
-class FindLeftAlone:
+class FindSkippedActions:
     """The use case; changes nothing. Raises StoreUnavailable if the database does not answer.
 
     ``definitions``: those of this release, by the name of their action. ``known_steps`` is a cache.
@@ -30,20 +30,20 @@ class FindLeftAlone:
     definitions: Mapping[ActionName, Definition]
     known_steps: dict[ActionId, Steps] = field(default_factory=dict)
 
-    def __call__(self) -> Sequence[LeftAlone]:
+    def __call__(self) -> Sequence[SkippedAction]:
         """Return the actions in order of their creation."""
         return self.store.read(
             lambda tx: [
-                LeftAlone(entry.action, unknown)
+                SkippedAction(entry.action, unknown)
                 for entry in tx.turns.unfinished()
                 if (unknown := self._unknown(tx, entry))
             ]
         )
 
-    def _unknown(self, tx: Transaction, left: Unfinished) -> str:
-        definition = self.definitions.get(left.name)
-        steps = None if definition is None else self._steps(tx, left.action, definition)
-        return unknown_part(left.name, steps, left.open_steps, left.version)
+    def _unknown(self, tx: Transaction, action: Unfinished) -> str:
+        definition = self.definitions.get(action.name)
+        steps = None if definition is None else self._steps(tx, action.action, definition)
+        return unknown_part(action.name, steps, action.open_steps, action.version)
 
     def _steps(self, tx: Transaction, action: ActionId, definition: Definition) -> Steps:
         """Return the steps of an action. Its inputs may be large, and never change: they are read once."""
