@@ -120,14 +120,14 @@ class WorkerPool:
                 self._let_end(site)
 
     def visit(self, now: float) -> None:
-        """Ask the sites whether they need a worker; of those in trouble, a few that are due."""
+        """Ask the sites whether they need a worker; and retry a few of those in trouble."""
         sick = sorted(
             (candidate for candidate in self.sites.values() if candidate.trouble),
             key=lambda candidate: candidate.visit_at,
         )
-        due = [candidate for candidate in sick if candidate.visit_at <= now][: visits.AT_ONCE]
+        retried = [candidate for candidate in sick if candidate.visit_at <= now][: visits.AT_ONCE]
         questions = {}
-        for site in (*(candidate for candidate in self.sites.values() if not candidate.trouble), *due):
+        for site in (*(candidate for candidate in self.sites.values() if not candidate.trouble), *retried):
             name = site.name
             try:
                 targets = [target.name for target in webhooks.targets(site.settings)]

@@ -80,12 +80,12 @@ def choose(written: JsonObject, gates: Sequence[WaveGate]) -> tuple[WaveGate | N
     """
     if faults := tuple(_faults(written)):
         return None, faults
-    fitting = [gate for gate in gates if _fits(gate, written)]
-    if len(fitting) == 1:
-        return fitting[0], ()
+    matching = [gate for gate in gates if _fits(gate, written)]
+    if len(matching) == 1:
+        return matching[0], ()
     names = ", ".join(f"{gate.wave} of {gate.group or 'all groups'}" for gate in gates)
     known = f"It waits after: {names}." if gates else "It waits for none."
-    if fitting:
+    if matching:
         return None, (error("SeveralApprovals", f"Name the wave and the group. The action waits for several. {known}"),)
     return None, (error("NoSuchApproval", f"The action waits for no such approval. {known}"),)
 

@@ -1,4 +1,4 @@
-"""Which history a database tells: a promoted standby or a restored dump may lack the end of the one before. Pure."""
+"""The histories of a database: a promoted standby or a restored dump may lack the end of the one before. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -67,7 +67,7 @@ class WaitingFor:
     gates: tuple[WaveGate, ...] = ()
 
     def is_for(self, other: "WaitingFor | None") -> bool:
-        """Return whether both wait for the same; then no journal line tells them apart."""
+        """Return whether both wait for the same; then no journal line distinguishes them."""
         return other is not None and (self.who, self.what) == (other.who, other.what)
 
     def to_json(self) -> JsonObject:

@@ -1,4 +1,4 @@
-"""The site's clock: the database's, steady when somebody sets that (product, section 10, Clocks).
+"""The site's clock: the database's, steady when that is set (product, section 10, Clocks).
 
 All hosts of a site agree on the time this way, however their own clocks are set. Pauses and limits are durations: a
 step of the database's clock must neither shorten nor lengthen them. Each host leaves an anchor, the site's time at a
@@ -124,7 +124,7 @@ class DatabaseClock:
         return anchor
 
     def _subtract(self, connection: sa.Connection, offset: timedelta, step: timedelta) -> None:
-        """Let the queue, which knows only the database's clock, wake everything when it is due."""
+        """Let the queue, which knows only the database's clock, wake everything when it is wake_times."""
         self._set(connection, offset + step)
         queue(connection, self._wakeup.shift(step))
         # What was queued for a time that the step has skipped came too early, and did nothing.
@@ -133,8 +133,8 @@ class DatabaseClock:
         for action in connection.execute(waiting).all():
             queue(connection, self._wakeup.statement(ActionId(action.id), action.wake_at))
         open_items = (items.ended_at.is_(None), items.wake_at.is_not(None))
-        due = sa.select(items.action_id, sa.func.min(items.wake_at).label("at")).where(*open_items)
-        for action in connection.execute(due.group_by(items.action_id)).all():
+        wake_times = sa.select(items.action_id, sa.func.min(items.wake_at).label("at")).where(*open_items)
+        for action in connection.execute(wake_times.group_by(items.action_id)).all():
             queue(connection, self._wakeup.next_run(ActionId(action.action_id), action.at))
 
     def _set(self, connection: sa.Connection, ahead: timedelta) -> None:

@@ -1,4 +1,4 @@
-"""Notices that the database tells another history than before: after a fail-over, or from a restored dump.
+"""Notice that the database has another history than before, after a fail-over or from a restored dump.
 
 A promoted standby, and a dump, may lack the last writes of the history before, while peers hold what was sent then.
 Each new connection looks once, before its first transaction: no connection outlives the promotion or the restoration
@@ -28,7 +28,7 @@ TOPIC = "History Lost"
 CURRENT_TABLE: sa.Label[int] = sa.literal_column("actions.tableoid::bigint").label("of_table")
 
 CONNECTION = "history"
-"""Key in a connection's info, once it was asked which history its database tells, for the id of our table."""
+"""Key in a connection's info for the id of our table, set once the history of its database was read."""
 
 _LOCK = 0x5317_DB03
 # No turn of the lost end of a history may pass for one of the new history, nor an entry of the journal. More turns and

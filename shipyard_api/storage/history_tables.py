@@ -1,4 +1,4 @@
-"""The table of the histories that the database has told."""
+"""The table of the database's histories."""
 
 import sqlalchemy as sa
 

@@ -53,7 +53,7 @@ class Measures:
         return Replication(row.standbys, row.synchronous, row.names, row.commit)
 
     def history(self) -> HistoryState:
-        """Return which history the database tells: the newest that was noticed, number 0 before the first."""
+        """Return the newest history of the database, number 0 before the first."""
         row = self._connection.execute(_HISTORY).one_or_none()
         if row is None:
             return HistoryState(0, "", None, 0)

@@ -18,7 +18,7 @@ node_sightings = sa.Table(
     sa.Column("at", sa.DateTime(timezone=True), nullable=False),
 )
 
-# Ended actions whose nodes are to be sighted, until they have been.
+# Ended actions whose nodes are not observed yet.
 sighted_actions = sa.Table(
     "sighted_actions",
     metadata,

@@ -31,7 +31,7 @@ class Plans:
         self._connection.execute(t.insert().values(values))
 
     def get(self, plan: PlanId, *, lock: bool = False) -> StoredPlan | None:
-        """Return a plan. ``lock``: nobody else signs or uses it until the transaction has ended."""
+        """Return a plan. ``lock``: no other transaction signs or uses the plan until this one has ended."""
         query = sa.select(t).where(t.c.id == plan)
         row = self._connection.execute(query.with_for_update() if lock else query).one_or_none()
         return None if row is None else _plan(row)

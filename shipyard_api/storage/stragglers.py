@@ -30,8 +30,8 @@ class Stragglers:
         )
         return [_straggler(row) for row in open_rows]
 
-    def due(self, *, now: datetime, pause: float) -> Sequence[Straggler]:
-        """Return the stragglers that are due, and postpone them by ``pause`` seconds, so that one worker polls each."""
+    def to_poll(self, *, now: datetime, pause: float) -> Sequence[Straggler]:
+        """Return the stragglers to poll now, and postpone them by ``pause`` seconds, so that one worker polls each."""
         rows = t.stragglers
         mine = (
             sa.select(rows.c.action_id, rows.c.job)

@@ -402,7 +402,7 @@ api_tokens = sa.Table(
     sa.Column("last_used_at", _MOMENT),
 )
 
-# How far the database's clock is ahead of the site's since somebody set it; no row, or 0: not at all. The functions
+# How far the database's clock is ahead of the site's since it was set; no row, or 0: not at all. The functions
 # site_time() and queue_time(at) of the migrations subtract and add it.
 site_clock = sa.Table(
     "site_clock",

@@ -20,7 +20,7 @@ class Tickets:
         self._connection = connection
 
     def create(self, digest: bytes, identity: Identity, *, seconds: float) -> None:
-        """Store a ticket that is valid for so many seconds; expired ones are deleted."""
+        """Store a ticket that is valid for ``seconds``, and delete expired ones."""
         # Another transaction is deleting a locked row.
         expired = sa.select(_tickets.digest).where(_tickets.expires_at < sa.func.now())
         locked = expired.with_for_update(skip_locked=True)

@@ -53,14 +53,14 @@ class Tokens:
     def used(self, token: str) -> None:
         """Record that a token was used now, unless it was in the last minute. Never waits for a lock."""
         long_ago = sa.func.now() - sa.text("interval '1 minute'")
-        due = (
+        not_recorded = (
             sa.select(_tokens.id)
             .where(_tokens.id == token, sa.or_(_tokens.last_used_at.is_(None), _tokens.last_used_at < long_ago))
             # A locked row is being updated with the same time, or revoked.
             .with_for_update(skip_locked=True)
         )
         self._connection.execute(
-            t.api_tokens.update().where(_tokens.id == due.scalar_subquery()).values(last_used_at=sa.func.now())
+            t.api_tokens.update().where(_tokens.id == not_recorded.scalar_subquery()).values(last_used_at=sa.func.now())
         )
 
 

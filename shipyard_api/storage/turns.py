@@ -365,8 +365,8 @@ class Turns:
     def _update_step(self, claim: Claim, **values: Any) -> None:
         if self._of_step is not None and _step_of(self._of_step[0]) != _step_of(claim):
             self.flush()
-        gathered = self._of_step[1] if self._of_step is not None else {}
-        self._of_step = (claim, {**gathered, **values})
+        unwritten = self._of_step[1] if self._of_step is not None else {}
+        self._of_step = (claim, {**unwritten, **values})
 
     def _journal_wait(self, claim: Claim, waiting: WaitingFor | None) -> None:
         """Write that the action waits for something else than before; a change begins when it is written."""

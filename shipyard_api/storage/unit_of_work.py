@@ -44,7 +44,7 @@ _SOUND_SECONDS = 1.0
 _USED = "used"
 """Key in a connection's info for the time of its last use."""
 _LOOKED = "looked"
-"""Key in a reader's info, once a transaction has looked which history the database tells."""
+"""Key in a reader's info, set once a transaction has read the database's history."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from shipyard_api.storage import event_tables as t
 
 
 class Webhooks:
-    """Webhooks, by name. A claim is held by one worker at a time, and for so many seconds after its last sign."""
+    """Webhooks, by name. A claim is held by one worker at a time, and expires some seconds after its last sign."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
@@ -43,7 +43,7 @@ class Webhooks:
         self._update(name, holder, holder=None, held_until=None)
 
     def failed(self, name: str, holder: str, *, pause: float) -> None:
-        """Record a failed attempt and give up the claim; the target is due again after so many seconds."""
+        """Record a failed attempt and give up the claim; the next attempt may begin after a pause in seconds."""
         failures = t.webhooks.c.failures + 1
         self._update(name, holder, failures=failures, due_at=_later(pause), holder=None, held_until=None)
 

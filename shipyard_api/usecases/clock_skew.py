@@ -54,10 +54,10 @@ class ClockSkew:
         They are read in the background, all at once, and at most every few seconds.
         """
         with self._lock:
-            due = self._asked is None or time.monotonic() - self._asked > _KEPT
-            if due:
+            is_stale = self._asked is None or time.monotonic() - self._asked > _KEPT
+            if is_stale:
                 self._asked = time.monotonic()
-        if due:
+        if is_stale:
             threading.Thread(target=self._refresh, name="clock-skew", daemon=True).start()
         return self._found
 

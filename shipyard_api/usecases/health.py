@@ -68,14 +68,16 @@ def _history(history: HistoryState) -> Check:
 
 
 def _work(queue: QueueHealth, *, pooled: bool) -> Iterator[Check]:
-    lag, silence = queue.lag, queue.heartbeat_age
+    lag, heartbeat_age = queue.lag, queue.heartbeat_age
     yield Check("queue", lag <= _LATE, "" if lag <= _LATE else f"a job has been due for {lag:.0f} s")
-    if pooled and silence is None:
+    if pooled and heartbeat_age is None:
         yield Check("workers", True, "none until there is work")
         return
-    lives = silence is not None and silence <= _SILENT
-    said = "no worker is registered" if silence is None else f"no heartbeat of any worker for {silence:.0f} s"
-    yield Check("workers", lives, f"last heartbeat {silence:.0f} s ago" if lives else said)
+    lives = heartbeat_age is not None and heartbeat_age <= _SILENT
+    said = (
+        "no worker is registered" if heartbeat_age is None else f"no heartbeat of any worker for {heartbeat_age:.0f} s"
+    )
+    yield Check("workers", lives, f"last heartbeat {heartbeat_age:.0f} s ago" if lives else said)
 
 
 def _peers(answers: Mapping[str, Answered]) -> Iterator[Check]:

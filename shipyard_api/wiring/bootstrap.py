@@ -238,7 +238,7 @@ def worker(settings: Settings) -> "TurnWorker":
     pause = STRAGGLER_SECONDS * settings.engine.time_scale
     watch = WatchStragglers(built.store, built.provisioner, built.clock.now, pause, name)
     machines = partial(design_stores.machines, built.rendered)
-    sight = ObserveNodes(built.store, built.provisioner, built.cluster, machines, built.clock.now, pause)
+    observe = ObserveNodes(built.store, built.provisioner, built.cluster, machines, built.clock.now, pause)
     minute = WINDOW_SECONDS * settings.engine.time_scale
     hold = PlaceWindowHolds(built.store, built.designs, built.rendered, built.rules, built.clock.now, minute)
     nodes = NodeHolds(built.store, built.designs, built.rendered, built.clock)
@@ -260,7 +260,7 @@ def worker(settings: Settings) -> "TurnWorker":
         sweep,
         options,
         waiting=engine.bulkhead.waiting,
-        chores=(watch, sight, prune.chore, WatchReplication(built.store), hold, health),
+        chores=(watch, observe, prune.chore, WatchReplication(built.store), hold, health),
         chores_seconds=pause / 2,
         on_connect=SERVER_KEEPALIVES,
         beside=webhooks.deliveries(settings, built.store, name),

@@ -123,14 +123,14 @@ class Attempts(Generic[C]):
     ) -> Attempt[C] | Again:
         """Take up an intent whose outcome is unknown, once whatever was sent for it must have arrived."""
         sent = intent.attempted_at if claim.lost is None else max(intent.attempted_at, claim.lost.noticed)
-        due = now if intent.repeatable else sent + timedelta(seconds=self._settle)
+        resume_at = now if intent.repeatable else sent + timedelta(seconds=self._settle)
         effect = unit.load_effect(intent.effect)
-        if now < due:
+        if now < resume_at:
             awaited = _awaits(claim, unit, state, effect)
             waiting = None
             if awaited is not None:
-                waiting = replace(awaited, deadline=intent.give_up_at).after(claim.waiting, now, due)
-            self._rows(tx).sleep(claim, until=due, waiting=waiting)
+                waiting = replace(awaited, deadline=intent.give_up_at).after(claim.waiting, now, resume_at)
+            self._rows(tx).sleep(claim, until=resume_at, waiting=waiting)
             return Again.LATER
         if self._bulkhead.is_full(peer_of(unit, state, effect)):
             return self._put_off(tx, claim, unit, state, effect, now)
@@ -264,7 +264,9 @@ class Attempts(Generic[C]):
                     awaited = replace(awaited, last_answer=str(outcome))
                 awaited = replace(awaited, deadline=claim.intent.give_up_at)
                 waiting = awaited.after(claim.waiting, now, until)
-                if not waiting.is_for(claim.waiting) and (facts := attempt.unit.silence(attempt.asked, str(outcome))):
+                if not waiting.is_for(claim.waiting) and (
+                    facts := attempt.unit.outage_facts(attempt.asked, str(outcome))
+                ):
                     rows.tell(claim, facts, now=now)
                 rows.sleep(claim, until=until, waiting=waiting)
                 return None
@@ -291,7 +293,7 @@ class Attempts(Generic[C]):
         """Fold a report and write it, with what ``further`` makes of its facts; return None if the unit must wait."""
         folded = unit.fold(state, asked, report, now)
         facts = (further(folded.facts), *folded.facts) if further else folded.facts
-        if claim.intent is not None and claim.waiting is not None and (known := unit.silence(asked, "")):
+        if claim.intent is not None and claim.waiting is not None and (known := unit.outage_facts(asked, "")):
             facts = (*known, *facts)
         wake_at = folded.wait_until or (folded.watch_at if claim.on_hold else None)
         waiting = folded.awaited.after(claim.waiting, now, wake_at) if folded.awaited and wake_at else None

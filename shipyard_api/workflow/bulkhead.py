@@ -50,7 +50,7 @@ class Bulkhead:
         return self._waiting().total()
 
     def is_full(self, peer: str) -> bool:
-        """Return whether the peer is slow, and so many turns wait for it that no further one may begin."""
+        """Return whether the peer is slow and the maximum number of turns waits for it."""
         return self._waiting()[peer] >= self._most
 
     def _waiting(self) -> Counter[str]:

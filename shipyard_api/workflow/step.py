@@ -215,7 +215,7 @@ class Unit(ABC, Generic[State, Question, Effect, Report]):
         """Return what the unit waits for while it asks or acts; None: not worth mentioning. Pure."""
         return None
 
-    def silence(self, asked: Effect, why: str) -> tuple[Fact, ...]:
+    def outage_facts(self, asked: Effect, why: str) -> tuple[Fact, ...]:
         """Return the facts about an effect whose outcome became unknown (``why``), or is known again (empty). Pure."""
         return ()
 

@@ -117,9 +117,9 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             return Failed(state.failed)
         if state.rollout is None:
             return Look(SelectMembers(state.inputs, state.action))
-        if accept := node_waits.due(state, now):
+        if accept := node_waits.next_acceptance(state, now):
             return Act(accept, now + timedelta(seconds=SILENCE_SECONDS), repeatable=True)
-        if cycle := late_nodes.due(state, late_nodes.rule(state, self.kind)):
+        if cycle := late_nodes.next_power_cycle(state, late_nodes.rule(state, self.kind)):
             return Act(cycle, now + timedelta(seconds=self.give_up_after))
         move = state.rollout.next_move(now)
         if move is not None:
@@ -201,8 +201,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 return self._fold_submitted(state, replace(move, nodes=part or move.nodes), job, now)
             case PeerFailure(), SelectMembers():
                 return self._fold_no_members(state, report, now)
-            case PeerFailure(), PollJobs(_, nodes, looks, machines):
-                accepted = {look.work.key: report for look in looks}
+            case PeerFailure(), PollJobs(_, nodes, polls, machines):
+                accepted = {poll.work.key: report for poll in polls}
                 answers = Answers(report, report if nodes else None, accepted, {} if machines else None)
                 return self._fold_answers(state, answers, now)
             case PowerCycled() | PeerFailure(), PowerCycle():
@@ -274,7 +274,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         for move in rollout.running:
             watch = state.watches[move]
             if watch.at_provisioner:
-                # Two moves have one job if it was taken up for the nodes of one after the other.
+                # Two moves share a job that was resumed for the nodes of one after the other.
                 shared = jobs.get(watch.job.id)
                 unsettled = (*(shared.nodes or () if shared else ()), *rollout.unsettled(move))
                 steps = work_steps(steps_of(state.inputs, move.phase, unsettled))
@@ -284,7 +284,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 nodes.extend(sorted(watch.joining.nodes))
         late = any(job_deadline <= now for job_deadline in rollout_state.job_deadlines(state))
         gates, policy = pacing.gates(rollout, now), pacing.waits(rollout, now, state.action)
-        return PollJobs(jobs, tuple(nodes), tuple(node_waits.looks(state)), late, gates, state.action, policy)
+        return PollJobs(jobs, tuple(nodes), tuple(node_waits.polls(state)), late, gates, state.action, policy)
 
     def _fold_no_members(self, state: RolloutState, trouble: PeerFailure, now: datetime) -> Folded[RolloutState]:
         since = state.since or now

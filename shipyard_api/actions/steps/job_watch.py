@@ -60,7 +60,7 @@ def recall(
         return Submitted(job)
     if provisioner.capabilities.marks or work.nodes is None:
         return None
-    # A job that is ours by an answer has a record once some of its nodes were taken up; the others follow later.
+    # A job that is ours by an answer has a record once some of its nodes were resumed; the others follow later.
     earlier = provisioner.earlier_work(marker, work, since=since, known=known - _jobs(answers.ours))
     same = [past for past in earlier if past.operation is work.operation]
     for past in same:

@@ -41,7 +41,7 @@ def notice(state: RolloutState, late: Lateness, now: datetime) -> tuple[Fact, ..
     return tuple(facts)
 
 
-def due(state: RolloutState, late: Lateness | None) -> PowerCycle | None:
+def next_power_cycle(state: RolloutState, late: Lateness | None) -> PowerCycle | None:
     """Return the late nodes of a move that must be power-cycled now, None without any.
 
     Nodes that run acceptance tasks are left alone: a task would fail by it.
@@ -57,7 +57,7 @@ def due(state: RolloutState, late: Lateness | None) -> PowerCycle | None:
 
 
 def fold(state: RolloutState, effect: PowerCycle, report: PowerCycled | PeerFailure) -> Folded[RolloutState]:
-    """Note what became of a power cycle. A node that was refused or held is not tried again in this phase."""
+    """Record the outcome of a power cycle. A node that was refused or held is not tried again in this phase."""
     if isinstance(report, PeerFailure):
         refused = dict(report.nodes) or dict.fromkeys(effect.nodes, report.detail)
         sent: tuple[NodeName, ...] = ()

@@ -40,7 +40,7 @@ def left(state: RolloutState, rollout: Rollout, kind: Kind, design: str, why: st
     for move in rollout.running:
         watch = state.watches[move]
         detail = why
-        facts.extend(node_waits.left(state, move, why))
+        facts.extend(node_waits.leave(state, move, why))
         if watch.at_provisioner and not node_waits.waits(state, move):
             facts.extend(progress(watch, rollout, move, Outcome(watch.job.succeeded), frozenset()))
         if watch.at_provisioner and (unsettled := rollout.unsettled(move)):

@@ -80,8 +80,8 @@ def fold_task(
     return [*facts, *finish(state.watches.pop(move), rollout, move, Outcome(passed), message)], None
 
 
-def due(state: RolloutState, now: datetime) -> AcceptNodes | None:
-    """Return an acceptance task that is due to start, None if there is none."""
+def next_acceptance(state: RolloutState, now: datetime) -> AcceptNodes | None:
+    """Return an acceptance task to start now, None without any."""
     for move, watch in state.watches.items():
         start = watch.accepting.start(now) if watch.accepting else None
         if start is not None:
@@ -89,13 +89,13 @@ def due(state: RolloutState, now: datetime) -> AcceptNodes | None:
     return None
 
 
-def looks(state: RolloutState) -> Iterable[LookAtTask]:
-    """Return how the acceptance tasks are looked at that have begun."""
+def polls(state: RolloutState) -> Iterable[LookAtTask]:
+    """Return the polls of the acceptance tasks that have begun."""
     questions = (watch.accepting.question for watch in state.watches.values() if watch.accepting)
     return (question for question in questions if question is not None)
 
 
-def left(state: RolloutState, move: Move, why: str) -> tuple[Fact, ...]:
+def leave(state: RolloutState, move: Move, why: str) -> tuple[Fact, ...]:
     """Return the facts about an acceptance task that goes on by itself after a stop."""
     wait = state.watches[move].accepting
     return acceptance.ITEM.leave(wait.state, why) if wait else ()

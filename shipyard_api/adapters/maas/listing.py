@@ -58,13 +58,13 @@ class MachineLister:
 
     def first(self, one_pass: ReconcilePass) -> Listing:
         """Return the machines of a job, except those that it could not start in this pass anyway."""
-        return self._read_until_due([one_pass], self._others([one_pass], ()), {})
+        return self._read_starts([one_pass], self._others([one_pass], ()), {})
 
     def poll(self, passes: Sequence[ReconcilePass]) -> Listing:
         """Return the machines of jobs: from memory if they still have the status in which a job waits for them."""
         waiting = self._waiting(passes)
         if len(waiting) <= self._shown:
-            return self._read_until_due(passes, self._others(passes, ()), {})
+            return self._read_starts(passes, self._others(passes, ()), {})
         machines = {name: [memory.machine] for name, memory in waiting.items()}
         names = {memory.machine.system_id: name for name, memory in waiting.items()}
         unchanged = dict(waiting)
@@ -80,7 +80,7 @@ class MachineLister:
         again = sorted(unchanged, key=lambda name: unchanged[name].read)[:room]
         for name in again:
             del machines[name]
-        return self._read_until_due(passes, [*again, *others], machines)
+        return self._read_starts(passes, [*again, *others], machines)
 
     def _others(self, passes: Iterable[ReconcilePass], known: Collection[str]) -> list[str]:
         """Return the other host names, in any order: machines that fail repeatedly must not starve the others."""
@@ -141,7 +141,7 @@ class MachineLister:
                 if memory := self._memories.get(name):
                     self._memories[name] = _Memory(memory.machine, memory.read, now)
 
-    def _read_until_due(
+    def _read_starts(
         self, passes: Sequence[ReconcilePass], names: Sequence[str], machines: dict[str, list[Machine]]
     ) -> Listing:
         """Read machines by name, until each job has as many to start as it may start in one pass.
@@ -149,14 +149,14 @@ class MachineLister:
         ``machines``: those that are known already, to which the others are added.
         """
         pending = [[name for name in names if name in one_pass.hostnames] for one_pass in passes]
-        due = [0] * len(passes)
+        starts = [0] * len(passes)
         read = set(machines)
         size = max(self._shown, *(reconcile_pass.options.starts for reconcile_pass in passes)) if passes else 0
         while True:
             turn = {
                 name
                 for at, one_pass in enumerate(passes)
-                if due[at] < one_pass.options.starts
+                if starts[at] < one_pass.options.starts
                 for name in pending[at][:size]
             }
             if not turn:
@@ -164,7 +164,7 @@ class MachineLister:
             machines |= by_hostname(self._client.machines(turn))
             read |= turn
             for at, one_pass in enumerate(passes):
-                due[at] += one_pass.due(Listing({name: machines.get(name, []) for name in turn}))
+                starts[at] += one_pass.count_starts(Listing({name: machines.get(name, []) for name in turn}))
                 pending[at] = [name for name in pending[at] if name not in read]
             size *= 2
         return Listing(machines, frozenset(name for left in pending for name in left))

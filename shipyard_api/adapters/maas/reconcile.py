@@ -104,7 +104,7 @@ class ReconcilePass:
         """Return a decision for each node of the work. ``listing``: has at least the work's machines."""
         return {node: self._observe_name(hostname(node), listing) for node in sorted(set(self.work.nodes or ()))}
 
-    def due(self, listing: Listing) -> int:
+    def count_starts(self, listing: Listing) -> int:
         """Return how many machines of a listing this pass would start."""
         observed = (self._observe_name(name, listing) for name in self.hostnames & listing.machines.keys())
         return sum(observation.decision.kind is Kind.START for observation in observed)
@@ -116,19 +116,19 @@ class ReconcilePass:
     def advance(self, observed: Observations) -> dict[NodeName, Observation]:
         """Start the operations decided on, tag the claimed machines, and return the nodes afterwards."""
         after = {**observed, **self._ended_unseen(observed)}
-        due = [(node, observation) for node, observation in after.items() if observation.decision.kind is Kind.START]
-        random.shuffle(due)  # machines that fail repeatedly must not starve the others
-        may_release = self._may_release(due)
-        for node, observation in due[self.options.starts :]:
+        starts = [(node, observation) for node, observation in after.items() if observation.decision.kind is Kind.START]
+        random.shuffle(starts)  # machines that fail repeatedly must not starve the others
+        may_release = self._may_release(starts)
+        for node, observation in starts[self.options.starts :]:
             after[node] = replace(observation, decision=WAIT)
         self._mark_begun(
             [
                 observation.machine
-                for _, observation in due[: self.options.starts]
+                for _, observation in starts[: self.options.starts]
                 if observation.decision.verb in TRACES
             ]
         )
-        after |= self._each(due[: self.options.starts], may_release)
+        after |= self._each(starts[: self.options.starts], may_release)
         self._tag(after)
         return after
 
@@ -190,17 +190,17 @@ class ReconcilePass:
             again = fail(f"it was {verb.value} by this job and is {machine.label} again")
         return node, replace(observation, decision=again, claimed=again.kind is not Kind.START)
 
-    def _each(self, due: list[tuple[NodeName, Observation]], may_release: bool) -> dict[NodeName, Observation]:
+    def _each(self, starts: list[tuple[NodeName, Observation]], may_release: bool) -> dict[NodeName, Observation]:
         def start(item: tuple[NodeName, Observation]) -> tuple[NodeName, Observation]:
             node, observation = item
             if observation.decision.verb is Verb.RELEASE and not may_release:
                 return node, replace(observation, decision=fail(f"MAAS erases at every release ({ERASES_ALWAYS})"))
             return node, self._attempt(observation)
 
-        if not due:
+        if not starts:
             return {}
         with self._pool() as pool:
-            return dict(pool.map(propagated(start), due))
+            return dict(pool.map(propagated(start), starts))
 
     def _attempt(self, observation: Observation) -> Observation:
         """Start the operation. A refusal fails the node only if the machine's state confirms it."""
@@ -311,10 +311,10 @@ class ReconcilePass:
             return Owner.NOBODY
         return Owner.US if machine.owner == self.user else Owner.OTHER
 
-    def _may_release(self, due: list[tuple[NodeName, Observation]]) -> bool:
+    def _may_release(self, starts: list[tuple[NodeName, Observation]]) -> bool:
         """Return whether a release keeps the disks: the site-wide setting may have changed since the submission."""
         kept = self.work.wipe is not Wipe.ALL
-        if not kept or all(observation.decision.verb is not Verb.RELEASE for _, observation in due):
+        if not kept or all(observation.decision.verb is not Verb.RELEASE for _, observation in starts):
             return True
         return not erases_always(self.client)
 

@@ -97,14 +97,14 @@ class Lifeline(JobManager):
         self._connection: psycopg.AsyncConnection[Any] | None = None
         self._in_use = asyncio.Lock()
         self._worker: int | None = None
-        # Set once this worker can be told from a dead one.
+        # Set once others can distinguish this worker from a dead one.
         self.registered = asyncio.Event()
         # Heartbeats of other workers, and when each was first seen here: a clock that is set ends no worker.
         self._heartbeats: dict[int, tuple[str, float]] = {}
         # On the monotonic clock: when the latest heartbeat was written; None before the first.
         self.beat_at: float | None = None
         # On the monotonic clock: when the next job is due, as far as is known.
-        self._due = 0.0
+        self._next_job_at = 0.0
 
     async def register_worker(self) -> int:
         """Register the worker, take its lock, and log that it is ready."""
@@ -127,7 +127,7 @@ class Lifeline(JobManager):
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> jobs.Job | None:
         """Return a job that is due, once there is a slot for it; asks the database only if one may be."""
-        if time.monotonic() < self._due or not await self._slots.free():
+        if time.monotonic() < self._next_job_at or not await self._slots.free():
             return None
         try:
             job = await super().fetch_job(queues, worker_id)
@@ -162,7 +162,7 @@ class Lifeline(JobManager):
 
         async def notified(*, channel: str, notification: jobs.Notification) -> None:
             # Until the next heartbeat: the job may have to wait for another one of its action.
-            self._due = 0.0
+            self._next_job_at = 0.0
             await on_notification(channel=channel, notification=notification)
 
         await super().listen_for_jobs(on_notification=notified, queues=queues)
@@ -177,7 +177,7 @@ class Lifeline(JobManager):
             if connection is None:
                 return []
             values = {"worker": self._worker, "locks": _LOCKS}
-            alive, others, orphaned, due = await _row(connection, _BEAT, values)
+            alive, others, orphaned, seconds_to_next = await _row(connection, _BEAT, values)
             if not alive:
                 raise BuriedError(f"no heartbeat for {self._stalled:g} s: other workers have taken over")
             taken = []
@@ -185,9 +185,9 @@ class Lifeline(JobManager):
                 async with connection.transaction():
                     await connection.execute(_BURY, {"dead": dead})
                     taken = await (await connection.execute(_TAKE_OVER)).fetchall()
-                    (due,) = await _row(connection, _DUE)
+                    (seconds_to_next,) = await _row(connection, _DUE)
         self.beat_at = time.monotonic()
-        self._due = math.inf if due is None else time.monotonic() + due
+        self._next_job_at = math.inf if seconds_to_next is None else time.monotonic() + seconds_to_next
         return [(int(job), lock) for job, lock in taken]
 
     def _dead(self, others: Iterable[tuple[int, str, bool]]) -> list[int]:

@@ -9,7 +9,7 @@ import psycopg
 AT_ONCE = 16
 """Visits at the same time."""
 
-_LONGEST = 5.0  # seconds; a silent database ends nobody else's visit
+_LONGEST = 5.0  # seconds; a silent database ends no other visit
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,8 +191,8 @@ class Connections:
             future.add_done_callback(ended)
         left = set(tasks.values())
         while left:
-            silence = clock() - last
-            _, left = await asyncio.wait(left, timeout=SILENT - silence if silence < SILENT else SILENT)
+            idle = clock() - last
+            _, left = await asyncio.wait(left, timeout=SILENT - idle if idle < SILENT else SILENT)
             is_over = has_answer and clock() - last >= SILENT
             if is_over and all(self._link(host).is_silent for host, future in tasks.items() if future in left):
                 break

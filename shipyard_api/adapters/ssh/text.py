@@ -1,6 +1,6 @@
 """Make what a node printed harmless: printable, in valid Unicode, without the secrets of the task. Pure.
 
-Whoever controls a node controls these bytes, and operators read them in terminals and browsers.
+The user of a node controls these bytes, and operators read them in terminals and browsers.
 """
 
 import re

@@ -30,9 +30,9 @@ MOST_LISTENERS = 1500
 MOST_WAITING = 32 * 1024
 # Seconds between two checks whether the process is being stopped, and who is due for a heartbeat.
 _TICK = 1.0
-# So many listeners are woken before others of the event loop have their turn.
+# Listeners woken before other tasks of the event loop run.
 _SLICE = 25
-# Those who come back after a restart read the same pages: of all actions, a page ends at a multiple of so many ids.
+# Listeners that return after a restart read the same pages: a page of all actions ends at a multiple of this many ids.
 _PAGE_IDS, _KEPT_PAGES = 256, 16
 # Seconds between two looks at entries behind a transaction under way: if it is rolled back, no notice comes.
 _HELD_BACK = 0.2
@@ -48,15 +48,15 @@ class TooManyListeners(Exception):
 
 
 class _Listener:
-    """``cursor``: the end of what was handed to the connection. ``due``: when it is to hear of us at the latest."""
+    """``cursor``: the end of what was handed to the connection. ``heartbeat_at``: the latest time of the next line."""
 
-    __slots__ = ("action", "cursor", "due", "format", "size", "waiting", "woken")
+    __slots__ = ("action", "cursor", "format", "heartbeat_at", "size", "waiting", "woken")
 
     def __init__(self, action: ActionId | None, cursor: int, written: EventFormat) -> None:
         self.action = action
         self.format = written
         self.cursor = cursor
-        self.due = 0.0
+        self.heartbeat_at = 0.0
         self.waiting: deque[bytes] = deque()
         self.size = 0
         self.woken = asyncio.Event()
@@ -133,7 +133,7 @@ class Hub:
                 if listener not in self._live:
                     block = await self._missed(listener)
                 elif not listener.woken.is_set():
-                    listener.due = min(end, now + self._heartbeat)
+                    listener.heartbeat_at = min(end, now + self._heartbeat)
                     await listener.woken.wait()
                     continue
                 else:
@@ -190,7 +190,7 @@ class Hub:
         loop, pause = asyncio.get_running_loop(), min(_TICK, self._heartbeat)
         while serving():
             now = loop.time()
-            await _wake([listener for listener in self._live if listener.due <= now])
+            await _wake([listener for listener in self._live if listener.heartbeat_at <= now])
             await asyncio.sleep(pause)
         self._stop()
 

@@ -20,7 +20,7 @@ from shipyard_api.domain.rollout.relaxing import Relaxation, best_relaxation
 from shipyard_api.domain.rollout.run_sets import Chance, Dice, RunSet
 from shipyard_api.domain.strategy.strategy import GroupName
 
-# 95 % of a normal distribution is within so many standard deviations.
+# 95 % of a normal distribution is within this number of standard deviations.
 _DEVIATIONS = 1.96
 
 # How many members and groups all rehearsals play together, and how many rehearsals there are at least and at most.

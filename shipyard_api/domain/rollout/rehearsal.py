@@ -140,11 +140,11 @@ def rehearse(
             elif fact.status in (GroupStatus.SUCCESS, GroupStatus.FAILED):
                 ends[fact.group] = now
 
-    due = [
+    ending = [
         (assumptions[move.phase].duration(move.group, dice, passed) - passed, place, move)
         for place, (move, passed) in enumerate(progress.running.items(), start=-len(progress.running))
     ]
-    heapq.heapify(due)
+    heapq.heapify(ending)
     while not rollout.done:
         moment = policy.moment(now) if policy else None
         if policy and moment:
@@ -155,15 +155,15 @@ def rehearse(
                 moves.append(move)
                 times.append(now)
                 submitted.setdefault((move.group, move.phase), now)
-                heapq.heappush(due, (now + assumptions[move.phase].duration(move.group, dice), len(moves), move))
+                heapq.heappush(ending, (now + assumptions[move.phase].duration(move.group, dice), len(moves), move))
             continue
         opening = policy.opening(moment) if policy and moment else None
-        if opening is not None and (not due or opening < due[0][0]):
+        if opening is not None and (not ending or opening < ending[0][0]):
             now = max(opening, now)
             continue
-        if not due:
+        if not ending:
             break
-        now, _, move = heapq.heappop(due)
+        now, _, move = heapq.heappop(ending)
         phases[move.group, move.phase] = (submitted[move.group, move.phase], now)
         good = succeeding[move.phase]
         note(rollout.finish(move, Outcome(frozenset(node for node in move.nodes if node in good))))

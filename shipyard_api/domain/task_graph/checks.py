@@ -316,8 +316,8 @@ def _unknown(
         task = reference.entry.task.id
         if reference.field in ("groups", "stage", "tasks"):
             kinds = _MEANT.get(reference.field, tuple(kind for kind in Kind if kind not in (Kind.GROUP, Kind.STAGE)))
-            fitting = [other for other in meant if tasks[other].kind in kinds]
-            if meant and not fitting:
+            of_kind = [other for other in meant if tasks[other].kind in kinds]
+            if meant and not of_kind:
                 wanted = {"groups": "group", "stage": "stage"}.get(reference.field, "task")
                 message = f"Task '{task}' names '{reference.name}' in {reference.field}, which is not a {wanted}."
                 # Real graphs name tasks among the groups, after a component became a tag.

@@ -18,7 +18,7 @@ MASTER = NodeName("master")
 class ClusterNode:
     """A node of a cluster with the roles and tags that are assigned to it.
 
-    ``ready``: it was deployed before. ``leaving``: it is to be removed.
+    ``ready``: it was deployed before. ``leaving``: its removal is requested.
     """
 
     name: NodeName
@@ -51,7 +51,7 @@ def choose_primaries(
 
     ``nodes``: all nodes of the cluster. ``names``: roles or tags with ``has_primary``. ``current``: the primaries so
     far. A primary stays while it carries the name and is not to be removed. Otherwise the first ready node follows,
-    else the first node; a node that is to be removed is never chosen.
+    else the first node; a leaving node is never chosen.
     """
     chosen = {}
     for name in names:

@@ -10,7 +10,7 @@ from shipyard_api.domain.task_graph.roles import ClusterNode
 def check_tags(layer: Layer, nodes: Iterable[ClusterNode]) -> tuple[Finding, ...]:
     """Return which predefined tags no node has: a warning about tags of roles in use, information about the others.
 
-    ``layer``: what holds for the cluster. Nodes that are to be removed do not count.
+    ``layer``: the merged declarations of the cluster. Leaving nodes do not count.
     """
     staying = [node for node in nodes if not node.leaving]
     assigned = {tag for node in staying for tag in node.tags}

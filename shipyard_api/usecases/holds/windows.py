@@ -49,9 +49,13 @@ class PlaceWindowHolds:
         except (PeerError, RenderingFailed, UnknownRevision) as error:
             LOG.warning("windows not read", extra={"trouble": str(error)})
             return 0
-        due = [(rule, nodes, end) for rule, nodes in rules for end in rule.ends(now, timedelta(seconds=2 * self.pause))]
-        count = sum(self._place(rule, nodes, end) for rule, nodes, end in due if (rule.name, end) not in self._placed)
-        self._placed = {(rule.name, end) for rule, _, end in due}
+        window_ends = [
+            (rule, nodes, end) for rule, nodes in rules for end in rule.ends(now, timedelta(seconds=2 * self.pause))
+        ]
+        count = sum(
+            self._place(rule, nodes, end) for rule, nodes, end in window_ends if (rule.name, end) not in self._placed
+        )
+        self._placed = {(rule.name, end) for rule, _, end in window_ends}
         return count
 
     def _rules(self) -> Sequence[tuple[WindowHold, Sequence[NodeName]]]:

@@ -32,7 +32,7 @@ class EtcdPlan:
     """What a cluster loses with the node. ``members``: those on the node.
 
     ``survives`` and ``survives_after``: how many further members may fail, with the node's members and without them;
-    below 0 there is no quorum. Both are None if no member list could be had.
+    below 0 there is no quorum. Both are None if no member list could be read.
     """
 
     cluster: str

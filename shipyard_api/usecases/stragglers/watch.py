@@ -31,20 +31,22 @@ class WatchStragglers:
     worker: str
 
     def __call__(self) -> int:
-        """Poll all stragglers that are due, with one reading of the peer, after aborting those that can be.
+        """Poll the stragglers whose pause is over, with one reading of the peer, after aborting those that can be.
 
         Return how many ended.
         """
         now = self.now()
         with self.store.begin() as tx:
-            due = tx.stragglers.due(now=now, pause=self.pause)
-        works = {straggler: self._work(straggler) for straggler in due}
-        aborted = {straggler.job: works[straggler] for straggler in due if self._abort(straggler, works[straggler])}
+            stragglers = tx.stragglers.to_poll(now=now, pause=self.pause)
+        works = {straggler: self._work(straggler) for straggler in stragglers}
+        aborted = {
+            straggler.job: works[straggler] for straggler in stragglers if self._abort(straggler, works[straggler])
+        }
         try:
             reports = self.provisioner.reports(aborted) if aborted else {}
         except PeerError as error:
             reports = dict.fromkeys(aborted, error)
-        return sum(self._end(straggler, reports[straggler.job]) for straggler in due if straggler.job in reports)
+        return sum(self._end(straggler, reports[straggler.job]) for straggler in stragglers if straggler.job in reports)
 
     def _abort(self, straggler: Straggler, work: Work) -> bool:
         """Return whether a report of the straggler is worth asking for."""

@@ -26,7 +26,7 @@ HELD_SECONDS = 60.0
 
 
 class DeliverEvents:
-    """The use case, for one target and one worker. A target that fails holds up nothing but itself."""
+    """The use case, for one target and one worker. A failing target delays no other target."""
 
     def __init__(self, store: Store, receiver: Receiver, worker: str) -> None:
         self._store = store

@@ -253,7 +253,7 @@ UNSEEN: dict[Callable[..., Any], str] = {
     Turns.pass_on: "a job of the queue",
     Turns.held: "a lock",
     Actions.lock: "a lock",
-    Stragglers.due: "when to look at late work again, which is shown nowhere",
+    Stragglers.to_poll: "when to look at late work again, which is shown nowhere",
 }
 
 READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {

@@ -18,7 +18,7 @@ from shipyard_api.ports.provisioner import Marker
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Gather, Json, PeerFailure, Step
 
 _PLAN_SECONDS = 300.0
-"""For so long the design is asked for."""
+"""The time limit for reading the design."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState, Rem
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, ItemKind, Json, Look, PeerFailure
 
 SILENCE_SECONDS = 600.0
-"""A node that has not answered for so long has failed."""
+"""A node that is silent for longer has failed."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 2.0, 15.0
 _SHARE = 30
 """Between two looks at a running task: a thirtieth of the time that it has taken, within these."""

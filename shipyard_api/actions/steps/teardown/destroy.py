@@ -81,7 +81,7 @@ class Destroy(Part[DestroyReport]):
         look = self.nodes.look(request.node) if self.nodes else None
         if look is None:
             return PodsLeft(())
-        # Its kubelet has been told to stop: pods that are being deleted may never be confirmed.
+        # Its kubelet has been asked to stop: pods that are being deleted may never be confirmed.
         kubelet = Kubelet.ALIVE if look.node.ready is Ready.TRUE else Kubelet.DEAD
         plan = plan_drain(look.pods, look.budgets, look.daemon_sets, now=look.server_time, kubelet=kubelet)
         return PodsLeft(tuple(str(planned.pod) for planned in pods_in_the_way(plan, kubelet)))

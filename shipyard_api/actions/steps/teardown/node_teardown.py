@@ -26,7 +26,7 @@ RECALL = "recall"
 DONE_BEFORE = "done before the history was lost, as the provisioner shows"
 
 DESIGN_SECONDS = 300.0
-"""For so long the design of the action is asked for; nothing has been touched by then."""
+"""The time limit for reading the action's design, before anything is touched."""
 _TAKE_BACK = "uncordon"
 """The request that takes the cordon of a failed drain back."""
 
@@ -158,7 +158,7 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
         decision = self.parts[Operation.DESTROY_NODE].decide(state, now)
         return decision if isinstance(decision, Look) else None
 
-    def silence(self, asked: Request, why: str) -> tuple[Fact, ...]:
+    def outage_facts(self, asked: Request, why: str) -> tuple[Fact, ...]:
         """Return that the operation waits for the outcome of its effect."""
         return () if asked.operation is None else (TeardownWaits(asked.node, asked.operation, (why,) if why else ()),)
 

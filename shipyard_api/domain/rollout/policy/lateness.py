@@ -42,6 +42,6 @@ class Lateness:
         return of_phase.get(self.models.get(node, ANY), of_phase.get(ANY))
 
     def late(self, phase: Phase, nodes: Iterable[NodeName], seconds: float) -> dict[NodeName, float]:
-        """Return the nodes that are late in a phase that has lasted so many seconds, each with its limit."""
+        """Return the late nodes of a phase that has lasted ``seconds``, each with its limit."""
         limits = ((node, self.limit(phase, node)) for node in nodes)
         return {node: limit for node, limit in limits if limit is not None and seconds > limit}

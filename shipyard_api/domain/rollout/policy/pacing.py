@@ -124,17 +124,17 @@ class Pacing:
     ) -> Admission:
         """Return which of a group's nodes may begin now, in their order, and why others may not."""
         refused: list[tuple[Blocked, Sequence[NodeName]]] = []
-        fitting: list[NodeName] = []
+        candidates: list[NodeName] = []
         by_wave, reasons = self._by_wave(situation, progress, group, nodes, now)
         for place, part in by_wave.items():
             if reason := reasons.get(place) or self._window(situation, group, place, now):
                 refused.append((reason, part))
             else:
-                fitting.extend(part)
+                candidates.extend(part)
         admitted: list[NodeName] = []
         unavailable: dict[Domain, int] = {}
         order = {node: position for position, node in enumerate(nodes)}
-        for node in sorted(fitting, key=order.__getitem__):
+        for node in sorted(candidates, key=order.__getitem__):
             concerned = self._domains_of.get(node, ())
             if reason := next(
                 (

@@ -35,7 +35,7 @@ class Policy:
         return tuple(dict.fromkeys(budget.by for budget in self.budgets if budget.by))
 
     def length(self, nodes: int, at_once: int | None, gates: Sequence[Gate] = ()) -> float:
-        """Return the seconds that so many nodes take from their preparation to the end of their deployment.
+        """Return the seconds that a number of nodes takes from its preparation to the end of its deployment.
 
         ``at_once``: how many may be in flight. Of gates, only a soak has a length that is known.
         """

@@ -230,7 +230,7 @@ def _check_window(entry: Mapping[str, Any], path: str) -> Iterator[Finding]:
 
 
 def _percentile(values: Sequence[float], percent: int) -> float | None:
-    """Return the value that so many percent of the ascending values do not exceed, None without any."""
+    """Return the percentile of ascending values, None without any."""
     return values[-(-percent * len(values) // 100) - 1] if values else None
 
 

@@ -72,8 +72,8 @@ class Course:
         left = sorted(nodes)
         shared: list[tuple[Wave, frozenset[NodeName]]] = []
         for wave in (*waves, Wave(REST)):
-            fitting = [node for node in left if not wave.selectors or node in chosen.get(wave.name, frozenset())]
-            taken = frozenset(fitting[: _size(wave.size, len(nodes), len(fitting))])
+            candidates = [node for node in left if not wave.selectors or node in chosen.get(wave.name, frozenset())]
+            taken = frozenset(candidates[: _size(wave.size, len(nodes), len(candidates))])
             left = [node for node in left if node not in taken]
             if taken:
                 shared.append((wave, taken))
@@ -85,9 +85,9 @@ class Course:
         return self.group or ""
 
 
-def _size(size: Amount | None, total: int, fitting: int) -> int:
+def _size(size: Amount | None, total: int, candidates: int) -> int:
     if size is None:
-        return fitting
+        return candidates
     if not size.percent:
         return size.number
     return -(-size.number * total // 100)
