@@ -27,14 +27,14 @@ worker_class = "asgi"
 # Connections that one process holds; more are closed at once. Each is an open file, and the rest needs some.
 worker_connections = max(16, min(2000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 100))
 backlog = 2048
-# A worker whose loop does not move for so long is killed; a request that takes its time does not hold up the loop.
+# A worker whose loop stalls for longer is killed; a slow request does not stall the loop.
 timeout = 300
 graceful_timeout = 30
 keepalive = 5
 limit_request_line = 8190
 limit_request_fields = 64
 limit_request_field_size = 8190
-# Nobody's headers say who a caller is, where the service begins, or that the connection was a secure one; gunicorn
+# No header names the caller, the start of the service's path, or a secure connection; gunicorn
 # would believe every caller of a unix socket.
 forwarded_allow_ips = ""
 forwarder_headers = ""

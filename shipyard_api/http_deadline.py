@@ -24,7 +24,7 @@ KEPT = 32
 """Connections to a peer that are kept for the next request; beyond them, one is made for each request in flight."""
 
 DEAD_SECONDS = 5
-"""After so long without an acknowledgement, of a request or of a probe, a connection is dead. Linux only.
+"""Without an acknowledgement of a request or probe for this time, a connection is dead. Linux only.
 
 A peer that is merely slow acknowledges: its kernel does. Without this, a host that is cut off waits for an answer as
 long as the slowest operation of a peer may take.

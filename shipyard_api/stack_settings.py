@@ -66,5 +66,5 @@ def simulates_hosts(given: Mapping[str, str]) -> bool:
 
 
 def worker_intervals(speed: float) -> Mapping[str, str]:
-    """Return the settings of a worker whose site is played so many times faster: none where the usual ones do."""
+    """Return the settings of a worker whose site runs faster by a factor; empty if the defaults fit."""
     return _HURRIED_WORKER if speed > _MOST_AS_INSTALLED else {}

@@ -194,7 +194,7 @@ class Provisioner(Protocol):
     def design_reference(self, revision: int) -> str:
         """Return the address under which the provisioner fetches the design of this revision; asks no peer.
 
-        A provisioner that fetches nothing may use any text that tells revisions apart, such as ``revision:7``.
+        A provisioner that fetches nothing may use any text that is unique to the revision, such as ``revision:7``.
         """
 
     def validate_design(self, design: str) -> tuple[Finding, ...]:

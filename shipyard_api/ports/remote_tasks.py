@@ -109,7 +109,7 @@ class RemoteTasks(Protocol):
 
         A node that a task reboots does not answer for a while: ``unreachable`` or ``refused`` is no end then.
 
-        A node on which another task of ours runs is not excluded here: whoever calls orders tasks.
+        A node on which another task of ours runs is not excluded here: the caller orders tasks.
         Raises Refused for settings that cannot be used (key, known_hosts) and files that cannot be copied, before any
         host is asked.
         """

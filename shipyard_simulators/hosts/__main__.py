@@ -45,7 +45,7 @@ def _addresses(options: argparse.Namespace) -> Mapping[str, tuple[str, ...]]:
 
 
 def _start(options: argparse.Namespace, scenario: Scenario) -> HostsSimulator:
-    # A client that closes its jump host leaves answers that nobody reads; asyncio warns of each.
+    # A client that closes its jump host leaves answers without a reader; asyncio warns of each.
     logging.getLogger("asyncio").setLevel(logging.ERROR)
     # A connection takes two file descriptors, and a command three.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

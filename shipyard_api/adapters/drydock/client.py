@@ -38,7 +38,7 @@ class DrydockClient:
     ``base_url`` ends in ``/api/v1.0``. ``token`` is called before every request; on 401 ``renew_token`` is called and
     the request, which had no effect, is sent again. Requests carry marker and user of ``request_context`` unless the
     call has its own marker. ``scrubber`` cleans Drydock's texts. In seconds: ``begin_within``, after which a task is
-    not posted because the token took so long (docs/adr/0007); ``connect_timeout``; ``poll_timeout`` for
+    not posted because the token was late (docs/adr/0007); ``connect_timeout``; ``poll_timeout`` for
     a task and health; ``read_timeout`` for everything that makes Drydock load a design, query MAAS or list all tasks;
     ``read_pause`` before ``http`` first retries a read; ``retry_pause`` before each of ``filter_retries`` retries of a
     node filter answered with 500 (the contract's Shipyard: twice, 30 s apart).

@@ -192,7 +192,7 @@ class IronicClient:
         return self._change("PUT", f"v1/nodes/{segment(node)}/states/power", {"target": target})
 
     def end_maintenance(self, node: str) -> Reply:
-        """End a node's maintenance, whoever set it."""
+        """End a node's maintenance, also one that Shipyard did not set."""
         return self._change("DELETE", f"v1/nodes/{segment(node)}/maintenance")
 
     def remove(self, node: str) -> Reply:

@@ -194,7 +194,7 @@ def _deploy(node: Node, job: Job) -> Decision:
 
 
 def _rebuild(node: Node, job: Job) -> Decision:
-    """Once only: the mark tells a node that is still active from one that is active again."""
+    """Once only: the mark distinguishes a node that is still active from one that is active again."""
     if why := _excluded(node, job):
         return Failed(why)
     if not node.ours:

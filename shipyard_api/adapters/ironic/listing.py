@@ -2,8 +2,8 @@
 
 Ironic lists no changes: ``updated_at`` cannot be asked for, and a list sorted by ``provision_updated_at`` has the nodes
 that never moved first or last (contract: ironic-provisioner, section 6). So a listing has all nodes, without fields
-that nobody needs, and serves every report for some seconds. A node whose text is the same as in the listing before is
-not parsed again: parsing is nine tenths of the work with 10,000 nodes. Between two listings, nodes of small jobs are
+that no report needs, and serves every report for some seconds. A node whose text is the same as in the listing before
+is not parsed again: parsing is nine tenths of the work with 10,000 nodes. Between two listings, nodes of small jobs are
 read one by one, until that has cost as many requests as a listing.
 """
 

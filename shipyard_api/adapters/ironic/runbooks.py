@@ -1,7 +1,7 @@
 """Ironic's runbooks: steps with a name, for nodes with one of its traits (contract ironic-provisioner, "Since then").
 
 The steps are sent as those of a template are, and not the name: an action runs on its last node what it ran on its
-first, although somebody has changed the runbook meanwhile. Ironic hides secret arguments, so such steps cannot be sent.
+first, even if the runbook has changed meanwhile. Ironic hides secret arguments, so such steps cannot be sent.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

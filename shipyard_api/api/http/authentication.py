@@ -1,4 +1,4 @@
-"""Who asks, and whether they may: every route names its rule, and a rule is satisfied by a role or it is not.
+"""Authentication and authorization: every route names its rule, and a role satisfies the rule or does not.
 
 The names of the rules are upstream's (contract: shipyard-rest, chapter 4), so that policy files stay valid later.
 """

@@ -4,7 +4,7 @@ One pool serves a process, so its size bounds how many database connections and 
 A caller who sends or reads slowly holds no thread: bodies are received, and answers are sent, by the event loop.
 Work that may take seconds of processor time, by the size of a body or by a design, has a few threads of its own: while
 it waits for its turn, other requests find a thread, and there are few others to share the processor with. So has work
-that waits for Kubernetes or etcd: a peer that hangs holds up nothing else. Listeners who catch up share one thread.
+that waits for Kubernetes or etcd: a peer that hangs delays nothing else. Listeners who catch up share one thread.
 Where a process serves many sites, the work of one has at most half of the threads of each kind.
 """
 

@@ -35,7 +35,7 @@ _ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 @click.option("--group", help="The group of the wave; needed if several wait.")
 @click.option("--refuse", is_flag=True, help="Begin no further node of the group instead.")
 @click.option("--reason", help="Kept with the answer, in the notes of the action or with the plan.")
-@click.option("--show", "only_show", is_flag=True, help="Only show what is to be approved.")
+@click.option("--show", "only_show", is_flag=True, help="Only show the plan or the waiting gate.")
 @click.pass_obj
 def approve(
     options: GlobalOptions,
@@ -49,7 +49,7 @@ def approve(
 ) -> None:
     """Approve what follows a wave of the action ACTION_ID, where its rollout policy asks for a person.
 
-    plan/ID is a plan that somebody else has stored with `shipyard plan --store`. Read it first, with --show.
+    plan/ID is a plan that another person has stored with `shipyard plan --store`. Read it first, with --show.
     """
     if action_id.startswith("plan/"):
         if wave or group or refuse:

@@ -22,7 +22,7 @@ _LOOKS = 10
 def with_parts(documents: bytes, parts: Mapping[str, Any], now: datetime) -> bytes:
     """Return a design whose deployment configuration has these parts of ``physical_provisioner``, such as a ``policy``.
 
-    A window that starts at ``+N`` or ``-N`` starts so many minutes from the first full minute that is half a minute
+    A window that starts at ``+N`` or ``-N`` starts that many minutes from the first full minute that is half a minute
     away. Raises LookupError if the design has no deployment configuration.
     """
     import yaml

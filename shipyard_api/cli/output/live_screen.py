@@ -12,7 +12,7 @@ from rich.live import Live
 from shipyard_api.cli.output.tables import terminal
 
 View = Callable[[int | None], RenderableType]
-"""Returns what to show in at most so many lines; None: all of it."""
+"""Returns the text of a screen with at most this many lines; None: without limit."""
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Shortening names to a width so that they can still be told apart. Pure."""
+"""Shorten names to a width and keep them distinct. Pure."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,7 @@
 """What a table may leave out on a narrow terminal. Pure.
 
 A prefix or a day that a whole column shares is printed once above the table, times are rounded to seconds, and empty
-columns are left out. No name, id or count gets shorter than what tells it apart.
+columns are left out. No name, id or count gets shorter than its distinct part.
 """
 
 import re
