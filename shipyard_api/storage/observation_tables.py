@@ -1,10 +1,10 @@
-"""The tables of sightings: what peers showed of nodes when their action had ended (product, section 9)."""
+"""The tables of observations: what peers showed of nodes when their action had ended (product, section 9)."""
 
 import sqlalchemy as sa
 
 from shipyard_api.storage.table_metadata import metadata
 
-# The newest sighting of each node.
+# The newest observation of each node.
 node_sightings = sa.Table(
     "node_sightings",
     metadata,

@@ -22,7 +22,7 @@ _ENDED = tuple(state.value for state in ENDED)
 
 
 class Observations:
-    """Nodes that actions left deployed, with their sightings."""
+    """Nodes that actions left deployed, with their observations."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
@@ -70,7 +70,7 @@ class Observations:
         ]
 
     def taken_down(self, since: ActionId) -> Sequence[TakenDownNode]:
-        """Return the nodes whose newest action, this one or a later one, took them down and ended without them."""
+        """Return the nodes that their newest action took down, if it is this one or a later one."""
         by, newest = t.actions.alias("by"), _newest(since)
         query = (
             sa.select(newest, by.c.name.label("action_name"))
@@ -132,12 +132,12 @@ class Observations:
 
     def record(
         self,
-        sightings: Mapping[NodeName, tuple[ActionId, MachineObservation]],
+        observations: Mapping[NodeName, tuple[ActionId, MachineObservation]],
         done: Collection[ActionId],
         *,
         now: datetime,
     ) -> None:
-        """Store sightings in place of the nodes' earlier ones, and count these actions as sighted."""
+        """Store observations in place of the nodes' earlier ones, and count these actions as observed."""
         rows = [
             {
                 "name": name,
@@ -147,7 +147,7 @@ class Observations:
                 "member": asdict(observation.member) if observation.member else None,
                 "at": now,
             }
-            for name, (action, observation) in sorted(sightings.items())
+            for name, (action, observation) in sorted(observations.items())
         ]
         if rows:
             new = insert(s.node_sightings)

@@ -108,7 +108,7 @@ class Retention:
 
 
 def _needed(action: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
-    """Return whether a node's newest record, teardown or sighting, or a straggler, belongs to the action."""
+    """Return whether a node's newest record, teardown or observation, or a straggler, belongs to the action."""
     held, later = t.action_nodes.c, t.action_nodes.alias().c
     torn, torn_later = t.node_teardowns.c, t.node_teardowns.alias().c
     newer_work = sa.exists().where(later.name == held.name, later.action_id > held.action_id, worked_on(later))

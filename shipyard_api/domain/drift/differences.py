@@ -41,7 +41,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference of one node. ``since``: when an action left the node as expected."""
+    """A difference of a node. ``since``: when an action left the node as expected."""
 
     node: NodeName
     kind: Kind
@@ -75,8 +75,8 @@ def of_members(
     return [
         Difference(node.name, *difference, node.since)
         for node in sorted(left, key=lambda left_node: left_node.name)
-        if node.in_cluster and node.sighting and node.sighting.member and node.name in seen
-        for difference in _member(node.sighting.member, seen[node.name], may_cordon=node.name in cordoned_by_us)
+        if node.in_cluster and node.observation and node.observation.member and node.name in seen
+        for difference in _member(node.observation.member, seen[node.name], may_cordon=node.name in cordoned_by_us)
     ]
 
 
@@ -122,16 +122,16 @@ def _taken_down(node: TakenDownNode, seen: ObservedMember, *, may_cordon: bool) 
 def _machine(
     node: LeftNode, named: Sequence[ObservedMachine], by_machine: Mapping[str, ObservedMachine]
 ) -> Iterator[tuple[Kind, str, str]]:
-    sighting = node.sighting
-    known = by_machine.get(sighting.machine) if sighting and sighting.machine else None
+    observation = node.observation
+    known = by_machine.get(observation.machine) if observation and observation.machine else None
     if not named and known is None:
         yield Kind.VANISHED, "a machine", "none"
         return
     if known is not None and known not in named:
         yield Kind.RENAMED, node.name, known.name
     machine = known or named[0]
-    if sighting and sighting.machine and machine.machine and machine.machine != sighting.machine:
-        yield Kind.REPLACED, f"machine {sighting.machine}", f"machine {machine.machine}"
+    if observation and observation.machine and machine.machine and machine.machine != observation.machine:
+        yield Kind.REPLACED, f"machine {observation.machine}", f"machine {machine.machine}"
         return
     if machine.state is MachineState.FREE:
         yield Kind.RELEASED, "deployed", machine.status
@@ -140,8 +140,8 @@ def _machine(
     elif machine.state is MachineState.OTHER:
         yield Kind.OUT_OF_SERVICE, "deployed", machine.status
     elif machine.state is MachineState.DEPLOYED:
-        if sighting and sighting.installed and machine.installed and machine.installed != sighting.installed:
-            yield Kind.REINSTALLED, sighting.installed, machine.installed
+        if observation and observation.installed and machine.installed and machine.installed != observation.installed:
+            yield Kind.REINSTALLED, observation.installed, machine.installed
         if machine.power == "off":
             yield Kind.POWERED_OFF, "power on", "power off"
 

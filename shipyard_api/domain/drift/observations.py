@@ -67,7 +67,7 @@ class MachineObservation:
 
 @dataclass(frozen=True, slots=True)
 class LeftNode:
-    """A node that an action left deployed, and when. ``sighting``: None if no peer could be asked since.
+    """A node that an action left deployed, and when. ``observation``: None if no peer could be asked since.
 
     ``in_cluster``: whether the cluster may be compared. It may not after a later teardown of the node.
     """
@@ -75,7 +75,7 @@ class LeftNode:
     name: NodeName
     action: ActionId
     since: datetime
-    sighting: MachineObservation | None = None
+    observation: MachineObservation | None = None
     in_cluster: bool = True
 
 

@@ -10,7 +10,7 @@ from shipyard_api.domain.json_types import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Unobserved:
-    """An ended action whose nodes have yet to be sighted; ``parameters`` as they were stored."""
+    """An ended action whose nodes are not observed yet; ``parameters`` as they were stored."""
 
     action: ActionId
     name: ActionName

@@ -112,7 +112,7 @@ class FindDrift:
             unanswered,
             len(still),
             {node.name: busy[node.name] for node in left if node.name in busy},
-            [node.name for node in still if node.sighting is None],
+            [node.name for node in still if node.observation is None],
         )
 
     def _not_in_design(

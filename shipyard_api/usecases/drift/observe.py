@@ -1,4 +1,4 @@
-"""Sight the nodes of ended actions: what their peers show right after an action is what it left."""
+"""Observe the nodes of ended actions: the peers' state right after an action is the state that the action left."""
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -20,15 +20,15 @@ from shipyard_api.storage.unit_of_work import Store
 LOG = logging.getLogger(__name__)
 
 PATIENCE = timedelta(hours=1)
-"""How long after its action a node may take to become ready in its cluster, and still be sighted there."""
+"""How long after its action a node may take to become ready in its cluster, and still be observed there."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObserveNodes:
     """The use case. ``inventory``: the machines of a revision; ``pause``: seconds between two attempts at an action.
 
-    One listing of each peer serves all nodes. A node keeps its first sighting, until a later action works on it; only
-    its part in the cluster is renewed until the node is ready.
+    One listing of each peer serves all nodes. A node keeps its first observation, until a later action works on it;
+    only its part in the cluster is renewed until the node is ready.
     """
 
     store: Store
@@ -70,15 +70,15 @@ class ObserveNodes:
         return len(observed)
 
     def _is_complete(self, node: LeftNode) -> bool:
-        member = node.sighting.member if node.sighting else None
-        return node.sighting is not None and (self.cluster is None or (member is not None and member.ready))
+        member = node.observation.member if node.observation else None
+        return node.observation is not None and (self.cluster is None or (member is not None and member.ready))
 
     def _observations(
         self, nodes: Sequence[LeftNode], actions: Mapping[NodeName, Unobserved]
     ) -> Mapping[NodeName, tuple[ActionId, MachineObservation]]:
-        """Return the sighting of each node; ``actions``: whose design has its labels."""
+        """Return the observation of each node; ``actions``: whose design has its labels."""
         machines = {}
-        if any(node.sighting is None for node in nodes):
+        if any(node.observation is None for node in nodes):
             machines = {machine.name.lower(): machine for machine in self.provisioner.conditions()}
         members = self.cluster.readiness([node.name for node in nodes]) if nodes and self.cluster else {}
         revisions = {entry.revision for entry in actions.values()} if members else ()
@@ -86,16 +86,16 @@ class ObserveNodes:
         observed = {}
         for node in nodes:
             machine = machines.get(node.name.lower())
-            sighting = node.sighting or (
+            observation = node.observation or (
                 MachineObservation(machine.machine, machine.installed) if machine else MachineObservation()
             )
             member = members.get(node.name)
             if member and member.joined:
                 node_labels = labels[actions[node.name].revision].get(node.name, ())
                 chosen = {key: member.labels[key] for key in node_labels if key in member.labels}
-                was = sighting.member
-                sighting = replace(sighting, member=replace(was if was and was.ready else member, labels=chosen))
-            observed[node.name] = (node.action, sighting)
+                was = observation.member
+                observation = replace(observation, member=replace(was if was and was.ready else member, labels=chosen))
+            observed[node.name] = (node.action, observation)
         return observed
 
     def _labels(self, revision: Revision | None) -> Mapping[NodeName, Collection[str]]:

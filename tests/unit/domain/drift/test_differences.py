@@ -61,9 +61,9 @@ MACHINES = {
     ),
     "a status that nobody knows": (LEFT, [replace(SEEN, state=MachineState.UNKNOWN, power="off")], []),
     "a peer that names no installations": (LEFT, [replace(SEEN, machine="", installed="")], []),
-    "never sighted": (replace(LEFT, sighting=None), [replace(SEEN, machine="m9", installed="installation 9")], []),
-    "never sighted, and gone": (replace(LEFT, sighting=None), [OTHER], [(Kind.VANISHED, "a machine", "none")]),
-    "sighted by a peer that names nothing": (replace(LEFT, sighting=MachineObservation()), [SEEN], []),
+    "never sighted": (replace(LEFT, observation=None), [replace(SEEN, machine="m9", installed="installation 9")], []),
+    "never sighted, and gone": (replace(LEFT, observation=None), [OTHER], [(Kind.VANISHED, "a machine", "none")]),
+    "sighted by a peer that names nothing": (replace(LEFT, observation=MachineObservation()), [SEEN], []),
 }
 
 
@@ -88,14 +88,14 @@ MEMBERS = {
         replace(MEMBER, labels={"rack": "r2"}),
         [(Kind.LABELS, "rack=r1, role=web", "rack=r2, no role")],
     ),
-    "left cordoned": (replace(LEFT, sighting=MachineObservation(member=replace(MEMBER, cordoned=True))), MEMBER, []),
+    "left cordoned": (replace(LEFT, observation=MachineObservation(member=replace(MEMBER, cordoned=True))), MEMBER, []),
     "left cordoned, as it is": (
-        replace(LEFT, sighting=MachineObservation(member=replace(MEMBER, cordoned=True, ready=False))),
+        replace(LEFT, observation=MachineObservation(member=replace(MEMBER, cordoned=True, ready=False))),
         replace(MEMBER, cordoned=True, ready=False),
         [],
     ),
-    "never joined": (replace(LEFT, sighting=MachineObservation()), GONE, []),
-    "never sighted": (replace(LEFT, sighting=None), GONE, []),
+    "never joined": (replace(LEFT, observation=MachineObservation()), GONE, []),
+    "never sighted": (replace(LEFT, observation=None), GONE, []),
     "torn down since": (replace(LEFT, in_cluster=False), GONE, []),
 }
 
