@@ -1,7 +1,7 @@
 """Node sets: ``r[1-40]n[1-20]`` names 800 nodes. Read and written at the edge; nothing stores one.
 
 ClusterShell knows the notation. It reads node groups from files and commands of its host, and counts only after it has
-expanded. So what reaches it is checked and counted first: names with ranges, and nothing else.
+expanded. Its input is checked and counted first: names with ranges, and nothing else.
 """
 
 import math

@@ -1,7 +1,7 @@
 """A peer that restarts refuses for a while what it granted a moment ago; that is silence, and no refusal.
 
 An API server that loads its rights again answers 403, a token middleware without its Keystone 401, a gateway without
-its service 404. One object of this module belongs to one peer and one set of credentials.
+its service 404. Each object belongs to a peer and a set of credentials.
 """
 
 import threading

@@ -376,7 +376,7 @@ def _environment(
 
 def _announce(options: StackOptions, ready: Mapping[str, object]) -> None:
     if options.ready_file:
-        # Renamed when complete, so a reader never sees half of it. It holds a token, so only its owner may read it.
+        # Renamed when complete, so readers never see half a file. The file holds a token: only the owner may read it.
         part = options.ready_file.with_name(f"{options.ready_file.name}.{os.getpid()}")
         part.touch(mode=0o600)
         part.write_text(json.dumps(ready), encoding="utf-8")

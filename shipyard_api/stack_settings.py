@@ -10,7 +10,7 @@ from shipyard_api.settings import DEFAULT_FILE, as_variables, load
 
 # Of the command line, the file whose settings are read, and the directory of many sites: the stack has one.
 _NOT_SETTINGS = frozenset({"SHIPYARD_URL", "SHIPYARD_TOKEN", "SHIPYARD_CONFIG", "SHIPYARD_SITES"})
-# What the stack sets itself, whatever is simulated, and what to do instead.
+# Settings that the stack always sets, and what to do instead.
 _OWN = {
     "SHIPYARD_BIND": "use --port",
     "SHIPYARD_DATABASE_URL": "use DATABASE_URL",

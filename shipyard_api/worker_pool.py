@@ -2,7 +2,7 @@
 
 The pool visits the database of each site in turn. A site that needs a worker gets a process of its own, forked from
 the pool; one that has needed none for a while has neither a process nor a connection. So a worker stays what it is for
-one site: it ends when its database is lost, and takes nothing of other sites with it.
+one site: it ends when its database is lost, without effect on other sites.
 """
 
 import contextlib

@@ -183,7 +183,7 @@ class Action:
     ``listed``: operators create it by name, and lists have it. ``exclusive``: only one such action runs at a time, or
     on a node at a time if it names nodes. ``on_site``: it works on the groups of the design's strategy. ``deploys``: it
     deploys nodes. ``tears_down``: it takes servers out of their cluster, and may take etcd members out. ``services``:
-    it runs deploy steps on deployed servers. ``relabels``: it changes nothing of its targets but their labels.
+    it runs deploy steps on deployed servers. ``relabels``: it changes only the labels of its targets.
     ``runs_tasks``: it runs the task graph of a site that has one. ``limited``: its limits can change while it runs.
     """
 
@@ -214,7 +214,7 @@ class Action:
 
     @property
     def works(self) -> frozenset[NodeWork]:
-        """What it does to its nodes: holds of some classes forbid it."""
+        """The work on nodes: holds of some classes forbid it."""
         done = {
             NodeWork.DEPLOYMENT: self.deploys or self.services,
             NodeWork.TEARDOWN: self.tears_down or self.services,

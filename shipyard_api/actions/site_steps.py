@@ -52,7 +52,7 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class SiteSteps:
-    """The steps that site actions share. An action lists those that it has, in its order."""
+    """The steps that site actions share. An action lists its steps in its order."""
 
     checks: SiteChecks
     retry: RetryPolicy

@@ -156,7 +156,7 @@ def site_facts(site: SoftwareSite, rendering: Rendering, written: Json) -> SiteF
 
 
 def keeping(tx: Transaction, software: StageSoftware, retried: ActionId) -> StageSoftware:
-    """Return the run without what an action, or the ones it retried itself, has done already.
+    """Return the run without the tasks that an action, or an action that it retried, has done already.
 
     A task that was changed since runs again, and all tasks do on nodes that were deployed since.
     """

@@ -98,7 +98,7 @@ class Sites:
         if not slash and name in self._sites:
             await _redirect(f"{PREFIX}/{name}/", send)
             return
-        # In place: what is around this application reads what those inside note in the scope.
+        # In place: outer applications read what inner ones write into the scope.
         scope["path"] = f"/{rest}"
         # ASGI promises an iterable, which may be read only once.
         scope["headers"] = [(key, value) for key, value in scope["headers"]]
@@ -150,7 +150,7 @@ class SiteList:
 class SitesHealth:
     """``/health`` and ``/health/ready`` of all sites: this process can work; the sites that cannot be served are named.
 
-    A sick site leaves the process in service: the others need it.
+    A sick site leaves the process in service: other sites need the process.
     """
 
     policy: ClassVar[Policy] = {"GET": None}

@@ -100,7 +100,7 @@ class Nailgun:
 def _own(release: Sequence[JsonObject], cluster: Sequence[JsonObject]) -> Sequence[JsonObject]:
     """Return the tasks of a cluster that its release does not have so.
 
-    A Fuel 6.1 cluster may lack tasks of its release: they become skipped ones.
+    A Fuel 6.1 cluster may lack tasks of its release: such tasks become skipped.
     """
     of_release = {task.get("id"): task for task in release}
     kept = {task.get("id") for task in cluster}

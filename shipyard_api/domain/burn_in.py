@@ -16,7 +16,7 @@ PARTS = ("cpu", "memory", "disk", "network")
 """The parts of a server that are tested, in the order in which they are."""
 
 SECONDS = "seconds"
-"""The argument of a step of a burn-in: how long it lasts."""
+"""The argument of a step of a burn-in: the duration."""
 
 Durations = Mapping[Phase, Sequence[float]]
 """How long phases took, in seconds and in ascending order."""

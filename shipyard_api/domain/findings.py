@@ -33,7 +33,7 @@ class DocumentRef:
 class Finding:
     """One validation message.
 
-    ``name``: constant word of the check, for scripts. ``message``: what is wrong and how to fix it. ``path``: JSON
+    ``name``: constant word of the check, for scripts. ``message``: the fault and its remedy. ``path``: JSON
     pointer into the first document's ``data``, or into the document if it begins with ``/metadata``; empty for the
     whole document. ``source``: the peer that reported it; empty for
     Shipyard itself.

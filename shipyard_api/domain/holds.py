@@ -43,8 +43,8 @@ class NodeWork(Enum):
 class HoldClass(Enum):
     """What a hold keeps from its node, as a word on the wire.
 
-    Two keep nothing from it: ``NO_ALERTS`` mutes it, and ``NO_CRITERIA`` lets it count in no success criteria and in no
-    budget.
+    Two classes protect no node: ``NO_ALERTS`` mutes it, and ``NO_CRITERIA`` lets it count in no success criteria and in
+    no budget.
     """
 
     ALL = "all"

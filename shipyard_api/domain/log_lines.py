@@ -48,7 +48,7 @@ def log_line(entry: JournalEntry) -> str:
 
 
 def sentence(entry: JournalEntry) -> str:
-    """Return what happened, as its log line has it."""
+    """Return the log line of a fact."""
     return _one_line(f"by {entry.worker}" if isinstance(entry.fact, StepStarted) else _text(entry.fact))
 
 

@@ -115,7 +115,7 @@ class _AuditFile(_Lines, WatchedFileHandler):
 def configure(level: str, audit_file: str = "") -> None:
     """Log records of that level and above to stdout; those of libraries from WARNING.
 
-    The audit log has no level. It goes to its own file if one is named; raises OSError if that cannot be opened.
+    The audit log has no level. The audit goes to its own file, if configured; raises OSError if that cannot be opened.
     """
     handler = _Lines(sys.stdout)
     handler.setFormatter(JsonLines())

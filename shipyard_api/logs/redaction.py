@@ -98,7 +98,7 @@ def redacted(text: str) -> str:
 def redacted_query(query: str) -> str:
     """Return a query string without the values of parameters that are secrets by their name, however it is encoded.
 
-    One parameter cannot hide another: each is looked through by itself.
+    Each parameter is scrubbed by itself, so that none hides another.
     """
     return "&".join(map(_parameter, query.split("&")))
 

@@ -1,4 +1,4 @@
-"""What time it is. Passed in, so that deadlines can be tested without waiting."""
+"""The time. Passed in, so that deadlines can be tested without waiting."""
 
 from datetime import datetime
 from typing import Protocol

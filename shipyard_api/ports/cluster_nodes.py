@@ -50,7 +50,7 @@ class NodeLook:
 class EvictionOutcome(Enum):
     """The API server's answer to one eviction (contract: promenade, 4.1, step 5).
 
-    ``accepted``: the pod is on its way. ``gone``: it has gone, or another pod has its name. ``blocked``: a budget
+    ``accepted``: the pod is on its way. ``gone``: the pod is gone or replaced under its name. ``blocked``: a budget
     forbids it now. ``ending_with_namespace``: its namespace is being deleted. ``never``: several budgets select it.
     """
 

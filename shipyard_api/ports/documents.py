@@ -183,7 +183,7 @@ class DesignStore(Protocol):
         """
 
     def tag(self, revision: Revision, tag: str, data: JsonObject) -> None:
-        """Set a tag; setting it again updates its data, so it may be repeated. Raises UnknownRevision."""
+        """Set a tag; a repeated call updates the data. Raises UnknownRevision."""
 
     def fingerprint(self, text: bytes) -> str:
         """Return the substitute shown for a secret: the same for the same text, and useless for guessing it.

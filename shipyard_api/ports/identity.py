@@ -1,4 +1,4 @@
-"""Authentication and authorization: who a caller is, and what they may do."""
+"""Authentication and authorization: the caller's name and rights."""
 
 import hashlib
 from collections.abc import Mapping

@@ -16,7 +16,7 @@ from shipyard_api.ports.provisioner import Provisioner
 
 @dataclass(frozen=True, slots=True)
 class PeerTokens:
-    """Where a client gets its token, and how it discards one that the peer rejects."""
+    """A client's source of tokens; discards a token that the peer rejects."""
 
     token: Callable[[], str]
     renew: Callable[[], None]

@@ -146,7 +146,7 @@ class Actions:
     def lock_creation(self) -> None:
         """Let no other site action and no other node operation be created until the transaction has ended.
 
-        Later reads are complete: each of them takes this lock before it looks for the others.
+        Later reads are complete: each creation takes this lock before it reads rivals.
         """
         self._connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_CREATION_LOCK)))
 
@@ -418,7 +418,7 @@ class Actions:
         return [NodeName(row.name) for row in rows]
 
     def successor(self, action: ActionRecord) -> Successor | None:
-        """Return the newest site action that overtook this one: it worked on its nodes, or deployed another revision.
+        """Return the newest site action that overtook this one: on the same nodes, or with another revision.
 
         If the nodes of this one are unknown, work on any node counts.
         """

@@ -155,7 +155,7 @@ def _seconds() -> float:
 
 
 def _host() -> str:
-    """Return what identifies this host until it boots again; where there is no such thing, this clock alone."""
+    """Return the identity of this boot of the host; where there is no such thing, this clock alone."""
     try:
         boot = _BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:

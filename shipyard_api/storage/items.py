@@ -111,7 +111,7 @@ class Items:
         ), any_open
 
     def waiting_for(self, claim: Claim) -> WaitingFor | None:
-        """Return what the open items of the claim's step wait for, together; None if none of them says."""
+        """Return what the open items of the claim's step wait for, together; None without any."""
         return self._waiting(claim.action, claim.step)
 
     def wake_resting(self, claim: Claim, *, now: datetime) -> None:
@@ -360,7 +360,7 @@ class Items:
         if shown is None and claim.waiting is not None:
             shown = of_items(claim.step).after(None, claim.waiting.since)
         if shown is not None:
-            # A step with turns of its own beside its items says itself what it waits for.
+            # A step with its own turns beside its items reports its own wait.
             rests = (t.actions.c.wake_at.is_(None), t.actions.c.state == RunState.RUNNING.value)
             self._connection.execute(t.actions.update().where(of_action, *rests).values(waiting_for=shown.to_json()))
         return row

@@ -64,7 +64,7 @@ class Nodes:
         one of ``names``.
 
         The recursion walks the index from name to name, with four lookups a name, however many actions there are.
-        Postgres takes only the rows of the page from it. The rows come in order: sorting them would read them all.
+        Postgres takes only the rows of the page from it. The rows come in order: a sort would read all rows.
         """
         nodes, following = t.action_nodes, t.action_nodes.alias("following")
         walked = sa.select(_least(nodes, after).label("name")).cte("names", recursive=True)
@@ -246,7 +246,7 @@ class Nodes:
     ) -> Mapping[Phase, PhaseHistory]:
         """Return how nodes fared in both phases, and how long phases took, in the newest deploying actions.
 
-        ``before``: only of those created before this one. Neither late results nor nodes that a hold kept back count,
+        ``before``: only of actions created before this one. Neither late results nor nodes that a hold kept back count,
         and no phase that was stopped.
         """
         return phase_history(self._connection, names, actions=actions, before=before)

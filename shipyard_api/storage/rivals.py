@@ -26,7 +26,7 @@ FROM pg_control_system()
 
 
 def avoid_old_primary(url: str) -> str:
-    """Let connections go to the newest of the hosts that accept writes; return why, if it was another one before."""
+    """Let connections go to the newest of the hosts that accept writes; return the reason if the server changed."""
     addresses = hosts(url)
     if len(addresses) < 2:
         return ""

@@ -393,7 +393,7 @@ def _waiting_for(waiting: WaitingFor | None) -> dict[str, Any]:
 
 
 def _memory(state: JsonObject, before: JsonObject) -> dict[str, Any]:
-    """Return the columns that hold a state; its fixed text only if it is another one than before."""
+    """Return the columns that hold a state; the fixed text only if it changed."""
     fixed = state.get("fixed")
     columns: dict[str, Any] = {"memory": {name: value for name, value in state.items() if name != "fixed"}}
     return columns if fixed == before.get("fixed") else {**columns, "fixed": fixed}

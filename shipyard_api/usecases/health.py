@@ -16,8 +16,8 @@ _SKEWED = 300.0  # seconds; up to here, nothing depends on clocks (product, sect
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check. ``critical``: without it, this process can serve nothing. ``detail``: for anyone, what failed or how old
-    the answer is.
+    """A check. ``critical``: without the check, this process serves no request. ``detail``: for anyone, what failed or
+    how old the answer is.
     """
 
     name: str

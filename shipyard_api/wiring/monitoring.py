@@ -21,7 +21,8 @@ from shipyard_api.wiring import provisioners
 def api_metrics(store: Store, clocks: Callable[[], Mapping[str, float]], site: str = "") -> Exposition:
     """Return the metrics of the site and of the API. ``clocks``: seconds that they are ahead, by system.
 
-    ``site``: its name in a process that serves many, whose metrics have it as a label; those of others are left out.
+    ``site``: its name in a process that serves many, whose metrics have it as a label; samples of other sites are left
+    out.
     """
     from shipyard_api.adapters.prometheus.activities import activity_metrics
     from shipyard_api.adapters.prometheus.exposition import PrometheusText

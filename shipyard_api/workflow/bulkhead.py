@@ -1,7 +1,7 @@
 """How many turns of this worker wait for each peer, so that a dead or slow peer never takes the threads of the others.
 
 A peer is slow while it has not answered a turn for ``PATIENCE``. Turns that call a slow peer do not count against the
-turns that a worker runs at once: others begin in their place. ``MOST_WAITING`` turns may call it; further ones are put
+turns that a worker runs at once: other jobs begin instead. ``MOST_WAITING`` turns may call it; further ones are put
 off before they send anything, and write when they try again.
 """
 

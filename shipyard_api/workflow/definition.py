@@ -17,7 +17,7 @@ FactsFor = Callable[[Json], tuple[Fact, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The steps of one action. They run one after another; after a failure only those that always run.
+    """The steps of one action. Steps run in sequence; after a failure only those that always run.
 
     ``steps_for``: the steps may follow from the inputs, such as one per target node. ``missing`` says what people may
     expect of the action that it does not do without a task graph; every such action carries it as a note.

@@ -43,7 +43,7 @@ class ItemTurns:
     worker: str
 
     def run(self, action: ActionId, holder: str) -> None:
-        """Run turns of due items. ``holder`` identifies the delivery: a repeated one takes up what it held before.
+        """Run turns of due items. ``holder`` identifies the delivery: a repeated claim resumes what it held before.
 
         Raises StoreUnavailable: the run must be delivered again.
         """

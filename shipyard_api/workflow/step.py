@@ -48,7 +48,7 @@ class Act(Generic[Effect]):
     """Change the world. The engine writes the intent first, under a marker, so that a crash loses and repeats nothing.
 
     After ``give_up_at`` an effect whose outcome stays unknown is folded as ``PeerFailure`` and not retried any more.
-    ``repeatable``: it only carries on from what it reads first, so doing it twice, or leaving it, does no harm. A crash
+    ``repeatable``: it reads first and continues from there, so repeating or dropping it is harmless. A crash
     is then followed by a repetition at once, and a stop does not wait for its outcome.
     """
 
@@ -59,7 +59,7 @@ class Act(Generic[Effect]):
 
 @dataclass(frozen=True, slots=True)
 class Look(Generic[Question]):
-    """Read from a peer or from our own store. It changes nothing, so the question is never stored."""
+    """Read from a peer or from our own store. A look has no effect, so the question is never stored."""
 
     question: Question
 
@@ -191,7 +191,7 @@ class Unit(ABC, Generic[State, Question, Effect, Report]):
     def identity(self, effect: Json) -> Json:
         """Return what makes a stored effect the same one when it is decided again, of all effects of the unit.
 
-        The marker follows from it, so nothing in it may depend on the time. Pure.
+        The marker is a hash of the effect, so no field may depend on the time. Pure.
         """
         return effect
 

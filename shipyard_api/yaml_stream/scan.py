@@ -78,7 +78,7 @@ class Scan:
 
     def __init__(self, limits: Limits) -> None:
         self.faults: list[YamlFault] = []
-        self._quotes: dict[int, tuple[int, str]] = {}  # of the fault of this number: where it is, and what it quotes
+        self._quotes: dict[int, tuple[int, str]] = {}  # by number of the fault: its position and its quotation
         self.last: yaml.Event | None = None
         self._limits = limits
         self._documents: list[Any] = []

@@ -36,7 +36,7 @@ class Joining(ByFields):
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What one poll means. ``lost`` are nodes whose time is up, with the reason; ``poll_at`` None: the wait is over."""
+    """The result of a poll. ``lost``: nodes whose time is up, with the reason; ``poll_at`` None: the wait is over."""
 
     joining: Joining
     ready: frozenset[NodeName]

@@ -53,7 +53,7 @@ class StepsEnded:
 
 @dataclass(frozen=True, slots=True)
 class MarkRevision(Step[MarkState, ActionId, SetTag, StepsEnded | TagSet]):
-    """Runs whatever happened before it. Nothing is tagged if the action failed before it could change anything.
+    """Runs after failed steps too. Nothing is tagged if the action failed before it could change anything.
 
     ``before_changes``: the steps that only read. ``give_up_after``: seconds in which the step tries to set the tag.
     """

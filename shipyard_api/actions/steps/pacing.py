@@ -1,4 +1,4 @@
-"""The rollout policy in the baremetal nodes step: its gates as questions, its state as JSON, and what it waits for."""
+"""The rollout policy in the baremetal nodes step: gates as questions, state as JSON, and the reasons of a wait."""
 
 import logging
 from collections.abc import Collection, Iterator, Mapping

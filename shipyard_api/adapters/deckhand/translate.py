@@ -220,7 +220,7 @@ def changes_of(answer: JsonObject, base: Revision, new: Revision) -> dict[Collec
 
 
 def kind_of(status: JsonObject) -> str:
-    """Return Deckhand's kind of error; empty if this is none of its Status objects."""
+    """Return Deckhand's kind of error; empty if the answer is no Status object."""
     details = status.get("details")
     kind = details.get("errorType") if isinstance(details, Mapping) else None
     return kind if isinstance(kind, str) else ""

@@ -229,7 +229,7 @@ def has_ended(task: JsonObject) -> bool:
 
 
 def ahead_of(task: JsonObject) -> JobAhead:
-    """Return the task as what another one waits for: its user, its action and its nodes."""
+    """Return the task as the reason of a wait: its user, its action and its nodes."""
     named = sorted(_named(task.get("node_filter")) or ())
     omitted = f" and {len(named) - MOST_NODES} more" if len(named) > MOST_NODES else ""
     nodes = f" of {', '.join(named[:MOST_NODES])}{omitted}" if named else ""

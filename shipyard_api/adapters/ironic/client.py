@@ -173,7 +173,7 @@ class IronicClient:
         return [] if answer.status in (403, 404) else _expected(answer).objects("history")
 
     def patch(self, node: str, changes: Sequence[JsonObject]) -> Reply:
-        """Change a node by a JSON Patch: all of it, or nothing."""
+        """Change a node by a JSON Patch: all changes or none."""
         return self._change("PATCH", f"v1/nodes/{segment(node)}", list(changes))
 
     def provision(self, node: str, body: JsonObject) -> Reply:

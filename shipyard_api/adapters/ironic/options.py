@@ -25,7 +25,7 @@ class Unhealthy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class IronicOptions:
-    """How to reach Ironic, and how it treats nodes. Only used if Ironic provisions the site.
+    """Ironic: address, limits, and the treatment of nodes. Only used if Ironic provisions the site.
 
     ``url``: Ironic's address, with or without ``/v1``; empty: from Keystone's catalog, if ``auth`` is keystone.
     ``auth``: how to authenticate: none (Ironic with noauth), basic (http_basic), keystone (see its section).

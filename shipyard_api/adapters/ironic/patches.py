@@ -52,9 +52,9 @@ class Payload:
 def patch_before(node: Node, job: Job, verb: Verb | None, payload: Payload) -> tuple[Mark, list[JsonObject]]:
     """Return the node's new mark and the changes before the verb (None: only the mark).
 
-    They are one patch: a node is never claimed without the mark of its job, and automated_clean is never switched off
-    without a record of its earlier value. There are no changes if an earlier attempt wrote them and only its verb
-    failed.
+    The changes form one patch: a node is never claimed without the mark of its job, and automated_clean is never
+    switched off without a record of its earlier value. There are no changes if an earlier attempt wrote them and only
+    its verb failed.
     """
     mark, changes = node.marked(job.marker, job.operation), list[JsonObject]()
     if mark is None:

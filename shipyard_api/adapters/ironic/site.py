@@ -11,7 +11,7 @@ OPERATIONS = frozenset({Operation.VERIFY_SITE, Operation.PREPARE_SITE})
 
 
 def job_of(marker: str, operation: Operation) -> JobId:
-    """Return the job of this work; Ironic stores nothing, so its id says everything."""
+    """Return the job of this work; Ironic stores no job of a site, so the id holds the whole job."""
     return JobId(f"{operation.value}:{marker}")
 
 

@@ -335,7 +335,7 @@ def error_of(node: Node) -> str:
 
 
 def lacks_error(node: Node, why: str) -> bool:
-    """Return whether a node failed for a reason that Ironic shows no longer: its power sync clears it."""
+    """Return whether a node failed for a reason that Ironic shows no longer: the power sync clears the error."""
     return not node.last_error and error_of(node) in why
 
 

@@ -50,7 +50,7 @@ class KubernetesNodes:
         return NodeLook(node, self._pods(node.name), self._budgets(), self._daemon_sets(), answer.server_time)
 
     def cordon(self, node: ClusterNode, *, label: str = "") -> None:
-        """Let no new pod be scheduled on the node; does nothing if it has gone or another node has its name."""
+        """Let no new pod be scheduled on the node; does nothing if the node is gone or replaced under its name."""
         if not node.cordoned:
             labels = {"labels": {label: "cordoned"}} if label else {}
             self._patched(node, {"spec": {"unschedulable": True}}, {"uid": node.uid, **labels})

@@ -18,7 +18,7 @@ _MIRROR = "kubernetes.io/config.mirror"
 
 
 def cluster_node(node: JsonObject, lease: JsonObject | None) -> ClusterNode:
-    """Return a Node with its Lease, if it has one."""
+    """Return a Node with its Lease, if any."""
     metadata, status = _part(node, "metadata"), _part(node, "status")
     addresses = (str(address.get("address") or "") for address in _objects(status, "addresses"))
     return ClusterNode(

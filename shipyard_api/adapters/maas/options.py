@@ -16,7 +16,7 @@ class Erase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MaasOptions:
-    """How to reach MAAS, and how it treats machines. Only used if MAAS provisions the site without Drydock.
+    """MAAS: address, limits, and the treatment of machines. Only used if MAAS provisions the site without Drydock.
 
     ``url``: the API of the MAAS region, ending in ``/MAAS/api/2.0``.
     ``api_key``: the API key of a MAAS user, in three parts as MAAS shows it.

@@ -61,7 +61,7 @@ class MaasProvisioner:
 
     **Every decision but to wait follows from a machine that was just read** (``listing``). ``submit`` and ``report``
     may be repeated and may overlap: MAAS refuses an operation that is started twice, and the machine is read again. Do
-    not report on a job once later work has its machines, except after ``abort``: it might claim them.
+    not report on a job once later work has its machines, except after ``abort``: it may claim the machines.
     """
 
     name = SYSTEM

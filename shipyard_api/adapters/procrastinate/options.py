@@ -19,7 +19,7 @@ class WorkerOptions:
     ``overdue_seconds``: how late an action may be before it is woken again.
     ``graceful_seconds``: how long running turns may take to end when the worker stops.
     ``status_port``: port of the worker's probes and metrics; 0: none.
-    ``status_address``: address of that port. It has no authentication: restrict who can reach it.
+    ``status_address``: address of that port. It has no authentication: restrict access to its network.
     ``sites_at_once``: with --sites, how many sites may have a worker at the same time; a site without work needs none.
     """
 

@@ -43,7 +43,7 @@ class TurnWorker:
     """Runs the turns queued in the Postgres of ``conninfo``; ``run``, ``run_items`` and ``sweep`` are the engine's.
 
     The process ends with exit code 2 as soon as ``sweep`` raises UnsuitableDatabase: the schema was changed meanwhile.
-    ``waiting`` returns how many running turns wait for a peer; others begin in their place. ``chores`` may take long:
+    ``waiting`` returns how many running turns wait for a peer; other jobs begin instead. ``chores`` may take long:
     none waits for another; ``chores_seconds``: the pause between two runs of one. ``on_connect``: SQL for a new
     connection. ``beside``: what never ends, each in a thread that ends with the process.
     """

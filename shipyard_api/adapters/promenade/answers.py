@@ -14,7 +14,7 @@ _MOST = 1000  # messages
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of an answer; ``name``: what it is about, if it says so."""
+    """One message of an answer; ``name``: the subject of the message, if given."""
 
     text: str
     error: bool = False

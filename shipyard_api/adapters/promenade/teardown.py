@@ -120,7 +120,7 @@ class PromenadeTeardown:
             try:
                 answer = self._send(call.seconds + MARGIN, "POST", call.path, options)
             except Unavailable as error:
-                # Who says nothing until the end of its time would say nothing again.
+                # A Promenade that was silent until the deadline would be silent again.
                 if attempt == _REPEATS or silent(error) or not is_wanted():
                     raise error.worded(f"outcome unknown: {error.detail}") from error
             else:

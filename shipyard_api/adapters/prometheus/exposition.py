@@ -59,7 +59,7 @@ class _Build(Collector):
 
 @dataclass(frozen=True, slots=True)
 class _OfSite:
-    """The metrics of one site: those with its label, and those without any, which get it."""
+    """The metrics of one site: samples with its label, and samples without a site, which get the label."""
 
     registry: CollectorRegistry
     site: str

@@ -163,5 +163,5 @@ def operator(step: str) -> str:
 
 
 def seconds(begun: datetime | None, ended: datetime | None) -> float | None:
-    """Return how long something took; None until it has ended."""
+    """Return a duration; None until it has ended."""
     return (ended - begun).total_seconds() if begun and ended else None

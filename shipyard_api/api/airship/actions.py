@@ -155,7 +155,7 @@ class Action:
 
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
-        """Answer with the action, its steps and who commanded what; of the steps' notes only what sums them up."""
+        """Return the action with its steps and commands; of the steps' notes only what sums them up."""
         verbosity = min(req.context.verbosity, SUMMARY)  # above that, nothing more is shown here
         try:
             if req.get_header("If-None-Match") and holds(req, resp, verbosity, self._describe.version(action_id)):
@@ -205,7 +205,7 @@ class Control:
             raise ControlNotFound(control_verb)
         force = bool(boolean(req, "force", default=False))
         if verb is Verb.RETRY:
-            # It creates an action, so it takes what creating that one takes.
+            # A retry creates an action, so it needs the right to create one.
             require(req, "workflow_orchestrator:create_action")
             old = self._control.action(action_id)
             if is_listed(old.name):

@@ -49,7 +49,7 @@ def marker(req: falcon.Request) -> ActionId | None:
 
 
 def link_next(req: falcon.Request, resp: falcon.Response, last: ActionId | None, *, is_cut: bool) -> None:
-    """Name the page after this one, if there is one: the same request with the last id as its marker."""
+    """Link to the next page, if any: the same request with the last id as its marker."""
     if not is_cut or last is None:
         return
     asked = [(name, value) for name, value in parse_qsl(req.query_string) if name != "marker"]

@@ -15,7 +15,7 @@ from shipyard_api.domain.actions import ActionId
 MOST = 64 * 1024 * 1024
 # How many actions are read and rendered at once, and how many are handed to the server as one piece.
 BATCH = 250
-# What an entry costs besides its bytes, roughly: its key, its version and its place in the order.
+# The rough overhead of an entry: key, version and place in the order.
 _OVERHEAD = 400
 
 Version = tuple[ActionId, str]

@@ -1,4 +1,4 @@
-"""Moments as clients read them, and as they write them."""
+"""Times in answers and in requests."""
 
 import re
 from datetime import UTC, datetime, timedelta

@@ -147,7 +147,7 @@ class Hub:
             self._leave(listener)
 
     async def _missed(self, listener: _Listener) -> bytes:
-        """Return a page of what the listener has missed; one who has missed nothing is live from now on."""
+        """Return a page of what the listener has missed; a listener that is up to date is live from now on."""
         if listener.cursor >= self._position:
             self._live.add(listener)
             return b""

@@ -48,7 +48,7 @@ class Nodes:
 
 
 class OneNode:
-    """One node, by its id or its name."""
+    """A node, by id or name."""
 
     policy: ClassVar[Policy] = {"GET": READ}
 

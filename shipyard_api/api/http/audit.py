@@ -1,4 +1,4 @@
-"""The audit log: one line for each request that would change something, whatever became of it.
+"""The audit log: one line for each changing request, whatever its outcome.
 
 Caller, request, time and address. Never a body, and only the headers named here.
 """

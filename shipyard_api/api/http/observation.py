@@ -13,7 +13,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 
 class Observation:
-    """ASGI application around another one. Callers choose addresses and methods: only known ones become labels."""
+    """An ASGI application that wraps another. Callers choose addresses and methods: only known ones become labels."""
 
     def __init__(self, application: Application) -> None:
         self._application = application

@@ -74,7 +74,7 @@ def start_costly(work: Callable[[], None]) -> None:
 
 
 async def parsed(parse: Callable[[bytes], T], body: bytes) -> T:
-    """Return a body that is parsed in a thread; large ones one after another."""
+    """Return a body that is parsed in a thread; large bodies in sequence."""
     return await _run(_POOL.executor if len(body) < _LARGE_BODY else _POOL.bodies, partial(parse, body))
 
 

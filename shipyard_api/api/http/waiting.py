@@ -13,7 +13,7 @@ from shipyard_api.domain.actions import ActionId
 from shipyard_api.ports.state.errors import StoreUnavailable
 
 MOST_WAITING = 500
-"""As many callers may wait in one process; each of them has one of its connections."""
+"""As many callers may wait in one process; each caller holds a connection."""
 LOOK_SECONDS = 1.0
 
 _Futures = dict[ActionId, set["asyncio.Future[None]"]]

@@ -118,7 +118,7 @@ class Templates:
 
 
 class Template:
-    """One template, by its id or its name."""
+    """A template, by id or name."""
 
     policy: ClassVar[Policy] = {method: rule for method, rule in RULES.items() if method != "POST"}
     write_cost: ClassVar[float] = SMALL_WRITE

@@ -1,4 +1,4 @@
-"""Commands that list the parts of an action: its groups, its steps, and what happened in it."""
+"""Commands that list the parts of an action: groups, steps and journal."""
 
 from typing import TYPE_CHECKING
 
@@ -71,7 +71,7 @@ def _lines(api: "Api", action: str) -> list[str]:
     steps = objects_at(api.read(f"actions/{action}"), "steps")
     names = [str(step.get("id")) for step in steps]
     for step in steps:
-        # A step such as drydock_build stands for its own steps, and so does its log.
+        # A step such as drydock_build groups other steps; its log has their lines.
         is_group = any(name.startswith(f"{step.get('id')}.") for name in names)
         if step.get("state") in _BEGUN and not is_group:
             answer = api.get(f"actions/{action}/steps/{path_segment(str(step.get('id')))}/logs")

@@ -1,6 +1,6 @@
 """``shipyard completion``: the shell script that completes commands, options, action names and versions.
 
-Completion never contacts a server: it offers what the command line knows itself.
+Completion never contacts a server: it offers local names only.
 """
 
 import click

@@ -141,7 +141,7 @@ class _Followed:
 
 
 def _watch(options: GlobalOptions, sites: Sequence[FleetSite], interval: float, timeout: float) -> None:
-    """Show the sites until Ctrl-C. Each has a thread of its own; what it showed last stays."""
+    """Show the sites until Ctrl-C. Each has a thread of its own; the last row stays."""
     followed = {site.name: _Followed(_unanswered(site, NOT_YET), time.monotonic()) for site in sites}
     stopped = threading.Event()
 

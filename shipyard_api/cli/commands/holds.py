@@ -75,8 +75,8 @@ def hold_node(options: GlobalOptions, /, name: str, reason: str, kind: str, hold
     """Hold the node NAME: from now on, nothing is submitted for it. NAME may be a node set, such as r3n[1-20].
 
     Class no-deployment keeps preparations, deployments and services from it, and no-teardown drains and destructions.
-    Two keep nothing from it: with no-alerts the node does not count in the alerts for failed and late nodes, and with
-    no-criteria it is neither a success nor a failure when groups, waves and budgets are judged.
+    Two classes protect no node: with no-alerts the node does not count in the alerts for failed and late nodes, and
+    with no-criteria it is neither a success nor a failure when groups, waves and budgets are judged.
 
     An action that would touch the node is refused. A running one fails the node and goes on with the others. What was
     submitted before goes on, and is listed. A node can have several holds.

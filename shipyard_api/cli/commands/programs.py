@@ -181,7 +181,7 @@ def up(**_: object) -> None:
     """Start a Postgres, the API, a worker, a simulated provisioner and simulated hosts; stop them all on Ctrl-C.
 
     Prints the URL and a first token for SHIPYARD_URL and SHIPYARD_TOKEN. Settings from the environment and from the
-    file in SHIPYARD_CONFIG apply; those that it sets itself, such as the provisioner's address, are refused.
+    file in SHIPYARD_CONFIG apply; settings of the stack itself, such as the provisioner's address, are refused.
     """
     require_demo_parts()
     become("shipyard_api.stack", "up")

@@ -281,7 +281,7 @@ def watch(options: GlobalOptions, /, action_id: str | None, interval: float) -> 
 @click.option("--action", "action_id", metavar="ACTION", help="The action that ran it. (default: the newest that did)")
 @click.pass_obj
 def logs(options: GlobalOptions, /, node: str, task: str, action_id: str | None) -> None:
-    """Print the full output of TASK on NODE, as the node keeps it. Of a running task: what there is so far."""
+    """Print the full output of TASK on NODE, as the node keeps it. Of a running task: the output so far."""
     from shipyard_api.cli.client import Api
 
     action = check_action_id(action_id) if action_id else None

@@ -1,4 +1,4 @@
-"""The failures of an action, as lines: each cause once, what followed from it below it. Pure."""
+"""The failures of an action, as lines: each cause once, with its consequences below. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -33,7 +33,7 @@ def plan(text: str) -> Printout:
 
 
 def stored_plan(text: str) -> Printout:
-    """Return a stored plan: its hash and signatures, what it changes beside the last one, and the plan."""
+    """Return a stored plan: hash, signatures, changes against the last plan, and the plan."""
     body = parse_object(text)
     last = object_at(body, "last")
     lines = [f"- {difference}" for difference in list_at(last, "differences")] or ["Nothing differs."]

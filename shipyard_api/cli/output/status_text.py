@@ -34,7 +34,7 @@ def status_text(text: str, *, word: str) -> str:
         for entry in messages:
             counts[_level(entry)] += 1
         summary = "####  Errors: {}, Warnings: {}, Infos: {}, Other: {}  ####".format(*counts)
-        # A refusal of one sentence has it as its reason and as its only message; counts are those of the list.
+        # A refusal of one sentence repeats the reason as its only message; counts are those of the list.
         lines += [*message_lines(entry for entry in messages if _says_more(entry, (message, reason))), "", summary]
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""The software stage: its plan, and how its tasks go. Pure."""
+"""The software stage: plan and progress of tasks. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

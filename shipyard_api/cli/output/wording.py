@@ -84,7 +84,7 @@ def teardown_texts(action: JsonObject) -> dict[str, str]:
 
 
 def teardown_lines(action: JsonObject, now: datetime) -> list[str]:
-    """Return a line for each node that is taken down: the operation, for how long, and what it waits for."""
+    """Return a line for each node that is taken down: operation, duration and the reason of a wait."""
     lines = []
     for teardown in objects_at(action, "teardowns"):
         since = parse_time(teardown.get("since"))

@@ -31,8 +31,8 @@ RequestedSteps = Mapping[NodeName, tuple[TemplateStep, ...]]
 class PlannedNodes:
     """Nodes with the same deploy steps, in order of name.
 
-    ``requested``: what their templates ask for. ``steps``: what runs, in order; empty if ``findings`` has an error, or
-    if the provisioner does not know the nodes.
+    ``requested``: the steps that their templates request. ``steps``: what runs, in order; empty if ``findings`` has an
+    error, or if the provisioner does not know the nodes.
     """
 
     nodes: tuple[NodeName, ...]

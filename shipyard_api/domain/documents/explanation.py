@@ -116,7 +116,7 @@ def _needed(relations: Relations, index: int) -> set[int]:
 
 
 class _Replay:
-    """Explains values one after another; each is explained once, however many take it."""
+    """Explains values in sequence; each is explained once, however many take it."""
 
     def __init__(
         self,
@@ -182,7 +182,7 @@ class _Replay:
             current = draft.value
             taken = _taken(substitution, place, self.data[source], before, current)
             if taken is not None:
-                # What a secret document takes from another one says what its own parts are.
+                # A value that a secret document takes from another document reveals its parts.
                 number = self.enqueue(source, () if index in self._relations.secret else taken)
                 pattern = substitution["src"].get("pattern") or ""
                 where = f"/metadata/substitutions/{position}"

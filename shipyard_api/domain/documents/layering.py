@@ -29,7 +29,7 @@ class Family:
     broken: set[int] = field(default_factory=set)
 
     def base(self, index: int) -> int | None:
-        """Return the document whose data this one starts from: its parent, or the parent's replacement."""
+        """Return the document that supplies the initial data: its parent, or the parent's replacement."""
         parent = self.parents.get(index)
         if parent is None:
             return None

@@ -84,7 +84,7 @@ class NodesKept(Fact, frozen=True):
 
 
 class TargetsKnown(Fact, frozen=True):
-    """The action works on these nodes, in no deployment group. It has touched none of them yet."""
+    """The action works on these nodes, in no deployment group. None is touched yet."""
 
     kind: ClassVar[str] = "targets_known"
 

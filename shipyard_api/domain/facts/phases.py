@@ -57,7 +57,7 @@ class JoinAwaited(Fact, frozen=True):
 
 
 class AcceptanceAwaited(Fact, frozen=True):
-    """These nodes are deployed; they count once they have passed this acceptance task, and those behind it."""
+    """These nodes are deployed; they count after this acceptance task and the following ones have passed."""
 
     kind: ClassVar[str] = "acceptance_awaited"
     FIRST: ClassVar = ("group", "task", "batch")

@@ -22,7 +22,7 @@ class TaskStatus(Enum):
 class NodeResult(Struct, frozen=True):
     """A task on a node as far as it has come.
 
-    ``seconds``: how long it took; ``detail``: why it failed; ``tail``: the end of its output.
+    ``seconds``: its duration; ``detail``: why it failed; ``tail``: the end of its output.
     """
 
     node: NodeName

@@ -1,4 +1,4 @@
-"""What a forecast assumes of a phase: how often a node fails in it, and how long it takes."""
+"""What a forecast assumes of a phase: failure probability and duration."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a rollout sends, and what comes back of it."""
+"""The moves of a rollout, and their outcomes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

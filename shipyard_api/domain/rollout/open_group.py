@@ -1,4 +1,4 @@
-"""A group that has begun and not ended: what it could send, and how many of its members have which status."""
+"""A group that has begun and not ended: the nodes to send, and the number of members in each status."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass

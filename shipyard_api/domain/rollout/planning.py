@@ -116,7 +116,7 @@ def _waves(run: Rehearsal, pace: Pace) -> Mapping[GroupName, tuple[PlannedWave, 
 
 
 def _first_senders(moves: Iterable[Move]) -> Mapping[GroupName, list[NodeName]]:
-    """Return the nodes that each group sends first: another group may deploy a node that this one prepared."""
+    """Return the nodes that each group sends first: another group may deploy a node that this group prepared."""
     sent: defaultdict[GroupName, list[NodeName]] = defaultdict(list)
     seen: set[NodeName] = set()
     for move in moves:

@@ -4,7 +4,7 @@ A rollout only changes by ``start``, ``refuse``, ``hold``, ``progress`` and ``fi
 clock and no provisioner. A phase sends those members whose node status fits at that moment (prepare: not started;
 deploy: prepared) and that no other group has in flight, so a node is sent at most once per phase, by whichever of its
 groups comes first. A group is judged when all its members are settled, whichever group moved them. While a group
-prepares, groups that come after it in the serial run do not deploy its nodes: they could fail its preparation.
+prepares, groups that come after it in the serial run do not deploy its nodes: they could fail the preparation.
 """
 
 import heapq

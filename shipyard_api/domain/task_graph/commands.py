@@ -38,7 +38,7 @@ _MODE = re.compile(r"0?[0-7]{3,4}")
 class RemoteFile:
     """A file that is written, whole or not at all, before the command runs; ``path`` is absolute.
 
-    ``directory_mode``: of directories that do not exist yet. Others stay as they are.
+    ``directory_mode``: of directories that do not exist yet. Existing directories keep theirs.
     """
 
     path: str

@@ -343,7 +343,7 @@ class _Windows:
     def rank(self, cell: int) -> tuple[int, int]:
         """Return the place of a cell among those that may begin: the heaviest first, then nodes of a cell together.
 
-        The cells of a window are one: its nodes keep their order.
+        The cells of a window are one: nodes keep their order.
         """
         of_windows = self._flow.windows_of.get(cell, ())
         if not of_windows:

@@ -9,7 +9,7 @@ def nodes_that_may_fail(tolerance: int | str | None, nodes: int) -> int | None:
     """Return how many of a group's ``nodes`` may fail; None if there is no limit.
 
     ``tolerance``: a number; a percentage, rounded down; either negative for the nodes that must succeed, a percentage
-    of these rounded up. Blanks around it mean nothing. Raises ToleranceError.
+    of these rounded up. Surrounding blanks are ignored. Raises ToleranceError.
     """
     if tolerance is None:
         return None

@@ -136,7 +136,7 @@ def memberships(tasks: Iterable[Task], references: References) -> dict[TaskId, l
 
 
 def cycle_text(path: Sequence[str]) -> str:
-    """Return a cycle for a message; of a long one, its beginning and its end."""
+    """Return a cycle for a message; for a long cycle, beginning and end."""
     if len(path) > _LONGEST_SHOWN:
         half = _LONGEST_SHOWN // 2
         path = [*path[:half], f"({len(path) - 2 * half} more)", *path[-half:]]

@@ -60,7 +60,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What one owner declares. ``tasks``: entries of the document as written."""
+    """The declarations of one owner. ``tasks``: entries of the document as written."""
 
     tasks: tuple[JsonObject, ...] = ()
     roles: Mapping[str, Label] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Layer:
         return name in labels or (domain is Domain.TAGS and name.partition(":")[0] in labels)
 
     def over(self, below: "Layer") -> "Layer":
-        """Return what holds if this layer lies over another one: by task id, role and tag, the upper one counts."""
+        """Return this layer merged over another layer: by task id, role and tag, the upper one counts."""
         return Layer(merge_tasks(below.tasks, self.tasks), {**below.roles, **self.roles}, {**below.tags, **self.tags})
 
     def tags_by_role(self) -> dict[str, tuple[str, ...]]:
@@ -123,7 +123,7 @@ class Cluster:
 
     @property
     def layer(self) -> Layer:
-        """What holds for the cluster: its own declarations over those of its release."""
+        """What holds for the cluster: the cluster's declarations over those of its release."""
         return self.own_layer.over(self.release.layer)
 
     @property
@@ -132,7 +132,7 @@ class Cluster:
         return Owner(OwnerKind.CLUSTER, self.id)
 
     def with_layer(self, owner: Owner, layer: Layer) -> "Cluster":
-        """Return the cluster with what a release or cluster would declare; itself if the owner is another one."""
+        """Return the cluster with what a release or cluster would declare; the same cluster if the owner differs."""
         if owner == self.owner:
             return replace(self, own_layer=layer)
         if owner == self.release.owner:

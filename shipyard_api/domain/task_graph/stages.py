@@ -8,7 +8,7 @@ TEST_STAGE = TaskId("test")
 
 
 def tasks_of_stage(graph: TaskGraph, stage: TaskId) -> frozenset[TaskId]:
-    """Return the tasks of a stage: those that name it in ``stage``, and those that it directly waits for."""
+    """Return the tasks of a stage: tasks that name the stage in ``stage``, and the direct requirements of the stage."""
     named = {task.id for task in graph.tasks.values() if task.stage == stage}
     named |= graph.before.get(stage, frozenset())
     return frozenset(task for task in named if graph.tasks[task].kind not in (Kind.STAGE, Kind.GROUP))

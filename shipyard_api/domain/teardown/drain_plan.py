@@ -49,7 +49,7 @@ _LOSSES = {
 
 @dataclass(frozen=True, slots=True)
 class PlannedPod:
-    """A pod with its class. ``budgets``: those that block it. ``why``: one sentence for people."""
+    """A pod with its class. ``budgets``: pods that block the drain. ``why``: one sentence for people."""
 
     pod: Pod
     pod_class: PodClass

@@ -53,7 +53,7 @@ class EtcdAccess:
 def read_etcd_clusters(
     documents: Iterable[Document], check: Callable[[str, object], tuple[Finding, ...]]
 ) -> tuple[tuple[EtcdAccess, ...], tuple[Finding, ...]]:
-    """Return the etcd clusters of a rendered design, and an error for each broken rule; then use none of them.
+    """Return the etcd clusters of a rendered design, and an error for each broken rule; then use no cluster.
 
     ``check``: checks a value against a schema that ships with Shipyard. No such document: no clusters, etcd is not
     managed.

@@ -52,9 +52,9 @@ def health_details(healths: Mapping[str, Health]) -> JsonObject:
 def readiness(cluster: EtcdCluster, leaving: Collection[MemberId], waived: Iterable[Obstacle] = ()) -> Readiness:
     """Return whether a teardown may go on after the removal of a node's members.
 
-    ``leaving``: the members that the cluster has on the node now. If there is one, something has added it again: the
-    anchor of Promenade's charts does. ``waived``: what the removal was allowed to miss of the site's minimum. Not for a
-    cluster that ``force`` has given up: it keeps its member.
+    ``leaving``: the members that the cluster has on the node now. A member that is listed again was added by another
+    party: the anchor of Promenade's charts does. ``waived``: what the removal was allowed to miss of the site's
+    minimum. Not for a cluster that ``force`` has given up: the cluster keeps the member.
     """
     if any(member.id in leaving for member in cluster.members):
         return Readiness.MEMBER_IS_BACK

@@ -56,7 +56,7 @@ class EtcdMember:
 
 @dataclass(frozen=True, slots=True)
 class Minimum:
-    """What a site wants to keep of a cluster (document promenade/EtcdClusters/v1); 0 where it says nothing."""
+    """What a site wants to keep of a cluster (document promenade/EtcdClusters/v1); 0 if it gives none."""
 
     members: int = 0
     healthy: int = 0
@@ -90,7 +90,7 @@ class EtcdCluster:
 
 
 def members_on(cluster: EtcdCluster, node: NodeName, addresses: Collection[str]) -> frozenset[MemberId]:
-    """Return the members that run on a node: they have its name, or a URL at one of its addresses.
+    """Return the members that run on a node: members with the name of the node, or with a URL at one of its addresses.
 
     A host may run several: the first host of a site also runs ``auxiliary-0`` and ``auxiliary-1``. ``addresses``: the
     addresses of the Kubernetes node, host names included.

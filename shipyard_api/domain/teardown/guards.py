@@ -94,7 +94,7 @@ def check_batches(
 def check_together(
     batches: Iterable[Iterable[NodeName]], clusters: Sequence[EtcdCluster], addresses: Addresses
 ) -> tuple[Finding, ...]:
-    """Return the findings of ``check_teardown`` for all nodes as one: none of them comes back."""
+    """Return the findings of ``check_teardown`` for all nodes as one, which leave for good."""
     nodes = [node for batch in batches for node in batch]
     members = {
         cluster: frozenset[MemberId]().union(*(members_on(cluster, node, addresses[node]) for node in nodes))

@@ -18,7 +18,7 @@ class Operator(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One condition on one key. An entry of ``matchLabels`` or ``nodeSelector`` is ``In`` with one value."""
+    """A condition on a label key. An entry of ``matchLabels`` or ``nodeSelector`` is ``In`` with one value."""
 
     key: str
     operator: Operator

@@ -30,7 +30,7 @@ class Operation(Enum):
 
 
 class Outcome(Enum):
-    """The status of an operation: running, or how it ended.
+    """The status of an operation: running, or its outcome.
 
     ``skipped``: there was nothing to do, or it is forbidden. ``refused``: its checks forbade it, or its deadline passed
     before it could begin.

@@ -42,7 +42,7 @@ class Pod:
 
     ``mirror``: it has the annotation of a static pod. ``local_data``: it has an ``emptyDir`` volume. ``leaves_at``: its
     ``deletionTimestamp``, the moment when its grace period ends; None if nothing deletes it. ``volumes``: names of its
-    volume claims. ``finalizers``: those that keep it until their controllers remove them.
+    volume claims. ``finalizers``: finalizers that delay the deletion.
     """
 
     namespace: str

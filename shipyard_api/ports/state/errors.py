@@ -14,7 +14,7 @@ class UnsuitableDatabase(Exception):
 
 
 class Fenced(Exception):
-    """A later turn of the action has started: this one must stop at once and write nothing."""
+    """A later turn of the action has started: this turn must stop at once and write nothing."""
 
 
 class RequestKeyTaken(Exception):

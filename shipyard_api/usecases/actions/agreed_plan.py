@@ -34,7 +34,7 @@ ALONE = Agreement()
 def current(tx: Transaction, content: PlanContent, holds: Sequence[Hold]) -> PlanContent:
     """Return the content with the statuses of its nodes, and the holds on them, at this moment.
 
-    ``holds``: the active ones that forbid the action. Those that only change what it counts are added.
+    ``holds``: the active ones that forbid the action. Holds that only change the counted nodes are added.
     """
     names = content.nodes
     holds = [*holds, *(hold for hold in tx.holds.active(names) if hold.hold_class is HoldClass.NO_CRITERIA)]

@@ -29,7 +29,7 @@ class ApproveAction:
     now: Callable[[], datetime]
 
     def of(self, action_id: str) -> Approvals:
-        """Return what an action waits for and what was answered; an ended one for nothing. Raises ActionNotFound."""
+        """Return what an action waits for and what was answered; an ended action has no gate. Raises ActionNotFound."""
         with self.store.begin() as tx:
             record = tx.actions.get(ActionId(action_id))
             if record is None:

@@ -41,7 +41,7 @@ _EVERY_NODE: Any = {"status": (), "group": (), "after": "", "limit": 2**31 - 1}
 
 @dataclass(frozen=True, slots=True)
 class RetryPlan:
-    """What a retry of an action would do: its inputs, the nodes that it keeps, and why it is refused, if it is.
+    """What a retry of an action would do: inputs, kept nodes, and the refusal, if any.
 
     ``held``: the active holds on nodes that it would touch.
     """
@@ -258,7 +258,7 @@ def _state(tx: Transaction, old: ActionRecord) -> ActionState:
 
 
 def _refuse_unlisted(old: ActionRecord) -> None:
-    """Raise NotRetried for an operation on one node: its own call repeats it."""
+    """Raise NotRetried for an operation on one node: a new request repeats it."""
     if not ACTIONS[old.name].listed:
         raise NotRetried(old.id)
 

@@ -1,4 +1,4 @@
-"""Accept an action: check it, freeze its inputs, queue it.
+"""Accept an action: check the request, freeze the inputs, queue the action.
 
 Contract: shipyard-rest 6.4, shipyard-actions chapter 4. The action, its steps and its first wake-up are one
 transaction: either the worker finds all of them, or nothing happened.

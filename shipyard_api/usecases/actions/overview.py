@@ -50,8 +50,8 @@ _OF_STATUS = {
 class Overview:
     """An action at a glance. ``letters``: of its nodes, in order of name; ``failed``: those that failed.
 
-    ``cordoned``: those that it left cordoned. ``policy``: where its rollout policy stands, None without one, or before
-    the nodes of the groups are known.
+    ``cordoned``: nodes that the action left cordoned. ``policy``: where its rollout policy stands, None without one, or
+    before the nodes of the groups are known.
     """
 
     version: str

@@ -70,7 +70,7 @@ class PlanSoftware:
         """Return the plan of a run on a revision, None for a site without a task graph.
 
         ``deployed`` and ``written``: as of ``SiteRun``. Design nodes that have no roles yet are planned as such.
-        ``retried``: the run goes on with another one, and the plan has only what it runs itself.
+        ``retried``: the action whose run continues; the plan lists only tasks that run now.
         """
         cluster = self.store.read(lambda tx: tx.software.cluster(SITE))
         if cluster is None or not (cluster.layer.tasks or COMMAND in written):

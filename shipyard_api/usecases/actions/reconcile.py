@@ -27,7 +27,7 @@ class ReconcileAction:
     store: Store
 
     def of(self, action_id: str) -> Reconciliation:
-        """Return what is asked and was answered about an action; an ended one asks nothing. Raises ActionNotFound."""
+        """Return the questions and answers about an action; an ended action has no question. Raises ActionNotFound."""
         with self.store.begin() as tx:
             record = tx.actions.get(ActionId(action_id))
             if record is None:

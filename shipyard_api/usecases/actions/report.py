@@ -28,7 +28,7 @@ def _nowhere(_name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Addresses at which the provisioner shows a node and a job; None where it shows nothing."""
+    """Addresses at which the provisioner shows a node and a job; None without a value."""
 
     node: Callable[[str], str | None] = _nowhere
     job: Callable[[str], str | None] = _nowhere

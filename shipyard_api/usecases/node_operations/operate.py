@@ -181,7 +181,7 @@ class OperateNodes:
         return revision, ""
 
     def _unreadable(self, operation: NodeOperation, revision: Revision | None) -> Sequence[str]:
-        """Return why the design of an operation that counts etcd members cannot be read: it would fail at its work."""
+        """Return why the design of an operation that counts etcd members cannot be read: the operation would fail."""
         if revision is None or not operation.takes_members:
             return ()
         try:

@@ -87,7 +87,7 @@ class SoftwareNodes:
         )
 
     def assign_tags(self, node: str, tags: Sequence[str]) -> StoredNode:
-        """Give a node further tags; repeating it changes nothing. Raises NodesNotInSite and UnknownLabels."""
+        """Give a node further tags; a second call changes nothing. Raises NodesNotInSite and UnknownLabels."""
 
         def changed(stored: StoredNode, layer: Layer) -> StoredNode:
             _check(layer, Domain.TAGS, tags)

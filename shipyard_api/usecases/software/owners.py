@@ -26,7 +26,7 @@ def cluster_of(software: Software, cluster: int) -> Cluster:
 
 
 def own_layer(software: Software, owner: Owner) -> Layer:
-    """Return what the owner itself declares; raises OwnerNotFound."""
+    """Return the owner's own declarations; raises OwnerNotFound."""
     if owner.kind is OwnerKind.RELEASE:
         return release_of(software, owner.id).layer
     return cluster_of(software, owner.id).own_layer

@@ -1,4 +1,4 @@
-"""Show the tasks of actions on nodes: how they went, and their output (product, section 7)."""
+"""Show the tasks of actions on nodes: outcome and output (product, section 7)."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

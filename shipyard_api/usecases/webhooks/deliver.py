@@ -22,7 +22,7 @@ LONGEST_PAUSE = 300.0
 """Seconds between two attempts at a target that does not answer, once it has not for some time."""
 
 HELD_SECONDS = 60.0
-"""How long a worker that says nothing keeps its claim; longer than an attempt takes."""
+"""The time until the claim of a silent worker expires; longer than an attempt takes."""
 
 
 class DeliverEvents:

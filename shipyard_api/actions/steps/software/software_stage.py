@@ -25,7 +25,7 @@ _PLAN_SECONDS = 300.0
 class PlanSoftware(ByFields):
     """Plan the run, and keep the primaries that it chose. ``selection``: the limits of the run, None for none.
 
-    ``retried``: the action whose run failed, and of which this one keeps what succeeded.
+    ``retried``: the action whose failed run this one continues.
     """
 
     OPTIONAL: ClassVar = frozenset({"retried"})

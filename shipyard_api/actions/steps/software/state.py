@@ -265,7 +265,7 @@ class TaskOnNodes(ByFields):
 
     ``before``: the state of the task on these nodes where an earlier item began it, as stored by ``TaskState``.
     ``own``: values of ``{NAME}`` that differ by node. ``first``: nodes that get their facts before it.
-    ``noop``: it only shows what it would do. ``connect_timeout``: seconds in which a node must take it, where the
+    ``noop``: the run only shows commands. ``connect_timeout``: seconds in which a node must take it, where the
     patience of the stage does not count.
     """
 
@@ -289,7 +289,7 @@ class TaskOnNodes(ByFields):
 
     @property
     def key(self) -> tuple[str, NodeName]:
-        """What distinguishes it from others with the same marker: they have other nodes."""
+        """The key among work items with the same marker: they have other nodes."""
         return self.marker, self.hosts[0].name
 
     @property

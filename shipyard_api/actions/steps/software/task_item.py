@@ -76,7 +76,7 @@ Results = Mapping[NodeName, RemoteResult]
 class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
     """Runs one task on its nodes. It succeeds if every node does; the step reads from its state which did not.
 
-    ``splits``: it ends as soon as its nodes go different ways, so that none waits for another: some have ended and
+    ``splits``: it ends as soon as its nodes diverge, so that no node waits for another: some have ended and
     others have not, or some are silent and others answer. The step then goes on with each part as an item of its own.
     ``facts``: the files of nodes before their first task of an action.
     """

@@ -26,7 +26,7 @@ _REFUSED = frozenset({EvictionOutcome.BLOCKED, EvictionOutcome.NEVER})
 
 @dataclass(frozen=True, slots=True)
 class DrainReport:
-    """One look, what was decided from it, and the answers. ``plan`` is None if Kubernetes does not know the node."""
+    """A look at the node, the decision, and the answers. ``plan`` is None if Kubernetes does not know the node."""
 
     plan: DrainPlan | None = None
     decision: Drained | Draining | DrainFailed = Draining()  # noqa: RUF009  # immutable

@@ -26,7 +26,7 @@ SILENCE_PAUSE = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Request(ByFields):
-    """A question about a node, or an effect on it. ``what`` names the request among those of one operation.
+    """A question about a node, or an effect on it. ``what`` distinguishes the requests of an operation.
 
     ``at``: when it was decided. ``more``: what else the operation needs, as JSON.
     """

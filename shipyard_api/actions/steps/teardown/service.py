@@ -30,7 +30,7 @@ class ServiceAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ServiceOperation(Part[ServiceAnswer]):
-    """One operation as one call. ``is_wanted``: whether an action still runs and was not stopped."""
+    """An operation that is a single call. ``is_wanted``: whether an action still runs and was not stopped."""
 
     operation: Operation
     service: TeardownService

@@ -1,4 +1,4 @@
-"""What the teardown of one node works from, and how far it is."""
+"""The inputs and the progress of the teardown of one node."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

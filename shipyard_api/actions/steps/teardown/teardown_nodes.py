@@ -82,7 +82,7 @@ class TeardownNodes(Step[TeardownState, Never, Never, Never]):
         )
 
     def fold(self, state: TeardownState, asked: Never, report: PeerFailure, now: datetime) -> Folded[TeardownState]:
-        """Never called: the step asks nothing itself."""
+        """Never called: the step sends no request itself."""
         raise TypeError("this step asks nothing")
 
     def gather(self, state: TeardownState, ended: tuple[EndedItem, ...], now: datetime) -> Folded[TeardownState]:

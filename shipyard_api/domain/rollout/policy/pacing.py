@@ -26,7 +26,7 @@ WavePlace = tuple[str, int]
 class Blocked:
     """Why nodes may not begin now. ``until``: when to decide again; None while running work must end first.
 
-    ``gate``: the gate that must be passed, and the wave that it follows. ``never``: nothing will change it.
+    ``gate``: the gate that must be passed, and the wave that it follows. ``never``: the reason is permanent.
     """
 
     rule: str

@@ -62,7 +62,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows of a site; overlapping ones are one. ``unit``: what must fit.
+    """The windows of a site; overlapping windows are merged. ``unit``: what must fit.
 
     ``certainty``: the share of the known durations that must end inside the window.
     """
