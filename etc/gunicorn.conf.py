@@ -68,7 +68,7 @@ def on_starting(server: Any) -> None:
 
 def _check() -> None:
     """Do what each process of the server does later, and look at the database; one that is away is an outage."""
-    import shipyard_api.asgi  # noqa: F401  # writes what is wrong, and exits
+    import shipyard_api.asgi  # noqa: F401  # reports faults, and exits
     from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
     from shipyard_api.storage.schema_check import check_database
 

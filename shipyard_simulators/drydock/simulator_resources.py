@@ -21,7 +21,7 @@ class Log:
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
         """Return all events in order."""
-        # Reading logs what is due, even if the orchestrator has not woken up for it yet.
+        # A read logs due messages, even if the orchestrator has not woken up for it yet.
         resp.media = self._orchestrator.look(lambda _tasks, _site, _now: self._log.events())
 
 
