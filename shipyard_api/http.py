@@ -117,11 +117,11 @@ class Response:
 class RequestOptions(TypedDict, total=False):
     """Options of a request: ``json`` or ``body``, not both; ``marker`` is only for errors.
 
-    ``seconds``: the time limit of the whole answer, instead of the client's. ``right``: what its answer proves
-    (``peer_restarts``), by default its method. ``public``: it is answered to every caller, so its answer proves no
-    rights. ``is_wanted``: asked every ``every``
-    seconds (4) of a wait for the answer; False ends it with Unavailable. ``parse``: reads a successful answer while it
-    arrives, for one that is too large for a body; a ValueError becomes Unavailable.
+    ``seconds``: the time limit of the whole answer, instead of the client's. ``right``: the right that the answer
+    proves (``peer_restarts``), by default its method. ``public``: it is answered to every caller, so its answer proves
+    no rights. ``is_wanted``: asked every ``every`` seconds (4) of a wait for the answer; False ends it with
+    Unavailable. ``parse``: reads a successful answer while it arrives, for one that is too large for a body; a
+    ValueError becomes Unavailable.
     """
 
     params: Params

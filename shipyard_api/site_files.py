@@ -1,6 +1,6 @@
 """The sites of an installation: a directory with one settings file a site, whose name is the site's.
 
-A site has its own database, peers, identities and policy. The process has the rest: its log, its traces, its threads.
+A site has its own database, peers, identities and policy. The process has the rest: log, traces, threads.
 """
 
 import re
@@ -26,7 +26,7 @@ _OF_PROCESS = (
 )
 
 Sites = Mapping[str, Settings | SettingsError]
-"""The sites by name, in alphabetical order; instead of settings that cannot be used, what is wrong with them."""
+"""The sites by name, in alphabetical order; for unusable settings, their faults."""
 
 
 def load_process(environ: Mapping[str, str]) -> Settings:

@@ -52,7 +52,7 @@ _TRACE: ContextVar[str] = ContextVar("trace", default="")
 
 
 def observe_with(observer: Observer) -> Callable[[], None]:
-    """Install an observer for this process, once; return what removes it."""
+    """Install an observer for this process, once; return a function that removes it."""
     if observer not in _OBSERVERS:
         _OBSERVERS.append(observer)
     return lambda: _OBSERVERS.remove(observer)

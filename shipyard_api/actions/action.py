@@ -239,7 +239,7 @@ class Catalog:
         self.by_name: dict[ActionName, Action] = {action.name: action for action in actions}
 
     def __getitem__(self, name: ActionName) -> Action:
-        """Return the action with this name; one of another release has no property but its name."""
+        """Return the action with this name; an action of another release has only its name."""
         return self.by_name.get(name) or Action(name=name, steps=_no_steps, listed=False, exclusive=False)
 
     def __iter__(self) -> Iterator[Action]:

@@ -1,6 +1,6 @@
 """What must hold before an action is accepted: checks that each action lists in its order.
 
-Contract: shipyard-actions, chapter 4. A check gets the case so far and returns it with what it found, or refused; the
+Contract: shipyard-actions, chapter 4. A check gets the case so far and returns it with its findings, or refused; the
 first refusal ends the admission. Running actions are not checked here: they may end before this action is stored.
 """
 

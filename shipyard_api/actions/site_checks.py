@@ -37,7 +37,7 @@ class ActionDesigns:
 class RemoteAccess:
     """The way to nodes over SSH. ``hosts`` returns where the design says that they are, and what it lacks.
 
-    ``sources``: what is wrong with the files, beside Shipyard, that tasks of a plan copy to nodes.
+    ``sources``: the faults of local files that tasks of a plan copy to nodes.
     """
 
     tasks: RemoteTasks

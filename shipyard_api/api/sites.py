@@ -1,6 +1,6 @@
 """Many sites under one roof: the beginning of a path, ``/sites/NAME``, says whose application serves the request.
 
-A site's application is made when it is first needed. What is wrong with one site is answered below its own addresses.
+A site's application is made when it is first needed. The faults of a site are reported below its own addresses.
 """
 
 import asyncio

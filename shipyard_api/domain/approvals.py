@@ -74,7 +74,7 @@ class Approval:
 
 
 def choose(written: JsonObject, gates: Sequence[WaveGate]) -> tuple[WaveGate | None, tuple[Finding, ...]]:
-    """Return the gate that an operator's answer is about, and what is wrong with the answer.
+    """Return the gate that an operator's answer is about, and the faults of the answer.
 
     ``group`` and ``wave`` may be left out while only one gate is open.
     """

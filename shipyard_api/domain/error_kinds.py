@@ -1,6 +1,6 @@
-"""What an error is that a caller can receive. Each area of the domain declares its errors in a table of such kinds.
+"""The kinds of errors that callers receive. Each area of the domain declares its errors in a table of kinds.
 
-A row says everything about one error: its family, its code, its title, and a function that names its data and returns
+A row defines an error: family, code, title, and a function that names its data and returns
 its sentence. ``HoldNotFound = ErrorKind(NotFound, "HoldNotFound", "Hold not found", lambda hold: …)`` is raised by
 ``raise HoldNotFound(hold)``. A dialect of the API knows the status of each family, and words a kind differently only
 where its contract does.

@@ -32,7 +32,7 @@ class NewItem:
 
 @dataclass(frozen=True, slots=True)
 class EndedItem:
-    """An item that has ended: how, its one sentence, and its last state as stored (None: it never began)."""
+    """An item that has ended: outcome, one sentence, and the last stored state (None: it never began)."""
 
     id: ItemId
     outcome: ItemState

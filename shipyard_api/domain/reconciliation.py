@@ -75,7 +75,7 @@ def unanswered(doubts: Sequence[Doubt], answers: JobAnswers) -> list[Doubt]:
 
 
 def parse_answers(written: JsonObject, doubts: Sequence[Doubt]) -> tuple[JobAnswers, tuple[Finding, ...]]:
-    """Return the answers as an operator wrote them, and what is wrong with them."""
+    """Return the answers as an operator wrote them, and their faults."""
     faults = tuple(_faults(written, {job.job for doubt in doubts for job in doubt.jobs}))
     if faults:
         return JobAnswers(), faults

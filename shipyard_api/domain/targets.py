@@ -74,7 +74,7 @@ def restricted(
 ) -> dict[str, Any]:
     """Return the data of a strategy for only these nodes, in their groups; ``members``: all nodes of each group.
 
-    Groups without any of them are left out: who depends on one depends on its parents. A group cannot be asked for more
+    Groups without any of them are left out: their dependents depend on their parents. A group cannot be asked for more
     successful nodes than it has here.
     """
     chosen = {group.name: sorted(set(members[group.name]).intersection(nodes)) for group in strategy.groups}

@@ -3,7 +3,7 @@
 ``submit`` starts work, ``find`` finds it again, ``report`` polls it. Results are values; a peer that cannot answer
 raises one of ``ports.errors``. ``capabilities`` lists what only some provisioners can do, and their limits.
 
-``tests/contract/test_provisioner_port.py`` holds every provisioner to what is promised here.
+``tests/contract/test_provisioner_port.py`` holds every provisioner to these promises.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -385,7 +385,7 @@ class Actions:
         self._turns.wake(action, None)
 
     def answer_doubts(self, action: ActionId, answers: JobAnswers, user: str, text: str) -> None:
-        """Set what is known of jobs whose record may be lost, with a line in the audit and a note (``text``).
+        """Set the owners of jobs whose record may be lost, with a line in the audit and a note (``text``).
 
         A running action looks at once.
         """

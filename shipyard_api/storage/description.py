@@ -1,4 +1,4 @@
-"""One action with its steps, commands and journal entries, in one statement, unless its version is the known one.
+"""One action with its steps, commands and journal entries, in one statement, unless the caller knows its version.
 
 Rows come as JSON arrays, so the statement returns the same types whatever a migration does to columns: Postgres refuses
 a prepared statement whose types have changed.

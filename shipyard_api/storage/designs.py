@@ -99,7 +99,7 @@ class SqlDesigns:
     def revisions(
         self, *, tags: collections.abc.Collection[str] = (), after: Revision, limit: int
     ) -> Sequence[RevisionRecord]:
-        """Return up to ``limit`` revisions after the given one, in order; ``tags``: only those with one of them."""
+        """Return up to ``limit`` revisions after the given one, in order; ``tags``: with any of these."""
         ids, carried = t.revisions.c.id, t.revision_tags.c
         page = sa.select(t.revisions).where(ids > min(max(after, 0), rows.HIGHEST)).order_by(ids)
         if tags:

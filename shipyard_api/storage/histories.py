@@ -105,7 +105,7 @@ def _begin(connection: sa.Connection, now: HistoryIdentity, newest: "sa.Row[tupl
     connection.execute(histories.insert().values(row))
     if newest is None:
         return
-    # The cursor of a listener may be one of the lost end; what is written from now on must come after it.
+    # The cursor of a listener may be one of the lost end; new entries must come after it.
     connection.execute(_SKIP_ENTRIES)
     actions, items, lines = t.actions.c, t.work_items, t.journal.c
     last = sa.select(sa.func.max(lines.at)).where(lines.action_id == actions.id).scalar_subquery()

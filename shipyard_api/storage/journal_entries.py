@@ -39,7 +39,7 @@ _ENDS = sa.text("""
 
 
 class Journal:
-    """What happened to actions. The engine writes it; this is how it is read."""
+    """The journal of actions for readers; the engine writes it."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection

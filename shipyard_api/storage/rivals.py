@@ -1,6 +1,6 @@
 """Two hosts of one address that both accept writes: after a fail-over that left the old primary alive.
 
-What is written to the old one is lost. A worker uses the host with the higher timeline, and ends when it finds that it
+Writes to the old one are lost. A worker uses the host with the higher timeline, and ends when it finds that it
 works on the other.
 """
 

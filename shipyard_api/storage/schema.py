@@ -17,7 +17,7 @@ ROLLING_FROM = "0023"
 CURRENT = """
 SELECT version_num, obj_description('alembic_version'::regclass, 'pg_class') AS usable_from FROM alembic_version
 """
-"""The schema of the database, and the oldest ``NEWEST`` of programs that work on it; NULL: only those that know it.
+"""The schema of the database, and the oldest ``NEWEST`` of programs that work on it; NULL: only its own programs.
 
 ``db upgrade`` stores that as the comment of the table: a dump holds it, and programs of all releases can read it.
 """

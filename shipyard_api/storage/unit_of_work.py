@@ -97,7 +97,7 @@ class Store:
                 transaction.turns.flush()
 
     def read(self, query: Callable[[Transaction], T]) -> T:
-        """Return the result of a query. It must change nothing: on a dead connection it runs once more, on another.
+        """Return the result of a read-only query. On a dead connection the query runs again, on another.
 
         Faster than a transaction: each statement of the query sees the rows committed by then.
         """

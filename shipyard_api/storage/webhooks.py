@@ -18,7 +18,7 @@ class Webhooks:
     def claim(self, name: str, holder: str, *, start: int, seconds: float) -> WebhookClaim | None:
         """Claim a target; None if it is not due or another worker holds it. A new target begins behind ``start``.
 
-        The row lock makes concurrent claims wait for each other; one of them gets it.
+        The row lock serializes concurrent claims; only one succeeds.
         """
         self._connection.execute(insert(t.webhooks).values(name=name, cursor=start).on_conflict_do_nothing())
         webhooks, now = t.webhooks.c, sa.func.clock_timestamp()

@@ -9,7 +9,7 @@ from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.storage import tables as t
 
 TORN_DOWN = "teardown"
-"""The reason of a node whose teardown has begun in the action: whatever it was before, it is that no more."""
+"""The reason of a node whose teardown has begun in the action; its earlier status is void."""
 SKIPPED = "skipped"
 """The reason of a node that the action never touched, because a step before failed."""
 
@@ -20,7 +20,7 @@ def worked_on(nodes: Any) -> sa.ColumnElement[bool]:
 
 
 def removed(nodes: Any) -> sa.ColumnElement[bool]:
-    """Return whether the server of the row is gone from the site: its site action took it down, and succeeded so.
+    """Return whether the server of the row is gone from the site: a successful site action took it down.
 
     A single operation on a node ends well, too, and leaves the server where it is.
     """

@@ -1,4 +1,4 @@
-"""Whether this process can work, and how its queue, its workers, its peers and their clocks are."""
+"""Readiness of this process: queue, workers, peers and clocks."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

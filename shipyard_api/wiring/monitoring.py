@@ -1,4 +1,4 @@
-"""Metrics, traces, probes and clocks of a process: chooses what observes it, and what serves it to monitoring."""
+"""Metrics, traces, probes and clocks of a process: chooses observers, and exporters for monitoring."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping

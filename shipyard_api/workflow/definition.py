@@ -21,7 +21,7 @@ class Definition:
 
     ``steps_for``: the steps may follow from the inputs, such as one per target node. ``missing`` says what people may
     expect of the action that it does not do without a task graph; every such action carries it as a note.
-    ``first_facts``: what is known from the inputs alone, recorded when the action is created.
+    ``first_facts``: facts that follow from the inputs alone, recorded when the action is created.
     """
 
     name: ActionName
@@ -44,10 +44,10 @@ def fixed(*steps: AnyStep) -> StepsFor:
 
 
 def unknown_part(name: str, steps: Steps | None, open_steps: Sequence[StepId], version: int) -> str:
-    """Return what of an unfinished action this release does not know; empty if it knows all that is left to do.
+    """Return the part of an unfinished action that this release does not know; empty if it knows all remaining steps.
 
-    ``steps``: those of this release, None if it lacks the action. ``open_steps``: those that have not ended, in order.
-    ``version``: that of the stored state of the first of them, 1 before it has begun.
+    ``steps``: the steps in this release, None if it lacks the action. ``open_steps``: steps that have not ended, in
+    order. ``version``: the version of the first open step's stored state, 1 before the step begins.
     """
     if steps is None:
         return f"action {name}"

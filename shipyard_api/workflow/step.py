@@ -122,7 +122,7 @@ class Folded(Generic[State]):
     """The state after a report, the facts for the journal, new work items, and when to decide again.
 
     Without ``wait_until`` the engine decides again at once. ``watch_at``: when to poll the running effects while the
-    action is paused. ``awaited``: what the step waits for until then; it is shown, and decides nothing.
+    action is paused. ``awaited``: the reason of the wait, for display only.
     """
 
     state: State
@@ -136,7 +136,7 @@ class Folded(Generic[State]):
 class Unit(ABC, Generic[State, Question, Effect, Report]):
     """A durable state machine: what steps and work items have in common.
 
-    ``version`` is the state version that this release writes; it reads that one and every earlier one.
+    ``version`` is the state version that this release writes; it reads all versions up to this one.
     ``judges_silence``: a repeatable effect without an answer is folded at once as ``PeerFailure``, so that the unit
     says what it waits for, and decides again; otherwise the engine repeats it until its time is over.
     """

@@ -75,7 +75,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     """The step. Selecting the members is retried for ``give_up_after`` seconds, every ``pause`` seconds.
 
     ``cluster`` is None where no cluster is configured. ``targets``: the only nodes, deployed as the group ``group``;
-    empty: what the inputs of the action say. ``kind``: what is done to the nodes. ``acceptance``: how acceptance tasks
+    empty: what the inputs of the action say. ``kind``: the operation on the nodes. ``acceptance``: how acceptance tasks
     run, None for a step whose groups have none. ``gates``: who answers the gates of a policy.
     """
 

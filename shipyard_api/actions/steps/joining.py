@@ -20,7 +20,7 @@ Answer = Mapping[NodeName, ObservedMember] | PeerFailure
 
 @dataclass(frozen=True, slots=True)
 class Joining(ByFields):
-    """A wait for nodes, and how their deploy itself ended: ``timed_out`` and the provisioner's ``message``.
+    """A wait for nodes, and the outcome of their deployment: ``timed_out`` and the provisioner's ``message``.
 
     ``ready``: nodes that have joined and do not count yet, because their group has acceptance tasks.
     """

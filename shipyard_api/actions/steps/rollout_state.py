@@ -54,10 +54,10 @@ _PIECE = 256  # nodes whose statuses are compared at once
 
 @dataclass(slots=True)
 class Watch:
-    """How a running move is polled: its job, or after the job's end what its nodes wait for, one of the two.
+    """The poll of a running move: its job, or after the job's end the wait of its nodes.
 
-    ``done`` are nodes that it brought to their goal and that are settled already. ``late`` are those that are late, and
-    ``tried`` those that were to be power-cycled because of it.
+    ``done``: nodes that reached their goal and are settled already. ``late``: late nodes.
+    ``tried``: late nodes whose power cycle was attempted.
     """
 
     job: Job

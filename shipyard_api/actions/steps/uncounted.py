@@ -15,7 +15,7 @@ def ask(store: Store) -> frozenset[NodeName]:
 def apply(state: RolloutState, held: frozenset[NodeName] | None) -> tuple[Fact, ...]:
     """Judge without the held nodes from now on, and return the facts of a change. ``held``: None if unknown.
 
-    An action that names its servers counts them all: it would succeed whatever became of them.
+    An action that names its servers counts them all: without them it would always succeed.
     """
     rollout = state.rollout
     if rollout is None or held is None or state.inputs.targets:

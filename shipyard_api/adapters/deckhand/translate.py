@@ -206,7 +206,7 @@ def tags_of(tags: object) -> dict[str, JsonObject]:
 def changes_of(answer: JsonObject, base: Revision, new: Revision) -> dict[Collection, Change]:
     """Return the change of each collection to ``new``, from Deckhand's difference. Raises UnexpectedAnswer.
 
-    It takes the older one as the base whatever it was asked, and calls everything created if one of them is 0 (A8).
+    Deckhand always takes the older revision as the base, and calls everything created if either is 0 (A8).
     """
     backwards = {Change.CREATED: Change.DELETED, Change.DELETED: Change.CREATED} if new < base else {}
     try:

@@ -15,7 +15,7 @@ class DrydockAddresses:
     def node(self, name: str) -> str:
         """Return the address of a node's newest hardware data and logs of commissioning, testing and deployment.
 
-        Drydock stores them by node: a requested task delegates its work and collects nothing itself.
+        Drydock stores them by node: a requested task delegates its work and collects no data.
         """
         return f"{self._base}/nodes/{segment(name)}/builddata?latest=true"
 

@@ -151,7 +151,7 @@ class BoundedConnection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no 
 
 
 def use_bounded_connections(worker: Any, head_seconds: float) -> None:
-    """Make gunicorn's asgi worker, which names its class of connections itself, use this one.
+    """Make gunicorn's asgi worker, which names its class of connections itself, use this class.
 
     Its listening sockets keep the backlog of the settings; the worker would let asyncio shorten it to 100.
     """

@@ -1,7 +1,7 @@
 """The deploy steps of a node, by its hardware interfaces; pure (contract ironic-deploy-templates, section 15).
 
-Ironic lists the deploy steps of a node nowhere. ``steps.json`` has those of its own interfaces and of its agent,
-generated from their classes; a file of the operator adds those of other drivers and agents.
+Ironic lists the deploy steps of a node nowhere. ``steps.json`` has the steps of its own interfaces and of its agent,
+generated from their classes; a file of the operator adds the steps of other drivers and agents.
 """
 
 import json

@@ -318,7 +318,7 @@ def findings(names: Collection[NodeName], known: Collection[NodeName]) -> tuple[
 
 
 def condition(listed: JsonObject) -> ObservedMachine:
-    """Return a node; it is installed as it was until it leaves its state, or its instance changes."""
+    """Return a node; its installation is unchanged until it leaves its state or its instance changes."""
     node = Node.read(listed)
     power = {"power on": "on", "power off": "off"}.get(node.power, "unknown")
     parts = (f"instance {node.instance}" if node.instance else "", f"since {node.since}" if node.since else "")

@@ -54,8 +54,8 @@ class Connection:
 def connection(access: Access) -> Connection:
     """Return the connection to the API server; reads files, but connects to nothing.
 
-    Certificates are always verified. Raises ValueError for an unusable access; it names the file, and quotes nothing of
-    its content.
+    Certificates are always verified. Raises ValueError for an unusable access; the error names the file, and quotes
+    nothing of its content.
     """
     if isinstance(access, Address):
         where, directory = "the address", Path()

@@ -172,7 +172,7 @@ class MaasClient:
                 raise
 
     def tag_machines(self, name: str, system_ids: Iterable[str], *, marker: str = "") -> None:
-        """Set the tag on machines; those that have it keep it."""
+        """Set the tag on machines; a repeated call changes nothing."""
         fields = [("add", system_id) for system_id in system_ids]
         _expected(self._write("POST", f"tags/{segment(name)}/?op=update_nodes", fields, marker), marker)
 

@@ -119,7 +119,7 @@ class MaasProvisioner:
         return sorted(conditions, key=lambda machine: machine.name)
 
     def supported_steps(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:
-        """Return the same steps for each node: they are those of MAAS's API, whatever the hardware."""
+        """Return the same steps for each node: MAAS's API has the same steps for all hardware."""
         return dict.fromkeys(nodes, deploy_steps.SUPPORTED)
 
     def submit(self, marker: Marker, work: Work) -> JobId:

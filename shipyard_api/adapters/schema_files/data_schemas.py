@@ -1,4 +1,4 @@
-"""JSON schemas that come with a design: draft 4 whatever they call themselves, and nothing is ever fetched for them."""
+"""JSON schemas that come with a design: always draft 4, and references are never fetched."""
 
 import threading
 from collections import OrderedDict

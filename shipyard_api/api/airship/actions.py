@@ -1,4 +1,4 @@
-"""Actions: all of them, one, a new one, and what can be done to one (contract: shipyard-rest, chapter 6)."""
+"""Actions: list, creation, details and control (contract: shipyard-rest, chapter 6)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta

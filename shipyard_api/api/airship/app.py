@@ -1,4 +1,4 @@
-"""The route table: which address is which resource. What a resource may be asked, and by whom, it says itself."""
+"""The route table of the dialect: each address with its resource, which declares its methods and rights."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

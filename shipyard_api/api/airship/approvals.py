@@ -31,7 +31,7 @@ class ActionApprovals:
         resp.media = _entity(self._approve.of(action_id))
 
     async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, action_id: str) -> None:
-        """Keep the answer to a gate, and answer with what is left."""
+        """Store the answer to a gate, and return the remaining gates."""
         body = await read_json_body(req, self._limit)
         await answer_in_thread(resp, partial(self._post, req, resp, body, action_id))
 

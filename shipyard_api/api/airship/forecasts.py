@@ -99,7 +99,7 @@ def _without_guesses(entity: dict[str, Any]) -> dict[str, Any]:
         {**group, "success": certain(group["success"]), "starts": None, "seconds": None, "phases": []}
         for group in entity["groups"]
     ]
-    # A success so far says nothing of what is still to come; a failed critical group is the end.
+    # A success so far does not predict the rest; a failed critical group is final.
     failed = entity["success"]["high"] == 0.0
     unknown = {"success": entity["success"] if failed else None, "nodes_lost": None, "seconds_left": None}
     return {**entity, **unknown, "groups": groups, "relax": None}

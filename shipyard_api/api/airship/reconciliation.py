@@ -31,7 +31,7 @@ class Reconciliations:
         resp.media = _entity(self._reconcile.of(action_id))
 
     async def on_patch(self, req: falcon.asgi.Request, resp: falcon.Response, action_id: str) -> None:
-        """Keep whose the given jobs are, and answer with what is still asked."""
+        """Store the owners of the given jobs, and return the remaining questions."""
         body = await read_json_body(req, self._limit)
         await answer_in_thread(resp, partial(self._patch, req, resp, body, action_id))
 

@@ -80,7 +80,7 @@ class RevisionDesign:
 
 
 class _Texts:
-    """Designs as text. Writing one takes longer than rendering it, so whole ones are kept for the next reader."""
+    """Designs as text. Writing a design takes longer than rendering it, so complete texts are cached."""
 
     def __init__(self, read: ReadConfigdocs) -> None:
         self._read = read

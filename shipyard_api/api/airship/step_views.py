@@ -61,6 +61,6 @@ def _worker(runs: list[StepRun]) -> tuple[str | None, int | None]:
 
 
 def _weight(run: ActionRun, step: StepId) -> int:
-    """Return how many steps follow, and one; steps run one after another."""
+    """Return the number of remaining steps, this one included; steps run in sequence."""
     ids = [entry.id for entry in run.steps]
     return len(ids) - ids.index(step)

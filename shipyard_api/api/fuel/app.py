@@ -1,4 +1,4 @@
-"""The route table of the dialect; what a resource may be asked, and by whom, it says itself."""
+"""The route table of the dialect; each resource declares its methods and rights."""
 
 from shipyard_api.api.fuel import error_answers
 from shipyard_api.api.fuel.discovery import Tokens, Version

@@ -25,7 +25,7 @@ class Observation:
             return
         method = scope["method"] if scope["method"] in _METHODS else "other"
         parent = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"traceparent"), "")
-        path = scope.get("path", "")  # what is inside may change it
+        path = scope.get("path", "")  # inner applications may change it
         with ExitStack() as observing:
             seen = observing.enter_context(observed(Kind.REQUEST, method, {"method": method}, parent=parent))
             status = 0

@@ -172,7 +172,7 @@ def serve(application: Application, descriptor: int) -> None:
 
 
 def lower_priority() -> None:
-    """Let this process have what others leave, and end with its parent."""
+    """Give this process only idle processor time, and end it with its parent."""
     os.nice(_NICE)
     die_with_parent()
 

@@ -67,7 +67,7 @@ def hold() -> None:
     type=click.Choice(_CLASSES),
     default="all",
     show_default=True,
-    help="What is kept from the node; no-alerts and no-criteria keep nothing.",
+    help="Work that the node is protected from; no-alerts and no-criteria forbid none.",
 )
 @click.option("--until", metavar="TIME", help="End the hold by itself: 2026-11-21T12:00:00Z, P1D, PT4H.")
 @click.pass_obj

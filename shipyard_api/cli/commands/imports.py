@@ -70,8 +70,8 @@ def deckhand(**_: object) -> None:
 def fuel(options: GlobalOptions, /, url: str, cluster: int | None, dry_run: bool) -> None:
     """Import a cluster of Fuel: its release with roles, tags and task graph, and what the cluster has of its own.
 
-    The site then uses the imported release. May be repeated: what is there is replaced, and no role, tag or release is
-    deleted. Settings and nodes of the cluster are not imported. FUEL_TOKEN is the token for nailgun.
+    The site then uses the imported release. May be repeated: existing entries are replaced, and no role, tag or release
+    is deleted. Settings and nodes of the cluster are not imported. FUEL_TOKEN is the token for nailgun.
     """
     from shipyard_api.cli.client import SOFTWARE, Api
     from shipyard_api.cli.nailgun import Nailgun

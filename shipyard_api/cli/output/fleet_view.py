@@ -49,7 +49,7 @@ _KINDS: Mapping[int, tuple[str, Mark]] = {
     _ASKING: ("being asked", ("·", DIM)),
     _CALM: ("at rest", ("✓", SUCCESS)),
 }
-# Columns beside the site, from the widest choice to the narrowest; the bar takes what is left.
+# Columns beside the site, from the widest choice to the narrowest; the bar takes the rest.
 _CHOICES = (("health", "action", "state", "done"), ("action", "state", "done"), ("state", "done"), ("state",))
 _TITLES = {"health": "Health", "action": "Action", "state": "State", "done": "Done"}
 

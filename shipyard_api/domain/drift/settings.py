@@ -21,7 +21,7 @@ class Wanted(NamedTuple):
 
 
 WantedValues = Mapping[NodeName, Mapping[str, Wanted]]
-"""What is wanted on each node, by the name of the setting or the component."""
+"""The wanted values of each node, by the name of the setting or the component."""
 
 
 def wanted_settings(requested: RequestedSteps) -> WantedValues:

@@ -38,7 +38,7 @@ class PlanContent:
 
     @classmethod
     def of(cls, **parts: Any) -> Self:
-        """Return the content of these parts, in this order, as it is after it was stored: that is what is compared."""
+        """Return the content of these parts, in this order, in the stored form that comparisons use."""
         return cls(json.loads(json.dumps(parts)))
 
     @property
@@ -122,7 +122,7 @@ class StoredPlan:
 
 
 def check_signature(written: JsonObject) -> tuple[Finding, ...]:
-    """Return what is wrong with the body of an approval."""
+    """Return the faults in the body of an approval."""
     return tuple(_faults(written))
 
 

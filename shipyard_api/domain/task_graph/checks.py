@@ -212,7 +212,7 @@ def _parameters(entry: _Entry) -> Iterator[Finding]:
 
 
 def _commands(entries: Iterable[_Entry], findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Return what a run would refuse whatever its keys are: parameters that are there and cannot be used.
+    """Return the parameters that a run would refuse for any keys: present, and unusable.
 
     Those that a run may supply, that Fuel computes, or that hold a ``{KEY}`` are checked when their values are known.
     """

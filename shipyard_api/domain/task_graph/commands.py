@@ -155,7 +155,7 @@ def remote_task(entry: Mapping[str, Any], *, secrets: tuple[str, ...] = ()) -> R
 
 
 def rehearsal(entry: Mapping[str, Any], *, secrets: tuple[str, ...] = ()) -> RemoteTask:
-    """Return what shows on a node what the task would do there, and changes nothing. Raises CommandError.
+    """Return the dry run of a task, which shows its changes on a node and makes none. Raises CommandError.
 
     Puppet and rsync compare the node with what they would make of it; for the others the output says what they would
     do.

@@ -35,7 +35,7 @@ _COMPARISONS = ("==", "!=", *_ORDER)
 
 
 class ConditionError(ValueError):
-    """A condition cannot be read or evaluated; the text says what is wrong and where."""
+    """A condition cannot be read or evaluated; the text names the fault and its position."""
 
 
 class UnknownPath(ConditionError):

@@ -77,7 +77,7 @@ class Flow:
     def order(self) -> tuple[tuple[bool, int], ...]:
         """All cells and points, each after what it waits for: whether it is a point, and its index.
 
-        What is in a circle is missing.
+        Tasks in a circle are missing.
         """
         offset = len(self.cells)
         return tuple((node >= offset, node - offset if node >= offset else node) for node in self._topological)

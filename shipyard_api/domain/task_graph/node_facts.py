@@ -84,7 +84,7 @@ class SiteFacts:
         return json.dumps(shared)[1:-1], "".join(_yaml(shared))
 
     def _carriers(self, kind: str) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
-        """Return for every role or tag the addresses of the nodes that carry it; ``primary-x`` is one of them."""
+        """Return for every role or tag the addresses of the nodes that carry it, ``primary-x`` included."""
         carriers: dict[str, dict[str, Mapping[str, str]]] = {}
         for node, facts in self.nodes.items():
             for name in (*facts[kind], *(f"primary-{role}" for role in facts[f"primary_{kind}"])):

@@ -1,4 +1,4 @@
-"""The order of a teardown, the meaning of each failure, and what is never repeated (seed 004, Process; product, 6).
+"""The order of a teardown, the meaning of failures, and what never repeats (seed 004, Process; product, 6).
 
 Operations only run forwards. Three rules protect etcd and the node's pods at every crash, retry and new action:
 
@@ -32,7 +32,7 @@ class Operation(Enum):
 class Outcome(Enum):
     """The status of an operation: running, or its outcome.
 
-    ``skipped``: there was nothing to do, or it is forbidden. ``refused``: its checks forbade it, or its deadline passed
+    ``skipped``: there was nothing to do, or it is forbidden. ``refused``: a check forbade it, or its deadline passed
     before it could begin.
     """
 

@@ -56,7 +56,7 @@ class NewAction:
 class ActionRecord:
     """A stored action. ``revision`` is None if it needs no documents and none were committed.
 
-    ``waiting_for``: what it waits for, as its latest turn left it; None before the first turn.
+    ``waiting_for``: the wait that the latest turn recorded; None before the first turn.
     """
 
     id: ActionId

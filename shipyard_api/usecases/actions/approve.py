@@ -38,7 +38,7 @@ class ApproveAction:
             return Approvals(() if record.state in ENDED else _unanswered(gates, given), given)
 
     def answer(self, action_id: str, written: JsonObject, caller: Caller) -> Approvals:
-        """Answer a gate, and return what is left.
+        """Answer a gate, and return the remaining gates.
 
         Raises InvalidParameters, also for a gate that is not open, ActionNotFound and ActionOver; then nothing is
         changed.

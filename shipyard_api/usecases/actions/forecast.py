@@ -84,9 +84,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ActionForecast:
-    """A forecast and what it rests on. ``history``: what was measured, used or not.
+    """A forecast and its basis. ``history``: the measurements, used or not.
 
-    ``not_known``: what a running action waits for if its end cannot be predicted; then its open groups say nothing.
+    ``not_known``: the wait of a running action whose end cannot be predicted; then its open groups have no forecast.
     """
 
     forecast: Forecast
@@ -282,7 +282,7 @@ def _not_known(
 ) -> str:
     """Return what an action waits for if earlier phases say nothing of the wait's end, else an empty text.
 
-    ``gates``: those that it waits for. A rehearsal passes them at once: how long people and queries take is unknown.
+    ``gates``: the gates that block it. A rehearsal passes them at once: how long people and queries take is unknown.
     """
     configuration = known.inputs.configuration
     polls = {Phase.PREPARE: configuration.prepare_nodes.interval, Phase.DEPLOY: configuration.deploy_nodes.interval}

@@ -62,7 +62,7 @@ class Plan:
     each server to redeploy, or why it has none. ``deploy_steps``: those of the nodes that have deploy templates.
     ``clean_steps``: what a runbook runs before.
     ``skipped``: nodes that the provisioner shows as deployed, so that there is nothing to do.
-    ``changes``: of the design against what is deployed, for an action on the whole site.
+    ``changes``: the design against the deployed one, for an action on the whole site.
     ``software``: None for an action without a software stage, and for a site without a task graph.
     ``parameters``: as they are shown. ``inputs``: as much as is known of what the action would freeze.
     """

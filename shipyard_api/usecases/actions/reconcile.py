@@ -14,7 +14,7 @@ from shipyard_api.usecases.callers.caller import Caller
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """``doubts``: what is still to be answered; ``answers``: what was."""
+    """``doubts``: jobs without an answer; ``answers``: the answers so far."""
 
     doubts: Sequence[Doubt]
     answers: JobAnswers
@@ -36,7 +36,7 @@ class ReconcileAction:
             return Reconciliation([] if record.state in ENDED else unanswered(doubts, answers), answers)
 
     def answer(self, action_id: str, written: JsonObject, caller: Caller) -> Reconciliation:
-        """Keep whose some jobs are, and return what is still asked.
+        """Store the owners of some jobs, and return the remaining questions.
 
         A later answer about a job outweighs an earlier one. Raises InvalidParameters, also for a job that is not asked
         about, ActionNotFound and ActionOver; then nothing is changed.

@@ -76,7 +76,7 @@ class ObserveNodes:
     def _observations(
         self, nodes: Sequence[LeftNode], actions: Mapping[NodeName, Unobserved]
     ) -> Mapping[NodeName, tuple[ActionId, MachineObservation]]:
-        """Return the observation of each node; ``actions``: whose design has its labels."""
+        """Return the observation of each node; ``actions``: the action whose design labels the node."""
         machines = {}
         if any(node.observation is None for node in nodes):
             machines = {machine.name.lower(): machine for machine in self.provisioner.conditions()}

@@ -15,7 +15,7 @@ MOST_TEARDOWNS = 100
 
 @dataclass(frozen=True, slots=True)
 class OneNode:
-    """A node, what actions did with it, and what began and ended of its teardowns; all newest first."""
+    """A node with its history of actions and teardowns, newest first."""
 
     last: LastNodeRecord
     history: Sequence[NodeHistory]

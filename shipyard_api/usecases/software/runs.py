@@ -32,7 +32,7 @@ _RUNS = ActionFilters(names=(UPDATE_SOFTWARE.name,))
 class Run:
     """An action update_software, with its number among all of them.
 
-    ``progress``: percent of its tasks on nodes that have ended. ``message``: how it ended, or the nodes that failed so
+    ``progress``: percent of its tasks on nodes that have ended. ``message``: the outcome, or the nodes that failed so
     far, each with its reason.
     """
 

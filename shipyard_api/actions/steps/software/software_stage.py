@@ -131,7 +131,7 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
 
 
 def _first_nodes(state: StageState) -> Callable[[NodeName], bool]:
-    """Return whether a node has done no task of this run yet; what it kept of an earlier one does not count."""
+    """Return whether a node has done no task of this run yet; kept tasks of an earlier run do not count."""
     software = state.software
     begun = [0] * len(software.flow.nodes)
     for index, bits in state.done.items():

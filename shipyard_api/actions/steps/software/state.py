@@ -231,7 +231,7 @@ class StageState:
         )
 
     def _from_batches(self, stored: Json) -> "StageState":
-        """Return the state of version 1, whose runs had batches: planned again, ended, or ending with what is open."""
+        """Return the state of version 1, whose runs had batches: planned again, ended, or ending its open items."""
         if not self.fixed or (stored["batch"] < 0 and not stored["open"]):
             return replace(self, fixed="")
         if (

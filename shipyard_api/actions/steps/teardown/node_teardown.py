@@ -189,7 +189,7 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
         return moved(state, order, now)
 
     def notice(self, state: NodeState, lost: LostHistory) -> NodeState:
-        """Return the state, which asks the provisioner for what is missing before it does anything more."""
+        """Return the state, which first asks the provisioner for the missing answers."""
         known = state.lost
         same = known is not None and (known.after, known.noticed) == (lost.after, lost.noticed)
         return replace(state, lost=lost, recalled=state.recalled and same)

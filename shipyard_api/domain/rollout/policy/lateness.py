@@ -21,7 +21,7 @@ Usual = Mapping[Phase, Mapping[str, float]]
 
 
 class OnLate(Enum):
-    """What is done with a late node, once in an action; the values are the words of the deployment configuration."""
+    """The treatment of a late node, once in an action; the values are the words of the deployment configuration."""
 
     NOTHING = "nothing"
     HOLD = "hold"

@@ -40,7 +40,8 @@ class GateStanding(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SurveyedGate:
-    """``until``: when an open gate ends by itself, None if it does not. ``by``: who answered it, and what they said.
+    """``until``: when an open gate ends by itself, None if it does not. ``by``: the user who answered, with ``detail``
+    as the comment.
 
     ``asks_person``: a person's approval passes it now.
     """
