@@ -131,27 +131,6 @@ def test_third_worked_example_a_failed_deploy_of_compute_2_leaves_the_rest_and_t
     assert subject.verdict() is Verdict.SUCCESS
 
 
-def test_the_order_of_the_example_is_one_the_design_allows() -> None:
-    moves, _ = play(example())
-    place = {one.group: position for position, one in enumerate(moves)}
-
-    assert place[GroupName("ntp-node")] < place[GroupName("control-nodes")]
-    assert place[GroupName("control-nodes")] < place[GroupName("compute-nodes-1")]
-    assert place[GroupName("control-nodes")] < place[GroupName("compute-nodes-2")]
-    assert set(place) == {entry.name for entry in five_groups_strategy().groups}
-
-
-def test_every_criterion_of_the_control_group_of_the_example_must_hold() -> None:
-    subject = example()
-
-    _, facts = play(subject, fail="deploy:control01")
-
-    (failed,) = [fact for fact in facts if isinstance(fact, GroupChanged) and fact.reason is Reason.DEPLOY]
-    assert failed.group == "control-nodes"
-    assert failed.shortfalls == (Shortfall(Criterion.PERCENT, needed=90, actual=75),)
-    assert subject.verdict() is Verdict.FAILED
-
-
 # --- Order ------------------------------------------------------------------------------------------------------------
 
 
@@ -166,12 +145,6 @@ def test_a_group_is_processed_after_all_the_groups_it_depends_on() -> None:
     moves, _ = play(subject)
 
     assert [one.group for one in moves[::2]] == ["first", "left", "right", "last"]
-
-
-def test_a_group_is_prepared_and_then_deployed_before_another_is_selected() -> None:
-    moves, _ = play(rollout((group("a"), "n1"), (group("b"), "n2")))
-
-    assert order(moves) == ["prepare a", "deploy a", "prepare b", "deploy b"]
 
 
 def test_two_groups_never_run_at_the_same_time() -> None:
@@ -272,31 +245,11 @@ def test_prepare_takes_nodes_not_started_and_deploy_takes_prepared_ones() -> Non
     assert moves == [move("a", PREPARE, "n3"), move("a", DEPLOY, "n1 n3")]
 
 
-def test_a_node_that_failed_prepare_is_not_deployed() -> None:
-    subject = rollout((group("a"), "n1 n2"))
-
-    moves, _ = play(subject, fail="prepare:n2")
-
-    assert moves == [move("a", PREPARE, "n1 n2"), move("a", DEPLOY, "n1")]
-    assert nodes(subject) == {"n1": "success", "n2": "failure"}
-
-
 @pytest.mark.parametrize("failing", ["prepare:n2", "deploy:n2"])
 def test_a_failed_node_is_excluded_from_every_later_group(failing: str) -> None:
     moves, _ = play(rollout((group("a"), "n1 n2"), (group("b"), "n2 n3")), fail=failing)
 
     assert moves[2:] == [move("b", PREPARE, "n3"), move("b", DEPLOY, "n3")]
-
-
-def test_a_deployed_node_is_not_sent_again_by_another_group() -> None:
-    moves, _ = play(rollout((group("a"), "n1 n2"), (group("b"), "n2 n3")))
-
-    assert moves == [
-        move("a", PREPARE, "n1 n2"),
-        move("a", DEPLOY, "n1 n2"),
-        move("b", PREPARE, "n3"),
-        move("b", DEPLOY, "n3"),
-    ]
 
 
 def test_a_node_of_a_group_that_never_ran_is_deployed_by_the_next_group_that_holds_it() -> None:
@@ -310,24 +263,6 @@ def test_a_node_of_a_group_that_never_ran_is_deployed_by_the_next_group_that_hol
 
     assert groups(subject) == {"broken": "failed", "never": "failed", "later": "success"}
     assert nodes(subject) == {"n1": "not_started", "n2": "success", "n3": "success"}
-
-
-def test_a_node_that_a_failed_group_had_prepared_is_deployed_by_the_next_group_that_holds_it() -> None:
-    subject = rollout((group("strict", percent=100), "n1 n2 n3"), (group("later"), "n2"))
-
-    moves, _ = play(subject, fail="prepare:n1")
-
-    assert moves[1:] == [move("later", PREPARE), move("later", DEPLOY, "n2")]
-    assert nodes(subject) == {"n1": "failure", "n2": "success", "n3": "prepared"}
-
-
-def test_a_group_whose_nodes_are_all_settled_sends_nothing_and_is_judged() -> None:
-    subject = rollout((group("a"), "n1 n2"), (group("b", percent=100), "n1 n2"))
-
-    moves, _ = play(subject, fail="deploy:n2")
-
-    assert moves[2:] == [move("b", PREPARE)]
-    assert reasons(subject) == {"b": "prepare"}
 
 
 def test_a_success_of_a_node_that_was_not_sent_changes_nothing() -> None:
@@ -376,53 +311,6 @@ def test_criteria_are_judged_after_prepare_and_a_failure_skips_deploy() -> None:
     assert nodes(subject) == {"n1": "prepared", "n2": "failure"}
 
 
-def test_criteria_are_judged_after_deploy() -> None:
-    subject = rollout((group("a", minimum=2), "n1 n2"))
-
-    moves, _ = play(subject, fail="deploy:n2")
-
-    assert order(moves) == ["prepare a", "deploy a"]
-    assert reasons(subject) == {"a": "deploy"}
-
-
-def test_a_node_that_was_prepared_but_failed_deploy_counts_as_failed() -> None:
-    subject = rollout((group("a", maximum_failed=0), "n1 n2"))
-    subject.start(move("a", PREPARE, "n1 n2"))
-    subject.finish(move("a", PREPARE, "n1 n2"), Outcome(frozenset({NodeName("n1"), NodeName("n2")})))
-    assert groups(subject) == {"a": "deploying"}
-
-    subject.start(move("a", DEPLOY, "n1 n2"))
-    subject.finish(move("a", DEPLOY, "n1 n2"), Outcome(frozenset({NodeName("n1")})))
-
-    assert reasons(subject) == {"a": "deploy"}
-
-
-def test_nodes_of_the_group_that_another_group_deployed_count_as_successful() -> None:
-    subject = rollout((group("a"), "n1 n2 n3"), (group("b", percent=75), "n1 n2 n3 n4"))
-
-    play(subject, fail="prepare:n4")
-
-    assert groups(subject)["b"] == "success"
-
-
-def test_nodes_of_the_group_that_failed_in_another_group_count_as_failed() -> None:
-    subject = rollout((group("a"), "n1 n2"), (group("b", maximum_failed=1), "n1 n2 n3"))
-
-    play(subject, fail="deploy:n1 deploy:n2")
-
-    assert reasons(subject) == {"b": "prepare"}
-
-
-def test_a_group_without_criteria_succeeds_though_every_node_failed() -> None:
-    subject = rollout((group("a", critical=True), "n1 n2"), (group("b", after=["a"]), "n3"))
-
-    moves, _ = play(subject, fail="prepare:n1 prepare:n2")
-
-    assert groups(subject) == {"a": "success", "b": "success"}
-    assert order(moves) == ["prepare a", "prepare b", "deploy b"]
-    assert subject.verdict() is Verdict.SUCCESS
-
-
 @pytest.mark.parametrize(
     ("criteria", "status"),
     [
@@ -443,21 +331,6 @@ def test_a_group_without_nodes_is_judged_all_the_same(criteria: dict[str, Any], 
 # --- Dependencies -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("failing", ["prepare:n1", "deploy:n1"])
-def test_dependents_of_a_failed_group_are_never_started(failing: str) -> None:
-    subject = rollout(
-        (group("parent", percent=100), "n1"),
-        (group("child", after=["parent"]), "n2"),
-        (group("grandchild", after=["child"]), "n3"),
-        (group("unrelated"), "n4"),
-    )
-
-    moves, _ = play(subject, fail=failing)
-
-    assert {one.group for one in moves} == {"parent", "unrelated"}
-    assert nodes(subject) == {"n1": "failure", "n2": "not_started", "n3": "not_started", "n4": "success"}
-
-
 def test_a_dependent_of_a_failed_group_is_failed_regardless_of_its_own_criteria() -> None:
     subject = rollout((group("parent", minimum=1), ""), (group("child", after=["parent"]), "n1"))
 
@@ -467,22 +340,6 @@ def test_a_dependent_of_a_failed_group_is_failed_regardless_of_its_own_criteria(
     assert facts[-1] == GroupChanged(
         GroupName("child"), GroupStatus.FAILED, Reason.DEPENDENCY, "depends on parent, which failed"
     )
-
-
-def test_one_failed_parent_among_successful_ones_is_enough() -> None:
-    subject = rollout((group("a"), ""), (group("b", minimum=1), ""), (group("c", after=["a", "b"]), "n1"))
-
-    play(subject)
-
-    assert groups(subject) == {"a": "success", "b": "failed", "c": "failed"}
-
-
-def test_groups_that_do_not_depend_on_a_failed_group_go_on() -> None:
-    subject = rollout((group("a", critical=True, minimum=1), ""), (group("b"), "n1"))
-
-    play(subject)
-
-    assert groups(subject) == {"a": "failed", "b": "success"}
 
 
 # --- Criticality ------------------------------------------------------------------------------------------------------
@@ -497,30 +354,6 @@ def test_only_a_failed_critical_group_fails_the_rollout(critical: bool, verdict:
     play(subject)
 
     assert subject.verdict() is verdict
-
-
-def test_a_critical_group_that_failed_by_dependency_fails_the_rollout() -> None:
-    subject = rollout((group("a", minimum=1), ""), (group("b", critical=True, after=["a"]), "n1"))
-
-    play(subject)
-
-    assert subject.verdict() is Verdict.FAILED
-
-
-def test_a_critical_group_whose_time_was_up_fails_the_rollout() -> None:
-    subject = rollout((group("a", critical=True), "n1"))
-
-    play(subject, time_out="deploy:a")
-
-    assert subject.verdict() is Verdict.FAILED
-
-
-def test_a_critical_group_that_lost_nodes_within_its_criteria_does_not_fail_the_rollout() -> None:
-    subject = rollout((group("a", critical=True, percent=50), "n1 n2"))
-
-    play(subject, fail="deploy:n1")
-
-    assert subject.verdict() is Verdict.SUCCESS
 
 
 def test_a_strategy_without_groups_is_done_at_once() -> None:
@@ -562,12 +395,6 @@ def test_nodes_that_were_done_when_the_time_was_up_keep_their_status_and_count_f
     moves, _ = play(subject)
     assert moves == [move("other", PREPARE), move("other", DEPLOY, "n1")]
     assert groups(subject) == {"slow": "failed", "other": "success"}
-
-
-def test_nodes_that_were_not_done_when_the_time_was_up_are_never_sent_again() -> None:
-    moves, _ = play(rollout((group("slow"), "n1"), (group("other"), "n1 n2")), time_out="prepare:slow")
-
-    assert moves == [move("slow", PREPARE, "n1"), move("other", PREPARE, "n2"), move("other", DEPLOY, "n2")]
 
 
 # --- Refusals ---------------------------------------------------------------------------------------------------------
@@ -726,31 +553,6 @@ def test_asking_for_the_next_move_changes_nothing() -> None:
 
     assert subject.next_move() == subject.next_move() == move("a", PREPARE, "n1")
     assert groups(subject) == {"a": "not_started"}
-
-
-def test_a_rollout_taken_up_between_prepare_and_deploy_goes_on_with_deploy() -> None:
-    subject = rollout((group("other"), "n2"), (group("a"), "n1"))
-
-    subject.restore(
-        nodes={NodeName("n1"): NodeStatus.PREPARED},
-        groups={GroupName("a"): GroupStatus.PREPARING},
-        reasons={},
-        running=[],
-    )
-
-    assert subject.next_move() == move("a", DEPLOY, "n1")
-
-
-def test_a_rollout_taken_up_in_the_middle_of_a_move_waits_for_its_outcome() -> None:
-    subject = rollout((group("a"), "n1"), (group("b"), "n2"))
-    subject.restore(
-        nodes={}, groups={GroupName("a"): GroupStatus.PREPARING}, reasons={}, running=[move("a", PREPARE, "n1")]
-    )
-
-    assert subject.next_move() is None
-    assert not subject.done
-    subject.finish(move("a", PREPARE, "n1"), Outcome(frozenset({NodeName("n1")})))
-    assert subject.next_move() == move("a", DEPLOY, "n1")
 
 
 @pytest.mark.parametrize(

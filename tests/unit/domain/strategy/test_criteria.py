@@ -30,53 +30,32 @@ def test_percent_is_judged_exactly(percent: int, members: int, successful: int, 
     assert (missed(criteria, members=members, successful=successful) == []) is met
 
 
-@pytest.mark.parametrize(("successful", "met"), [(2, False), (3, True), (4, True)])
-def test_minimum_successful_nodes_must_complete_the_phase(successful: int, met: bool) -> None:
-    criteria = SuccessCriteria(minimum_successful_nodes=3)
-
-    assert (missed(criteria, members=4, successful=successful) == []) is met
-
-
-@pytest.mark.parametrize(("successful", "met"), [(4, True), (3, True), (2, False)])
-def test_maximum_failed_nodes_may_have_failed_and_no_more(successful: int, met: bool) -> None:
-    criteria = SuccessCriteria(maximum_failed_nodes=1)
-
-    assert (missed(criteria, members=4, successful=successful) == []) is met
-
-
-@pytest.mark.parametrize("successful", [0, 1, 5])
-def test_without_criteria_nothing_is_checked(successful: int) -> None:
-    assert shortfalls(SuccessCriteria(), members=5, successful=successful) == ()
+PERCENT, MINIMUM, MAXIMUM = Criterion.PERCENT, Criterion.MINIMUM, Criterion.MAXIMUM_FAILED
+SEVERAL = SuccessCriteria(percent_successful_nodes=70, minimum_successful_nodes=3, maximum_failed_nodes=1)
 
 
 @pytest.mark.parametrize(
-    ("successful", "expected"),
+    ("criteria", "members", "successful", "missing"),
     [
-        pytest.param(10, [], id="all hold"),
-        pytest.param(8, [Criterion.MAXIMUM_FAILED], id="one missed fails the group"),
-        pytest.param(6, [Criterion.PERCENT, Criterion.MAXIMUM_FAILED], id="two missed"),
-        pytest.param(2, [Criterion.PERCENT, Criterion.MINIMUM, Criterion.MAXIMUM_FAILED], id="all missed"),
+        pytest.param(SuccessCriteria(), 5, 0, [], id="none"),
+        pytest.param(SuccessCriteria(minimum_successful_nodes=3), 4, 2, [MINIMUM], id="too few"),
+        pytest.param(SuccessCriteria(minimum_successful_nodes=3), 4, 3, [], id="just enough"),
+        pytest.param(SuccessCriteria(maximum_failed_nodes=1), 4, 3, [], id="as many failures as may be"),
+        pytest.param(SuccessCriteria(maximum_failed_nodes=1), 4, 2, [MAXIMUM], id="one failure too many"),
+        pytest.param(SEVERAL, 10, 10, [], id="all hold"),
+        pytest.param(SEVERAL, 10, 8, [MAXIMUM], id="one of several missed"),
+        pytest.param(SEVERAL, 10, 6, [PERCENT, MAXIMUM], id="two missed"),
+        pytest.param(SEVERAL, 10, 2, [PERCENT, MINIMUM, MAXIMUM], id="all missed"),
+        pytest.param(SuccessCriteria(percent_successful_nodes=100), 0, 0, [], id="no nodes are 100 %"),
+        pytest.param(SuccessCriteria(minimum_successful_nodes=1), 0, 0, [MINIMUM], id="no nodes are 0 nodes"),
+        pytest.param(SuccessCriteria(minimum_successful_nodes=0), 0, 0, [], id="0 nodes are enough for 0"),
+        pytest.param(SuccessCriteria(maximum_failed_nodes=0), 0, 0, [], id="of no nodes none failed"),
     ],
 )
-def test_each_criterion_is_evaluated_separately_and_all_shortfalls_are_told(
-    successful: int, expected: list[Criterion]
+def test_each_criterion_is_judged_by_itself_and_all_that_are_missed_are_told(
+    criteria: SuccessCriteria, members: int, successful: int, missing: list[Criterion]
 ) -> None:
-    criteria = SuccessCriteria(percent_successful_nodes=70, minimum_successful_nodes=3, maximum_failed_nodes=1)
-
-    assert missed(criteria, members=10, successful=successful) == expected
-
-
-def test_a_group_without_nodes_counts_as_100_percent() -> None:
-    assert missed(SuccessCriteria(percent_successful_nodes=100), members=0, successful=0) == []
-
-
-def test_a_group_without_nodes_counts_as_0_nodes_and_fails_a_minimum() -> None:
-    assert missed(SuccessCriteria(minimum_successful_nodes=1), members=0, successful=0) == [Criterion.MINIMUM]
-    assert missed(SuccessCriteria(minimum_successful_nodes=0), members=0, successful=0) == []
-
-
-def test_a_group_without_nodes_has_no_failed_nodes_either() -> None:
-    assert missed(SuccessCriteria(maximum_failed_nodes=0), members=0, successful=0) == []
+    assert missed(criteria, members=members, successful=successful) == missing
 
 
 @pytest.mark.parametrize(
