@@ -60,13 +60,6 @@ def test_a_scenario_may_be_a_file():
     assert (item.type, item.value) == ("file", "mine/sc")
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_is_for_that_shell(run, shell):
-    result = run("completion", shell, SHIPYARD_URL="", SHIPYARD_TOKEN="")
-    assert result.exit_code == 0
-    assert f"_SHIPYARD_COMPLETE={shell}_complete" in result.stdout
-
-
 TYPED = {
     "--output-format=raw get con": "--output-format=raw get configdocs ",
     "--url http://h:1 create act": "--url http://h:1 create action ",

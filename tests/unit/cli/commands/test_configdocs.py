@@ -1,11 +1,8 @@
 """The commands about documents: what is sent, what is printed, what is refused (contract: shipyard-cli, 2.1 to 5.5)."""
 
-import json
-
 import pytest
 import yaml
 
-from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.printed import unpadded
 
@@ -136,24 +133,6 @@ def test_commit_configdocs_sends(api, run, options, query, title):
     assert request.body == b""
 
 
-@pytest.mark.parametrize("form", ["cli", "format", "raw"])
-def test_a_refused_commit_prints_every_finding_and_exits_1(api, run, form):
-    api.replies["POST /commitconfigdocs"] = Reply(400, samples.REFUSED)
-    result = run("--output-format", form, "commit", "configdocs")
-    assert (result.exit_code, result.stdout, result.stderr) == (1, samples.REFUSED_TEXT, "")
-
-
-STATUS_FORMS = {"raw": json.dumps(STATUS), "format": json.dumps(STATUS, indent=4, sort_keys=True)}
-
-
-@pytest.mark.parametrize(("form", "text"), STATUS_FORMS.items(), ids=STATUS_FORMS.keys())
-def test_what_was_loaded_and_committed_has_no_title_in_the_forms_for_programs(api, run, form, text):
-    api.replies |= {"POST /configdocs/c": Reply(201, STATUS), "POST /commitconfigdocs": Reply(200, STATUS)}
-    for line in ("create configdocs c --empty-collection", "commit configdocs"):
-        result = run("--output-format", form, *line.split())
-        assert (result.exit_code, result.stdout) == (0, f"{text}\n")
-
-
 # What stands after `get` -> the path and the query of the one request.
 READ = {
     "compare": ("configdocs", "configdocs", "versions=committed&versions=buffer"),
@@ -241,25 +220,6 @@ def test_base_and_diff_version_show_the_table_and_then_what_differs(api, run, op
     assert [sent(request) for request in api.requests] == [query, f"{query}&format=unified"]
 
 
-@pytest.mark.parametrize("form", ["format", "raw"])
-def test_programs_get_what_differs_as_json_with_one_request(api, run, form):
-    api.replies["GET /configdocs"] = Reply(200, COMPARED)
-    result = run("--output-format", form, "get", "configdocs", "--base-version=committed")
-    assert result.exit_code == 0
-    assert json.loads(result.stdout) == COMPARED
-    assert [sent(request) for request in api.requests] == ["base-version=committed&diff-version=buffer"]
-    assert (
-        result.stdout
-        == (json.dumps(COMPARED, indent=4, sort_keys=True) if form == "format" else json.dumps(COMPARED)) + "\n"
-    )
-
-
-def test_no_difference_is_said(api, run):
-    api.replies["GET /configdocs"] = [Reply(200, [row("design", "unmodified")]), Reply(200, b"", "text/x-diff")]
-    result = run("get", "configdocs", "--diff-version=buffer")
-    assert (result.exit_code, result.stdout.splitlines()[-2:]) == (0, ["", "No document differs."])
-
-
 def test_a_refused_comparison_is_printed_once(api, run):
     same = {"message": "Versions must be different for comparison", "reason": "Versions must be unique"}
     api.replies["GET /configdocs"] = Reply(400, same)
@@ -274,49 +234,10 @@ def test_a_diff_that_fails_is_an_error_below_the_table(api, run):
     assert (result.exit_code, unpadded(result.stdout)) == (1, f"{TABLE}Error: Later\nReason: Busy\n")
 
 
-# Three forms of the same answer: the text printed. The form "format" is block style with a width of 79.
-FORMS = {
-    "cli": DOCUMENTS.decode(),
-    "raw": DOCUMENTS.decode(),
-    "format": "schema: a/A/v1\n---\nschema: b/B/v1\n",
-}
-
-
-@pytest.mark.parametrize(("form", "text"), FORMS.items(), ids=FORMS.keys())
-@pytest.mark.parametrize(
-    "words", [["configdocs", "--collection=c"], ["renderedconfigdocs"]], ids=["source", "rendered"]
-)
-def test_documents_are_printed_as_received_unless_a_layout_is_asked_for(api, run, form, text, words):
-    for path in ("configdocs/c", "renderedconfigdocs"):
-        api.replies[f"GET /{path}"] = Reply(200, DOCUMENTS, "application/x-yaml")
-    result = run("--output-format", form, "get", *words)
-    assert (result.exit_code, result.stdout) == (0, f"{text}\n")
-
-
-COMPARISON_FORMS = {
-    "cli": TABLE,
-    "raw": json.dumps([row("design")]) + "\n",
-    "format": json.dumps([row("design")], indent=4, sort_keys=True) + "\n",
-}
-
-
-@pytest.mark.parametrize(("form", "text"), COMPARISON_FORMS.items(), ids=COMPARISON_FORMS.keys())
-def test_get_configdocs_has_three_forms(api, run, form, text):
-    api.replies["GET /configdocs"] = Reply(200, [row("design")])
-    result = run("--output-format", form, "get", "configdocs")
-    assert (result.exit_code, unpadded(result.stdout)) == (0, text)
-
-
-WITHOUT_A_BUFFER = "The Shipyard buffer is empty or does not contain this collection"
 BLOCKED = {
     "message": "Blocked by another process",
     "reason": "Conflicting action: configdocs_update",
     "details": {"errorCount": 1, "messageList": [{"message": "held by the API", "error": True}]},
-}
-NOT_RENDERED = {
-    "message": "Deckhand indicated an error while rendering",
-    "reason": "no parent",
-    "details": {"errorCount": 1, "messageList": [{"message": "no parent", "error": True, "source": "Deckhand"}]},
 }
 # Command line -> the API's answer, and all that is printed. Exit code 1, always.
 FAILURES = {
@@ -326,32 +247,10 @@ FAILURES = {
         "Error: Blocked by another process\nReason: Conflicting action: configdocs_update\n"
         "- Error: held by the API\n\n####  Errors: 1, Warnings: 0, Infos: 0, Other: 0  ####\n",
     ),
-    "create 413": (
-        "create configdocs c --filename=d/a.yaml",
-        Reply(413, {"message": "Too large", "reason": "10 MB"}),
-        "Error: Too large\nReason: 10 MB\n",
-    ),
     "create answered as if it were a read": (
         "create configdocs c --filename=d/a.yaml",
         Reply(200, STATUS),
         "Error: Validations succeeded\nReason: Validation\n",
-    ),
-    "commit 409": (
-        "commit configdocs",
-        Reply(
-            409,
-            {
-                "message": "Unable to commit configuration documents",
-                "reason": "There are no documents in the buffer to commit",
-                "details": {
-                    "messageList": [{"message": "There are no documents in the buffer to commit", "error": True}]
-                },
-            },
-        ),
-        "Error: Unable to commit configuration documents\n"
-        "Reason: There are no documents in the buffer to commit\n"
-        "\n"
-        "####  Errors: 1, Warnings: 0, Infos: 0, Other: 0  ####\n",
     ),
     "commit 500 without details": (
         "commit configdocs",
@@ -364,42 +263,10 @@ FAILURES = {
         "Error: Command requires authentication. Check credential values\n"
         "- Error: URL refuses the token that was sent: it is unknown, expired or revoked\n",
     ),
-    "compare 404": (
-        "get configdocs -s -b",
-        Reply(
-            404,
-            {
-                "message": "Version does not exist",
-                "reason": "successful_site_action version does not exist",
-            },
-        ),
-        "Error: Version does not exist\nReason: successful_site_action version does not exist\n",
-    ),
-    "collection 404": (
-        "get configdocs --collection=c",
-        Reply(404, {"message": "No documents to retrieve", "reason": WITHOUT_A_BUFFER}),
-        f"Error: No documents to retrieve\nReason: {WITHOUT_A_BUFFER}\n",
-    ),
     "clear text 403": (
         "get configdocs --collection=c --cleartext-secrets",
         Reply(403, {"message": "Forbidden", "reason": "never shown"}),
         "Error: Unauthorized to perform this action.\n",
-    ),
-    "rendered 403": (
-        "get renderedconfigdocs --cleartext-secrets",
-        Reply(403, {"message": "Forbidden", "reason": "never shown"}),
-        "Error: Unauthorized to perform this action.\n",
-    ),
-    "rendered 404": (
-        "get renderedconfigdocs",
-        Reply(404, {"message": "This revision does not exist", "reason": "buffer version does not exist"}),
-        "Error: This revision does not exist\nReason: buffer version does not exist\n",
-    ),
-    "rendered 500": (
-        "get renderedconfigdocs",
-        Reply(500, NOT_RENDERED),
-        "Error: Deckhand indicated an error while rendering\nReason: no parent\n- Error: no parent\n"
-        "        Source: Deckhand\n\n####  Errors: 1, Warnings: 0, Infos: 0, Other: 0  ####\n",
     ),
     "rendered by a proxy": (
         "get renderedconfigdocs",
@@ -517,97 +384,6 @@ def test_a_file_that_is_no_yaml_is_refused_with_the_words_of_the_parser(api, run
     error = result.stderr.split("\n", 3)[3]
     assert error.startswith("Error: YAML file bad.yaml is invalid because ")
     assert len(error) > len("Error: YAML file bad.yaml is invalid because \n")
-    assert api.requests == []
-
-
-def test_the_transcript_of_the_contract(api, run):
-    created = [row(name, "created", ("committed", 0), ("buffer", 2)) for name in ("design", "sub")]
-    strategy = (
-        "A deployment strategy document was not specified in the deployment configuration. Because of this, the "
-        "strategy used will be all-at-once."
-    )
-    configuration = {"schema": "shipyard/DeploymentConfiguration/v1", "name": "deployment-configuration"}
-    found = {"kind": "ValidationMessage", "level": "Info", "error": False}
-    validated = STATUS | {
-        "message": "Validations succeeded DRYRUN",
-        "details": {
-            "errorCount": 0,
-            "messageList": [
-                found
-                | {
-                    "name": "DeploymentStrategyNotSpecified",
-                    "message": strategy,
-                    "diagnostic": "Message generated by Shipyard.",
-                    "documents": [configuration],
-                },
-                found | {"name": "DD1001", "message": "drydock says so", "documents": [], "source": "Drydock"},
-            ],
-        },
-    }
-    api.replies |= {"GET /configdocs": Reply(200, created), "POST /commitconfigdocs": Reply(200, validated)}
-    compared, committed = run("get", "configdocs"), run("commit", "configdocs", "--dryrun")
-    assert (compared.exit_code, committed.exit_code) == (0, 0)
-    assert unpadded(compared.stdout) == (
-        "   Comparing Base: committed (revision 0)\n"
-        "    \t to New: buffer (revision 2)\n"
-        "Collection          Base                 New\n"
-        "design              not present          created\n"
-        "sub                 not present          created\n"
-    )
-    assert committed.stdout == (
-        "Configuration documents were not committed. Currently in dryrun mode.\n"
-        "Status: Validations succeeded DRYRUN\n"
-        "Reason: Validation\n"
-        "- Info: DeploymentStrategyNotSpecified\n"
-        f"        Message: {strategy}\n"
-        "        Diagnostic: Message generated by Shipyard.\n"
-        "        Document: shipyard/DeploymentConfiguration/v1 - deployment-configuration\n"
-        "- Info: DD1001\n"
-        "        Message: drydock says so\n"
-        "        Source: Drydock\n"
-        "\n"
-        "####  Errors: 0, Warnings: 0, Infos: 2, Other: 0  ####\n"
-    )
-    assert [sent(request) for request in api.requests] == [
-        "versions=committed&versions=buffer",
-        "force=False&dryrun=True",
-    ]
-
-
-SUMMED = {
-    "create": ("create configdocs c --filename=d/a.yaml", "POST /configdocs/c", 201, "Configuration documents added."),
-    "commit": ("commit configdocs --force", "POST /commitconfigdocs", 200, "Configuration documents committed."),
-}
-
-
-@pytest.mark.parametrize(("line", "path", "code", "title"), SUMMED.values(), ids=SUMMED.keys())
-def test_the_last_line_counts_what_was_found(api, run, site, line, path, code, title):
-    levels = ("warning", "Error", "Info", None, "fatal", "notice", "Error")
-    found = [{"message": str(number), "level": level} for number, level in enumerate(levels)]
-    # The server's own count may be anything: what is counted is the list.
-    body = STATUS | {"message": "Validations failed", "details": {"errorCount": 99, "messageList": found}}
-    api.replies[path] = Reply(code, body)
-    result = run(*line.split())
-    lines = result.stdout.splitlines()
-    assert (result.exit_code, lines[:3]) == (0, [title, "Status: Validations failed", "Reason: Validation"])
-    assert [line.rpartition(" ")[2] for line in lines[3:-2]] == ["1", "4", "6", "0", "2", "3", "5"]
-    assert lines[-2:] == ["", "####  Errors: 3, Warnings: 1, Infos: 2, Other: 1  ####"]
-
-
-HELP = {
-    "": ["shipyard help actions", "shipyard help configdocs", "shipyard help logs"],
-    "actions": ["shipyard create action deploy_site", "relabel_nodes", "shipyard watch ID"],
-    "configdocs": ["shipyard create configdocs COLLECTION", "shipyard commit configdocs", "--base-version"],
-    "logs": ["shipyard describe step STEP -a ID"],
-}
-
-
-@pytest.mark.parametrize(("topic", "told"), HELP.items(), ids=lambda value: value or "topics")
-def test_help_needs_no_server(api, run, topic, told):
-    result = run("help", *topic.split(), SHIPYARD_URL="", SHIPYARD_TOKEN="")
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert [words for words in told if words not in result.stdout] == []
-    assert max(map(len, result.stdout.splitlines())) <= 80
     assert api.requests == []
 
 

@@ -56,20 +56,6 @@ def test_ids_in_the_short_and_in_the_long_form_are_the_servers_to_judge(api, run
         assert "Error: Action not found\nReason: Unknown action x" in result.stdout
 
 
-def test_what_the_state_forbids_is_an_error_in_the_servers_words(api, run):
-    said = {
-        "message": "Unable to pause action",
-        "reason": "dag_run state must be running, but is failed",
-        "details": {"messageList": []},
-    }
-    api.replies[f"POST /actions/{ID}/control/pause"] = Reply(409, said)
-
-    result = run("pause", "action", ID)
-
-    assert result.exit_code == 1
-    assert "Error: Unable to pause action\nReason: dag_run state must be running, but is failed" in result.stdout
-
-
 def planned(api, kept, nodes, refused=None):
     api.replies["POST /plans"] = Reply(200, {"refused": refused, "totals": {"kept": kept, "nodes": nodes}})
 
@@ -87,18 +73,6 @@ def test_retry_says_what_it_will_do_before_it_does_it(api, run):
     assert api.requests[-1].query == [("force", "true"), ("verbosity", "1")]
     planned(api, 0, 0)
     assert run("retry", ID).stdout.startswith(f"Runs action {ID} again: it deploys no nodes.\n")
-
-
-@pytest.mark.parametrize("form", ["raw", "format"])
-def test_programs_get_the_new_action_and_people_beside_them_are_told(api, run, form):
-    planned(api, 1, 3)
-    api.replies[f"POST /actions/{ID}/control/retry"] = Reply(201, {"id": "2" * 26})
-
-    result = run(f"--output-format={form}", "retry", ID)
-
-    assert json.loads(result.stdout) == {"id": "2" * 26}
-    assert result.stderr == f"Keeps 1 deployed node of action {ID} and retries 2.\n"
-    assert [request.path.rpartition("/")[2] for request in api.requests] == ["plans", "retry"]
 
 
 @pytest.mark.parametrize("form", ["cli", "raw", "format"])
@@ -134,14 +108,3 @@ def test_what_cannot_be_announced_is_not_done(api, run, form):
 
     assert (result.exit_code, "The database is out of reach" in result.stdout) == (1, True)
     assert {request.path.rpartition("/")[2] for request in api.requests} == {"plans"}
-
-
-def test_a_retry_that_is_refused_ends_with_1(api, run):
-    planned(api, 0, 0)
-    said = {"message": "Work of an earlier action goes on", "reason": "deploy_nodes of node n4 …",
-            "details": {"messageList": []}}  # fmt: skip
-    api.replies[f"POST /actions/{ID}/control/retry"] = Reply(409, said)
-
-    result = run("retry", ID)
-
-    assert (result.exit_code, "deploy_nodes of node n4" in result.stdout) == (1, True)

@@ -95,9 +95,3 @@ def test_both_forms_of_errors_are_read(api: FakeApi, run: Callable[..., Result],
     result = run("deploy-template", "create", "CUSTOM_A", "--steps", JSON)
 
     assert (result.exit_code, result.stdout) == (1, "Error: The body is too large.\nReason: status 413\n")
-
-
-def test_every_command_is_there() -> None:
-    group = shipyard.commands["deploy-template"]
-    assert isinstance(group, click.Group)
-    assert sorted(group.commands) == ["create", "delete", "list", "set", "show", "unset"]

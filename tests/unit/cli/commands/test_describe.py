@@ -5,7 +5,7 @@ import pytest
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.printed import lines
-from tests.unit.cli.samples import ID, RUN, WORKFLOW
+from tests.unit.cli.samples import ID, RUN
 
 DESCRIPTIONS = {
     "action": (["action", ID], f"/actions/{ID}"),
@@ -59,27 +59,7 @@ def test_the_log_of_an_action_is_that_of_its_steps_in_order_of_time(api, run):
 
 
 V, NOTE = "01BTTMFVDKZFRJM80FGD7J1AKV", "01BTTMFVDKZFRJM80FGD7J1AKN"
-VALIDATION = {"id": V, "action_id": ID, "validation_name": "some check", "details": "it failed"}
 NO_VALIDATION = {"message": "Validation not found", "reason": f"Unknown validation {V}", "details": {"messageList": []}}
-
-
-@pytest.mark.parametrize(
-    "words",
-    [["validation", V, "-a", ID], ["validation", V, f"--action={ID}"], [f"validation/{V}/{ID}"]],
-    ids=["long", "option in full", "item"],
-)
-def test_describe_validation(api, run, words):
-    api.replies[f"GET /actions/{ID}/validations/{V}"] = Reply(200, VALIDATION)
-    result = run("describe", *words)
-    assert (result.exit_code, len(api.requests)) == (0, 1)
-    assert result.stdout == f"Validations: some check : validation/{ID}/{V}\n\nit failed\n\n\n"
-
-
-def test_a_validation_as_tables_print_it_is_found_too(api, run):
-    api.replies[f"GET /actions/{ID}/validations/{V}"] = Reply(200, VALIDATION)
-    result = run("describe", f"validation/{ID}/{V}")
-    assert (result.exit_code, len(api.requests)) == (0, 2)
-    assert "some check" in result.stdout
 
 
 def test_a_validation_found_neither_way_is_told_as_it_was_asked_for(api, run):
@@ -98,69 +78,12 @@ def test_describe_notedetails_breaks_lines_at_a_literal_backslash_n(api, run, wo
     assert (result.exit_code, result.stdout) == (0, "one\ntwo\nthree\n")
 
 
-@pytest.mark.parametrize("form", ["raw", "format"])
-def test_note_details_for_programs_are_the_text_although_it_is_called_json(api, run, form):
-    api.replies[f"GET /notedetails/{NOTE}"] = Reply(200, b"one\\ntwo\n<b>")
-    result = run("--output-format", form, "describe", "notedetails", NOTE)
-    assert (result.exit_code, result.stdout) == (0, "one\\ntwo\n<b>\n")
-
-
-WORKFLOW_LINES = [
-    f"Workflow:                {RUN}",
-    "State:                   running",
-    "Dag ID:                  deploy_site",
-    "Execution Date:          2026-11-21T01:23:55.745506Z",
-    "Start Date:              2026-11-21T01:23:56.020000Z",
-    "End Date:                None",
-    "External Trigger:        True",
-]
-
-
-@pytest.mark.parametrize("words", [["workflow", RUN], [f"workflow/{RUN}"]], ids=["long", "item"])
-def test_describe_workflow(api, run, words):
-    api.replies[f"GET /workflows/{RUN.replace(':', '%3A')}"] = Reply(200, WORKFLOW)
-    result = run("describe", *words)
-    assert result.exit_code == 0
-    assert lines(result.stdout) == [
-        *WORKFLOW_LINES,
-        "",
-        "Steps                State",
-        "preflight            success",
-        "drydock_build        None",
-        "",
-        "Subworkflows: None",
-        "",
-        "",
-    ]
-
-
 @pytest.mark.parametrize(
     "at", ["2026-11-21T01:23:55", "2026-11-21T01:23:55.745506Z", "2026-11-21T01:23:55.745506+00:00"]
 )
 def test_ids_as_later_servers_list_them_are_taken(api, run, at):
     run("describe", f"workflow/deploy_site__{at}")
     assert len(api.requests) == 1
-
-
-def test_get_workflows(api, run):
-    api.replies["GET /workflows"] = Reply(200, [WORKFLOW, {"workflow_id": "x__y"}])
-    result = run("get", "workflows", "--since=2026-11-01")
-    assert result.exit_code == 0
-    assert api.requests[0].query == [("since", "2026-11-01"), ("verbosity", "1")]
-    width = len(RUN) + 8
-    assert lines(result.stdout) == [
-        f"{'Workflows':{width}}State",
-        f"{RUN:{width}}running",
-        f"{'x__y':{width}}None",
-        "",
-    ]
-
-
-def test_get_workflows_sends_nothing_of_its_own_and_says_none(api, run):
-    api.replies["GET /workflows"] = Reply(200, [])
-    result = run("get", "workflows")
-    assert (result.exit_code, lines(result.stdout)[1]) == (0, "None")
-    assert api.requests[0].query == [("verbosity", "1")]
 
 
 LOGS = {

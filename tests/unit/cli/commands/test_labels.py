@@ -7,21 +7,10 @@ import pytest
 from tests.unit.cli.fake_api import Reply
 
 TAG = {"name": "mysql", "meta": {"has_primary": True}, "owner": "release", "predefined": True}
-ROLE = {"name": "db", "meta": {"tags": ["mysql", "x"]}, "owner": "cluster", "predefined": False}
-NODE = {"id": 7, "name": "n1", "status": "ready", "roles": ["db"], "tags": ["mysql", "x"]}
 DONE = Reply(204, b"", content_type="")
 
 ASKED = [
-    pytest.param("tag list", "GET /clusters/1/tags", None, Reply(200, [TAG]), "mysql yes release yes", id="list"),
     pytest.param("tag list --release 2", "GET /releases/2/tags", None, Reply(200, [TAG]), "mysql", id="of a release"),
-    pytest.param(
-        "tag create own --primary",
-        "POST /clusters/1/tags",
-        {"name": "own", "meta": {"has_primary": True}},
-        Reply(201, {"name": "own", "meta": {"has_primary": True}}),
-        "own yes",
-        id="create",
-    ),
     pytest.param(
         "tag set own --no-primary --cluster 3",
         "PUT /clusters/3/tags/own",
@@ -30,17 +19,7 @@ ASKED = [
         "own no",
         id="set",
     ),
-    pytest.param("tag delete own", "DELETE /clusters/1/tags/own", None, DONE, "Tag own is deleted.", id="delete"),
-    pytest.param(
-        "tag assign node/n1 mysql x:2",
-        "POST /nodes/n1/tags",
-        ["mysql", "x:2"],
-        Reply(200, NODE),
-        "node/n1 7 ready db mysql, x",
-        id="assign",
-    ),
     pytest.param("tag unassign n1 a b", "DELETE /nodes/n1/tags", None, DONE, "n1 has no longer: a, b", id="unassign"),
-    pytest.param("tag check", "GET /clusters/1/tag_check", None, Reply(200, []), "Every predefined tag", id="check"),
     pytest.param(
         "tag check",
         "GET /clusters/1/tag_check",
@@ -48,34 +27,6 @@ ASKED = [
         Reply(200, [{"name": "T", "level": "Warning", "message": "No node has x."}]),
         "Warning No node has x.",
         id="check with findings",
-    ),
-    pytest.param("role list", "GET /clusters/1/roles", None, Reply(200, [ROLE]), "db mysql, x no cluster", id="roles"),
-    pytest.param(
-        "role create db --tag mysql --tag x --release 1",
-        "POST /releases/1/roles",
-        {"name": "db", "meta": {"tags": ["mysql", "x"], "has_primary": False}},
-        Reply(201, ROLE),
-        "db mysql, x",
-        id="create a role",
-    ),
-    pytest.param(
-        "role set db",
-        "PUT /clusters/1/roles/db",
-        {"meta": {"tags": [], "has_primary": False}},
-        Reply(200, ROLE),
-        "db",
-        id="set a role",
-    ),
-    pytest.param(
-        "role delete db", "DELETE /clusters/1/roles/db", None, DONE, "Role db is deleted.", id="delete a role"
-    ),
-    pytest.param(
-        "role assign n1 db web",
-        "POST /clusters/1/assignment",
-        [{"id": "n1", "roles": ["db", "web"]}],
-        Reply(200, {}),
-        "n1 has the roles: db, web",
-        id="assign roles",
     ),
     pytest.param(
         "role assign n[1-2],x db",
@@ -85,15 +36,6 @@ ASKED = [
         "n[1-2],x have the roles: db",
         id="assign a role to a set of nodes",
     ),
-    pytest.param(
-        "role unassign node/n1",
-        "POST /clusters/1/unassignment",
-        [{"id": "n1"}],
-        Reply(200, {}),
-        "node/n1 has no roles and no tags.",
-        id="unassign roles",
-    ),
-    pytest.param("cluster nodes", "GET /nodes", None, Reply(200, [NODE]), "node/n1 7 ready db mysql, x", id="nodes"),
 ]
 
 

@@ -47,11 +47,6 @@ def test_site_statuses_asks_for_what_it_is_told(api, run, options, query):
     assert request.query == [*query, ("verbosity", "1")]
 
 
-def test_site_statuses_is_the_contracts_tables(api, run):
-    api.replies["GET /site_statuses"] = Reply(200, STATUSES)
-    assert unpadded(run("get", "site-statuses").stdout) == STATUSES_TEXT
-
-
 SHOWN = {
     "power only": (
         {"machines_powerstate": [{"hostname": "n0", "power_state": "off"}]},
@@ -72,22 +67,6 @@ SHOWN = {
 @pytest.mark.parametrize(("body", "text"), SHOWN.values(), ids=SHOWN.keys())
 def test_site_statuses_of_every_sort(body, text):
     assert unpadded(node_tables.site_statuses(json.dumps(body))) == text
-
-
-@pytest.mark.parametrize("form", ["raw", "format"])
-def test_other_forms_are_the_answer_itself(api, run, form):
-    api.replies["GET /site_statuses"] = Reply(200, STATUSES)
-    text = run(f"--output-format={form}", "get", "site-statuses").stdout
-    assert json.loads(text) == STATUSES
-    assert text == (json.dumps(STATUSES) if form == "raw" else json.dumps(STATUSES, sort_keys=True, indent=4)) + "\n"
-
-
-def test_a_filter_that_the_server_refuses_is_told(api, run):
-    told = {"message": "Not a valid status filter", "reason": "filter colour is not supported"}
-    api.replies["GET /site_statuses"] = Reply(400, told)
-    result = run("get", "site-statuses", "-s", "colour")
-    assert result.exit_code == 1
-    assert result.stdout == "Error: Not a valid status filter\nReason: filter colour is not supported\n"
 
 
 FAILED = {
@@ -153,12 +132,6 @@ def test_a_page_that_fails_is_an_error_and_no_half_of_a_list(api, run):
     ]
     result = run("get", "nodes")
     assert (result.exit_code, result.stdout) == (1, "Error: No database connection\nReason: Ask again.\n")
-
-
-def test_an_answer_that_is_no_json_is_told(api, run):
-    api.replies["GET /nodes"] = Reply(200, b"<html>", "text/html")
-    result = run("get", "nodes")
-    assert (result.exit_code, result.stdout) == (1, "Error: Unable to decode response. Value: <html>\n")
 
 
 PHASE = {
@@ -320,11 +293,6 @@ def test_report_of_an_action_that_has_not_begun(api, run):
     assert "Verdict:          not yet\nTook:             not begun\nGroups:           0\nNodes:            0\n" in text
     assert [line.split()[0] for line in text.splitlines() if line.startswith("None")] == ["None", "None"]
     assert "Finding" not in text
-
-
-def test_report_as_it_came(api, run):
-    api.replies[f"GET /actions/{ID}/report"] = Reply(200, REPORT)
-    assert run("--output-format=raw", "report", ID).stdout == json.dumps(REPORT) + "\n"
 
 
 def test_groups_are_those_of_the_report(api, run):

@@ -6,36 +6,6 @@ from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.samples import ID
 
-FAILURES = {
-    "401": (
-        Reply(401, {}),
-        "Error: Command requires authentication. Check credential values\n"
-        "- Error: URL refuses the token that was sent: it is unknown, expired or revoked\n",
-    ),
-    "403": (Reply(403, {}), "Error: Unauthorized to perform this action.\n"),
-    "404": (
-        Reply(404, {"message": "Action not found", "reason": f"Unknown Action: {ID}"}),
-        f"Error: Action not found\nReason: Unknown Action: {ID}\n",
-    ),
-    "500": (
-        Reply(500, b"<html>\xff", "text/html"),
-        f"Error: Unable to decode response. Value: <html>\ufffd\n- Error: 500 from URL (GET /actions/{ID})\n",
-    ),
-    "503": (Reply(503, {"message": "Later", "reason": "Starting"}), "Error: Later\nReason: Starting\n"),
-    "redirect": (
-        Reply(302, b""),
-        f"Error: Not specified\nReason: status 302\n- Error: 302 from URL (GET /actions/{ID})\n",
-    ),
-}
-
-
-@pytest.mark.parametrize(("reply", "text"), FAILURES.values(), ids=FAILURES.keys())
-def test_an_error_answer_is_text_on_stdout_and_exit_code_1(api, run, reply, text):
-    api.replies[f"GET /actions/{ID}"] = reply
-    result = run("describe", "action", ID)
-    assert (result.exit_code, result.stdout, result.stderr) == (1, text.replace("URL", api.url), "")
-
-
 SHAPES = {"an object": {"x": 1}, "a list": [], "a text": "x", "nothing": None, "texts": {"nodes": ["n1"]}}
 
 
@@ -93,21 +63,6 @@ def test_a_login_page_is_no_success(api, run, line, path):
         assert (result.exit_code, result.stdout) == (1, DECODED), form
 
 
-@pytest.mark.parametrize("form", ["cli", "format"])
-def test_a_page_of_a_proxy_is_not_laid_out(api, run, form):
-    api.replies["GET /actions"] = Reply(502, PAGE, "text/html")
-    assert (
-        run("--output-format", form, "get", "actions").stdout
-        == f"{DECODED}- Error: 502 from {api.url} (GET /actions)\n"
-    )
-
-
-def test_a_created_action_is_json_in_the_raw_form_too(api, run):
-    api.replies["POST /actions"] = Reply(201, PAGE, "text/html")
-    result = run("--output-format=raw", "create", "action", "deploy_site")
-    assert (result.exit_code, result.stdout) == (1, DECODED)
-
-
 # As the contract has them (rest, 1): documents are YAML, and even raw text is called JSON.
 UPSTREAM = {
     "rendered": ("get renderedconfigdocs", "/renderedconfigdocs", b"a: 1\n", "application/x-yaml"),
@@ -151,20 +106,6 @@ def test_the_raw_form_is_the_body_and_the_rest_is_on_stderr(api, run, reply, lin
     assert result.stderr == f"{line.format(url=api.url)}\n"
 
 
-STATUSES = {
-    "upstream's": {"kind": "Status", "message": "M", "reason": "R"},
-    "of a route": {"message": None, "reason": "404 Not Found"},
-}
-
-
-@pytest.mark.parametrize("form", ["cli", "format", "raw"])
-@pytest.mark.parametrize("body", STATUSES.values(), ids=STATUSES.keys())
-def test_nothing_is_added_to_a_status(api, run, body, form):
-    api.replies["GET /actions"] = Reply(404, body)
-    result = run("--output-format", form, "get", "actions")
-    assert ("- Error: 404" in result.stdout, result.stderr) == (False, "")
-
-
 # Commands that upstream's server knows nothing of, with what they ask it for first that it does not have.
 OURS = {
     "plan deploy_site": "POST /plans",
@@ -188,9 +129,3 @@ def test_what_upstreams_server_does_not_have_is_told(api, run, line, request_):
         "Error: Not specified\nReason: Not specified\n"
         f"- Error: 404 from {api.url} ({request_}): this server has no such address; it may be of another release\n",
     )
-
-
-def test_a_refusal_without_a_body_is_not_an_empty_line(api, run):
-    api.replies["POST /commitconfigdocs"] = Reply(409, b"")
-    result = run("commit", "configdocs")
-    assert result.stdout.startswith("Error: Not specified\nReason: status 409\n- Error: 409 from ")

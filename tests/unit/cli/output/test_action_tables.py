@@ -37,17 +37,6 @@ def test_get_actions_of_none_says_none():
     assert lines(action_tables.actions("[]"))[1] == "None"
 
 
-def test_create_action_shows_one_row_with_the_lifecycle_that_the_answer_lacks():
-    created = {"id": ID, "name": "deploy_site", "dag_execution_date": "2026-11-21T01:23:55.745506Z"}
-    assert lines(action_tables.created_action(json.dumps(created)))[1].split() == [
-        "deploy_site",
-        f"action/{ID}",
-        "Pending",
-        "2026-11-21T01:23:55.745506Z",
-        "0/0/0",
-    ]
-
-
 def test_describe_action_has_all_sections():
     noted = samples.steps("success", "running")
     noted[1]["notes"] = [samples.LINKED_NOTE]
@@ -86,47 +75,10 @@ def test_describe_action_has_all_sections():
     ]
 
 
-def test_describe_action_without_anything_says_none_three_times():
-    text = lines(action_tables.action(json.dumps(samples.action(steps=[]))))
-    assert (text.count("None"), text.count("Validations: None")) == (2, 1)
-
-
 def test_describe_action_shows_validations():
     one = {"id": "V1", "action_id": ID, "validation_name": "some check", "details": "it failed"}
     text = str(action_tables.action(json.dumps(samples.action(validations=[one]))))
     assert f"Validations: some check : validation/{ID}/V1\n\nit failed\n" in text
-
-
-def test_describe_step_has_all_fields():
-    found = {
-        "task_id": "drydock_build.verify_site",
-        "index": 10,
-        "state": "success",
-        "start_date": "2026-11-21T01:24:40.102000Z",
-        "end_date": None,
-        "duration": 12.428,
-        "try_number": 1,
-        "operator": "DrydockVerifySiteOperator",
-        "notes": [],
-    }
-    assert lines(action_tables.step(json.dumps(found), ID)) == [
-        "Name:              drydock_build.verify_site",
-        f"Task ID:           step/{ID}/drydock_build.verify_site",
-        "Index:             10",
-        "State:             success",
-        "Start Date:        2026-11-21T01:24:40.102000Z",
-        "End Date:          None",
-        "Duration:          12.428",
-        "Try Number:        1",
-        "Operator:          DrydockVerifySiteOperator",
-        "",
-        "",
-        "",
-    ]
-
-
-def test_a_note_that_lacks_fields_is_shown_as_it_is():
-    assert action_tables.note_texts([{"note_id": "N"}]) == ["!!! Unparseable Note: {'note_id': 'N'}"]
 
 
 FIELDS = ("sub_type", "subject", "note_timestamp", "note_val", "resolved_url_value", "note_id")

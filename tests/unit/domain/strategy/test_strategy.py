@@ -186,9 +186,7 @@ ENABLED = selector(labels=[("ucp_control_plane", "enabled")])
     ("written", "read"),
     [
         pytest.param({}, selector(), id="omitted"),
-        pytest.param(
-            dict.fromkeys(["node_names", "node_labels", "node_tags", "rack_names"], []), selector(), id="empty"
-        ),
+        pytest.param({name: [] for name in CRITERIA}, selector(), id="empty"),
         pytest.param(dict.fromkeys(CRITERIA), selector(), id="null"),
         pytest.param({"node_labels": [{"ucp_control_plane": "enabled"}]}, ENABLED, id="label as a mapping"),
         pytest.param({"node_labels": ["ucp_control_plane: enabled"]}, ENABLED, id="label as a text"),
