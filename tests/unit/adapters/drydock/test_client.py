@@ -1,6 +1,5 @@
 """What goes over the wire, and what each kind of answer means."""
 
-import socket
 from collections.abc import Callable
 
 import pytest
@@ -131,20 +130,6 @@ CALLS: dict[str, tuple[str, Call]] = {
     "machines": ("GET /nodes", lambda drydock: drydock.machines()),
     "validate": ("POST /validatedesign", lambda drydock: drydock.validate_design("http://d/3")),
 }
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_a_refused_connection_is_unavailable(name: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    with pytest.raises(Unavailable, match="no connection"):
-        CALLS[name][1](client(f"http://127.0.0.1:{port}/api/v1.0"))
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_a_peer_that_hangs_up_is_unavailable(peer: Peer, name: str) -> None:
-    with pytest.raises(Unavailable):
-        CALLS[name][1](client(peer.url))
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if name != "health"])
