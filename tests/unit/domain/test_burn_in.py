@@ -17,14 +17,12 @@ def test_no_part_is_no_burn_in(written: dict[str, int]) -> None:
 
 def test_parts_are_tested_in_one_order_however_they_are_written_or_stored() -> None:
     burn_in = BurnIn.read({"network": 4, "disk": 3, "memory": 2, "cpu": 1})
-    assert burn_in is not None
     names = [step.step.step for step in burn_in.steps]
     assert names == ["burnin_cpu", "burnin_memory", "burnin_disk", "burnin_network"]
     assert [burn_in_part(one.step) for one in burn_in.steps] == ["cpu", "memory", "disk", "network"]
     assert [one.step.priority for one in burn_in.steps] == [4, 3, 2, 1]
     stored = json.loads(json.dumps(burn_in.scaled(0.5).to_json(), sort_keys=True))
     again = BurnIn.from_json(stored)
-    assert again is not None
     assert (again.steps, again.length) == (burn_in.steps, 5.0)
 
 

@@ -70,14 +70,12 @@ def test_a_strategy_that_is_named_must_exist() -> None:
 
 def test_without_name_and_document_all_nodes_are_one_critical_group_and_the_finding_says_so() -> None:
     inputs, found = read(configuration(), NODE)
-    assert inputs is not None
     assert inputs.strategy == ALL_AT_ONCE
     assert found == [("DeploymentStrategyNotSpecified", Level.INFO)]
 
 
 def test_without_a_name_the_document_of_the_default_name_is_used() -> None:
     inputs, _found = read(configuration(), strategy_document(group_entry("one")), NODE)
-    assert inputs is not None
     assert [group.name for group in inputs.strategy.groups] == ["one"]
 
 
@@ -108,7 +106,6 @@ def test_an_unsound_document_that_is_not_used_is_a_finding_for_information() -> 
         unused,
         NODE,
     )
-    assert inputs is not None
     assert inputs.strategy_name == "mine"
     assert found.count(("UnusedDocumentNotSound", Level.INFO)) == 2
     assert Level.ERROR not in {level for _, level in found}
@@ -138,7 +135,6 @@ def test_inputs_are_stored_and_read_back_as_they_were(factor: float) -> None:
         document("shipyard/DeploymentStrategy/v1", "deployment-strategy", five_groups_data()),
         NODE,
     )
-    assert inputs is not None
     scaled = inputs.scaled(factor)
     again = SiteInputs.from_json(scaled.to_json())
     assert again.to_json() == scaled.to_json()
@@ -151,7 +147,6 @@ def test_a_simulated_site_scales_its_limits_and_an_action_s_own_are_seconds() ->
     design = rendered(configuration(physical_provisioner={"deploy_timeout": 100}), NODE)
     for reading in (rules.read, rules.read_configuration, rules.read_targeted):
         inputs, _ = reading(Revision(3), design)
-        assert inputs is not None
         assert inputs.configuration.deploy_nodes.timeout == 1
         limits, faults = inputs.configuration.teardown.with_parameters({"drain-timeout": 7200})
         assert (limits.drain, limits.clear_labels, faults) == (7200, 18, ())
@@ -170,8 +165,6 @@ def test_windows_know_the_measured_durations_and_only_they_ask_for_them() -> Non
     seconds = []
     for policy in ({"windows": opened}, {"waves": [{"name": "canary", "nodes": 1}]}):
         inputs, _ = rules.read(Revision(3), rendered(configuration(physical_provisioner={"policy": policy}), NODE))
-        assert inputs is not None
-        assert inputs.policy is not None
         seconds.append(inputs.policy.seconds["prepare"])
 
     assert seconds == pytest.approx([3.0, inputs.configuration.prepare_nodes.timeout])
@@ -208,13 +201,11 @@ def test_a_burn_in_gives_preparations_more_time_on_the_site_and_none_to_single_s
     design = rendered(configuration(physical_provisioner={"burn_in": {"cpu": 600, "disk": 0}}), NODE)
     rules = DesignRules(SCHEMAS.check, limits=ProvisionerLimits("Ironic", no_clean=""))
     inputs, _ = rules.read(Revision(3), design)
-    assert inputs is not None
     assert inputs.configuration.prepare_nodes.timeout == 2400
     assert SiteInputs.from_json(inputs.to_json()) == inputs
     assert [len(steps) for steps in inputs.preparing([NodeName("n1")]).values()] == [1]
 
     single, _ = rules.read_targeted(Revision(3), design)
-    assert single is not None
     assert (single.configuration.prepare_nodes.timeout, single.preparing([NodeName("n1")])) == (1800, {})
 
 

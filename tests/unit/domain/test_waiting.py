@@ -37,7 +37,6 @@ MANY = [replace(TWO, what=f"t on n{number}", since=AT + timedelta(seconds=number
 def test_waits_are_one_since_the_first_began(waits: list[WaitingFor], who: str, what: str, last_answer: str) -> None:
     found = together(waits)
 
-    assert found is not None
     assert (found.who, found.what, found.last_answer) == (who, what, last_answer)
     assert found.since == min(one.since for one in waits)
     assert found.next_attempt == min(one.next_attempt for one in waits if one.next_attempt)

@@ -40,7 +40,6 @@ def test_without_settings_there_is_no_cluster() -> None:
 def test_a_kubeconfig_names_a_cluster(file: str) -> None:
     for given in ({"kubeconfig": file}, {"kubeconfig": file, "context": "one"}):
         found = clusters.cluster(load(settings(**given)))
-        assert isinstance(found, KubernetesCluster)
         assert (found.name, found.nodes.name) == ("Kubernetes", "Kubernetes")
 
 

@@ -260,7 +260,6 @@ def test_an_intent_is_looked_into_when_what_was_sent_has_arrived(attempts: int) 
     world.rows.written.clear()
     taken_up = world.attempts.resume(TX, claim, world.unit, Sent(), intent, due)
     again = replace(intent, attempts=attempts + 1)
-    assert isinstance(taken_up, Attempt)
     assert (taken_up.claim.intent, taken_up.asked) == (again, Sent(("x",)))
     assert world.rows.written == [("intend", again)]
 
@@ -270,12 +269,10 @@ def test_a_repeatable_effect_is_taken_up_at_once() -> None:
     begun = world.attempts.begin(
         TX, Claim(), world.unit, Sent(), Act(Sent(("x",)), world.at(40), repeatable=True), world.clock.now()
     )
-    assert isinstance(begun, Attempt)
     assert begun.claim.intent is not None
 
     taken_up = world.attempts.resume(TX, begun.claim, world.unit, Sent(), begun.claim.intent, world.clock.now())
 
-    assert isinstance(taken_up, Attempt)
     assert taken_up.claim.intent == replace(begun.claim.intent, attempts=2)
 
 
@@ -316,9 +313,7 @@ def test_an_effect_begins_with_its_intent_and_a_question_with_nothing() -> None:
 
     stored = Sent(("x",)).to_json()
     intent = Intent(Marker(marker_of("a", "s", effect=stored)), stored, give_up_at, now, now, 1)
-    assert isinstance(act, Attempt)
     assert (act.claim.intent, act.asked) == (intent, Sent(("x",)))
-    assert isinstance(look, Attempt)
     assert (look.claim.intent, look.asked) == (None, "question")
     assert world.rows.written == [("intend", intent)]
 
@@ -344,7 +339,6 @@ def test_nothing_begins_while_too_many_turns_wait_for_the_peer(sort: str, on_hol
         assert delivered() is Again.PUT_OFF
     assert world.rows.written == [("sleep", world.at(SETTLE))]
     (waiting,) = world.rows.waited
-    assert waiting is not None
     assert waiting.last_answer == "Peer answers none of the requests of this worker, so no more are sent"
     world.clock.advance(SETTLE)
     assert isinstance(delivered(), Attempt)
@@ -377,8 +371,6 @@ def test_after_a_loss_every_effect_is_looked_for_before_it_is_sent(since: float,
     assert notes == (["Sent, job j-1: found there, and not sent again"] if found else [])
 
     repeatable = world.attempts.begin(TX, claim, world.unit, Sent(), replace(act, repeatable=True), world.clock.now())
-    assert isinstance(repeatable, Attempt)
-    assert repeatable.claim.intent is not None
     assert repeatable.claim.intent.attempts == 1
 
 
@@ -392,10 +384,8 @@ def test_what_only_a_person_knows_is_asked_once_and_awaited_until_it_is_answered
     begun = world.attempts.begin(TX, claim, world.unit, Sent(), Act(Sent(("x",)), world.at(400)), world.clock.now())
     answers = []
     for _ in range(3):
-        assert isinstance(begun, Attempt)
         assert world.run(begun) is Again.LATER
         waiting = world.rows.waited[-1]
-        assert waiting is not None
         assert (waiting.who, waiting.what, waiting.doubt) == ("operator", "answers: shipyard reconcile a", doubt)
         answers.append(waiting.last_answer)
         intent = begun.claim.intent
@@ -437,8 +427,6 @@ def test_an_effect_on_other_nodes_begins_and_its_intent_names_them(nodes: tuple[
 
     begun = world.attempts.begin(TX, Claim(), world.unit, Sent(), Act(Sent(), world.at(40)), world.clock.now())
 
-    assert isinstance(begun, Attempt)
-    assert begun.claim.intent is not None
     assert begun.claim.intent.touches == nodes
 
 
@@ -480,7 +468,6 @@ def test_what_an_effect_waits_for_is_written_once_with_its_limit() -> None:
     world.unit.awaited = PEER
     now, limit = world.clock.now(), world.at(300)
     begun = world.attempts.begin(TX, Claim(), world.unit, Sent(), Act(Sent(), limit), now)
-    assert isinstance(begun, Attempt)
     assert world.rows.waited == [WaitingFor("Peer", "work", now, deadline=limit)]
 
     again = world.attempts.begin(TX, begun.claim, world.unit, Sent(), Look("more"), world.at(5))

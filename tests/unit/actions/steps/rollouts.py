@@ -21,7 +21,7 @@ from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.workflow.step import Act, Folded, Look, PeerFailure
+from shipyard_api.workflow.step import Folded, PeerFailure
 from tests.factories import group_entry
 from tests.fakes.provisioner import FakeProvisioner
 from tests.unit.actions.steps.instants import T0, at
@@ -102,15 +102,12 @@ def reread(state: RolloutState) -> RolloutState:
 def submit(state: RolloutState, job: str, now: datetime = T0) -> Folded[RolloutState]:
     """Let the next move be accepted as this job."""
     decision = STEP.decide(state, now)
-    assert isinstance(decision, Act)
     return STEP.fold(state, decision.effect, Submitted(JobId(job)), now)
 
 
 def question(state: RolloutState, now: datetime) -> PollJobs:
     """Return how what is under way is polled."""
     look = STEP.watch(state, now)
-    assert look is not None
-    assert isinstance(look, Look)
     assert isinstance(look.question, PollJobs)
     return look.question
 

@@ -142,7 +142,6 @@ def test_the_members_are_known_once_they_are_selected() -> None:
     members = {A: frozenset(names("n1 n2")), B: frozenset(names("n3"))}
     folded = STEP.fold(state, SelectMembers(INPUTS), Members(members), T0)
     assert folded == Folded(state, (MembersKnown.of(INPUTS.strategy, members),))
-    assert state.rollout is not None
     assert state.rollout.next_move() == PREPARE_A
 
 
@@ -456,7 +455,6 @@ def test_an_error_instead_of_one_report_is_logged_and_hides_no_other(
     monkeypatch.setattr(provisioner, "reports", lambda _jobs: reports)
     jobs = dict.fromkeys(reports, Work(PREPARE, DESIGN, names("n1")))
     answers = rollouts.step(provisioner).ask(PollJobs(jobs, ()))
-    assert isinstance(answers, Answers)
     assert answers.of(JobId("j")) == running("j")
     assert answers.of(JobId("k")) == PeerFailure("Fake report: no such job", refused=True)
     assert [getattr(one, "trouble", "") for one in caplog.records] == ["Fake report: no such job"]

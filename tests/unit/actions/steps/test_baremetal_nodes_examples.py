@@ -60,7 +60,6 @@ def design(section: dict[str, Any]) -> Rendering:
 def played(section: dict[str, Any], fails: str) -> list[Any]:
     """Play an example to its end, and return what the step sends, journals, stores and waits for, in order."""
     inputs, _ = RULES.read(Revision(1), design(section))
-    assert inputs is not None
     members = {group.name: select(group.selectors, five_groups_inventory()) for group in five_groups_strategy().groups}
     state = STEP.begin(inputs.to_json())
     folded = STEP.fold(state, SelectMembers(state.inputs), Members(members), T0)
@@ -75,7 +74,6 @@ def played(section: dict[str, Any], fails: str) -> list[Any]:
                 entries.append(effect.to_json())
                 folded = STEP.fold(state, effect, Submitted(JobId(f"job-{second}")), now)
             case Look(question):
-                assert state.rollout is not None
                 (move,), (job,) = state.rollout.running, question.jobs
                 lost = [node for node in move.nodes if f"{move.phase.value} {node}".startswith(fails)]
                 good = [node for node in move.nodes if node not in lost]

@@ -223,7 +223,6 @@ def test_a_phase_whose_time_was_up_before_its_nodes_joined_has_timed_out(
 
 def test_the_group_fails_when_the_time_is_up_and_its_deployed_nodes_still_join() -> None:
     state = out_of_time(Mode())
-    assert state.rollout is not None
     assert state.rollout.groups == {A: GroupStatus.FAILED}
     assert state.rollout.reasons == {A: Reason.TIMEOUT}
     folded = poll(state, at(550), readiness=ready("n1"))

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from shipyard_api.actions.steps.pacing import POLICY, answers
-from shipyard_api.actions.steps.rollout_messages import Answers, PollJobs, SubmitMove
+from shipyard_api.actions.steps.rollout_messages import Answers, PollJobs
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.nodes import NodesChanged
@@ -21,7 +21,7 @@ from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from shipyard_api.ports.metrics import QueryResult
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.workflow.step import Act, Done, Folded, Look
+from shipyard_api.workflow.step import Act, Done, Folded
 from tests.unit.actions.steps.instants import T0, at
 from tests.unit.actions.steps.rollouts import STEP, begun, ended, poll, question, reread, running, submit
 
@@ -37,15 +37,12 @@ def policy(data: dict[str, Any]) -> PolicyInputs:
 
 def sent(state: RolloutState) -> str:
     decision = STEP.decide(reread(state), at(0))
-    assert isinstance(decision, Act)
-    assert isinstance(decision.effect, SubmitMove)
     return f"{decision.effect.move.phase.value} {' '.join(decision.effect.move.nodes)}"
 
 
 def end(state: RolloutState, *failed: str) -> Folded[RolloutState]:
     """Submit the next move, and let its job end; the named nodes fail."""
     state = submit(reread(state), "j").state
-    assert state.rollout is not None
     nodes = frozenset(state.rollout.running[0].nodes)
     lost = nodes.intersection(failed)
     return poll(state, at(0), ended("j", " ".join(nodes - lost), " ".join(lost)))
@@ -101,12 +98,10 @@ def test_nothing_begins_outside_the_window_and_the_action_says_when_it_goes_on()
     state = begun(FIVE, policy=policy({"windows": {"open": [window]}}))
 
     question = STEP.decide(reread(state), T0)
-    assert isinstance(question, Look)
     folded = STEP.fold(state, question.question, Answers({}, None), T0)
 
     opening = start.replace(second=0, microsecond=0)
     assert folded.wait_until == opening
-    assert folded.awaited is not None
     assert (folded.awaited.who, folded.awaited.what) == (POLICY, "windows: the group takes 700 s")
     assert isinstance(STEP.decide(reread(folded.state), opening), Act)
 
@@ -117,12 +112,10 @@ def test_a_gate_is_asked_about_until_it_is_answered() -> None:
     state = end(end(state).state).state
 
     question = STEP.decide(reread(state), at(0))
-    assert isinstance(question, Look)
     (gate,) = question.question.gates
     assert (gate.place, gate.nodes) == (("a", 0), ("n1",))
     waiting = STEP.fold(reread(state), question.question, Answers({}, None), at(0))
     assert waiting.wait_until == at(STEP.pause)
-    assert waiting.awaited is not None
     assert waiting.awaited.who == "operator"
     assert waiting.awaited.what.startswith("approval after wave canary of group a: shipyard approve")
     (asked,) = waiting.awaited.gates
@@ -159,7 +152,6 @@ def queried(gate: dict[str, Any], monitoring: Monitoring | None, now: datetime) 
     gated = {"waves": [{"name": "canary", "nodes": 1, "gates": [gate]}]}
     state = reread(end(end(begun(FIVE, policy=policy(gated))).state).state)
     decision = STEP.decide(state, now)
-    assert isinstance(decision, Look)
     step = replace(STEP, gates=answers(cast(Store, None), monitoring))
     return STEP.fold(state, decision.question, step.ask(decision.question), now), decision.question
 
@@ -204,7 +196,6 @@ def test_a_query_that_does_not_hold_is_asked_again_until_its_limit(
     folded, question = queried(QUERY | {"strict": strict}, monitoring, at(5))
 
     assert folded.wait_until == at(5 + STEP.pause)
-    assert folded.awaited is not None
     assert (folded.awaited.who, folded.awaited.what) == (POLICY, "wave canary of group a: query up == 1")
     assert (folded.awaited.last_answer, folded.awaited.gates) == (said, ())
     late = STEP.fold(reread(folded.state), question, Answers({}, None), at(100))
@@ -216,7 +207,6 @@ def test_a_query_that_pauses_at_its_limit_is_for_a_person_then() -> None:
     folded, question = queried(QUERY | {"at_limit": "pause"}, None, at(5))
     late = STEP.fold(reread(folded.state), question, Answers({}, None), at(100))
 
-    assert late.awaited is not None
     assert (late.awaited.who, [gate.wave for gate in late.awaited.gates or ()]) == ("operator", ["canary"])
 
 
@@ -230,13 +220,11 @@ def test_an_approval_is_open_while_another_group_is_submitted_and_polled() -> No
     # The gate opens in the turn in which the other group goes on.
     poll(state, at(2), ended("deploy-a", "n1"), ended("prepare-b", "n3"))
     decision = STEP.decide(state, at(2))
-    assert isinstance(decision, Act)
     submitting = STEP.awaits(state, decision.effect).after(None, at(2))
     taken_up = STEP.awaits(state, STEP.load_effect(decision.effect.to_json())).after(submitting, at(3))
     assert submit(state, "deploy-b", at(3)).awaited is None  # as before
     polling = STEP.awaits(state, question(state, at(40))).after(taken_up, at(40))
     polled = poll(state, at(40), running("deploy-b"))
-    assert polled.awaited is not None
 
     assert [gate.group for gate in submitting.gates] == ["a"]
     assert submitting.gates == taken_up.gates == polling.gates == polled.awaited.gates

@@ -48,7 +48,6 @@ def test_a_node_that_is_held_while_the_action_runs_counts_no_more(held: str, fai
         state = submit(reread(state), "k", at(30)).state
         state = poll(reread(state), at(40), ended("k", " ".join(good))).state
 
-    assert state.rollout is not None
     assert state.rollout.groups == {A: status}
     assert isinstance(STEP.decide(state, at(50)), Done if status is GroupStatus.SUCCESS else Failed)
 
@@ -73,7 +72,6 @@ def test_members_that_are_held_before_the_action_are_not_counted() -> None:
     assert isinstance(found, Members)
     state = STEP.fold(STEP.begin(site.to_json()), asked, found, T0).state
 
-    assert state.rollout is not None
     assert state.rollout.uncounted == {"n1"}
     assert isinstance(STEP.decide(state, T0), Act)
 
@@ -83,6 +81,5 @@ def test_an_action_that_names_its_servers_counts_them_all() -> None:
     members = Members({TARGET_GROUP: frozenset(names("n1"))}, uncounted=frozenset(names("n1")))
     state = STEP.fold(state, SelectMembers(state.inputs), members, T0).state
 
-    assert state.rollout is not None
     assert state.rollout.uncounted == frozenset()
     assert uncounted.apply(state, frozenset(names("n1"))) == ()

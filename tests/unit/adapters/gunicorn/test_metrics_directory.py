@@ -33,7 +33,6 @@ def server(directory: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
         text=True,
         pass_fds=[endless],
     ) as process:
-        assert process.stdout is not None
         try:
             yield process, Path(process.stdout.readline().strip())
         finally:
@@ -53,9 +52,7 @@ def test_the_directories_of_killed_servers_are_removed(tmp_path: Path) -> None:
         own_directory(str(tmp_path))
         assert left.exists(), "the processes of the server still write there"
 
-        assert killed.stdin is not None
         killed.stdin.close()
-        assert killed.stdout is not None
         killed.stdout.read()  # until the last process has ended
         own = Path(own_directory(str(tmp_path)))
 

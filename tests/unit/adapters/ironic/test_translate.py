@@ -197,7 +197,6 @@ def test_a_node_is_kept_from_cleaning_and_put_right_afterwards(before: bool | No
     kept = patch(Node("u", "n1", "active", "t", automated_clean=before), job, Verb.UNDEPLOY)
     assert kept["/automated_clean"] is False
     mark = Mark.read(kept["/extra/shipyard"])
-    assert mark is not None
     assert mark.kept == {"automated_clean": before}
     again = Node("u", "n1", "active", "t2", automated_clean=False, mark=mark)
     assert "/automated_clean" not in patch(again, job, Verb.UNDEPLOY)

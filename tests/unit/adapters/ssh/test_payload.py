@@ -23,7 +23,6 @@ def test_nothing_of_a_task_is_on_the_command_line() -> None:
     command, data = start(Marker("m"), task, 100)
     assert "secret" not in command
     words = re.fullmatch(r"/bin/sh -c '([^']*)' shipyard start \S+ 100 (.*)", command)
-    assert words is not None
     sizes = [part.split(":") for part in words[2].split()]
     assert [name for name, _ in sizes] == ["spec", "command", "file.0"]
     assert len(data) == len(SCRIPT) + sum(int(size) for _, size in sizes)

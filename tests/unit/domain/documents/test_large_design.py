@@ -18,7 +18,6 @@ def entries() -> list[dict[str, Any]]:
 def design(entries: list[dict[str, Any]]) -> dict[str, RenderedDocument]:
     made, findings = render(stored(*entries), SCHEMAS)
     assert findings == ()
-    assert made is not None
     return {one.document.name: one for one in made.documents}
 
 

@@ -31,7 +31,6 @@ def test_a_real_site_renders_without_a_finding(name: str, documents: int, machin
     design, findings = rendering(name)
 
     assert findings == ()
-    assert design is not None
     assert len(design.documents) == documents
     assert sum(one.document.schema == "drydock/BaremetalNode/v1" for one in design.documents) == machines
 
@@ -64,7 +63,6 @@ def test_seaworthy_is_what_a_real_deckhand_makes_of_it_but_for_its_known_mistake
         (one["schema"], one["metadata"]["name"]): {"metadata": one["metadata"], "data": one["data"]}
         for one in read_documents(site_file("seaworthy.rendered.yaml").read_bytes())
     }
-    assert design is not None
     ours = {
         one.document.key: {"metadata": dict(one.document.metadata), "data": one.document.data}
         for one in design.documents
@@ -83,7 +81,6 @@ def test_what_another_document_wrote_is_not_in_the_catalogues_of_seaworthy() -> 
         for one in read_documents(site_file("seaworthy.yaml").read_bytes())
     }
     design, _ = rendering("seaworthy.yaml")
-    assert design is not None
     ours = {one.document.key: one.document.data for one in design.documents}
 
     def at(value: Any, path: str) -> Any:
@@ -143,7 +140,6 @@ def test_aiab_does_not_render_and_every_finding_says_which_document_takes_what_f
 @pytest.mark.parametrize("name", ["airskiff.yaml", "airsloop.yaml", "seaworthy.yaml"])
 def test_no_secret_of_a_real_site_shows_in_a_document_that_is_not_one(name: str) -> None:
     design, _ = rendering(name)
-    assert design is not None
     secrets = {
         one.document.data
         for one in design.documents

@@ -48,7 +48,6 @@ def test_control_documents_pass_unchanged_but_for_validation_policies_which_are_
     design, findings = render(documents, SCHEMAS)
 
     assert findings == ()
-    assert design is not None
     assert [one.document for one in design.documents] == [documents[1].document, documents[0].document]
 
 
@@ -56,7 +55,6 @@ def test_an_empty_revision_lacks_a_policy_and_a_policy_alone_is_a_design() -> No
     assert [one.name for one in render([], SCHEMAS)[1]] == ["LayeringPolicyNotFound"]
     design, findings = render(stored(POLICY), SCHEMAS)
     assert findings == ()
-    assert design is not None
     assert len(design.documents) == 1
 
 
@@ -66,7 +64,6 @@ def test_a_rendered_document_says_which_collection_holds_it_and_since_when() -> 
 
     design, _ = render(held, SCHEMAS)
 
-    assert design is not None
     assert [(one.collection, one.since) for one in design.documents] == [("a", 1), ("b", 7)]
 
 
@@ -75,7 +72,6 @@ def test_the_design_comes_by_schema_and_name_whatever_the_order_of_the_input() -
 
     for given in (documents, documents[::-1]):
         design, _ = render(given, SCHEMAS)
-        assert design is not None
         assert [one.document.name for one in design.documents] == ["z", "layering-policy", "a", "b", "c"]
 
 
@@ -86,7 +82,6 @@ def test_documents_of_one_name_and_of_different_schemas_are_different() -> None:
         stored(POLICY, in_layer("site", "x", {"v": 1}), in_layer("site", "x", {"v": 2}, schema="test/Other/v1"), taker),
         SCHEMAS,
     )[0]
-    assert found is not None
     assert [one.document.data for one in found.documents if one.document.name == "user"] == [{"v": 2}]
 
 

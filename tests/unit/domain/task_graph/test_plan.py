@@ -474,7 +474,6 @@ def test_what_does_not_run_still_orders_the_others() -> None:
     nodes = [A, B]
 
     made, findings = attempt(entries, nodes, facts=Facts({"settings": {"b": False}}))
-    assert made is not None
     assert made.order_on(NodeName("a")) == ("a", "d")
     assert made.skipped == {
         "b": SkipReason.CONDITION,

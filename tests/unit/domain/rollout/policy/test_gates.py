@@ -68,5 +68,4 @@ def test_gates_follow_each_other(
 def test_a_gate_says_until_when_it_may_be_passed_and_what_happens_then(gate: Gate, seconds: int, outlook: str) -> None:
     state = standing([gate], ENDED, {}, ENDED + timedelta(seconds=seconds))
 
-    assert state is not None
     assert state.outlook == outlook

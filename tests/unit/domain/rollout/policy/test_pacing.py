@@ -42,7 +42,6 @@ def paced(policy: Policy, uncounted: str, mode: Mode = SERIAL) -> PacedRollout:
 def test_an_uncounted_node_begins_beside_the_budget(policy: Policy, uncounted: str, begins: str) -> None:
     move = paced(policy, uncounted).next_move(T0)
 
-    assert move is not None
     assert " ".join(move.nodes) == begins
 
 
@@ -60,7 +59,6 @@ def test_an_uncounted_node_begins_beside_the_budget(policy: Policy, uncounted: s
 def test_the_loss_of_an_uncounted_node_stops_nothing(policy: Policy, uncounted: str, goes_on: str) -> None:
     rollout = paced(policy, uncounted, Mode(max_nodes_in_flight=1))
     move = rollout.next_move(T0)
-    assert move is not None
     rollout.start(move)
     rollout.finish(move, Outcome())
     rollout.enforce(T0)
@@ -73,7 +71,6 @@ def test_the_loss_of_an_uncounted_node_stops_nothing(policy: Policy, uncounted: 
 def test_a_node_that_counts_again_is_judged_again() -> None:
     rollout = paced(ONE_AWAY, "n1 n2")
     first = rollout.next_move(T0)
-    assert first is not None
     assert first.nodes == tuple(map(NodeName, ("n1", "n2", "n3")))
     rollout.start(first)
     rollout.leave_out(())

@@ -184,7 +184,6 @@ def test_an_action_freezes_when_a_node_is_late(
     read = PolicyInputs.from_json(json.loads(json.dumps(frozen.scaled(2).to_json())))
 
     assert frozen.lateness == Lateness(usual, {NodeName("n1"): "gen8"}, OnLate.HOLD)
-    assert read.lateness is not None
     assert read.lateness.usual == {
         phase: {model: 2 * seconds for model, seconds in lengths.items()} for phase, lengths in usual.items()
     }
@@ -209,5 +208,4 @@ def test_an_action_freezes_what_selectors_labels_and_limits_meant() -> None:
     assert policy.chosen == {"canary": {"n3"}}
     assert policy.topology == {"n1": {"rack": "r1", "pdu": "a"}, "n2": {"rack": "r1"}, "n3": {"rack": "r2"}}
     assert policy.seconds == {Phase.PREPARE: 900, Phase.DEPLOY: 450}
-    assert policy.waves is not None
     assert policy.waves.waves[0].gates[0].seconds == 50
