@@ -6,7 +6,6 @@ import pytest
 
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits, parse_configuration
-from shipyard_api.domain.strategy.strategy import DEFAULT_STRATEGY_NAME
 from tests.conftest import ROOT
 
 
@@ -14,10 +13,6 @@ def test_the_configuration_names_the_strategy_document() -> None:
     data = {"physical_provisioner": {"deployment_strategy": "in-two-waves"}}
 
     assert parse_configuration(data).strategy_name == "in-two-waves"
-
-
-def test_the_default_name_of_the_strategy_document_is_deployment_strategy() -> None:
-    assert DEFAULT_STRATEGY_NAME == "deployment-strategy"
 
 
 @pytest.mark.parametrize(

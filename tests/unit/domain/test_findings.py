@@ -1,16 +1,12 @@
 """Validation messages and their weight."""
 
-from shipyard_api.domain.findings import DocumentRef, Level, error, errors, info, warning
+from shipyard_api.domain.findings import DocumentRef, error, errors, info, warning
 
 
 def test_only_errors_block() -> None:
     found = [warning("W", "odd"), error("E1", "wrong"), info("I", "fine"), error("E2", "worse")]
 
     assert [finding.name for finding in errors(found)] == ["E1", "E2"]
-
-
-def test_levels_are_the_words_on_the_wire() -> None:
-    assert [level.value for level in Level] == ["Error", "Warning", "Info"]
 
 
 def test_a_finding_can_be_about_several_documents() -> None:

@@ -1,11 +1,7 @@
 """Machines of a design and the index over them."""
 
-from shipyard_api.domain.nodes import Inventory, NodeStatus
+from shipyard_api.domain.nodes import Inventory
 from tests.factories import node
-
-
-def test_node_statuses_are_the_four_words_of_the_design() -> None:
-    assert [status.value for status in NodeStatus] == ["not_started", "prepared", "success", "failure"]
 
 
 def test_an_inventory_finds_nodes_by_rack_tag_and_label() -> None:

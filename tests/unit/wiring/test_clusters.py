@@ -64,7 +64,3 @@ def test_all_that_contradicts_itself_is_said_at_once(file: str) -> None:
 def test_what_cannot_be_used_is_named_by_its_setting(file: str) -> None:
     assert faults(kubeconfig=file, context="two")[0].startswith(f"[kubernetes] kubeconfig: {file}")
     assert faults(url="10.0.0.1:6443")[0].startswith("SHIPYARD_KUBERNETES_URL: ")
-
-
-def test_settings_do_not_show_the_token() -> None:
-    assert "s3cret" not in repr(load(settings(url="https://127.0.0.1:1", token="s3cret")))

@@ -66,11 +66,6 @@ def prepare_failed(critical: bool) -> RolloutState:
 # --- Begin and decide -------------------------------------------------------------------------------------------------
 
 
-def test_it_begins_without_members() -> None:
-    assert STEP.begin(INPUTS.to_json()) == RolloutState(INPUTS)
-    assert STEP.always is False
-
-
 def test_a_retry_begins_with_the_nodes_that_it_keeps() -> None:
     state = STEP.begin({**INPUTS.to_json(), "kept": ["n1", "n2"], "retried": "earlier"})
     assert state == RolloutState(INPUTS, kept=names("n1 n2"), kept_from="earlier")
@@ -143,10 +138,6 @@ def test_the_members_are_known_once_they_are_selected() -> None:
     folded = STEP.fold(state, SelectMembers(INPUTS), Members(members), T0)
     assert folded == Folded(state, (MembersKnown.of(INPUTS.strategy, members),))
     assert state.rollout.next_move() == PREPARE_A
-
-
-def test_the_mode_of_the_site_applies() -> None:
-    assert begun(TWO_GROUPS, mode=PARALLEL).rollout.mode == PARALLEL  # type: ignore[union-attr]  # members are known
 
 
 def test_kept_nodes_are_deployed_already_and_those_that_no_group_holds_are_left_out() -> None:
@@ -458,10 +449,6 @@ def test_an_error_instead_of_one_report_is_logged_and_hides_no_other(
     assert answers.of(JobId("j")) == running("j")
     assert answers.of(JobId("k")) == PeerFailure("Fake report: no such job", refused=True)
     assert [getattr(one, "trouble", "") for one in caplog.records] == ["Fake report: no such job"]
-
-
-def test_a_trouble_with_all_reports_stands_for_each() -> None:
-    assert Answers(SILENCE, None).of(JobId("j")) == SILENCE
 
 
 def test_a_worker_without_a_cluster_says_what_it_is_missing() -> None:

@@ -10,11 +10,10 @@ from shipyard_api.actions.steps.rollout_messages import PollJobs, SubmitMove
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.facts.fact import Fact
-from shipyard_api.domain.facts.groups import GroupChanged, RolloutEnded
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded
-from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason
+from shipyard_api.domain.groups import Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.modes import Mode, OnTimeout
 from shipyard_api.domain.rollout.moves import Move
@@ -141,18 +140,6 @@ def test_a_ready_node_counts_at_once_and_the_others_are_polled_again() -> None:
     assert state.watches[DEPLOY].done == names("n1")
 
 
-def test_the_phase_succeeds_once_all_its_nodes_are_ready() -> None:
-    state = joining()
-    poll(state, at(220), readiness=ready("n1", n2="no network"))
-    folded = poll(state, at(270), readiness=ready("n2"))
-    assert of(folded.facts, NodesChanged, PhaseEnded, GroupChanged) == [
-        NodesChanged(A, Phase.DEPLOY, NodeStatus.SUCCESS, names("n2")),
-        GroupChanged(A, GroupStatus.SUCCESS),
-        PhaseEnded(A, Phase.DEPLOY, PhaseStatus.SUCCESS, "as built"),
-    ]
-    assert (folded.wait_until, folded.watch_at, state.watches) == (None, None, {})
-
-
 def test_the_deadline_strikes_the_limit_of_the_site_after_the_first_poll() -> None:
     state = joining()
     just_before = poll(state, at(720) - MOMENT, readiness=ready("n1", n2="no network"))
@@ -163,12 +150,6 @@ def test_the_deadline_strikes_the_limit_of_the_site_after_the_first_poll() -> No
         PhaseEnded(A, Phase.DEPLOY, PhaseStatus.PARTIAL_SUCCESS, "as built; 1 not ready"),
         NodesChanged(A, Phase.DEPLOY, NodeStatus.FAILURE, names("n2"), reasons=reasons),
     ]
-
-
-def test_a_phase_none_of_whose_nodes_becomes_ready_has_failed() -> None:
-    state = joining()
-    folded = poll(state, at(720), readiness=ready("", n1="no network", n2="no network"))
-    assert of(folded.facts, PhaseEnded) == [PhaseEnded(A, Phase.DEPLOY, PhaseStatus.FAILURE, "as built; 2 not ready")]
 
 
 @pytest.mark.parametrize("trouble", [SILENCE, REFUSAL], ids=["no answer", "refused"])
@@ -219,15 +200,6 @@ def test_a_phase_whose_time_was_up_before_its_nodes_joined_has_timed_out(
     folded = poll(state, now, readiness=readiness)
     (phase,) = (fact for fact in folded.facts if isinstance(fact, PhaseEnded))
     assert phase.status is PhaseStatus.TIMEOUT
-
-
-def test_the_group_fails_when_the_time_is_up_and_its_deployed_nodes_still_join() -> None:
-    state = out_of_time(Mode())
-    assert state.rollout.groups == {A: GroupStatus.FAILED}
-    assert state.rollout.reasons == {A: Reason.TIMEOUT}
-    folded = poll(state, at(550), readiness=ready("n1"))
-    assert of(folded.facts, NodesChanged) == [NodesChanged(A, Phase.DEPLOY, NodeStatus.SUCCESS, names("n1"))]
-    assert isinstance(folded.facts[-1], RolloutEnded)
 
 
 def streaming(mode: Mode = STREAM) -> RolloutState:

@@ -202,20 +202,6 @@ def test_the_reasons_write_fractions_of_seconds_only_where_there_are_any() -> No
     assert judge(started(T0), QUEUED, limits, at(2)).why == "limit 0.5 s since it started"
 
 
-@pytest.mark.parametrize(
-    "job",
-    [
-        pytest.param(QUEUED_JOB, id="queued"),
-        pytest.param(RUNNING_JOB, id="running"),
-        pytest.param(replace(RUNNING_JOB, succeeded=frozenset({N1, N2})), id="two-nodes"),
-        pytest.param(NEW_JOB, id="no-answer-yet"),
-        pytest.param(replace(QUEUED_JOB, behind=BEHIND), id="behind-another-job"),
-    ],
-)
-def test_a_job_is_loaded_as_it_was_stored(job: Job) -> None:
-    assert Job.from_json(job.to_json()) == job
-
-
 WORK = Work(Operation.PREPARE_NODES, "fake://design/7", (N1,))
 
 

@@ -92,8 +92,3 @@ def test_a_wait_without_nodes_is_over() -> None:
 
 def test_the_first_poll_comes_join_wait_seconds_after_the_deployment() -> None:
     assert first_poll(WAIT, SITE) == at(120)
-
-
-@pytest.mark.parametrize("wait", [WAIT, Joining(at(5), frozenset({N2}), timed_out=False, message="")], ids=["a", "b"])
-def test_a_wait_is_loaded_as_it_was_stored(wait: Joining) -> None:
-    assert Joining.from_json(wait.to_json()) == wait

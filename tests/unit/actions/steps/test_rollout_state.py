@@ -133,21 +133,3 @@ def test_the_text_is_made_anew_once_the_members_are_known() -> None:
     assert loaded.fixed == ""
     assert json.loads(NEW.to_json()["fixed"])["members"] is None
     assert json.loads(begun(TWO_GROUPS).to_json()["fixed"])["members"] == {"a": ["n1", "n2"], "b": ["n3"]}
-
-
-def test_groups_that_have_not_started_are_left_out() -> None:
-    stored = submit(begun(TWO_GROUPS), "j").state.to_json()
-    assert stored["rollout"]["groups"] == {"a": "preparing"}
-
-
-def test_the_status_of_a_node_is_a_letter_in_order_of_name() -> None:
-    assert begun(TWO_GROUPS).to_json()["rollout"]["nodes"] == "nnn"
-    assert finished().to_json()["rollout"]["nodes"] == "sfn"
-
-
-def test_a_state_that_keeps_no_nodes_says_nothing_of_them() -> None:
-    assert not {"kept", "kept_from"} & NEW.to_json().keys()
-
-
-def test_running_moves_are_stored_in_the_order_of_their_start() -> None:
-    assert [one["job"]["id"] for one in in_flight().to_json()["rollout"]["running"]] == ["j", "k"]

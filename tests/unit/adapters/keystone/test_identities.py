@@ -65,12 +65,6 @@ def test_a_name_in_any_script_is_told_as_it_is(keystone: Keystone) -> None:
     assert identities(keystone).of(request(keystone.give("Żółć", "admin"))).user == "Żółć"
 
 
-def test_a_token_for_nothing_has_no_roles(keystone: Keystone) -> None:
-    found = identities(keystone).of(request(keystone.give("ann", project=None)))
-
-    assert (found.roles, found.project_id) == (frozenset(), "")
-
-
 @pytest.mark.parametrize("sent", [None, "", "nonsense"])
 def test_who_shows_nothing_good_is_not_known(keystone: Keystone, sent: str | None) -> None:
     with pytest.raises(Unauthenticated):
@@ -157,18 +151,6 @@ def test_with_no_time_keystone_is_asked_each_time(keystone: Keystone) -> None:
     del keystone.tokens[token]
     with pytest.raises(Unauthenticated):
         known.of(request(token))
-
-
-def test_a_token_that_ends_is_not_good_because_it_was_known(keystone: Keystone) -> None:
-    known, token = identities(keystone), keystone.give("ann", "admin", seconds=1.5)
-    assert known.of(request(token)).user == "ann"
-
-    while True:
-        try:
-            known.of(request(token))
-        except Unauthenticated:
-            return
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("trouble", [{"hang_up": True}, {"status": 503}, {"status": 500}, {"status": 403}])

@@ -161,18 +161,6 @@ def test_stale_tags_are_deleted_when_work_is_submitted(maas: Maas) -> None:
     assert maas.peer.changes[:2] == ["POST /tags/", "DELETE /tags/shipyard-old/"]
 
 
-def test_what_a_destroy_cannot_erase_is_told_when_the_machines_are_gone(maas: Maas) -> None:
-    mine = work(DESTROY, "n1", "n2", "n3")
-    maas.has([machine("n1", Status.READY), machine("n2", Status.DEPLOYED, owner="shipyard"), machine("n3", Status.NEW)])
-    subject = provisioner(maas)
-    subject.submit(Marker(JOB), mine)
-    maas.tags({TAG: maas.form(0)["comment"]})
-    maas.has([])
-    report = subject.report(JOB, mine)
-    assert (report.state, report.ok) == (JobState.ENDED, True)
-    assert report.message == "nothing could be erased on: n1, n3"
-
-
 # Reporting
 
 
@@ -184,17 +172,6 @@ def test_one_report_lists_the_machines_once(maas: Maas) -> None:
     assert (report.state, report.ok) == (JobState.RUNNING, False)
     assert (report.succeeded, report.failed) == ({"n2"}, frozenset())
     assert [one.path for one in maas.peer.requests if one.path != "/users/"] == ["/tags/", "/machines/"]
-
-
-def test_a_failure_of_before_is_tried_and_one_of_our_own_is_told(maas: Maas) -> None:
-    mine = work(PREPARE, "n1", "n2")
-    maas.knows(mine)
-    failed = Status.FAILED_COMMISSIONING
-    maas.has([machine("n1", failed), machine("n2", failed, mine=True, status_message="no PXE boot")])
-    report = provisioner(maas).report(JOB, mine)
-    assert maas.changes == ["n1 commission", "tags/TAG update_nodes"]
-    assert (report.state, report.failed) == (JobState.RUNNING, {"n2"})
-    assert report.reasons == {"n2": "n2: it is Failed_commissioning; no PXE boot"}
 
 
 @pytest.mark.parametrize("answer", FAILURES)
@@ -358,16 +335,6 @@ def test_a_machine_is_destroyed_step_by_step(maas: Maas) -> None:
     assert maas.form(2) == {"comment": "Shipyard job job-1", "erase": "true", "quick_erase": "true"}
 
 
-def test_a_machine_that_may_still_hold_data_is_not_removed(maas: Maas) -> None:
-    mine = work(DESTROY, "n1")
-    maas.knows(mine)
-    maas.has([machine("n1", Status.FAILED_DISK_ERASING, mine=True, owner="shipyard")])
-    report = provisioner(maas).report(JOB, mine)
-    assert (report.state, report.failed) == (JobState.ENDED, {"n1"})
-    assert "may still hold data" in report.reasons[NodeName("n1")]
-    assert maas.changes == []
-
-
 def test_disks_are_not_released_for_erasing_behind_our_back(maas: Maas) -> None:
     """The setting was off when the job was submitted."""
     mine = work(DESTROY, "n1", wipe=Wipe.OS_DISK_ONLY)
@@ -377,15 +344,6 @@ def test_disks_are_not_released_for_erasing_behind_our_back(maas: Maas) -> None:
     report = provisioner(maas).report(JOB, mine)
     assert "MAAS erases at every release" in report.reasons[NodeName("n1")]
     assert maas.changes == []
-
-
-def test_disks_that_are_kept_are_released_without_erasing(maas: Maas) -> None:
-    mine = work(DESTROY, "n1", wipe=Wipe.OS_DISK_ONLY)
-    maas.knows(mine)
-    maas.has([machine("n1", Status.DEPLOYED, owner="shipyard")])
-    provisioner(maas).report(JOB, mine)
-    assert maas.changes[0] == "n1 release"
-    assert maas.form(0) == {"comment": "Shipyard job job-1"}
 
 
 def test_a_machine_may_stay_enlisted(maas: Maas) -> None:
@@ -415,16 +373,6 @@ def test_a_job_is_stopped_before_its_machines_are(maas: Maas) -> None:
     provisioner(maas).abort(JOB, mine)
     assert maas.changes == ["tags", "n1 abort"]
     assert maas.form(0)["name"] == STOPPED
-
-
-def test_a_stopped_job_begins_nothing_and_ends(maas: Maas) -> None:
-    mine = work(PREPARE, "n1", "n2")
-    maas.knows(mine, stopped=True)
-    maas.has([machine("n1", Status.NEW), machine("n2", Status.READY)])
-    report = provisioner(maas).report(JOB, mine)
-    assert (report.state, report.succeeded, report.failed) == (JobState.ENDED, {"n2"}, {"n1"})
-    assert "the job was stopped" in report.reasons[NodeName("n1")]
-    assert maas.changes == []
 
 
 def test_what_is_past_being_aborted_is_no_trouble(maas: Maas) -> None:

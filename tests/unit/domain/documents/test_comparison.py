@@ -10,7 +10,6 @@ from shipyard_api.domain.documents import (
     Collection,
     Document,
     DocumentChange,
-    ValueChange,
     compare_documents,
     unified,
 )
@@ -120,10 +119,6 @@ def test_changes_come_by_collection_schema_layer_and_name() -> None:
     ]
 
 
-def test_of_documents_that_came_or_went_no_values_are_listed() -> None:
-    assert [list(one.values()) for one in compare_documents(held(ONE), held(TWO))] == [[], []]
-
-
 VALUES = [
     pytest.param({"a": 1}, {"a": 1}, [], id="equal"),
     pytest.param(1, 2, [("values_changed", "", 1, 2)], id="the whole value"),
@@ -146,20 +141,6 @@ VALUES = [
 @pytest.mark.parametrize(("old", "new", "changes"), VALUES)
 def test_values_are_compared_piece_by_piece(old: Any, new: Any, changes: list[Any]) -> None:
     assert [(one.kind, one.path, one.old, one.new) for one in value_changes(old, new)] == changes
-
-
-def test_changes_can_be_told_apart_by_what_they_are() -> None:
-    assert ValueChange("values_changed", ("a", 0), 1, 2).path == "/a/0"
-
-
-def test_differences_are_shown_as_unified_text() -> None:
-    shown = unified(compare_documents(held(ONE), held(in_layer("site", "one", {"x": 2}))), text)
-
-    lines = shown.splitlines()
-    assert lines[:2] == ["--- a/design/test/Kind/v1/site/one", "+++ b/design/test/Kind/v1/site/one"]
-    assert "-  x: 1" in lines
-    assert "+  x: 2" in lines
-    assert shown.endswith("\n")
 
 
 def test_the_order_of_keys_is_no_difference_in_the_unified_text() -> None:
@@ -190,10 +171,6 @@ def test_a_document_without_a_layer_has_a_dash_for_it() -> None:
     control = {"schema": "a/B/v1", "metadata": {"schema": "metadata/Control/v1", "name": "c"}, "data": {}}
 
     assert "+++ b/design/a/B/v1/-/c\n" in unified(compare_documents([], held(control)), text)
-
-
-def test_nothing_changed_is_an_empty_text() -> None:
-    assert unified([], text) == ""
 
 
 def test_a_change_is_about_the_later_document_or_the_last() -> None:

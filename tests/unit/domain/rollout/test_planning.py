@@ -10,7 +10,7 @@ from shipyard_api.domain.rollout.assumptions import Assumptions, PhaseAssumption
 from shipyard_api.domain.rollout.modes import SERIAL, Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup, plan_groups
 from shipyard_api.domain.strategy import selectors
-from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
+from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName
 from tests.factories import five_groups_inventory, five_groups_strategy, group, strategy
 
 
@@ -129,14 +129,3 @@ def test_a_group_that_cannot_succeed_keeps_those_that_wait_for_it_from_beginning
         ("later", None, "c", "", False),
         ("later too", None, "d", "", False),
     ]
-
-
-def test_a_group_without_nodes_begins_like_any_other() -> None:
-    assert told(plan(group("a"), group("b", after=["a"]), members={"a": "", "b": "x"})) == [
-        ("a", 1, "", "", True),
-        ("b", 2, "x", "x", True),
-    ]
-
-
-def test_a_strategy_without_groups_has_an_empty_plan() -> None:
-    assert plan_groups(Strategy(()), {}, SERIAL) == ()

@@ -2,12 +2,8 @@
 
 import pytest
 
-from shipyard_api.domain.task_graph.layers import SITE, Cluster, Label, Layer, Owner, OwnerKind, Release, ReleaseId
+from shipyard_api.domain.task_graph.layers import SITE, Cluster, Label, Layer, Release, ReleaseId
 from shipyard_api.domain.task_graph.tasks import Domain
-
-
-def test_an_owner_is_named_in_the_singular() -> None:
-    assert (str(Owner(OwnerKind.RELEASE, 2)), str(Owner(OwnerKind.CLUSTER, 1))) == ("release 2", "cluster 1")
 
 
 @pytest.mark.parametrize(

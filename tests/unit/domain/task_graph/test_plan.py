@@ -37,13 +37,6 @@ def test_the_worked_example_of_the_seed() -> None:
     assert {run.tasks for batch in made.batches for run in batch.runs} == {("setup_network", "setup_services")}
 
 
-def test_the_worked_example_with_a_primary_that_the_cluster_chose() -> None:
-    nodes = [node(one.name, *(role.removeprefix("primary-") for role in one.roles)) for one in SEED_NODES]
-    primaries = Primaries(choose_primaries(nodes, Domain.ROLES, ["controller"], {}))
-
-    assert planned(SEED_GRAPH, nodes, primaries=primaries) == planned(SEED_GRAPH, SEED_NODES)
-
-
 @pytest.mark.parametrize(
     ("controllers", "chunks"),
     [

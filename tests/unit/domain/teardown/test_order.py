@@ -1,6 +1,5 @@
 """The order of a teardown and what its failures mean (seed 004, Process)."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -128,9 +127,3 @@ def test_an_unknown_node_is_a_fault_unless_it_never_joined_or_is_to_go(
     operation: Operation, expected: UnknownNode, outcome: Outcome
 ) -> None:
     assert until(operation).node_is_unknown(operation, expected).outcomes[operation] is outcome
-
-
-def test_a_teardown_is_stored_and_read_again() -> None:
-    teardown = until(DESTROY, until(CLEAR_LABELS).again()).fail(DESTROY, "no power")
-
-    assert Teardown.from_json(json.loads(json.dumps(teardown.to_json()))) == teardown

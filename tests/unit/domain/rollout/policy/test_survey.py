@@ -117,7 +117,3 @@ def test_windows_are_the_next_three_from_now_on() -> None:
 
     days = [NOW.replace(hour=11) + timedelta(days=day) for day in range(3)]
     assert found == [(day, day + timedelta(hours=2)) for day in days]
-
-
-def test_a_policy_that_says_nothing_has_nothing_to_show() -> None:
-    assert surveyed(Policy(), "nnn") == Survey([], [], [])

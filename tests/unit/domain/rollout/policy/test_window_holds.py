@@ -49,7 +49,3 @@ def test_selectors_say_which_nodes_are_held(selectors: dict[str, object], held: 
     (rule,) = window_holds({"holds": [{"name": "h", "class": "all", "windows": [NIGHT], **selectors}]})
 
     assert rule.nodes(SITE) == held
-
-
-def test_a_policy_without_holds_has_none() -> None:
-    assert window_holds({}) == ()
