@@ -12,6 +12,7 @@ from shipyard_api.domain.actions import (
     group_state,
     lifecycle,
 )
+from tests.unit.tables import every_row
 
 RUNNING, SUCCESS, FAILED, UPSTREAM = (
     StepState.RUNNING,
@@ -21,8 +22,7 @@ RUNNING, SUCCESS, FAILED, UPSTREAM = (
 )
 
 
-@pytest.mark.parametrize(
-    ("state", "word"),
+@every_row(
     [
         (RunState.QUEUED, "Pending"),
         (RunState.RUNNING, "Processing"),
@@ -30,7 +30,6 @@ RUNNING, SUCCESS, FAILED, UPSTREAM = (
         (RunState.SUCCESS, "Complete"),
         (RunState.FAILED, "Failed"),
     ],
-    ids=lambda value: value.value if isinstance(value, RunState) else value,
 )
 def test_every_state_of_an_action_has_its_word(state: RunState, word: str) -> None:
     assert lifecycle(state) == word
@@ -58,8 +57,7 @@ def test_a_refusal_says_what_is_needed_and_what_there_is(verb: Control, state: R
     assert refusal == (None if state in allowed else (allowed[0].value, state.value))
 
 
-@pytest.mark.parametrize(
-    ("state", "verb", "refusal"),
+@every_row(
     [
         (RunState.RUNNING, Control.PAUSE, ("running", "being stopped")),
         (RunState.RUNNING, Control.STOP, ("running", "being stopped")),
@@ -86,20 +84,19 @@ def test_an_action_that_failed_is_never_complete() -> None:
     assert {lifecycle(state) for state in ENDED} == {"Complete", "Failed"}
 
 
-@pytest.mark.parametrize(
-    ("steps", "expected"),
-    [
-        pytest.param([None, None], None, id="nothing has begun"),
-        pytest.param([RUNNING, None], RUNNING, id="the first step runs"),
-        pytest.param([SUCCESS, None], RUNNING, id="between two steps"),
-        pytest.param([SUCCESS, SUCCESS], SUCCESS, id="all succeeded"),
-        pytest.param([SUCCESS, FAILED], FAILED, id="the last step failed"),
-        pytest.param([FAILED, UPSTREAM], FAILED, id="a step failed and the next was not tried"),
-        pytest.param([UPSTREAM, UPSTREAM], UPSTREAM, id="something before the group failed"),
-        pytest.param([SUCCESS, UPSTREAM], UPSTREAM, id="something beside the group failed while it was under way"),
-        pytest.param([RUNNING, UPSTREAM], RUNNING, id="a step still runs"),
-        pytest.param([], None, id="a group without steps"),
-    ],
+@every_row(
+    {
+        "nothing has begun": ([None, None], None),
+        "the first step runs": ([RUNNING, None], RUNNING),
+        "between two steps": ([SUCCESS, None], RUNNING),
+        "all succeeded": ([SUCCESS, SUCCESS], SUCCESS),
+        "the last step failed": ([SUCCESS, FAILED], FAILED),
+        "a step failed and the next was not tried": ([FAILED, UPSTREAM], FAILED),
+        "something before the group failed": ([UPSTREAM, UPSTREAM], UPSTREAM),
+        "something beside the group failed while it was under way": ([SUCCESS, UPSTREAM], UPSTREAM),
+        "a step still runs": ([RUNNING, UPSTREAM], RUNNING),
+        "a group without steps": ([], None),
+    },
 )
 def test_the_state_of_a_bare_group_id_follows_from_its_steps(
     steps: list[StepState | None], expected: StepState | None

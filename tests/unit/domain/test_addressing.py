@@ -6,6 +6,7 @@ import pytest
 
 from shipyard_api.domain.addressing import NoAddress, address_in, addresses
 from shipyard_api.domain.documents import BAREMETAL_NODE, Document
+from tests.unit.tables import every_row
 
 
 def entry(network: Any, address: Any) -> dict[str, Any]:
@@ -16,34 +17,32 @@ def node(name: str, *entries: Any) -> Document:
     return Document(BAREMETAL_NODE, name, "site", {}, {"addressing": list(entries)})
 
 
-@pytest.mark.parametrize(
-    ("written", "address"),
-    [
-        pytest.param("10.0.0.7", "10.0.0.7", id="ipv4"),
-        pytest.param(" 10.0.0.7 ", "10.0.0.7", id="spaces"),
-        pytest.param("FD00::0:7", "fd00::7", id="ipv6"),
-    ],
+@every_row(
+    {
+        "ipv4": ("10.0.0.7", "10.0.0.7"),
+        "spaces": (" 10.0.0.7 ", "10.0.0.7"),
+        "ipv6": ("FD00::0:7", "fd00::7"),
+    },
 )
 def test_the_address_in_the_network_is_found(written: str, address: str) -> None:
     data = {"addressing": ["garbage", entry("oob", "10.9.9.9"), entry("mgmt", written)]}
     assert address_in(data, "mgmt") == address
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        pytest.param(None, "has no address in the network 'mgmt'; its networks: none", id="no-data"),
-        pytest.param({}, "its networks: none", id="no-addressing"),
-        pytest.param({"addressing": {"mgmt": "10.0.0.1"}}, "its networks: none", id="not-a-list"),
-        pytest.param({"addressing": [entry("oob", "10.0.0.1"), entry("b", 1)]}, "its networks: b, oob", id="others"),
-        pytest.param({"addressing": [entry("mgmt", "dhcp")]}, "is given by DHCP", id="dhcp"),
-        pytest.param({"addressing": [entry("mgmt", "DHCP")]}, "is given by DHCP", id="dhcp-upper"),
-        pytest.param({"addressing": [entry("mgmt", "10.0.0.1/24")]}, "is '10.0.0.1/24', which is no", id="prefix"),
-        pytest.param({"addressing": [entry("mgmt", "host; reboot")]}, "which is no IP address", id="name"),
-        pytest.param({"addressing": [entry("mgmt", 7)]}, "is 7, which is no IP address", id="number"),
-        pytest.param({"addressing": [{"network": "mgmt"}]}, "is None, which is no IP address", id="missing"),
-        pytest.param({"addressing": [entry("mgmt", "10.0.0.1")] * 2}, "has 2 addresses in the network", id="two"),
-    ],
+@every_row(
+    {
+        "no-data": (None, "has no address in the network 'mgmt'; its networks: none"),
+        "no-addressing": ({}, "its networks: none"),
+        "not-a-list": ({"addressing": {"mgmt": "10.0.0.1"}}, "its networks: none"),
+        "others": ({"addressing": [entry("oob", "10.0.0.1"), entry("b", 1)]}, "its networks: b, oob"),
+        "dhcp": ({"addressing": [entry("mgmt", "dhcp")]}, "is given by DHCP"),
+        "dhcp-upper": ({"addressing": [entry("mgmt", "DHCP")]}, "is given by DHCP"),
+        "prefix": ({"addressing": [entry("mgmt", "10.0.0.1/24")]}, "is '10.0.0.1/24', which is no"),
+        "name": ({"addressing": [entry("mgmt", "host; reboot")]}, "which is no IP address"),
+        "number": ({"addressing": [entry("mgmt", 7)]}, "is 7, which is no IP address"),
+        "missing": ({"addressing": [{"network": "mgmt"}]}, "is None, which is no IP address"),
+        "two": ({"addressing": [entry("mgmt", "10.0.0.1")] * 2}, "has 2 addresses in the network"),
+    },
 )
 def test_a_node_without_an_address_says_why(data: Any, message: str) -> None:
     with pytest.raises(NoAddress) as caught:

@@ -3,29 +3,27 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.approvals import Approval, WaveGate, choose
+from tests.unit.tables import every_row
 
 T0 = datetime(2026, 11, 26, tzinfo=UTC)
 A, B = WaveGate("a", "canary", 0, 0, 1, T0), WaveGate("b", "canary", 0, 1, 2, T0)
 ALL = WaveGate("", "canary", 0, 0, 1, T0)
 
 
-@pytest.mark.parametrize(
-    ("written", "gates", "chosen"),
-    [
-        pytest.param({"approve": True}, [A], A, id="the only one"),
-        pytest.param({"approve": False, "group": "b"}, [A, B], B, id="by group"),
-        pytest.param({"approve": True, "wave": "canary"}, [ALL], ALL, id="of all groups"),
-        pytest.param({"approve": True}, [A, B], "SeveralApprovals", id="several, none named"),
-        pytest.param({"approve": True}, [], "NoSuchApproval", id="none"),
-        pytest.param({"approve": True, "wave": "rest"}, [A], "NoSuchApproval", id="another wave"),
-        pytest.param({}, [A], "NoAnswer", id="no answer"),
-        pytest.param({"approve": "yes"}, [A], "NoAnswer", id="no boolean"),
-        pytest.param({"approve": True, "ok": 1}, [A], "UnknownField", id="an unknown field"),
-        pytest.param({"approve": True, "reason": "x" * 1001}, [A], "NoText", id="a long reason"),
-    ],
+@every_row(
+    {
+        "the only one": ({"approve": True}, [A], A),
+        "by group": ({"approve": False, "group": "b"}, [A, B], B),
+        "of all groups": ({"approve": True, "wave": "canary"}, [ALL], ALL),
+        "several, none named": ({"approve": True}, [A, B], "SeveralApprovals"),
+        "none": ({"approve": True}, [], "NoSuchApproval"),
+        "another wave": ({"approve": True, "wave": "rest"}, [A], "NoSuchApproval"),
+        "no answer": ({}, [A], "NoAnswer"),
+        "no boolean": ({"approve": "yes"}, [A], "NoAnswer"),
+        "an unknown field": ({"approve": True, "ok": 1}, [A], "UnknownField"),
+        "a long reason": ({"approve": True, "reason": "x" * 1001}, [A], "NoText"),
+    },
 )
 def test_an_answer_is_about_one_open_gate(
     written: dict[str, Any], gates: list[WaveGate], chosen: WaveGate | str

@@ -1,12 +1,10 @@
 """Which share of the site is too much."""
 
-import pytest
-
 from shipyard_api.domain.blast_radius import BlastRadius
+from tests.unit.tables import every_row
 
 
-@pytest.mark.parametrize(
-    ("touched", "nodes", "most", "too_large"),
+@every_row(
     [(10, 10, 1.0, False), (5, 10, 0.5, False), (6, 10, 0.5, True), (1, 10, 0.05, True), (0, 0, 0.5, False)],
 )
 def test_a_share_is_too_large_above_the_setting(touched: int, nodes: int, most: float, too_large: bool) -> None:

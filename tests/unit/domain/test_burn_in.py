@@ -2,15 +2,14 @@
 
 import json
 
-import pytest
-
 from shipyard_api.domain.burn_in import BurnIn, burn_in_part
 from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
+from tests.unit.tables import every_row
 
 
-@pytest.mark.parametrize("written", [{}, {"cpu": 0}, {"cpu": 0, "disk": 0}])
+@every_row([{}, {"cpu": 0}, {"cpu": 0, "disk": 0}])
 def test_no_part_is_no_burn_in(written: dict[str, int]) -> None:
     assert BurnIn.read(written) is None
 
@@ -26,15 +25,13 @@ def test_parts_are_tested_in_one_order_however_they_are_written_or_stored() -> N
     assert (again.steps, again.length) == (burn_in.steps, 5.0)
 
 
-@pytest.mark.parametrize(
-    "step",
+@every_row(
     [
         DeployStep(Interface.DEPLOY, "burnin_cpu", {}, 1),
         DeployStep(Interface.BIOS, "burnin_cpu", {"seconds": 1}, 1),
         DeployStep(Interface.DEPLOY, "burnin_gpu", {"seconds": 1}, 1),
         DeployStep(Interface.DEPLOY, "cpu", {"seconds": 1}, 1),
     ],
-    ids=["of a runbook", "another interface", "another part", "another step"],
 )
 def test_other_steps_are_no_burn_in(step: DeployStep) -> None:
     assert burn_in_part(step) == ""

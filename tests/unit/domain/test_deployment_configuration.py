@@ -7,6 +7,7 @@ import pytest
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits, parse_configuration
 from tests.conftest import ROOT
+from tests.unit.tables import every_row
 
 
 def test_the_configuration_names_the_strategy_document() -> None:
@@ -15,14 +16,13 @@ def test_the_configuration_names_the_strategy_document() -> None:
     assert parse_configuration(data).strategy_name == "in-two-waves"
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param({}, id="no section"),
-        pytest.param({"physical_provisioner": None}, id="empty section"),
-        pytest.param({"physical_provisioner": {}}, id="no key"),
-        pytest.param({"physical_provisioner": {"deployment_strategy": ""}}, id="empty text"),
-    ],
+@every_row(
+    {
+        "no section": {},
+        "empty section": {"physical_provisioner": None},
+        "no key": {"physical_provisioner": {}},
+        "empty text": {"physical_provisioner": {"deployment_strategy": ""}},
+    },
 )
 def test_a_configuration_without_a_name_names_no_strategy(data: dict[str, object]) -> None:
     assert parse_configuration(data).strategy_name is None
@@ -50,12 +50,11 @@ def test_the_time_limits_of_prepare_and_deploy_are_those_of_the_document() -> No
     assert configuration.prepare_site == PhaseLimits(7, 8)
 
 
-@pytest.mark.parametrize(
-    "section",
-    [
-        pytest.param({}, id="nothing given"),
-        pytest.param({"deploy_timeout": 0, "prepare_node_interval": 0}, id="zero means the default"),
-    ],
+@every_row(
+    {
+        "nothing given": {},
+        "zero means the default": {"deploy_timeout": 0, "prepare_node_interval": 0},
+    },
 )
 def test_what_is_not_given_has_its_default(section: dict[str, int]) -> None:
     configuration = parse_configuration({"physical_provisioner": section})

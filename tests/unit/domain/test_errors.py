@@ -5,6 +5,7 @@ import pytest
 from shipyard_api.domain import errors
 from shipyard_api.domain.error_kinds import Text
 from shipyard_api.domain.findings import error
+from tests.unit.tables import every_row
 
 
 def test_an_error_is_its_title_and_its_sentence_in_a_log() -> None:
@@ -32,6 +33,6 @@ def test_a_dialect_replaces_a_sentence_and_no_more() -> None:
     )
 
 
-@pytest.mark.parametrize(("pause", "seconds"), [(0.0, 1), (0.2, 1), (1.0, 1), (1.2, 2), (60.0, 60)])
+@every_row([(0.0, 1), (0.2, 1), (1.0, 1), (1.2, 2), (60.0, 60)])
 def test_a_pause_is_a_whole_number_above_zero(pause: float, seconds: int) -> None:
     assert errors.TooManyRequests(pause).seconds == seconds

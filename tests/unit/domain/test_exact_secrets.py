@@ -1,6 +1,5 @@
-import pytest
-
 from shipyard_api.domain.exact_secrets import without_secrets
+from tests.unit.tables import every_row
 
 TEXTS = {
     "none": ("abc", [], "abc"),
@@ -12,7 +11,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize(("text", "secrets", "shown"), TEXTS.values(), ids=TEXTS)
+@every_row(TEXTS)
 def test_each_secret_is_masked_as_a_whole(text: str, secrets: list[str], shown: str) -> None:
     assert without_secrets(text, secrets) == shown
     assert without_secrets(text, secrets[::-1]) == shown

@@ -2,15 +2,13 @@
 
 from dataclasses import replace
 
-import pytest
-
 from shipyard_api.domain.histories import HistoryIdentity, Writable, difference, successor
+from tests.unit.tables import every_row
 
 BEFORE = HistoryIdentity(system=7, timeline=2, database=16_384, table=16_400)
 
 
-@pytest.mark.parametrize(
-    ("now", "said"),
+@every_row(
     [
         (BEFORE, ""),
         (replace(BEFORE, timeline=3), "a standby became the primary, or a backup was restored (timeline 3 after 2)"),
@@ -27,8 +25,7 @@ def test_each_difference_is_said(now: HistoryIdentity, said: str) -> None:
 OLD, NEW, OTHER = Writable(7, 2), Writable(7, 3), Writable(8, 9)
 
 
-@pytest.mark.parametrize(
-    ("servers", "current", "expected"),
+@every_row(
     [
         ([OLD], 0, None),
         ([OLD, None], 0, None),  # a standby, or no answer

@@ -3,17 +3,16 @@
 from datetime import UTC, datetime
 from itertools import chain, combinations
 
-import pytest
-
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.holds import Hold, HoldClass, HoldId, HoldKind, NodeWork
 from shipyard_api.domain.nodes import NodeName
+from tests.unit.tables import every_row
 
 ANY = [set(works) for works in chain.from_iterable(combinations(NodeWork, size) for size in range(4))]
 
 
-@pytest.mark.parametrize("works", ANY, ids=lambda works: " and ".join(sorted(one.value for one in works)) or "none")
+@every_row(ANY)
 def test_a_class_forbids_its_own_work_alone_and_the_usual_one_forbids_everything(works: set[NodeWork]) -> None:
     assert {one for one in HoldClass if one.forbids(works)} == {
         HoldClass.ALL,
@@ -22,8 +21,7 @@ def test_a_class_forbids_its_own_work_alone_and_the_usual_one_forbids_everything
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "forbidden_by"),
+@every_row(
     [
         ("deploy_site", ["all", "no_deployment"]),
         ("update_site", ["all", "no_deployment"]),
@@ -40,8 +38,7 @@ def test_which_classes_keep_an_action_from_a_node(name: str, forbidden_by: list[
     assert [one.value for one in HoldClass if one.forbids(works)] == forbidden_by
 
 
-@pytest.mark.parametrize(
-    ("hold_class", "text"),
+@every_row(
     [
         (HoldClass.ALL, "held (hardware) by ann: disk"),
         (HoldClass.NO_TEARDOWN, "held (hardware, no teardown) by ann: disk"),

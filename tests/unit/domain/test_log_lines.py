@@ -3,12 +3,11 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.codec import decode
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.log_lines import log_line
+from tests.unit.tables import every_row
 
 AT = datetime(2026, 11, 21, 1, 24, 40, 102_999, tzinfo=UTC)
 STEP = StepId("drydock_build.prepare_and_deploy_nodes")
@@ -213,7 +212,7 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("kind", "facts", "expected"), KINDS.values(), ids=KINDS.keys())
+@every_row(KINDS)
 def test_every_kind_of_line_says_what_happened(kind: str, facts: dict[str, Any], expected: str) -> None:
     assert text_of(kind, facts) == expected
 
@@ -221,7 +220,7 @@ def test_every_kind_of_line_says_what_happened(kind: str, facts: dict[str, Any],
 BREAKS = ["\n", "\r\n", "\v", "\f", "\x1c", "\x85", "\u2028", "\0", "\x1b[2J", "\u202e", "\ud800"]
 
 
-@pytest.mark.parametrize("said", BREAKS, ids=ascii)
+@every_row(BREAKS)
 def test_what_a_peer_said_stays_in_its_line(said: str) -> None:
     facts = {"attempt": 1, "why": f"a{said}2026-11-21T01:24:40.102Z step ended success", "pause": 1}
 

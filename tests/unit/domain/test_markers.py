@@ -2,9 +2,8 @@
 
 import uuid
 
-import pytest
-
 from shipyard_api.domain.markers import marker_of, same_action
+from tests.unit.tables import every_row
 
 EFFECT = {"phase": "deploy", "nodes": ["n1", "n2"]}
 MARKER = marker_of("A", "step", effect=EFFECT)
@@ -15,8 +14,7 @@ def test_a_marker_follows_from_the_effect_alone() -> None:
     assert uuid.UUID(MARKER).version == 4
 
 
-@pytest.mark.parametrize(
-    ("other", "same"),
+@every_row(
     [
         (marker_of("A", "step", effect={**EFFECT, "nodes": ["n1"]}), True),
         (marker_of("A", "step", "item", effect=EFFECT), True),

@@ -1,13 +1,12 @@
 """How calls of single operations end: the reason of the seed, and a message for each pod, label, member, operation."""
 
-import pytest
-
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, LabelsCleared, PodsEvicted, TeardownChanged
 from shipyard_api.domain.node_operations import NodeOperation, Reason, ended, read_limits
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import UNKNOWN_NODE, Operation, Outcome
+from tests.unit.tables import every_row
 
 N1 = NodeName("n1")
 
@@ -16,9 +15,7 @@ def changed(operation: Operation, outcome: Outcome, message: str = "") -> Teardo
     return TeardownChanged(N1, operation, outcome, message)
 
 
-@pytest.mark.parametrize(
-    ("operation", "timeout"), [(NodeOperation.DRAIN, "timeout"), (NodeOperation.DECOMMISSION, "drain-node-timeout")]
-)
+@every_row([(NodeOperation.DRAIN, "timeout"), (NodeOperation.DECOMMISSION, "drain-node-timeout")])
 def test_a_timeout_below_the_usual_grace_period_lowers_it(operation: NodeOperation, timeout: str) -> None:
     sent, limits, faults = read_limits(operation, {timeout: ["60"]}, TeardownLimits())
 
@@ -62,7 +59,7 @@ FAILED = {
 }
 
 
-@pytest.mark.parametrize(("call", "operation", "outcome", "message", "reason"), FAILED.values(), ids=[*FAILED])
+@every_row(FAILED.values())
 def test_each_failure_has_the_reason_of_the_seed(
     call: NodeOperation, operation: Operation, outcome: Outcome, message: str, reason: Reason
 ) -> None:

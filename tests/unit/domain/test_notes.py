@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import product
 from typing import Any
 
-import pytest
 from ulid import ULID
 
 from shipyard_api.domain import notes as module
@@ -14,6 +13,7 @@ from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.facts.codec import KINDS, decode
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.notes import Link, Linked, Note, creation, entry_of, kinds, note_id, notes
+from tests.unit.tables import every_row
 
 ACTION = ActionId("01M7XV7VKPMDHXJVA7WMC7P6XP")
 STEP = StepId("drydock_build.prepare_and_deploy_nodes")
@@ -227,7 +227,7 @@ SAID = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "facts", "expected"), SAID.values(), ids=SAID.keys())
+@every_row(SAID)
 def test_what_a_line_says(kind: str, facts: dict[str, Any], expected: list[tuple[int, str, str, str]]) -> None:
     found = notes_of((kind, facts))
 
@@ -249,7 +249,7 @@ def test_every_kind_matters_from_the_least_verbosity_of_its_notes() -> None:
     ]
 
 
-@pytest.mark.parametrize("verbosity", range(6))
+@every_row(range(6))
 def test_a_verbosity_leaves_out_what_matters_less_and_changes_no_id(verbosity: int) -> None:
     lines = [entry(number, kind, facts) for number, (kind, facts, _) in enumerate(SAID.values(), start=1)]
     everything = list(notes(ACTION, ActionName("deploy_site"), lines))
@@ -318,7 +318,7 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize(("line", "number"), PLACES.values(), ids=PLACES.keys())
+@every_row(PLACES)
 def test_an_id_is_a_ulid_of_the_time_that_names_its_line(line: int, number: int) -> None:
     made = note_id(AT, line, number)
 
@@ -378,7 +378,7 @@ NO_LINE = {
 }
 
 
-@pytest.mark.parametrize("written", NO_LINE.values(), ids=NO_LINE.keys())
+@every_row(NO_LINE)
 def test_what_names_no_line(written: str) -> None:
     assert entry_of(written) is None
 
@@ -386,7 +386,7 @@ def test_what_names_no_line(written: str) -> None:
 ODD: list[Any] = [None, 5, "text", ["text"], {"a": 1}, {"a": ["n1"]}, [5, None], {"n1": {"x": []}}]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@every_row(list(KINDS))
 def test_a_line_of_any_shape_breaks_nothing(kind: str) -> None:
     keys = ("group", "phase", "batch", "status", "message", "job", "nodes", "groups", "critical", "details", "level")
     usual = {**STARTED, "status": "failure", "level": "Error"}

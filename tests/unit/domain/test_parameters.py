@@ -12,6 +12,7 @@ from shipyard_api.domain.findings import Level
 from shipyard_api.domain.parameters import Parameters, TargetRevision, misplaced
 from tests.conftest import ROOT
 from tests.refusals import refuses
+from tests.unit.tables import every_row
 
 parse_parameters = ACTIONS.parse
 
@@ -68,34 +69,32 @@ def test_without_parameters_everything_stands_at_its_default() -> None:
     assert meaning(DEPLOY, allow__intermediate__commits="False").allows_intermediate_commits is False
 
 
-@pytest.mark.parametrize(
-    ("written", "nodes"),
-    [
-        pytest.param({"target_nodes": "n1, n2"}, ("n1", "n2"), id="a text with commas"),
-        pytest.param({"target_nodes": ["n1", "n2"]}, ("n1", "n2"), id="a list"),
-        pytest.param({"server-name": "n3"}, ("n3",), id="the name of one server"),
-    ],
+@every_row(
+    {
+        "a text with commas": ({"target_nodes": "n1, n2"}, ("n1", "n2")),
+        "a list": ({"target_nodes": ["n1", "n2"]}, ("n1", "n2")),
+        "the name of one server": ({"server-name": "n3"}, ("n3",)),
+    },
 )
 def test_targets_are_named_in_either_way(written: dict[str, Any], nodes: tuple[str, ...]) -> None:
     assert parse_parameters(REDEPLOY, written)[0].targets == nodes
 
 
-@pytest.mark.parametrize(
-    ("name", "written"),
-    [
-        pytest.param(REDEPLOY, {}, id="none"),
-        pytest.param(RELABEL, {}, id="none to relabel"),
-        pytest.param(RELABEL, {"target_nodes": ""}, id="empty"),
-        pytest.param(RELABEL, {"target_nodes": 5}, id="a number"),
-        pytest.param(RELABEL, {"server-name": "n1"}, id="a name that relabel_nodes does not know"),
-    ],
+@every_row(
+    {
+        "none": (REDEPLOY, {}),
+        "none to relabel": (RELABEL, {}),
+        "empty": (RELABEL, {"target_nodes": ""}),
+        "a number": (RELABEL, {"target_nodes": 5}),
+        "a name that relabel_nodes does not know": (RELABEL, {"server-name": "n1"}),
+    },
 )
 def test_a_targeted_action_without_targets_is_refused(name: ActionName, written: dict[str, Any]) -> None:
     with refuses(InvalidTargets):
         parse_parameters(name, written)
 
 
-@pytest.mark.parametrize("name", [REDEPLOY, ActionName("remove_server")])
+@every_row([REDEPLOY, ActionName("remove_server")])
 def test_the_name_of_one_server_is_not_a_list_of_servers(name: ActionName) -> None:
     with refuses(InvalidParameters) as caught:
         parse_parameters(name, {"server-name": "c1,c2"})
@@ -110,7 +109,7 @@ def test_two_ways_to_name_the_targets_at_once_are_refused() -> None:
         parse_parameters(REDEPLOY, {"server-name": "n1", "target_nodes": "n1"})
 
 
-@pytest.mark.parametrize(("written", "meant"), [(one.value, one) for one in TargetRevision], ids=str)
+@every_row([(one.value, one) for one in TargetRevision])
 def test_a_server_is_deployed_from_the_revision_that_is_named(written: str, meant: TargetRevision) -> None:
     assert parse_parameters(REDEPLOY, {"target_nodes": "n1", "target-revision": written})[0].target_revision is meant
 
@@ -130,7 +129,7 @@ def test_a_server_is_replaced_unless_it_is_to_be_rebuilt() -> None:
         parse_parameters(REDEPLOY, {"target_nodes": "n1", "mode": "Rebuild"})
 
 
-@pytest.mark.parametrize("key", ["nodes", "tasks", "skip"])
+@every_row(["nodes", "tasks", "skip"])
 def test_a_run_of_tasks_is_limited_by_lists_or_by_texts_with_commas(key: str) -> None:
     for written in (["a", "b", "a"], "a, b,,a"):
         assert meaning(SOFTWARE, **{key: written}).software == {key: ["a", "b"]}
@@ -151,7 +150,7 @@ NO_COMMANDS = {
 }
 
 
-@pytest.mark.parametrize(("written", "said"), NO_COMMANDS.values(), ids=NO_COMMANDS)
+@every_row(NO_COMMANDS)
 def test_a_command_runs_on_named_nodes_and_with_no_tasks(written: dict[str, Any], said: str) -> None:
     with refuses(InvalidParameters, match=said):
         parse_parameters(SOFTWARE, written)
@@ -174,22 +173,20 @@ def test_the_tests_of_a_site_may_be_those_of_one_release() -> None:
             parse_parameters(TEST, {"release": wrong})
 
 
-@pytest.mark.parametrize(
-    ("name", "key", "hint"),
-    [
-        pytest.param(DEPLOY, "continue_on_fail", "Did you mean continue-on-fail?", id="underscores"),
-        pytest.param(DEPLOY, "Continue-On-Fail", "Did you mean continue-on-fail?", id="capitals"),
-        pytest.param(DEPLOY, "allow-intermediate-commit", "Did you mean allow-intermediate-commits?", id="a letter"),
-        pytest.param(REDEPLOY, "target-nodes", "Did you mean target_nodes?", id="hyphens"),
-        pytest.param(DEPLOY, "release", "It belongs to test_site.", id="another action's"),
-        pytest.param(
+@every_row(
+    {
+        "underscores": (DEPLOY, "continue_on_fail", "Did you mean continue-on-fail?"),
+        "capitals": (DEPLOY, "Continue-On-Fail", "Did you mean continue-on-fail?"),
+        "a letter": (DEPLOY, "allow-intermediate-commit", "Did you mean allow-intermediate-commits?"),
+        "hyphens": (REDEPLOY, "target-nodes", "Did you mean target_nodes?"),
+        "another action's": (DEPLOY, "release", "It belongs to test_site."),
+        "of others": (
             UPDATE,
             "target_nodes",
             "It belongs to redeploy_server, relabel_nodes, remove_server, service_server.",
-            id="of others",
         ),
-        pytest.param(TEST, "colour", "test_site knows force, release.", id="nothing like it"),
-    ],
+        "nothing like it": (TEST, "colour", "test_site knows force, release."),
+    },
 )
 def test_a_parameter_that_means_nothing_is_told_with_what_may_have_been_meant(
     name: ActionName, key: str, hint: str
@@ -202,19 +199,18 @@ def test_a_parameter_that_means_nothing_is_told_with_what_may_have_been_meant(
     assert warning.message == f"The parameter {key!r} means nothing to {name}. {hint}"
 
 
-@pytest.mark.parametrize(
-    ("name", "key", "refused"),
-    [
-        pytest.param(DEPLOY, "target_nodes", True, id="of another action"),
-        pytest.param(DEPLOY, "target_node", True, id="misspelled, of another action"),
-        pytest.param(DEPLOY, "NODES", True, id="in capitals, of another action"),
-        pytest.param(TEST, "on-blocked", True, id="a limit of another action"),
-        pytest.param(REDEPLOY, "preserve_local_storage", True, id="misspelled, of this action"),
-        pytest.param(REDEPLOY, "allow-intermediate-commits", False, id="lifts a check, of another action"),
-        pytest.param(TEST, "continue-on-fail", False, id="lifts a check, as scripts send it"),
-        pytest.param(DEPLOY, "continue_on_fail", False, id="lifts a check, misspelled"),
-        pytest.param(DEPLOY, "colour", False, id="of no action"),
-    ],
+@every_row(
+    {
+        "of another action": (DEPLOY, "target_nodes", True),
+        "misspelled, of another action": (DEPLOY, "target_node", True),
+        "in capitals, of another action": (DEPLOY, "NODES", True),
+        "a limit of another action": (TEST, "on-blocked", True),
+        "misspelled, of this action": (REDEPLOY, "preserve_local_storage", True),
+        "lifts a check, of another action": (REDEPLOY, "allow-intermediate-commits", False),
+        "lifts a check, as scripts send it": (TEST, "continue-on-fail", False),
+        "lifts a check, misspelled": (DEPLOY, "continue_on_fail", False),
+        "of no action": (DEPLOY, "colour", False),
+    },
 )
 def test_only_what_would_have_narrowed_an_action_refuses_it(name: ActionName, key: str, refused: bool) -> None:
     nodes = {"target_nodes": "n1"} if "target_nodes" in ACTIONS[name].knows else {}
@@ -234,7 +230,7 @@ def test_a_key_is_told_as_a_pointer_and_in_few_letters() -> None:
     assert len(warning.message) < 200
 
 
-@pytest.mark.parametrize("name", ACTIONS.listed, ids=lambda name: name)
+@every_row(ACTIONS.listed)
 def test_the_schema_of_an_action_describes_what_it_knows(name: ActionName) -> None:
     schema = yaml.safe_load((ROOT / "schemas" / "actions" / f"{name}.yaml").read_text(encoding="utf-8"))
 

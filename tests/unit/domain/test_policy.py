@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.policy import (
     ANYONE,
@@ -16,6 +14,7 @@ from shipyard_api.domain.policy import (
     TEMPLATE_PREFIX,
     default_roles,
 )
+from tests.unit.tables import every_row
 
 ADMINS = {"admin", "admin_ucp"}
 VIEWERS = ADMINS | {"admin_ucp_viewer", "viewer"}
@@ -94,14 +93,14 @@ def test_there_are_the_rules_of_the_contract_and_ours() -> None:
     assert len(RULES) == len(GUARDS) + len(BASIS)
 
 
-@pytest.mark.parametrize("name", {**CONTRACT, **OURS})
+@every_row([*CONTRACT, *OURS])
 def test_a_rule_is_satisfied_by_the_roles_of_the_contract(name: str) -> None:
     wanted = {**CONTRACT, **OURS}[name]
 
     assert default_roles(PREFIX + name) == wanted | ({"peer"} if name in PEERS else set())
 
 
-@pytest.mark.parametrize("name", DIALECTS)
+@every_row(list(DIALECTS))
 def test_observers_read_what_other_dialects_serve_and_admins_write_it(name: str) -> None:
     assert default_roles(name) == DIALECTS[name]
 
@@ -118,7 +117,7 @@ def test_the_basis_has_the_names_of_the_contract() -> None:
     assert default_roles("deny_all") == set()
 
 
-@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@every_row(RULES.values())
 def test_a_check_is_roles_and_rules_that_are_there_with_or_between_them(rule: object) -> None:
     name, check = rule.name, rule.check  # type: ignore[attr-defined]
     atoms = check.split(" or ")

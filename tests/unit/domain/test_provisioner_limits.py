@@ -2,11 +2,10 @@
 
 import re
 
-import pytest
-
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits, check_names
+from tests.unit.tables import every_row
 
 STRICT = ProvisionerLimits(
     "Fake", longest_name=4, names=re.compile("[a-zA-Z0-9]+"), names_are="of letters", ignores_case=True
@@ -17,22 +16,20 @@ def names(words: str) -> list[NodeName]:
     return [NodeName(word) for word in words.split()]
 
 
-@pytest.mark.parametrize(
-    ("nodes", "deployed", "found"),
-    [
-        pytest.param("n1 n200", "n1 n200", [], id="all-accepted"),
-        pytest.param("n2000", "n2000", [("NodeNameTooLong", Level.ERROR, ["n2000"])], id="too-long"),
-        pytest.param("n2000 n1", "n1", [("NodeNameTooLong", Level.WARNING, ["n2000"])], id="not-deployed"),
-        pytest.param(
+@every_row(
+    {
+        "all-accepted": ("n1 n200", "n1 n200", []),
+        "too-long": ("n2000", "n2000", [("NodeNameTooLong", Level.ERROR, ["n2000"])]),
+        "not-deployed": ("n2000 n1", "n1", [("NodeNameTooLong", Level.WARNING, ["n2000"])]),
+        "by-level": (
             "n3000 n2000 n4000",
             "n2000 n3000",
             [("NodeNameTooLong", Level.ERROR, ["n2000", "n3000"]), ("NodeNameTooLong", Level.WARNING, ["n4000"])],
-            id="by-level",
         ),
-        pytest.param("n_1", "n_1", [("NodeNameNotAccepted", Level.ERROR, ["n_1"])], id="characters"),
-        pytest.param("n1 N1", "n1", [("NodesShareName", Level.ERROR, ["N1", "n1"])], id="differ-by-case"),
-        pytest.param("n1 N1", "", [("NodesShareName", Level.WARNING, ["N1", "n1"])], id="differ-by-case-not-deployed"),
-    ],
+        "characters": ("n_1", "n_1", [("NodeNameNotAccepted", Level.ERROR, ["n_1"])]),
+        "differ-by-case": ("n1 N1", "n1", [("NodesShareName", Level.ERROR, ["N1", "n1"])]),
+        "differ-by-case-not-deployed": ("n1 N1", "", [("NodesShareName", Level.WARNING, ["N1", "n1"])]),
+    },
 )
 def test_each_broken_limit_is_a_finding_about_its_nodes(
     nodes: str, deployed: str, found: list[tuple[str, Level, list[str]]]

@@ -3,10 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.reconciliation import Doubt, DoubtfulJob, JobAnswers, parse_answers, unanswered
+from tests.unit.tables import every_row
 
 N1, N2, N9 = map(NodeName, ("n1", "n2", "n9"))
 ONE = DoubtfulJob("j1", "prepare_nodes", (N1, N9))
@@ -30,15 +29,13 @@ def test_a_doubt_reads_as_a_sentence_and_survives_its_stored_form() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("answers", "left"),
+@every_row(
     [
         (JobAnswers(), [DOUBT]),
         (JobAnswers(others=frozenset({"j1"})), [DOUBT]),
         (FIRST, []),
         (JobAnswers(others=frozenset({"j1", "j2", "j3"})), []),
     ],
-    ids=["none", "one of two", "both", "more than asked"],
 )
 def test_a_doubt_is_over_when_all_its_jobs_are_answered(answers: JobAnswers, left: list[Doubt]) -> None:
     assert unanswered([DOUBT], answers) == left
@@ -54,8 +51,7 @@ def test_answers_about_jobs_that_are_asked_are_accepted() -> None:
     assert parse_answers({"others": ["j2"]}, [DOUBT]) == (JobAnswers(others=frozenset({"j2"})), ())
 
 
-@pytest.mark.parametrize(
-    ("written", "says"),
+@every_row(
     [
         ({}, "No job is named"),
         ({"ours": [], "others": []}, "No job is named"),

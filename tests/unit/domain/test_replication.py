@@ -1,12 +1,10 @@
 """Whether a fail-over may lose what was confirmed."""
 
-import pytest
-
 from shipyard_api.domain.replication import Replication
+from tests.unit.tables import every_row
 
 
-@pytest.mark.parametrize(
-    ("replication", "finding"),
+@every_row(
     [
         (Replication(0, 0, "", "on"), ""),  # a single server
         (Replication(1, 1, "*", "on"), ""),

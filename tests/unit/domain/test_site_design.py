@@ -24,6 +24,7 @@ from tests.factories import (
     node_document,
     strategy_document,
 )
+from tests.unit.tables import every_row
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -128,7 +129,7 @@ def test_armada_documents_are_left_alone_with_one_finding() -> None:
     assert found.count(("ArmadaDocumentsIgnored", Level.INFO)) == 1
 
 
-@pytest.mark.parametrize("factor", [1.0, 0.01])
+@every_row([1.0, 0.01])
 def test_inputs_are_stored_and_read_back_as_they_were(factor: float) -> None:
     inputs, _found = read(
         configuration(physical_provisioner={"deploy_timeout": 100}),
@@ -171,7 +172,7 @@ def test_windows_know_the_measured_durations_and_only_they_ask_for_them() -> Non
     assert asked == ["history"]
 
 
-@pytest.mark.parametrize(("queries", "faults"), [(True, []), (False, ["0/gates/1", "1/gates/0"])])
+@every_row([(True, []), (False, ["0/gates/1", "1/gates/0"])])
 def test_a_gate_with_a_query_needs_a_prometheus(queries: bool, faults: list[str]) -> None:
     waves = [
         {"name": "canary", "nodes": 1, "gates": [{"soak": 60}, {"query": "up"}]},

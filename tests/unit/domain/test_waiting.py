@@ -3,10 +3,9 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from shipyard_api.domain.approvals import WaveGate
 from shipyard_api.domain.waiting import Awaited, WaitingFor, together
+from tests.unit.tables import every_row
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
 ONE = WaitingFor(
@@ -18,8 +17,7 @@ OTHER = replace(GATE, group="b")
 MANY = [replace(TWO, what=f"t on n{number}", since=AT + timedelta(seconds=number)) for number in range(5)]
 
 
-@pytest.mark.parametrize(
-    ("waits", "who", "what", "last_answer"),
+@every_row(
     [
         ([ONE], "SSH", "t on 1 node(s): a", "a: refused"),
         ([ONE, TWO], "SSH", "t on 1 node(s): b; t on 1 node(s): a", "b: no route; a: refused"),
@@ -32,7 +30,6 @@ MANY = [replace(TWO, what=f"t on n{number}", since=AT + timedelta(seconds=number
         ([ONE, replace(ONE, last_answer="b: refused")], "SSH", "t on 1 node(s): a", "a: refused; b: refused"),
         (MANY, "SSH", "t on n0; t on n1; t on n2 and 2 more", "b: no route"),
     ],
-    ids=["one", "two", "two peers", "two for the same", "many"],
 )
 def test_waits_are_one_since_the_first_began(waits: list[WaitingFor], who: str, what: str, last_answer: str) -> None:
     found = together(waits)
@@ -43,15 +40,13 @@ def test_waits_are_one_since_the_first_began(waits: list[WaitingFor], who: str, 
     assert found.deadline == (ONE.deadline if ONE in waits else None)
 
 
-@pytest.mark.parametrize(
-    ("known", "before", "found"),
+@every_row(
     [
         ((), (GATE,), ()),
         (None, (), ()),
         (None, (GATE,), (GATE,)),
         ((OTHER,), (GATE,), (OTHER,)),
     ],
-    ids=["none is open", "none was open", "as before", "another"],
 )
 def test_a_wait_that_does_not_know_the_approvals_keeps_those_of_the_one_before(
     known: tuple[WaveGate, ...] | None, before: tuple[WaveGate, ...], found: tuple[WaveGate, ...]

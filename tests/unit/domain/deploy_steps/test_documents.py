@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import pytest
-
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.deploy_steps.documents import SCHEMA, read_node_traits
 from shipyard_api.domain.documents import Collection, Document, RenderedDocument, Rendering, Revision
 from shipyard_api.domain.findings import Level
 from tests.conftest import ROOT
 from tests.factories import document
+from tests.unit.tables import every_row
 
 SCHEMAS = SchemaFiles(ROOT / "schemas")
 RACKS = {"n1": "r1", "n2": "r1", "n3": "r2"}
@@ -38,35 +37,30 @@ def shown(*traits: Any, secret: bool = False) -> tuple[dict[str, str], list[str]
     )
 
 
-@pytest.mark.parametrize(
-    ("documents", "expected"),
-    [
-        pytest.param([], {}, id="none"),
-        pytest.param([POOL], dict.fromkeys(RACKS, f"{ALL} / "), id="no selector is every node"),
-        pytest.param(
+@every_row(
+    {
+        "none": ([], {}),
+        "no selector is every node": ([POOL], dict.fromkeys(RACKS, f"{ALL} / ")),
+        "a selector": (
             [{"selectors": [{"rack_names": ["r2"]}], "traits": ["CUSTOM_A"], "requested_traits": ["CUSTOM_A"]}],
             {"n3": "CUSTOM_A / CUSTOM_A"},
-            id="a selector",
         ),
-        pytest.param(
+        "a pool and a flavor": (
             [POOL, {"selectors": [{"node_names": ["n1"]}, {"rack_names": ["r2"]}], "requested_traits": ["CUSTOM_B"]}],
             {"n1": f"{ALL} / CUSTOM_B", "n2": f"{ALL} / ", "n3": f"{ALL} / CUSTOM_B"},
-            id="a pool and a flavor",
         ),
-        pytest.param(
+        "documents add up": (
             [
                 POOL | {"requested_traits": ["CUSTOM_A"]},
                 {"selectors": [], "requested_traits": ["CUSTOM_B", "CUSTOM_B"]},
             ],
             dict.fromkeys(RACKS, f"{ALL} / CUSTOM_A CUSTOM_B"),
-            id="documents add up",
         ),
-        pytest.param(
+        "requested and not there: the plan says so": (
             [{"selectors": [], "requested_traits": ["CUSTOM_X"]}],
             dict.fromkeys(RACKS, " / CUSTOM_X"),
-            id="requested and not there: the plan says so",
         ),
-    ],
+    },
 )
 def test_nodes_have_the_traits_of_all_documents_that_select_them(
     documents: list[Any], expected: dict[str, str]
@@ -74,8 +68,7 @@ def test_nodes_have_the_traits_of_all_documents_that_select_them(
     assert shown(*documents) == (expected, [])
 
 
-@pytest.mark.parametrize(
-    ("data", "findings"),
+@every_row(
     [
         ({}, ["required"]),
         ({"traits": ["CUSTOM_A"]}, ["required"]),

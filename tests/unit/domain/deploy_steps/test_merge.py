@@ -6,14 +6,13 @@ A step is written ``interface.step[(args)][priority]``: ``raid.create(disks=1)90
 import re
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.deploy_steps.merge import RESERVED, NodeSteps, plan_node
 from shipyard_api.domain.deploy_steps.supported import SupportedStep, SupportedSteps
 from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface, StepKey
 from shipyard_api.domain.deploy_steps.traits import NodeTraits, TraitName
 from shipyard_api.domain.findings import Level, errors
 from shipyard_api.domain.nodes import NodeName
+from tests.unit.tables import every_row
 
 NODE = NodeName("n1")
 PATTERN = re.compile(r"(?P<interface>[a-z]+)\.(?P<step>[A-Za-z_]+)(\((?P<args>[^)]*)\))?(?P<priority>\d+)")
@@ -220,7 +219,7 @@ CASES: dict[str, tuple[str, str, dict[str, str], str]] = {
 }
 
 
-@pytest.mark.parametrize(("has", "requested", "templates", "expected"), CASES.values(), ids=CASES)
+@every_row(CASES)
 def test_the_steps_of_a_node(has: str, requested: str, templates: dict[str, str], expected: str) -> None:
     made = [template(name, steps) for name, steps in templates.items()]
     node_traits = NodeTraits(traits(has), traits(requested))
@@ -230,8 +229,7 @@ def test_the_steps_of_a_node(has: str, requested: str, templates: dict[str, str]
     assert plan_node(NODE, node_traits, made[::-1], steps) == plan_node(NODE, node_traits, made, steps)
 
 
-@pytest.mark.parametrize(
-    ("templates", "expected"),
+@every_row(
     [
         ({"A": f"{VT} bios.apply(settings=2)120"}, "apply 150, apply 120, "),
         ({"A": VT, "B": "bios.apply(settings=2)120"}, "apply 150, apply 120, "),
@@ -241,7 +239,6 @@ def test_the_steps_of_a_node(has: str, requested: str, templates: dict[str, str]
         ({"A": "deploy.write_image200", "B": "deploy.write_image190"}, "write_image 200, write_image 190, "),
         ({"A": "deploy.deploy0", "B": "deploy.deploy1"}, CORE + " ContradictoryDeploySteps"),
     ],
-    ids=["in one template", "in two", "in two alike", "on and off", "off twice", "a default twice", "core on and off"],
 )
 def test_a_step_runs_as_often_as_requested_where_the_provisioner_repeats_steps(
     templates: dict[str, str], expected: str
@@ -285,7 +282,7 @@ def test_a_default_step_that_is_disallowed_does_not_run() -> None:
     assert shown(plan_node(NODE, NodeTraits(), [], steps)) == "deploy 100"
 
 
-@pytest.mark.parametrize("name", sorted(RESERVED))
+@every_row(sorted(RESERVED))
 def test_a_reserved_name_is_no_deploy_step_even_if_the_hardware_has_it(name: str) -> None:
     steps = supported(f"deploy.deploy!100 power.{name}0")
 
@@ -298,8 +295,7 @@ def test_two_templates_of_one_name_are_an_error() -> None:
     assert [one.message for one in planned.findings] == ["n1: 2 deploy templates are named A; keep one."]
 
 
-@pytest.mark.parametrize(
-    ("written", "message"),
+@every_row(
     [
         (
             "raid.apply_it(x=1)90",
@@ -320,8 +316,7 @@ def test_a_fault_names_node_template_and_step(written: str, message: str) -> Non
     assert found.message == f"n1: template CUSTOM_A: {message}."
 
 
-@pytest.mark.parametrize(
-    ("priority", "names"),
+@every_row(
     [(0, []), (100, ["DeployStepOutOfOrder"]), (101, []), (199, []), (200, ["DeployStepOutOfOrder"])],
 )
 def test_a_step_runs_only_where_the_provisioner_can_run_it(priority: int, names: list[str]) -> None:

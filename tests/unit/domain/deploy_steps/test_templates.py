@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.deploy_steps.templates import HIGHEST_PRIORITY, DeployStep, Interface, read_steps
+from tests.unit.tables import every_row
 
 INTERFACES = ("vendor", "power", "management", "firmware", "deploy", "bios", "raid")
 STEP = {"interface": "raid", "step": "apply_configuration", "args": {}, "priority": 10}
@@ -14,15 +13,14 @@ def step(**changed: Any) -> dict[str, Any]:
     return {key: value for key, value in (STEP | changed).items() if value is not ...}
 
 
-@pytest.mark.parametrize("interface", INTERFACES)
+@every_row(INTERFACES)
 def test_an_interface_that_has_deploy_steps(interface: str) -> None:
     (read,), findings = read_steps([step(interface=interface)])
 
     assert (read.interface.value, findings) == (interface, ())
 
 
-@pytest.mark.parametrize(
-    ("written", "number"),
+@every_row(
     [
         (0, 0),
         (1, 1),
@@ -40,8 +38,7 @@ def test_a_priority(written: object, number: int) -> None:
     assert (read.priority, type(read.priority)) == (number, int)
 
 
-@pytest.mark.parametrize(
-    ("written", "message"),
+@every_row(
     [
         (None, "steps is not a list."),
         ({}, "steps is not a list."),

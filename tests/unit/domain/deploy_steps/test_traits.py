@@ -1,8 +1,7 @@
 """Names of traits (contract: Ironic deploy templates, 6)."""
 
-import pytest
-
 from shipyard_api.domain.deploy_steps.traits import NodeTraits, TraitName, read_traits, trait_fault
+from tests.unit.tables import every_row
 
 GOOD = ("CUSTOM_A", "CUSTOM__", "CUSTOM_1", "CUSTOM_" + "A" * 248, "HW_CPU_X86_VMX", "COMPUTE_TRUSTED_CERTS")
 BAD = (
@@ -29,12 +28,12 @@ BAD = (
 )
 
 
-@pytest.mark.parametrize("name", GOOD)
+@every_row(GOOD)
 def test_a_trait(name: str) -> None:
     assert trait_fault(name) is None
 
 
-@pytest.mark.parametrize("name", BAD)
+@every_row(BAD)
 def test_what_is_no_trait(name: object) -> None:
     assert trait_fault(name)
 

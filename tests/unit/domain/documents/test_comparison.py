@@ -16,6 +16,7 @@ from shipyard_api.domain.documents import (
 from shipyard_api.domain.documents.comparison import value_changes
 from shipyard_api.yaml_stream import write_documents
 from tests.designs import in_layer, stored
+from tests.unit.tables import every_row
 
 
 def held(*entries: dict[str, Any], collection: str = "design") -> list[tuple[Collection, Document]]:
@@ -63,10 +64,8 @@ def test_the_order_of_keys_is_no_difference() -> None:
     assert compare_documents(held(first), held(second)) == ()
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
+@every_row(
     [(1, True), (0, False), (1, "1"), (None, False), (None, ""), ([], {}), ({}, None), ([1], [True]), (1, 1.0)],
-    ids=repr,
 )
 def test_values_of_different_types_are_different_even_where_python_calls_them_equal(old: Any, new: Any) -> None:
     (found,) = compare_documents(held(in_layer("site", "a", {"v": old})), held(in_layer("site", "a", {"v": new})))
@@ -138,7 +137,7 @@ VALUES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("old", "new", "changes"), VALUES)
+@every_row(VALUES)
 def test_values_are_compared_piece_by_piece(old: Any, new: Any, changes: list[Any]) -> None:
     assert [(one.kind, one.path, one.old, one.new) for one in value_changes(old, new)] == changes
 

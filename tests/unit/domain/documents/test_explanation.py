@@ -12,6 +12,7 @@ from shipyard_api.domain.documents.explanation import MOST_VALUES, ExplainedValu
 from shipyard_api.yaml_stream import read_documents
 from tests.conftest import site_file
 from tests.designs import KIND, POLICY, SCHEMAS, in_layer, stored, taking
+from tests.unit.tables import every_row
 
 PARENT = {"role": "parent"}
 REGION = {"role": "region"}
@@ -40,11 +41,9 @@ def lines(found: list[ExplainedValue]) -> list[str]:
     return shown
 
 
-CHAINS = [
-    pytest.param(
-        [in_layer("site", "a", {"x": {"y": 1}})], ("x", "y"), ["0 a x/y", "  written 1"], id="written as it is"
-    ),
-    pytest.param(
+CHAINS = {
+    "written as it is": ([in_layer("site", "a", {"x": {"y": 1}})], ("x", "y"), ["0 a x/y", "  written 1"]),
+    "through two layers": (
         [
             in_layer("global", "g", {"x": 1}, labels=PARENT),
             in_layer("region", "r", {"x": 2}, labels=REGION, parent=PARENT),
@@ -52,18 +51,16 @@ CHAINS = [
         ],
         ("x",),
         ["0 a x", "  parent 2 <- 1", "1 r x", "  parent 1 <- 2", "  action merge . 2", "2 g x", "  written 1"],
-        id="through two layers",
     ),
-    pytest.param(
+    "an action that writes the same value counts, one beside it does not": (
         [
             in_layer("global", "g", {"x": {"y": 1, "z": 2}, "w": 3}, labels=PARENT),
             in_layer("site", "a", {"x": {"y": 1}}, parent=PARENT, actions=[("replace", ".x"), ("delete", ".w")]),
         ],
         ("x", "y"),
         ["0 a x/y", "  parent 1 <- 1", "  action replace .x 1", "1 g x/y", "  written 1"],
-        id="an action that writes the same value counts, one beside it does not",
     ),
-    pytest.param(
+    "a part that was deleted": (
         [
             in_layer("global", "g", {"x": {"y": 1, "z": 2}}, labels=PARENT),
             in_layer("site", "a", {}, parent=PARENT, actions=[("delete", ".x.z")]),
@@ -76,27 +73,23 @@ CHAINS = [
             "1 g x",
             "  written {'y': 1, 'z': 2}",
         ],
-        id="a part that was deleted",
     ),
-    pytest.param(
+    "substituted": (
         [SOURCE, in_layer("site", "a", {"x": "old"}, substitutions=[taking("source", ".url", ".x")])],
         ("x",),
         ["0 a x", "  written 'old'", "  substitution 'http://a' <- 1", "1 source url", "  written 'http://a'"],
-        id="substituted",
     ),
-    pytest.param(
+    "below what was substituted": (
         [SOURCE, in_layer("site", "a", {}, substitutions=[taking("source", ".deep", ".x")])],
         ("x", "a", "b"),
         ["0 a x/a/b", "  substitution 3 <- 1", "1 source deep/a/b", "  written 3"],
-        id="below what was substituted",
     ),
-    pytest.param(
+    "above what was substituted": (
         [SOURCE, in_layer("site", "a", {}, substitutions=[taking("source", ".list[1].x", ".x[0].y")])],
         ("x",),
         ["0 a x", "  substitution [{'y': 2}] <- 1", "1 source list/1/x", "  written 2"],
-        id="above what was substituted",
     ),
-    pytest.param(
+    "into a text": (
         [
             SOURCE,
             in_layer(
@@ -114,9 +107,8 @@ CHAINS = [
             "1 source url",
             "  written 'http://a'",
         ],
-        id="into a text",
     ),
-    pytest.param(
+    "a replacement": (
         [
             in_layer("global", "a", {"x": 1}, labels=PARENT),
             in_layer("site", "a", {"x": 2}, parent=PARENT, replacement=True),
@@ -124,12 +116,11 @@ CHAINS = [
         ],
         ("x",),
         None,
-        id="a replacement",
     ),
-]
+}
 
 
-@pytest.mark.parametrize(("entries", "place", "expected"), CHAINS)
+@every_row(CHAINS)
 def test_a_chain(entries: list[dict[str, Any]], place: Place, expected: list[str] | None) -> None:
     name = "b" if expected is None else "a"
     expected = expected or [

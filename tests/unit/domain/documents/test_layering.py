@@ -7,6 +7,7 @@ import pytest
 from shipyard_api.domain.documents import render
 from tests.designs import POLICY, SCHEMAS, data_of, in_layer, names_of, rendered, stored, taking, wrong
 from tests.factories import document, layering_policy
+from tests.unit.tables import every_row
 
 PARENT = {"role": "parent"}
 
@@ -91,7 +92,7 @@ METHODS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("parent", "child", "actions", "result"), METHODS)
+@every_row(METHODS)
 def test_actions(parent: Any, child: Any, actions: list[tuple[str, str]], result: Any) -> None:
     data = data_of(
         in_layer("global", "parent", parent, labels=PARENT),
@@ -103,20 +104,19 @@ def test_actions(parent: Any, child: Any, actions: list[tuple[str, str]], result
     assert data["parent"] == (None if parent is ... else parent)
 
 
-@pytest.mark.parametrize(
-    ("parent", "child", "action"),
-    [
-        pytest.param({"a": 1}, {}, ("merge", ".a"), id="merge: missing in the child"),
-        pytest.param({"a": 1}, {"a": None}, ("merge", ".a"), id="merge: null in the child"),
-        pytest.param({"a": 1}, ..., ("merge", "."), id="merge: the child is null"),
-        pytest.param({"a": 1}, {}, ("replace", ".a"), id="replace: missing in the child"),
-        pytest.param({"a": 1}, {"a": None}, ("replace", ".a"), id="replace: null in the child"),
-        pytest.param({}, {"a": 1}, ("delete", ".a"), id="delete: missing in the parent"),
-        pytest.param({"a": None}, {"a": 1}, ("delete", ".a"), id="delete: null in the parent"),
-        pytest.param({"l": [1]}, {"l": [1, 2]}, ("delete", ".l[1]"), id="delete: the list is too short"),
-        pytest.param({"l": []}, {"l": [1]}, ("replace", ".l[*]"), id="a wildcard that matches nothing"),
-        pytest.param({"a": "text"}, {"a": {"b": 1}}, ("merge", ".a.b"), id="no mapping to go on from"),
-    ],
+@every_row(
+    {
+        "merge: missing in the child": ({"a": 1}, {}, ("merge", ".a")),
+        "merge: null in the child": ({"a": 1}, {"a": None}, ("merge", ".a")),
+        "merge: the child is null": ({"a": 1}, ..., ("merge", ".")),
+        "replace: missing in the child": ({"a": 1}, {}, ("replace", ".a")),
+        "replace: null in the child": ({"a": 1}, {"a": None}, ("replace", ".a")),
+        "delete: missing in the parent": ({}, {"a": 1}, ("delete", ".a")),
+        "delete: null in the parent": ({"a": None}, {"a": 1}, ("delete", ".a")),
+        "delete: the list is too short": ({"l": [1]}, {"l": [1, 2]}, ("delete", ".l[1]")),
+        "a wildcard that matches nothing": ({"l": []}, {"l": [1]}, ("replace", ".l[*]")),
+        "no mapping to go on from": ({"a": "text"}, {"a": {"b": 1}}, ("merge", ".a.b")),
+    },
 )
 def test_an_action_that_finds_nothing_is_told_with_the_document_and_the_path(
     parent: Any, child: Any, action: tuple[str, str]
@@ -180,10 +180,8 @@ def test_every_label_of_the_selector_must_fit_and_others_do_not_matter() -> None
     assert data["child"] == {"from": "whole"}
 
 
-@pytest.mark.parametrize(
-    ("label", "wanted"),
+@every_row(
     [(1, "1"), ("1", 1), (True, 1), (1, True), ("true", True), (None, "null"), ([1], ["1"]), ({"a": 1}, {"a": True})],
-    ids=repr,
 )
 def test_labels_of_different_types_are_different(label: Any, wanted: Any) -> None:
     data = data_of(
@@ -194,7 +192,7 @@ def test_labels_of_different_types_are_different(label: Any, wanted: Any) -> Non
     assert data["child"] == {"b": 2}
 
 
-@pytest.mark.parametrize("label", [1, "1", True, None, 1.5, [1, {"a": 2}], {"a": [1]}], ids=repr)
+@every_row([1, "1", True, None, 1.5, [1, {"a": 2}], {"a": [1]}])
 def test_labels_of_any_type_can_be_selected_by(label: Any) -> None:
     data = data_of(
         in_layer("global", "parent", {"a": 1}, labels={"k": label}),
@@ -214,19 +212,14 @@ def test_a_document_is_not_its_own_parent() -> None:
     assert data_of(in_layer("site", "one", {"b": 2}, parent=PARENT, labels=PARENT)) == {"one": {"b": 2}}
 
 
-@pytest.mark.parametrize(
-    ("others", "named"),
-    [
-        pytest.param([in_layer("global", "p", schema="test/Other/v1", labels=PARENT)], ["p"], id="another kind"),
-        pytest.param([in_layer("global", "p", schema="test/Kind/v2", labels=PARENT)], ["p"], id="another version"),
-        pytest.param([in_layer("type", "p", labels=PARENT)], ["p"], id="the same layer"),
-        pytest.param([in_layer("site", "p", labels=PARENT)], ["p"], id="an inner layer"),
-        pytest.param(
-            [in_layer("global", "good", labels=PARENT), in_layer("site", "p", labels=PARENT)],
-            ["p"],
-            id="beside a good one",
-        ),
-    ],
+@every_row(
+    {
+        "another kind": ([in_layer("global", "p", schema="test/Other/v1", labels=PARENT)], ["p"]),
+        "another version": ([in_layer("global", "p", schema="test/Kind/v2", labels=PARENT)], ["p"]),
+        "the same layer": ([in_layer("type", "p", labels=PARENT)], ["p"]),
+        "an inner layer": ([in_layer("site", "p", labels=PARENT)], ["p"]),
+        "beside a good one": ([in_layer("global", "good", labels=PARENT), in_layer("site", "p", labels=PARENT)], ["p"]),
+    },
 )
 def test_labels_that_lead_to_an_unfit_document_are_an_error(others: list[dict[str, Any]], named: list[str]) -> None:
     (finding,) = wrong(*others, in_layer("type", "child", parent=PARENT))
@@ -238,7 +231,7 @@ def test_labels_that_lead_to_an_unfit_document_are_an_error(others: list[dict[st
     assert "'good'" not in finding.message
 
 
-@pytest.mark.parametrize("layer", ["region", "global"], ids=["nearest layer", "farther layer"])
+@every_row(["region", "global"])
 def test_two_that_fit_in_one_layer_are_an_error(layer: str) -> None:
     (finding,) = wrong(
         in_layer(layer, "one", labels=PARENT),
@@ -287,7 +280,7 @@ def test_two_policies_are_an_error_that_names_both() -> None:
     assert "'other'" in finding.message
 
 
-@pytest.mark.parametrize("data", [None, [], {"layerOrder": "site"}, {"layerOrder": [1]}], ids=repr)
+@every_row([None, [], {"layerOrder": "site"}, {"layerOrder": [1]}])
 def test_a_policy_that_got_in_broken_is_a_finding_about_it(data: object) -> None:
     # A document that calls itself an ordinary one is not checked as a policy when it is loaded.
     (finding,) = wrong(document("deckhand/LayeringPolicy/v1", "p", data), in_layer("site", "one"), policy=None)
@@ -322,7 +315,7 @@ def test_a_replacement_stands_in_for_its_parent() -> None:
     assert result["one"].document.data == {"a": 1, "b": 2}
 
 
-@pytest.mark.parametrize("layer", ["region", "type", "site"])
+@every_row(["region", "type", "site"])
 def test_other_children_of_a_replaced_parent_start_from_the_replacement_whichever_layer_they_are_in(layer: str) -> None:
     data = data_of(*replaced(), in_layer(layer, "child", {"c": 3}, parent=PARENT))
 
@@ -364,46 +357,37 @@ def test_an_abstract_replacement_leaves_nothing_to_see_or_to_take() -> None:
     assert "abstract" in finding.message
 
 
-@pytest.mark.parametrize(
-    ("entries", "about"),
-    [
-        pytest.param([in_layer("site", "one", replacement=True)], ["one"], id="without a selector"),
-        pytest.param([in_layer("site", "one", replacement=True, parent=PARENT)], ["one"], id="without a parent"),
-        pytest.param(
+@every_row(
+    {
+        "without a selector": ([in_layer("site", "one", replacement=True)], ["one"]),
+        "without a parent": ([in_layer("site", "one", replacement=True, parent=PARENT)], ["one"]),
+        "of another name": (
             [in_layer("global", "p", labels=PARENT), in_layer("site", "one", replacement=True, parent=PARENT)],
             ["one"],
-            id="of another name",
         ),
-        pytest.param(
+        "a child of the same name that is no replacement": (
             [in_layer("global", "one", labels=PARENT), in_layer("site", "one", parent=PARENT)],
             ["one", "one"],
-            id="a child of the same name that is no replacement",
         ),
-        pytest.param([in_layer("global", "one"), in_layer("site", "one")], ["one", "one"], id="unrelated documents"),
-        pytest.param(
+        "unrelated documents": ([in_layer("global", "one"), in_layer("site", "one")], ["one", "one"]),
+        "a replacement of a replacement": (
             [
                 in_layer("global", "one", labels=PARENT),
                 in_layer("region", "one", labels={"n": "2"}, parent=PARENT, replacement=True),
                 in_layer("site", "one", parent={"n": "2"}, replacement=True),
             ],
             ["one"],
-            id="a replacement of a replacement",
         ),
-        pytest.param(
+        "two replacements of one document": (
             [
                 in_layer("global", "one", labels=PARENT),
                 in_layer("region", "one", parent=PARENT, replacement=True),
                 in_layer("site", "one", parent=PARENT, replacement=True),
             ],
             ["one", "one", "one"],
-            id="two replacements of one document",
         ),
-        pytest.param(
-            [*replaced(), in_layer("type", "one")],
-            ["one", "one", "one"],
-            id="a third beside a document and its stand-in",
-        ),
-    ],
+        "a third beside a document and its stand-in": ([*replaced(), in_layer("type", "one")], ["one", "one", "one"]),
+    },
 )
 def test_replacements_that_are_none(entries: list[dict[str, Any]], about: list[str]) -> None:
     (finding,) = wrong(*entries)

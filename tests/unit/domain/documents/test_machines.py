@@ -2,11 +2,10 @@
 
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.documents import inventory, parse_documents
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from tests.factories import document, node, node_document
+from tests.unit.tables import every_row
 
 
 def site(*entries: dict[str, Any]) -> Inventory:
@@ -85,15 +84,12 @@ def test_a_leading_exclamation_mark_takes_out_what_was_inherited() -> None:
     assert machine == node("n1", tags=["base"], labels={"kind": "x"})
 
 
-@pytest.mark.parametrize(
-    "profiles",
-    [
-        pytest.param([], id="unknown profile"),
-        pytest.param([profile("p", {"tags": ["t"]}, parent="p")], id="its own parent"),
-        pytest.param(
-            [profile("p", {"tags": ["t"]}, parent="q"), profile("q", {"tags": ["u"]}, parent="p")], id="in a circle"
-        ),
-    ],
+@every_row(
+    {
+        "unknown profile": [],
+        "its own parent": [profile("p", {"tags": ["t"]}, parent="p")],
+        "in a circle": [profile("p", {"tags": ["t"]}, parent="q"), profile("q", {"tags": ["u"]}, parent="p")],
+    },
 )
 def test_profiles_that_lead_nowhere_or_in_a_circle_end_the_chain(profiles: list[dict[str, Any]]) -> None:
     found = site(*profiles, node_document("n1", tags=["own"], host_profile="p"))
@@ -101,16 +97,15 @@ def test_profiles_that_lead_nowhere_or_in_a_circle_end_the_chain(profiles: list[
     assert "own" in found.nodes[NodeName("n1")].tags
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param(None, id="null"),
-        pytest.param("text", id="text"),
-        pytest.param({"metadata": []}, id="metadata of another type"),
-        pytest.param({"metadata": {"tags": "control", "owner_data": [], "rack": 7}}, id="fields of other types"),
-        pytest.param({"metadata": {"tags": [1, None], "owner_data": {"gpu": True}}}, id="values of other types"),
-        pytest.param({"host_profile": 3}, id="profile that is no name"),
-    ],
+@every_row(
+    {
+        "null": None,
+        "text": "text",
+        "metadata of another type": {"metadata": []},
+        "fields of other types": {"metadata": {"tags": "control", "owner_data": [], "rack": 7}},
+        "values of other types": {"metadata": {"tags": [1, None], "owner_data": {"gpu": True}}},
+        "profile that is no name": {"host_profile": 3},
+    },
 )
 def test_a_machine_whose_data_is_malformed_is_still_a_machine(data: object) -> None:
     assert only(site(document("drydock/BaremetalNode/v1", "n1", data))) == node("n1")

@@ -18,6 +18,7 @@ from shipyard_api.domain.documents.paths import (
     pointer,
     read,
 )
+from tests.unit.tables import every_row
 
 READ = [
     (".", ()),
@@ -66,7 +67,7 @@ READ = [
 ]
 
 
-@pytest.mark.parametrize(("text", "steps"), READ, ids=[text for text, _ in READ])
+@every_row(READ)
 def test_a_path_is_read(text: str, steps: tuple[Any, ...]) -> None:
     path = parse_path(text)
 
@@ -116,14 +117,13 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "where"), REFUSED, ids=[text[:20] for text, _ in REFUSED])
+@every_row(REFUSED)
 def test_what_is_no_path_is_refused_with_the_position(text: str, where: str) -> None:
     with pytest.raises(PathError, match=where):
         parse_path(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "steps"),
+@every_row(
     [
         (".", ()),
         ("$", ()),
@@ -153,7 +153,7 @@ def test_the_path_of_an_action_may_begin_with_the_word_data(text: str, steps: tu
     assert parse_action_path(text).steps == steps
 
 
-@pytest.mark.parametrize("text", ["$$", ".data..", "$data x", ".a[", ". "])
+@every_row(["$$", ".data..", "$data x", ".a[", ". "])
 def test_the_path_of_an_action_is_refused_like_any_other(text: str) -> None:
     with pytest.raises(PathError):
         parse_action_path(text)
@@ -198,7 +198,7 @@ LEADS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "values"), LEADS, ids=[text for text, _ in LEADS])
+@every_row(LEADS)
 def test_where_a_path_leads(text: str, values: list[Any]) -> None:
     path = parse_path(text)
 

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.documents import Collection, Rendering, Revision, StoredDocument, parse_documents, render
 from shipyard_api.domain.documents.comparison import value_changes
 from shipyard_api.domain.findings import Finding
 from shipyard_api.yaml_stream import read_documents
 from tests.conftest import site_file
 from tests.designs import SCHEMAS
+from tests.unit.tables import every_row
 
 
 def rendering(name: str) -> tuple[Rendering | None, Sequence[Finding]]:
@@ -19,13 +18,12 @@ def rendering(name: str) -> tuple[Rendering | None, Sequence[Finding]]:
     return render([StoredDocument(one, Collection("site"), Revision(1)) for one in documents], SCHEMAS)
 
 
-@pytest.mark.parametrize(
-    ("name", "documents", "machines"),
-    [
-        pytest.param("airskiff.yaml", 343, 0, id="airskiff"),
-        pytest.param("airsloop.yaml", 381, 1, id="airsloop"),
-        pytest.param("seaworthy.yaml", 404, 5, id="seaworthy"),
-    ],
+@every_row(
+    {
+        "airskiff": ("airskiff.yaml", 343, 0),
+        "airsloop": ("airsloop.yaml", 381, 1),
+        "seaworthy": ("seaworthy.yaml", 404, 5),
+    },
 )
 def test_a_real_site_renders_without_a_finding(name: str, documents: int, machines: int) -> None:
     design, findings = rendering(name)
@@ -137,7 +135,7 @@ def test_aiab_does_not_render_and_every_finding_says_which_document_takes_what_f
     assert all(ref.layer == layers[ref.schema, ref.name] for one in findings for ref in one.documents)
 
 
-@pytest.mark.parametrize("name", ["airskiff.yaml", "airsloop.yaml", "seaworthy.yaml"])
+@every_row(["airskiff.yaml", "airsloop.yaml", "seaworthy.yaml"])
 def test_no_secret_of_a_real_site_shows_in_a_document_that_is_not_one(name: str) -> None:
     design, _ = rendering(name)
     secrets = {

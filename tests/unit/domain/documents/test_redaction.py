@@ -4,12 +4,11 @@ import hashlib
 import json
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.documents import parse_documents, redacted, scrubbed, secret_keys
 from shipyard_api.domain.findings import DocumentRef, Finding, error
 from tests.designs import KIND, POLICY, in_layer, rendered, stored, taking
 from tests.factories import document
+from tests.unit.tables import every_row
 
 SECRET = in_layer("site", "secret", {"v": "hush", "w": {"x": 1}}, storagePolicy="encrypted", labels={"s": "s"})
 PARENT = {"role": "parent"}
@@ -28,15 +27,14 @@ def take(name: str, source: str, path: str = ".v", layer: str = "site", **more: 
     return in_layer(layer, name, {"t": "X"}, substitutions=[taking(source, path, ".v")], **more)
 
 
-TAINT = [
-    pytest.param([SECRET, in_layer("site", "other")], {"secret"}, id="encrypted"),
-    pytest.param([SECRET, take("user", "secret")], {"secret", "user"}, id="by substitution"),
-    pytest.param(
+TAINT = {
+    "encrypted": ([SECRET, in_layer("site", "other")], {"secret"}),
+    "by substitution": ([SECRET, take("user", "secret")], {"secret", "user"}),
+    "by a chain of substitutions": (
         [SECRET, take("user", "secret"), take("next", "user"), take("last", "next")],
         {"secret", "user", "next", "last"},
-        id="by a chain of substitutions",
     ),
-    pytest.param(
+    "by a pattern": (
         [
             SECRET,
             in_layer(
@@ -44,9 +42,8 @@ TAINT = [
             ),
         ],
         {"secret", "user"},
-        id="by a pattern",
     ),
-    pytest.param(
+    "by a pattern that did not match": (
         [
             SECRET,
             in_layer(
@@ -54,52 +51,45 @@ TAINT = [
             ),
         ],
         {"secret", "user"},
-        id="by a pattern that did not match",
     ),
-    pytest.param(
+    "others stay open": (
         [SECRET, in_layer("global", "open", {"v": 1}), take("user", "open"), take("user2", "secret")],
         {"secret", "user2"},
-        id="others stay open",
     ),
-    pytest.param(
+    "by layering": (
         [
             in_layer("global", "parent", {"v": 1}, labels=PARENT, storagePolicy="encrypted"),
             in_layer("site", "child", parent=PARENT),
         ],
         {"parent", "child"},
-        id="by layering",
     ),
-    pytest.param(
+    "by a chain of abstract parents": (
         [
             in_layer("global", "parent", {"v": 1}, labels=PARENT, storagePolicy="encrypted", abstract=True),
             in_layer("region", "middle", parent=PARENT, labels={"n": "m"}, abstract=True),
             in_layer("site", "child", parent={"n": "m"}),
         ],
         {"parent", "middle", "child"},
-        id="by a chain of abstract parents",
     ),
-    pytest.param(
+    "by a parent that took one": (
         [SECRET, take("parent", "secret", layer="global", labels=PARENT), in_layer("site", "child", parent=PARENT)],
         {"secret", "parent", "child"},
-        id="by a parent that took one",
     ),
-    pytest.param(
+    "not from child to parent": (
         [
             in_layer("global", "parent", {"v": 1}, labels=PARENT),
             in_layer("site", "child", parent=PARENT, storagePolicy="encrypted"),
         ],
         {"child"},
-        id="not from child to parent",
     ),
-    pytest.param(
+    "not where no parent fits": (
         [
             in_layer("global", "parent", {"v": 1}, labels=PARENT, storagePolicy="encrypted"),
             in_layer("site", "child", parent={"no": "body"}),
         ],
         {"parent"},
-        id="not where no parent fits",
     ),
-    pytest.param(
+    "by replacement, to the other children and to users": (
         [
             in_layer("global", "one", {"v": 1}, labels=PARENT),
             in_layer("site", "one", parent=PARENT, replacement=True, storagePolicy="encrypted"),
@@ -108,18 +98,16 @@ TAINT = [
             take("next", "user"),
         ],
         {"one", "child", "user", "next"},
-        id="by replacement, to the other children and to users",
     ),
-    pytest.param(
+    "a replacement of a secret is one": (
         [
             in_layer("global", "one", {"v": 1}, labels=PARENT, storagePolicy="encrypted"),
             in_layer("site", "one", parent=PARENT, replacement=True),
             take("user", "one"),
         ],
         {"one", "user"},
-        id="a replacement of a secret is one",
     ),
-    pytest.param(
+    "by a replacement that took one": (
         [
             SECRET,
             in_layer("global", "one", {"v": 1}, labels=PARENT),
@@ -127,13 +115,12 @@ TAINT = [
             in_layer("type", "child", parent=PARENT),
         ],
         {"secret", "one", "child"},
-        id="by a replacement that took one",
     ),
-    pytest.param([SECRET, take("user", "secret", layer="global")], {"secret", "user"}, id="layers do not matter"),
-]
+    "layers do not matter": ([SECRET, take("user", "secret", layer="global")], {"secret", "user"}),
+}
 
 
-@pytest.mark.parametrize(("entries", "names"), TAINT)
+@every_row(TAINT)
 def test_who_takes_anything_from_a_secret_document_is_one(entries: list[dict[str, Any]], names: set[str]) -> None:
     assert secrets(*entries) == names
     assert secrets(*reversed(entries)) == names
@@ -173,9 +160,7 @@ def test_the_fingerprint_is_the_one_that_is_asked_for() -> None:
     assert redacted(parsed("x"), lambda text: f"keyed {text!r}").data == "keyed b'\"x\"'"
 
 
-@pytest.mark.parametrize(
-    "data", ["", "x" * 5000, {}, [], None, 0, {"a": {"b": "c" * 99}}], ids=lambda one: repr(one)[:9]
-)
+@every_row(["", "x" * 5000, {}, [], None, 0, {"a": {"b": "c" * 99}}])
 def test_a_fingerprint_does_not_tell_the_length(data: Any) -> None:
     assert len(redacted(parsed(data), fingerprint).data) == 64
 
@@ -211,7 +196,7 @@ def test_paths_are_hidden_and_the_rest_of_a_substitution_stays() -> None:
     assert json.dumps(original.metadata) == before
 
 
-@pytest.mark.parametrize("substitutions", [None, "text", ["text", 3, {"src": "x", "dest": "y"}, {}]], ids=repr)
+@every_row([None, "text", ["text", 3, {"src": "x", "dest": "y"}, {}]])
 def test_a_control_document_may_carry_anything_that_looks_like_substitutions(substitutions: Any) -> None:
     control = {
         "schema": "a/B/v1",
@@ -240,7 +225,7 @@ def test_texts_of_secrets_are_taken_out_of_messages_of_others() -> None:
     assert (finding.path, finding.diagnostic) == ("/***", "***!")
 
 
-@pytest.mark.parametrize("secret", ["abcde", {"k": {"l": [["abcde"]]}}, ["x", "abcde"]], ids=repr)
+@every_row(["abcde", {"k": {"l": [["abcde"]]}}, ["x", "abcde"]])
 def test_texts_are_found_wherever_they_stand_in_the_secret(secret: Any) -> None:
     assert scrubbed([said("abcde")], [secret])[0].message == "***"
 
@@ -270,20 +255,16 @@ def test_documents_and_level_of_a_finding_stay() -> None:
     assert scrubbed([finding], ["hunter22"]) == (said("***").about(DocumentRef("a/B/v1", "one")),)
 
 
-@pytest.mark.parametrize(
-    "entries",
-    [
-        pytest.param([in_layer("site", "child", parent=PARENT)], id="no layering policy"),
-        pytest.param(
-            [
-                POLICY,
-                *(in_layer("global", name, labels=PARENT) for name in ("one", "two")),
-                in_layer("site", "child", parent=PARENT),
-            ],
-            id="two parents",
-        ),
-        pytest.param([POLICY, in_layer("nowhere", "child", parent=PARENT)], id="an unknown layer"),
-    ],
+@every_row(
+    {
+        "no layering policy": [in_layer("site", "child", parent=PARENT)],
+        "two parents": [
+            POLICY,
+            *(in_layer("global", name, labels=PARENT) for name in ("one", "two")),
+            in_layer("site", "child", parent=PARENT),
+        ],
+        "an unknown layer": [POLICY, in_layer("nowhere", "child", parent=PARENT)],
+    },
 )
 def test_whose_parent_is_not_known_for_sure_counts_as_secret_where_there_are_secrets(entries: list[Any]) -> None:
     """Another store may see a parent there: what is shown then must not depend on that."""

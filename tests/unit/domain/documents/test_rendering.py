@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.documents import Collection, Revision, StoredDocument, parse_documents, render
 from tests.designs import (
     KIND,
@@ -19,6 +17,7 @@ from tests.designs import (
     wrong,
 )
 from tests.factories import document
+from tests.unit.tables import every_row
 
 PARENT = {"role": "parent"}
 POSITIVE = data_schema(KIND, {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}})
@@ -104,25 +103,19 @@ def circle(*names: str, **more: Any) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("entries", "path"),
-    [
-        pytest.param(circle("a"), "'a' needs test/Kind/v1 'a'.", id="itself"),
-        pytest.param(circle("a", "b"), "'a' needs test/Kind/v1 'b' needs test/Kind/v1 'a'.", id="two"),
-        pytest.param(
-            circle("b", "c", "a"),
-            "'a' needs test/Kind/v1 'b' needs test/Kind/v1 'c' needs test/Kind/v1 'a'.",
-            id="three",
-        ),
-        pytest.param(
+@every_row(
+    {
+        "itself": (circle("a"), "'a' needs test/Kind/v1 'a'."),
+        "two": (circle("a", "b"), "'a' needs test/Kind/v1 'b' needs test/Kind/v1 'a'."),
+        "three": (circle("b", "c", "a"), "'a' needs test/Kind/v1 'b' needs test/Kind/v1 'c' needs test/Kind/v1 'a'."),
+        "over a parent": (
             [
                 in_layer("global", "p", {}, labels=PARENT, substitutions=[taking("c", ".v", ".v")]),
                 in_layer("site", "c", {"v": 1}, parent=PARENT),
             ],
             "'c' needs test/Kind/v1 'p' needs test/Kind/v1 'c'.",
-            id="over a parent",
         ),
-    ],
+    },
 )
 def test_a_circle_is_told_with_its_path(entries: list[dict[str, Any]], path: str) -> None:
     (finding,) = wrong(*entries)
@@ -282,7 +275,7 @@ def test_abstract_and_replaced_documents_are_exempt() -> None:
     ) == {"one": {"n": 1}}
 
 
-@pytest.mark.parametrize("schema", ["test/Kind/v2", "test/Other/v1", "a/Kind/v1"])
+@every_row(["test/Kind/v2", "test/Other/v1", "a/Kind/v1"])
 def test_the_schema_holds_for_exactly_its_kind_and_version(schema: str) -> None:
     assert data_of(POSITIVE, in_layer("site", "one", {"n": 0}, schema=schema)) == {"one": {"n": 0}}
 
@@ -300,7 +293,7 @@ def test_all_schemas_of_a_kind_must_hold() -> None:
     assert sorted(one.path for one in findings) == ["", "/n"]
 
 
-@pytest.mark.parametrize("schema", ["deckhand/Passphrase/v1", "deckhand/CertificateAuthorityKey/v1"])
+@every_row(["deckhand/Passphrase/v1", "deckhand/CertificateAuthorityKey/v1"])
 def test_a_built_in_schema_wins_over_one_of_the_same_name(schema: str) -> None:
     stricter = data_schema(schema, {"type": "integer"})
 
@@ -346,50 +339,40 @@ QUOTED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "entries",
-    [
-        pytest.param([in_layer("site", "one", {**QUOTED, CANARY: 1}, storagePolicy="encrypted")], id="encrypted"),
-        pytest.param(
-            [
-                in_layer("site", "s", CANARY, schema="deckhand/Passphrase/v1", storagePolicy="encrypted"),
-                in_layer(
-                    "site",
-                    "one",
-                    {"m": {}, "l": []},
-                    substitutions=[
-                        taking(
-                            "s",
-                            ".",
-                            ".t",
-                            ".e",
-                            ".p",
-                            ".l[0]",
-                            ".l[1]",
-                            ".o.k",
-                            ".m.z",
-                            schema="deckhand/Passphrase/v1",
-                        )
-                    ],
-                ),
-            ],
-            id="took a secret",
-        ),
-        pytest.param(
-            [
-                in_layer("site", "source", {"v": CANARY}, schema="test/Free/v1"),
-                in_layer("site", "one", QUOTED, substitutions=[taking("source", ".v", ".t", schema="test/Free/v1")]),
-            ],
-            id="has substitutions, none of them secret",
-        ),
-        pytest.param(
-            [
-                in_layer("global", "p", {**QUOTED, CANARY: 1}, labels=PARENT, storagePolicy="encrypted", abstract=True),
-                in_layer("site", "one", parent=PARENT),
-            ],
-            id="child of a secret",
-        ),
-    ],
+@every_row(
+    {
+        "encrypted": [in_layer("site", "one", {**QUOTED, CANARY: 1}, storagePolicy="encrypted")],
+        "took a secret": [
+            in_layer("site", "s", CANARY, schema="deckhand/Passphrase/v1", storagePolicy="encrypted"),
+            in_layer(
+                "site",
+                "one",
+                {"m": {}, "l": []},
+                substitutions=[
+                    taking(
+                        "s",
+                        ".",
+                        ".t",
+                        ".e",
+                        ".p",
+                        ".l[0]",
+                        ".l[1]",
+                        ".o.k",
+                        ".m.z",
+                        schema="deckhand/Passphrase/v1",
+                    )
+                ],
+            ),
+        ],
+        "has substitutions, none of them secret": [
+            in_layer("site", "source", {"v": CANARY}, schema="test/Free/v1"),
+            in_layer("site", "one", QUOTED, substitutions=[taking("source", ".v", ".t", schema="test/Free/v1")]),
+        ],
+        "child of a secret": [
+            in_layer("global", "p", {**QUOTED, CANARY: 1}, labels=PARENT, storagePolicy="encrypted", abstract=True),
+            in_layer("site", "one", parent=PARENT),
+        ],
+    },
 )
 def test_data_that_is_secret_or_was_put_together_is_never_quoted(entries: list[dict[str, Any]]) -> None:
     findings = wrong(QUOTING, *entries)

@@ -9,6 +9,7 @@ from shipyard_api.domain.documents import find, parse_documents
 from shipyard_api.domain.findings import Level
 from tests.designs import SCHEMAS, data_schema, in_layer, taking
 from tests.factories import document, layering_policy
+from tests.unit.tables import every_row
 
 CANARY = "CANARY-4711"
 
@@ -67,7 +68,7 @@ def test_a_document_without_data_has_empty_data() -> None:
     assert parsed.data == {}
 
 
-@pytest.mark.parametrize("data", [None, "text", 7, 1.5, True, [], [1], {}, {"a": None}], ids=repr)
+@every_row([None, "text", 7, 1.5, True, [], [1], {}, {"a": None}])
 def test_data_may_be_any_value(data: object) -> None:
     (parsed,), findings = parse_documents([document("a/B/v1", "one", data)])
 
@@ -164,7 +165,7 @@ SOUND = [
 ]
 
 
-@pytest.mark.parametrize("entry", SOUND)
+@every_row(SOUND)
 def test_a_sound_document_is_accepted(entry: dict[str, Any]) -> None:
     documents, findings = parse_documents([entry], SCHEMAS)
 
@@ -186,7 +187,7 @@ def test_a_schema_is_two_words_and_a_version(make: Any, schema: object) -> None:
     assert faults({**make(), "schema": schema}) == ["/schema"]
 
 
-@pytest.mark.parametrize("entry", [None, "text", 7, [], True], ids=repr)
+@every_row([None, "text", 7, [], True])
 def test_an_entry_that_is_no_mapping_is_refused_with_its_position(entry: object) -> None:
     documents, (finding,) = parse_documents([plain(), entry])
 
@@ -194,7 +195,7 @@ def test_an_entry_that_is_no_mapping_is_refused_with_its_position(entry: object)
     assert finding.message.startswith("Document 2: ")
 
 
-@pytest.mark.parametrize("metadata", [None, [], "text", 3], ids=repr)
+@every_row([None, [], "text", 3])
 def test_metadata_must_be_a_mapping(metadata: object) -> None:
     assert faults({**plain(), "metadata": metadata}) == ["/metadata"]
     assert faults(without(plain(), "metadata")) == ["/metadata"]
@@ -267,7 +268,7 @@ IN_METADATA = [
 ]
 
 
-@pytest.mark.parametrize(("entry", "place"), IN_METADATA)
+@every_row(IN_METADATA)
 def test_metadata_of_the_wrong_shape_is_refused_with_its_place(entry: dict[str, Any], place: str) -> None:
     assert faults(entry) == [place]
 
@@ -325,9 +326,7 @@ IN_SUBSTITUTIONS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("substitution", "places"), [(one, rest) for one, *rest in IN_SUBSTITUTIONS], ids=lambda one: repr(one)[-70:]
-)
+@every_row([(one, rest) for one, *rest in IN_SUBSTITUTIONS])
 def test_a_substitution_of_the_wrong_shape_is_refused_with_its_place(substitution: Any, places: list[str]) -> None:
     good = {"src": SRC, "dest": DEST}
 
@@ -336,7 +335,7 @@ def test_a_substitution_of_the_wrong_shape_is_refused_with_its_place(substitutio
     )
 
 
-@pytest.mark.parametrize("value", [None, {}, "text", {"src": SRC, "dest": DEST}], ids=repr)
+@every_row([None, {}, "text", {"src": SRC, "dest": DEST}])
 def test_substitutions_must_be_a_list(value: Any) -> None:
     assert faults(plain(substitutions=value)) == [SUBSTITUTIONS]
 
@@ -387,12 +386,12 @@ IN_CONTROL = [
 ]
 
 
-@pytest.mark.parametrize(("entry", "place"), IN_CONTROL)
+@every_row(IN_CONTROL)
 def test_a_control_document_of_the_wrong_shape_is_refused_with_its_place(entry: dict[str, Any], place: str) -> None:
     assert faults(entry) == [place]
 
 
-@pytest.mark.parametrize("data", [{"a": CANARY}, [CANARY], 7, None, True], ids=repr)
+@every_row([{"a": CANARY}, [CANARY], 7, None, True])
 def test_data_of_a_secret_kind_must_be_text(data: Any) -> None:
     assert faults(document("deckhand/Passphrase/v1", "one", data)) == ["/data"]
 
@@ -445,14 +444,13 @@ def test_a_finding_says_which_document_is_meant_and_cuts_what_is_far_too_long_fo
     assert len(finding.message) < 250
 
 
-@pytest.mark.parametrize(
-    "layering",
-    [
-        pytest.param("site", id="text"),
-        pytest.param(["site"], id="list"),
-        pytest.param({"layer": ["site"]}, id="layer of another type"),
-        pytest.param(None, id="null"),
-    ],
+@every_row(
+    {
+        "text": "site",
+        "list": ["site"],
+        "layer of another type": {"layer": ["site"]},
+        "null": None,
+    },
 )
 def test_a_control_document_may_carry_any_layering_and_is_part_of_the_design(layering: object) -> None:
     documents, findings = parse_documents([control(layeringDefinition=layering)])

@@ -16,6 +16,7 @@ from shipyard_api.domain.documents.patterns import LONGEST_TEXT, PatternError, c
 from shipyard_api.domain.documents.sizes import Size, Sizes, TooLargeError
 from tests.conftest import ROOT
 from tests.designs import KIND, POLICY, data_of, data_schema, in_layer, names_of, taking, wrong
+from tests.unit.tables import every_row, table
 
 
 def doubling(number: int, word: str = "d") -> list[dict[str, Any]]:
@@ -126,7 +127,7 @@ BOMBS = {
 }
 
 
-@pytest.mark.parametrize("name", BOMBS)
+@every_row(list(BOMBS))
 def test_one_document_alone_cannot_take_all_memory(name: str) -> None:
     # In a process of its own, so that a bomb that goes off kills nothing else.
     script = f"""
@@ -160,22 +161,19 @@ def test_a_pattern_that_would_run_for_ever_is_stopped() -> None:
     assert "aaaa" not in str(findings)
 
 
-@pytest.mark.parametrize(
-    "pattern",
+@every_row(
     [
         "(", "*", "[", "a{2,1}", "(?P<n>a)(?P<n", "\\", "(?z)", "(?(1)a|b)", r"\L<list>", r"\p{nothing}", r"\N{no}",
         "(?V1)[[a]--b]", "(" * 400 + ")" * 400, "x" * 1025, "a{99999999999999999999}",
         "(?:a{1000}){1000}", "(?:(?:a{1000}){1000}){1000}", "(?x)(?:a{ 1000 }){1000}",
     ],
-    ids=lambda one: one[:20],
 )  # fmt: skip
 def test_what_is_no_pattern_or_one_that_grows_without_end_is_refused(pattern: str) -> None:
     with pytest.raises(PatternError):
         check_pattern(pattern)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "groups"),
+@every_row(
     [("plain", 0), ("(a)(?:b)(?P<c>d)", 2), (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", 0),
      (r"(\d{1,3}\.){3}\d{1,3}", 1), ("a{0}b{,9999}c{0,9999}", 0)],
 )  # fmt: skip
@@ -209,13 +207,13 @@ def test_keys_count_as_values_and_as_text() -> None:
     assert Sizes()._of({"ab": {"c": 1.5}, "d": None}) == Size(nodes=7, text=4, depth=2)
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "limit"),
-    [
-        pytest.param([0] * 3, "NODES", id="nodes"),
-        pytest.param("xxxx", "TEXT", id="text"),
-        pytest.param([[[[]]]], "DEPTH", id="depth"),
-    ],
+    {
+        "nodes": ([0] * 3, "NODES"),
+        "text": ("xxxx", "TEXT"),
+        "depth": ([[[[]]]], "DEPTH"),
+    },
 )
 def test_the_limits_hold_for_the_sum_of_all_documents(value: Any, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sizes, limit, 3 if limit == "DEPTH" else 7)

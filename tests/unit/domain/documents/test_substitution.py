@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.designs import data_of, in_layer, names_of, rendered, taking, wrong
+from tests.unit.tables import every_row
 
 SOURCE = {
     "text": "http://host:8080/x",
@@ -30,7 +31,7 @@ def source(data: Any = None, name: str = "source", **more: Any) -> dict[str, Any
     return in_layer("site", name, SOURCE if data is None else data, **more)
 
 
-@pytest.mark.parametrize("key", [key for key in SOURCE if key not in ("null", "a.b/c")])
+@every_row([key for key in SOURCE if key not in ("null", "a.b/c")])
 def test_a_value_of_any_type_is_put_as_it_is(key: str) -> None:
     taken = data_of(source(), user(taking("source", f".{key}", ".x")))["user"]["x"]
 
@@ -70,7 +71,7 @@ WITHOUT_PATTERN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("path", "destinations", "data", "result"), WITHOUT_PATTERN)
+@every_row(WITHOUT_PATTERN)
 def test_a_value_is_put_at_its_places(path: str, destinations: list[str], data: Any, result: Any) -> None:
     found = data_of(source(), user(taking("source", path, *destinations), data=data))["user"]
 
@@ -99,17 +100,16 @@ def test_entries_run_in_order_and_see_what_came_before() -> None:
 # Patterns of the source
 
 
-@pytest.mark.parametrize(
-    ("pattern", "more", "taken"),
-    [
-        pytest.param("[a-z]+", {}, "http", id="the first match"),
-        pytest.param(r":(\d+)", {}, ":8080", id="the whole match without a group"),
-        pytest.param(r":(\d+)", {"match_group": 1}, "8080", id="a group"),
-        pytest.param(r"(ho)(st)", {"match_group": 2}, "st", id="the second group"),
-        pytest.param("nothing", {}, SOURCE["text"], id="no match: the whole value"),
-        pytest.param("^host", {}, SOURCE["text"], id="it is searched, and the anchor holds"),
-        pytest.param("x$", {}, "x", id="the end"),
-    ],
+@every_row(
+    {
+        "the first match": ("[a-z]+", {}, "http"),
+        "the whole match without a group": (r":(\d+)", {}, ":8080"),
+        "a group": (r":(\d+)", {"match_group": 1}, "8080"),
+        "the second group": (r"(ho)(st)", {"match_group": 2}, "st"),
+        "no match: the whole value": ("nothing", {}, SOURCE["text"]),
+        "it is searched, and the anchor holds": ("^host", {}, SOURCE["text"]),
+        "the end": ("x$", {}, "x"),
+    },
 )
 def test_a_pattern_picks_a_part_of_the_text(pattern: str, more: dict[str, Any], taken: str) -> None:
     data = data_of(source(), user(taking("source", ".text", ".x", pattern=pattern, **more)))
@@ -117,7 +117,7 @@ def test_a_pattern_picks_a_part_of_the_text(pattern: str, more: dict[str, Any], 
     assert data["user"] == {"x": taken}
 
 
-@pytest.mark.parametrize("key", ["number", "yes", "map", "list"])
+@every_row(["number", "yes", "map", "list"])
 def test_a_pattern_needs_a_text(key: str) -> None:
     (finding,) = wrong(source(), user(taking("source", f".{key}", ".x", pattern="1")))
 
@@ -128,23 +128,23 @@ def test_a_pattern_needs_a_text(key: str) -> None:
 
 # Patterns of the destination
 
-INTO_TEXT = [
-    pytest.param("number", "u:PORT-PORT", "PORT", "u:8080-8080", id="every match, a number plain"),
-    pytest.param("real", "PORT", "PORT", "1.5", id="a fraction plain"),
-    pytest.param("yes", "is X", "X", "is True", id="true as Python writes it"),
-    pytest.param("no", "is X", "X", "is False", id="false as Python writes it"),
-    pytest.param("empty", "aXb", "X", "ab", id="the empty text"),
-    pytest.param("number", "nothing here", "PORT", "nothing here", id="no match: unchanged"),
-    pytest.param("slash", "aXb", "X", r"a\1\g<0>\nb", id="the value is taken literally"),
-    pytest.param("slash", "aXXb", "(X)(X)", r"a\1\g<0>\nb", id="groups and backslashes do not meet"),
-    pytest.param("number", "a1b22", r"\d+", "a8080b8080", id="a regular expression"),
-    pytest.param("zero", "abc", "x*", "0a0b0c0", id="empty matches, as Python replaces them"),
-    pytest.param("zero", "X\nX", "^X$", "X\nX", id="no flags are set"),
-    pytest.param("text", "X", "X", SOURCE["text"], id="the whole text"),
-]
+INTO_TEXT = {
+    "every match, a number plain": ("number", "u:PORT-PORT", "PORT", "u:8080-8080"),
+    "a fraction plain": ("real", "PORT", "PORT", "1.5"),
+    "true as Python writes it": ("yes", "is X", "X", "is True"),
+    "false as Python writes it": ("no", "is X", "X", "is False"),
+    "the empty text": ("empty", "aXb", "X", "ab"),
+    "no match: unchanged": ("number", "nothing here", "PORT", "nothing here"),
+    "the value is taken literally": ("slash", "aXb", "X", r"a\1\g<0>\nb"),
+    "groups and backslashes do not meet": ("slash", "aXXb", "(X)(X)", r"a\1\g<0>\nb"),
+    "a regular expression": ("number", "a1b22", r"\d+", "a8080b8080"),
+    "empty matches, as Python replaces them": ("zero", "abc", "x*", "0a0b0c0"),
+    "no flags are set": ("zero", "X\nX", "^X$", "X\nX"),
+    "the whole text": ("text", "X", "X", SOURCE["text"]),
+}
 
 
-@pytest.mark.parametrize(("key", "before", "pattern", "after"), INTO_TEXT)
+@every_row(INTO_TEXT)
 def test_a_value_is_written_into_a_text(key: str, before: str, pattern: str, after: str) -> None:
     entry = taking("source", f".{key}", {"path": ".t", "pattern": pattern})
 
@@ -157,18 +157,17 @@ def test_a_pattern_may_be_used_on_data_that_is_a_text() -> None:
     assert data_of(source(), user(entry, data="at PORT"))["user"] == "at 8080"
 
 
-@pytest.mark.parametrize(
-    ("key", "data", "path"),
-    [
-        pytest.param("number", {}, ".t", id="path missing"),
-        pytest.param("number", {"t": 5}, ".t", id="a number"),
-        pytest.param("number", {"t": None}, ".t", id="null"),
-        pytest.param("number", {"t": {"u": "X"}}, ".t", id="a mapping"),
-        pytest.param("number", {"t": ["X"]}, ".t", id="a list"),
-        pytest.param("number", {"t": []}, ".t[*]", id="a wildcard that matches nothing"),
-        pytest.param("map", {"t": "X"}, ".t", id="a mapping cannot be written"),
-        pytest.param("list", {"t": "X"}, ".t", id="a list cannot be written"),
-    ],
+@every_row(
+    {
+        "path missing": ("number", {}, ".t"),
+        "a number": ("number", {"t": 5}, ".t"),
+        "null": ("number", {"t": None}, ".t"),
+        "a mapping": ("number", {"t": {"u": "X"}}, ".t"),
+        "a list": ("number", {"t": ["X"]}, ".t"),
+        "a wildcard that matches nothing": ("number", {"t": []}, ".t[*]"),
+        "a mapping cannot be written": ("map", {"t": "X"}, ".t"),
+        "a list cannot be written": ("list", {"t": "X"}, ".t"),
+    },
 )
 def test_what_cannot_be_written_into_a_text_is_told_with_both_documents_and_the_path(
     key: str, data: Any, path: str
@@ -184,8 +183,7 @@ def test_what_cannot_be_written_into_a_text_is_told_with_both_documents_and_the_
 TREE = {"t": "X", "l": ["X", {"t": "aX", "n": 5}], "m": {"t": "X", "m": {"t": "X"}}, "n": 1}
 
 
-@pytest.mark.parametrize(
-    ("depth", "result"),
+@every_row(
     [
         (0, TREE),
         (1, {**TREE, "t": "0"}),
@@ -225,21 +223,20 @@ def test_recursion_in_a_list_at_a_path_below() -> None:
 # Which document is meant, and when there is none
 
 
-@pytest.mark.parametrize("layer", ["global", "type", "site"])
+@every_row(["global", "type", "site"])
 def test_layers_do_not_matter_for_sources(layer: str) -> None:
     taker = in_layer("global", "user", substitutions=[taking("source", ".v", ".x")])
 
     assert data_of(in_layer(layer, "source", {"v": 1}), taker)["user"] == {"x": 1}
 
 
-@pytest.mark.parametrize(
-    ("entries", "why"),
-    [
-        pytest.param([], "no such document", id="nobody"),
-        pytest.param([source(schema="test/Other/v1")], "no such document", id="another kind"),
-        pytest.param([source(schema="test/Kind/v2")], "no such document", id="another version"),
-        pytest.param([source(abstract=True)], "abstract", id="abstract"),
-    ],
+@every_row(
+    {
+        "nobody": ([], "no such document"),
+        "another kind": ([source(schema="test/Other/v1")], "no such document"),
+        "another version": ([source(schema="test/Kind/v2")], "no such document"),
+        "abstract": ([source(abstract=True)], "abstract"),
+    },
 )
 def test_a_source_that_is_not_there_is_reported_once_with_all_who_want_it(
     entries: list[dict[str, Any]], why: str
@@ -263,7 +260,7 @@ def test_a_source_that_is_not_there_is_reported_once_with_all_who_want_it(
     )
 
 
-@pytest.mark.parametrize("path", [".nothing", ".null", ".map.x", ".list[7]", ".text.x", ".nothing[*]"])
+@every_row([".nothing", ".null", ".map.x", ".list[7]", ".text.x", ".nothing[*]"])
 def test_nothing_and_null_at_the_source_are_errors_that_name_both_documents(path: str) -> None:
     (finding,) = wrong(source(), user(taking("source", path, ".x")))
 
@@ -277,16 +274,15 @@ def test_null_as_the_whole_data_of_a_source_is_nothing() -> None:
     assert finding.name == "SubstitutionSourceDataNotFound"
 
 
-@pytest.mark.parametrize(
-    ("data", "path"),
-    [
-        pytest.param({"t": "text"}, ".t.x", id="a text is no mapping"),
-        pytest.param({"t": {}}, ".t[0]", id="a mapping is no list"),
-        pytest.param({"t": [1]}, ".t.x", id="a list is no mapping"),
-        pytest.param({"t": []}, ".t[-1]", id="from the end of nothing"),
-        pytest.param({"t": []}, ".t[*]", id="a wildcard that matches nothing"),
-        pytest.param("text", ".x", id="data that is a text"),
-    ],
+@every_row(
+    {
+        "a text is no mapping": ({"t": "text"}, ".t.x"),
+        "a mapping is no list": ({"t": {}}, ".t[0]"),
+        "a list is no mapping": ({"t": [1]}, ".t.x"),
+        "from the end of nothing": ({"t": []}, ".t[-1]"),
+        "a wildcard that matches nothing": ({"t": []}, ".t[*]"),
+        "data that is a text": ("text", ".x"),
+    },
 )
 def test_places_that_cannot_be_made_are_told_with_both_documents_and_both_paths(data: Any, path: str) -> None:
     (finding,) = wrong(source(), user(taking("source", ".text", path), data=data))
@@ -327,7 +323,7 @@ def test_a_chain_of_sources_is_followed_whatever_the_order_of_the_documents() ->
     assert {one["v"] for one in data_of(*reversed(chain)).values()} == {"end"}
 
 
-@pytest.mark.parametrize("deepcopy", [{}, {"deepcopy": True}, {"deepcopy": False}], ids=str)
+@every_row([{}, {"deepcopy": True}, {"deepcopy": False}])
 def test_writing_into_what_was_taken_changes_neither_the_source_nor_its_other_users(deepcopy: dict[str, bool]) -> None:
     data = data_of(
         in_layer("site", "source", {"m": {"deep": {"port": 1}, "l": [{"p": 1}]}}),
@@ -373,12 +369,11 @@ def test_a_child_inherits_what_its_abstract_parent_took() -> None:
     assert data["child"] == {"x": {"port": 8080, "y": 1}}
 
 
-@pytest.mark.parametrize(
-    ("action", "own", "result"),
-    [
-        pytest.param(("merge", "."), {"port": 1}, {"port": 1}, id="merge overrides"),
-        pytest.param(("delete", ".port"), {}, {}, id="delete takes out"),
-    ],
+@every_row(
+    {
+        "merge overrides": (("merge", "."), {"port": 1}, {"port": 1}),
+        "delete takes out": (("delete", ".port"), {}, {}),
+    },
 )
 def test_a_child_may_override_or_take_out_what_its_parent_received(
     action: tuple[str, str], own: dict[str, Any], result: dict[str, Any]

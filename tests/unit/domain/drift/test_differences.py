@@ -3,8 +3,6 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import pytest
-
 from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.drift.differences import Kind, of_machines, of_members, of_teardowns
 from shipyard_api.domain.drift.observations import (
@@ -16,6 +14,7 @@ from shipyard_api.domain.drift.observations import (
     TakenDownNode,
 )
 from shipyard_api.domain.nodes import NodeName
+from tests.unit.tables import every_row
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
 N1 = NodeName("n1")
@@ -67,7 +66,7 @@ MACHINES = {
 }
 
 
-@pytest.mark.parametrize(("left", "seen", "expected"), MACHINES.values(), ids=MACHINES.keys())
+@every_row(MACHINES)
 def test_machines(left: LeftNode, seen: list[ObservedMachine], expected: list[tuple[Kind, str, str]]) -> None:
     found = of_machines([left], seen)
     assert [(one.kind, one.expected, one.seen) for one in found] == expected
@@ -100,7 +99,7 @@ MEMBERS = {
 }
 
 
-@pytest.mark.parametrize(("left", "seen", "expected"), MEMBERS.values(), ids=MEMBERS.keys())
+@every_row(MEMBERS)
 def test_members(left: LeftNode, seen: ObservedMember, expected: list[tuple[Kind, str, str]]) -> None:
     found = of_members([left], {N1: seen}, cordoned_by_us=())
     assert [(one.kind, one.expected, one.seen) for one in found] == expected
@@ -128,7 +127,7 @@ TAKEN_DOWN = {
 }
 
 
-@pytest.mark.parametrize(("taken", "seen", "held", "expected"), TAKEN_DOWN.values(), ids=TAKEN_DOWN.keys())
+@every_row(TAKEN_DOWN)
 def test_teardowns(
     taken: TakenDownNode, seen: ObservedMember, held: set[NodeName], expected: list[tuple[Kind, str, str]]
 ) -> None:

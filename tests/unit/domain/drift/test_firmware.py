@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.actions import ActionId
@@ -18,6 +16,7 @@ from shipyard_api.domain.drift.settings import Wanted, of_boards
 from shipyard_api.domain.nodes import NodeName
 from tests.conftest import ROOT
 from tests.factories import document, layering_policy, node_document
+from tests.unit.tables import every_row
 
 SCHEMAS = SchemaFiles(ROOT / "schemas")
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -52,8 +51,7 @@ def test_documents_add_up_and_each_says_what_installs_it() -> None:
     assert wanted[N2]["bmc"].by == "template=CUSTOM_BMC"
 
 
-@pytest.mark.parametrize(
-    ("entries", "finding", "wanted"),
+@every_row(
     [
         ([wants("n1", secret=True)], "SecretInDeploymentDocument", {}),
         ([wants("n1", runbook=None)], "FirmwareWithoutService", {}),
@@ -64,10 +62,6 @@ def test_documents_add_up_and_each_says_what_installs_it() -> None:
         ([wants("n1", "n9")], "FirmwareOfUnknownNode", {N1}),
         ([wants(selectors=[{"rack_names": ["r9"]}])], "FirmwareOfNoNode", {}),
         ([wants("n1"), wants("n1", "n2", versions={"bios": "3"})], "FirmwareVersionsDiffer", {N1}),
-    ],
-    ids=[
-        *("secret", "no service", "two services", "no version", "a number"),
-        *("no node", "also no node", "no rack", "another version"),
     ],
 )
 def test_a_document_with_a_fault_counts_for_no_node(entries: list[Any], finding: str, wanted: Any) -> None:

@@ -3,8 +3,6 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface, TemplateStep
 from shipyard_api.domain.deploy_steps.traits import TraitName
@@ -12,6 +10,7 @@ from shipyard_api.domain.drift.differences import Kind
 from shipyard_api.domain.drift.observations import LeftNode
 from shipyard_api.domain.drift.settings import of_boards, wanted_settings
 from shipyard_api.domain.nodes import NodeName
+from tests.unit.tables import every_row
 
 N1 = NodeName("n1")
 AGAIN = "shipyard create action service_server --param=template=CUSTOM_{} --param=target_nodes=n1"
@@ -22,8 +21,7 @@ def sets(template: str, priority: int = 10, step: str = "apply_configuration", *
     return TemplateStep(TraitName(f"CUSTOM_{template}"), DeployStep(Interface.BIOS, step, args, priority))
 
 
-@pytest.mark.parametrize(
-    ("steps", "seen", "found"),
+@every_row(
     [
         ([], {}, []),
         ([sets("A", vt="on")], {"vt": "on", "other": "x"}, []),
@@ -37,7 +35,6 @@ def sets(template: str, priority: int = 10, step: str = "apply_configuration", *
         ([sets("LATE", 5, vt="off"), sets("EARLY", 9, vt="on")], {"vt": "off"}, []),
         ([sets("A", 0, vt="on"), sets("B", step="factory_reset", vt="on")], {"vt": "off"}, []),
     ],
-    ids=["none", "as wanted", "one differs", "one is gone", "two templates", "the last step decides", "no such step"],
 )
 def test_settings_are_compared_by_template(
     steps: list[TemplateStep], seen: dict[str, str], found: list[tuple[str, str]]
@@ -47,7 +44,7 @@ def test_settings_are_compared_by_template(
     assert [(one.expected, one.seen) for one in differences] == found
 
 
-@pytest.mark.parametrize("settings", [None, "text", [17], [{"value": "x"}], {}])
+@every_row([None, "text", [17], [{"value": "x"}], {}])
 def test_other_arguments_want_nothing(settings: Any) -> None:
     step = DeployStep(Interface.BIOS, "apply_configuration", {"settings": settings}, 1)
     assert not any(wanted_settings({N1: (TemplateStep(TraitName("CUSTOM_A"), step),)}).values())

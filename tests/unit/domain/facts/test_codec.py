@@ -54,6 +54,7 @@ from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.domain.teardown.order import Operation, Outcome
 from tests.factories import group, strategy
+from tests.unit.tables import every_row
 
 A, B = GroupName("a"), GroupName("b")
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -331,7 +332,7 @@ SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
 }
 
 
-@pytest.mark.parametrize(("kind", "stored", "fact"), SAMPLES.values(), ids=SAMPLES)
+@every_row(SAMPLES)
 def test_a_stored_fact_of_version_1_is_read_and_written_as_it_is(kind: str, stored: dict[str, Any], fact: Fact) -> None:
     fact_read = decode(kind, stored)
     assert fact_read == fact
@@ -354,7 +355,7 @@ LATER_PARTS = {
 }
 
 
-@pytest.mark.parametrize(("sample", "part", "value"), LATER_PARTS.values(), ids=LATER_PARTS)
+@every_row(LATER_PARTS)
 def test_a_row_from_before_a_part_was_written_is_read(sample: str, part: str, value: Any) -> None:
     kind, stored, _ = SAMPLES[sample]
     fact = decode(kind, {key: one for key, one in stored.items() if key != part})
@@ -389,7 +390,7 @@ UNKNOWN: dict[str, tuple[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize(("kind", "stored"), UNKNOWN.values(), ids=UNKNOWN)
+@every_row(UNKNOWN)
 def test_what_this_release_does_not_know_is_kept_as_it_is(kind: str, stored: Any) -> None:
     assert decode(kind, stored) == UnknownFact(kind, stored)
 
@@ -397,7 +398,7 @@ def test_what_this_release_does_not_know_is_kept_as_it_is(kind: str, stored: Any
 ODD: list[Any] = [None, True, 5, "text", ["text"], {"a": 1}, {"a": ["n1"]}, [5, None], {"n1": {"x": []}}]
 
 
-@pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+@every_row(SAMPLES)
 def test_a_stored_fact_of_any_shape_is_read_or_kept(sample: tuple[str, dict[str, Any], Fact]) -> None:
     kind, stored, _ = sample
     for part, odd in product(stored, ODD):

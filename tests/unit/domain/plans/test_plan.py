@@ -3,12 +3,11 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.holds import Hold, HoldId, HoldKind
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.plans.plan import PlanContent, PlanId, Signature, StoredPlan, check_signature
+from tests.unit.tables import every_row
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
 NODES = {"nodes": {"n1": "", "n2": ""}, "holds": {}}
@@ -39,26 +38,24 @@ def test_statuses_and_holds_are_part_of_the_content() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("before", "now", "said"),
-    [
-        pytest.param(1, 1, [], id="nothing"),
-        pytest.param(1, 2, ["x: was 1, is 2."], id="a value"),
-        pytest.param(None, 2, ["x: 2 is new."], id="a new value"),
-        pytest.param(1, None, ["x: 1 is gone."], id="a value that is gone"),
-        pytest.param({"a": {"b": 1, "c": 2}}, {"a": {"b": 3, "c": 2}}, ["x a b: was 1, is 3."], id="a value inside"),
-        pytest.param({}, {"a": 1, "b": 2}, ["x a: 1 is new.", "x b: 2 is new."], id="two"),
-        pytest.param(["n1"], ["n1", "n2"], ["x: n2 is new."], id="a new member"),
-        pytest.param(["n1", "n2"], ["n3"], ["x: n3 is new; n1, n2 are gone."], id="members"),
-        pytest.param(["n1", "n2"], ["n2", "n1"], ["x: the order has changed."], id="the order"),
-        pytest.param("a" * 90, "b", [f"x: was {'a' * 80}…, is b."], id="a long value"),
-        pytest.param(
+@every_row(
+    {
+        "nothing": (1, 1, []),
+        "a value": (1, 2, ["x: was 1, is 2."]),
+        "a new value": (None, 2, ["x: 2 is new."]),
+        "a value that is gone": (1, None, ["x: 1 is gone."]),
+        "a value inside": ({"a": {"b": 1, "c": 2}}, {"a": {"b": 3, "c": 2}}, ["x a b: was 1, is 3."]),
+        "two": ({}, {"a": 1, "b": 2}, ["x a: 1 is new.", "x b: 2 is new."]),
+        "a new member": (["n1"], ["n1", "n2"], ["x: n2 is new."]),
+        "members": (["n1", "n2"], ["n3"], ["x: n3 is new; n1, n2 are gone."]),
+        "the order": (["n1", "n2"], ["n2", "n1"], ["x: the order has changed."]),
+        "a long value": ("a" * 90, "b", [f"x: was {'a' * 80}…, is b."]),
+        "many": (
             {},
             {f"{number:02}": 1 for number in range(12)},
             [*(f"x {number:02}: 1 is new." for number in range(10)), "x: 2 more differences."],
-            id="many",
         ),
-    ],
+    },
 )
 def test_each_difference_is_a_sentence(before: Any, now: Any, said: list[str]) -> None:
     assert content(x=before).differences(content(x=now)) == said
@@ -74,14 +71,13 @@ def test_a_part_that_only_one_of_two_has_is_a_difference() -> None:
 ANN, BOB = Signature("ann", "1", NOW), Signature("bob", "2", NOW, "as discussed")
 
 
-@pytest.mark.parametrize(
-    ("user", "key", "counted"),
-    [
-        pytest.param("eve", "9", (ANN, BOB), id="of others"),
-        pytest.param("ann", "1", (BOB,), id="not his own"),
-        pytest.param("ann", "7", (BOB,), id="nor that of his other token"),
-        pytest.param("bob", "1", (), id="nor one that may be"),
-    ],
+@every_row(
+    {
+        "of others": ("eve", "9", (ANN, BOB)),
+        "not his own": ("ann", "1", (BOB,)),
+        "nor that of his other token": ("ann", "7", (BOB,)),
+        "nor one that may be": ("bob", "1", ()),
+    },
 )
 def test_a_signature_of_the_starter_does_not_count(user: str, key: str, counted: tuple[Signature, ...]) -> None:
     plan = StoredPlan(
@@ -102,16 +98,15 @@ def test_a_signature_of_the_starter_does_not_count(user: str, key: str, counted:
     assert str(plan) == "plan p (hash 0), stored by ann, approved by ann, bob"
 
 
-@pytest.mark.parametrize(
-    ("written", "names"),
-    [
-        pytest.param({"hash": "0"}, [], id="sound"),
-        pytest.param({"hash": "0", "reason": None}, [], id="no reason"),
-        pytest.param({}, ["NoHash"], id="no hash"),
-        pytest.param({"hash": 1, "approve": True}, ["UnknownField", "NoHash"], id="another field"),
-        pytest.param({"hash": "0", "reason": "x" * 1001}, ["NoText"], id="a long reason"),
-        pytest.param({"hash": "0", "reason": "\x1b[2J"}, ["HiddenCharacter"], id="a hidden character"),
-    ],
+@every_row(
+    {
+        "sound": ({"hash": "0"}, []),
+        "no reason": ({"hash": "0", "reason": None}, []),
+        "no hash": ({}, ["NoHash"]),
+        "another field": ({"hash": 1, "approve": True}, ["UnknownField", "NoHash"]),
+        "a long reason": ({"hash": "0", "reason": "x" * 1001}, ["NoText"]),
+        "a hidden character": ({"hash": "0", "reason": "\x1b[2J"}, ["HiddenCharacter"]),
+    },
 )
 def test_the_body_of_an_approval(written: dict[str, Any], names: list[str]) -> None:
     assert [finding.name for finding in check_signature(written)] == names

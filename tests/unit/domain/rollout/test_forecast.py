@@ -6,8 +6,6 @@ from math import comb, isclose, prod
 from random import Random
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.groups import GroupStatus, Phase, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.assumptions import PRIOR, Beta, Failure, PhaseAssumption
@@ -20,6 +18,7 @@ from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.criteria import Criterion
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName
 from tests.factories import group, strategy
+from tests.unit.tables import every_row
 
 PREPARE, DEPLOY = 0.1, 0.2
 BOTH = (1 - PREPARE) * (1 - DEPLOY)
@@ -57,29 +56,24 @@ def agrees(found: Estimate, exact: float) -> bool:
     return abs(found.probability - exact) <= 2 * half
 
 
-@pytest.mark.parametrize(
-    ("membership", "exact"),
-    [
-        pytest.param(
-            holding(group("a", critical=True, percent=100), members={"a": "abcdef"}), BOTH**6, id="every node"
-        ),
-        pytest.param(
+@every_row(
+    {
+        "every node": (holding(group("a", critical=True, percent=100), members={"a": "abcdef"}), BOTH**6),
+        "two may fail": (
             holding(group("a", critical=True, maximum_failed=2), members={"a": "abcdefgh"}),
             at_least(6, 8, BOTH),
-            id="two may fail",
         ),
-        pytest.param(
+        "a chain": (
             holding(
                 group("a", critical=True, percent=50),
                 group("b", critical=True, after=["a"], minimum=3),
                 members={"a": "abcd", "b": "efgh"},
             ),
             at_least(2, 4, BOTH) * at_least(3, 4, BOTH),
-            id="a chain",
         ),
-        pytest.param(holding(group("a", percent=100), members={"a": "abcdef"}), 1.0, id="only critical groups decide"),
-        pytest.param(holding(group("a", critical=True, minimum=1), members={"a": ""}), 0.0, id="an empty group"),
-    ],
+        "only critical groups decide": (holding(group("a", percent=100), members={"a": "abcdef"}), 1.0),
+        "an empty group": (holding(group("a", critical=True, minimum=1), members={"a": ""}), 0.0),
+    },
 )
 def test_closed_forms(membership: Membership, exact: float) -> None:
     assert agrees(foreseen(membership).success, exact)
@@ -131,7 +125,7 @@ def enumerate_outcomes(membership: Membership) -> tuple[float, dict[str, float],
     return action, groups, lost
 
 
-@pytest.mark.parametrize("membership", SHARED, ids=["chain and free group", "nested groups"])
+@every_row(SHARED)
 def test_full_enumeration(membership: Membership) -> None:
     action, groups, lost = enumerate_outcomes(membership)
 
@@ -175,13 +169,12 @@ def test_the_same_seed_gives_the_same_answer() -> None:
 GROUP_SECONDS = 660
 
 
-@pytest.mark.parametrize(
-    ("mode", "seconds", "starts"),
-    [
-        pytest.param(SERIAL, 3 * GROUP_SECONDS, [0, GROUP_SECONDS, 2 * GROUP_SECONDS], id="one after another"),
-        pytest.param(Mode(max_parallel_groups=2), 2 * GROUP_SECONDS, [0, GROUP_SECONDS, 0], id="two at once"),
-        pytest.param(Mode(max_nodes_in_flight=1), 5 * GROUP_SECONDS, None, id="node by node"),
-    ],
+@every_row(
+    {
+        "one after another": (SERIAL, 3 * GROUP_SECONDS, [0, GROUP_SECONDS, 2 * GROUP_SECONDS]),
+        "two at once": (Mode(max_parallel_groups=2), 2 * GROUP_SECONDS, [0, GROUP_SECONDS, 0]),
+        "node by node": (Mode(max_nodes_in_flight=1), 5 * GROUP_SECONDS, None),
+    },
 )
 def test_a_makespan_follows_the_mode(mode: Mode, seconds: int, starts: list[int] | None) -> None:
     chain = holding(group("a"), group("b", after=["a"]), group("c"), members={"a": "ab", "b": "cd", "c": "e"})
@@ -234,31 +227,27 @@ def numbered(count: int) -> dict[str, Any]:
     return {"members": {"big": [f"n{number}" for number in range(count)], "small": ["x"]}}
 
 
-@pytest.mark.parametrize(
-    ("big", "criterion", "from_value", "is_least"),
-    [
-        pytest.param(
+@every_row(
+    {
+        "a percentage is lowered": (
             group("big", critical=True, percent=100, minimum=1),
             Criterion.PERCENT,
             100,
             lambda value: 85 <= value < 100,
-            id="a percentage is lowered",
         ),
-        pytest.param(
+        "a maximum is raised": (
             group("big", critical=True, maximum_failed=0),
             Criterion.MAXIMUM_FAILED,
             0,
             lambda value: 1 < value <= 8,
-            id="a maximum is raised",
         ),
-        pytest.param(
+        "a minimum is lowered": (
             group("big", critical=True, minimum=40, percent=10),
             Criterion.MINIMUM,
             40,
             lambda value: 32 <= value < 40,
-            id="a minimum is lowered",
         ),
-    ],
+    },
 )
 def test_the_criterion_to_relax_is_the_one_that_decides(
     big: DeploymentGroup, criterion: Criterion, from_value: int, is_least: Callable[[int], bool]
@@ -283,8 +272,7 @@ def test_nothing_is_relaxed_where_nothing_is_gained() -> None:
     assert [foreseen(one, runs=500).relax for one in (free, twice, single)] == [None, None, None]
 
 
-@pytest.mark.parametrize(
-    ("successes", "runs", "interval"),
+@every_row(
     [(0, 10, (0.0, 0.278)), (10, 10, (0.722, 1.0)), (5, 10, (0.237, 0.763)), (900, 1000, (0.880, 0.917))],
 )
 def test_intervals_are_wilsons(successes: int, runs: int, interval: tuple[float, float]) -> None:

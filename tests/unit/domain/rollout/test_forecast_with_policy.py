@@ -27,6 +27,7 @@ from shipyard_api.domain.rollout.policy.windows import Window, Windows
 from shipyard_api.domain.rollout.rehearsal import Pace, open_gates
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
+from tests.unit.tables import every_row
 
 NOON = datetime(2026, 11, 26, 12, tzinfo=UTC)
 STRATEGY = Strategy((DeploymentGroup(GroupName("a"), True, (), (), SuccessCriteria(percent_successful_nodes=90)),))
@@ -43,26 +44,21 @@ def foretold(policy: Policy, failing: float = 0.0, runs: int = 200) -> Forecast:
     )
 
 
-@pytest.mark.parametrize(
-    ("policy", "seconds"),
-    [
-        pytest.param(Policy(), 1800, id="nothing"),
-        pytest.param(Policy(CANARY), 2 * 1800, id="a canary doubles it"),
-        pytest.param(
+@every_row(
+    {
+        "nothing": (Policy(), 1800),
+        "a canary doubles it": (Policy(CANARY), 2 * 1800),
+        "a soak counts, approvals do not": (
             Policy(Waves((Wave("c", Amount(1), gates=(Gate(GateKind.SOAK, 900), *[Gate(GateKind.APPROVAL)] * 2)),))),
             2 * 1800 + 900,
-            id="a soak counts, approvals do not",
         ),
-        pytest.param(Policy(budgets=(Budget("site", max_unavailable=Amount(4)),)), 3 * 1800, id="four at a time"),
-        pytest.param(
-            Policy(windows=Windows((Window("UTC", time(22), 3600),)), seconds=SECONDS), 10 * 3600 + 1800, id="the night"
-        ),
-        pytest.param(
+        "four at a time": (Policy(budgets=(Budget("site", max_unavailable=Amount(4)),)), 3 * 1800),
+        "the night": (Policy(windows=Windows((Window("UTC", time(22), 3600),)), seconds=SECONDS), 10 * 3600 + 1800),
+        "the night of a canary and its rest": (
             Policy(CANARY, windows=Windows((Window("UTC", time(22), 3600),)), seconds=SECONDS),
             10 * 3600 + 2 * 1800,
-            id="the night of a canary and its rest",
         ),
-    ],
+    },
 )
 def test_a_policy_takes_time(policy: Policy, seconds: float) -> None:
     found = foretold(policy, runs=10)  # no dice are thrown, so that all are the same
@@ -117,15 +113,14 @@ def played(policy: Policy) -> tuple[float, float]:
     return success, lost
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        pytest.param(Policy(CANARY), id="a canary"),
-        pytest.param(Policy(Waves((Wave("one", Amount(1)), Wave("two", Amount(1))), stop_after=2)), id="two bad waves"),
-        pytest.param(Policy(Waves((Wave("one", Amount(1)),), Scope.ACTION)), id="waves over the action"),
-        pytest.param(Policy(budgets=(Budget("r", "rack", Amount(1)),), topology=RACKS), id="one a rack"),
-        pytest.param(Policy(budgets=(Budget("site", max_lost=Amount(0)),)), id="none may be lost"),
-    ],
+@every_row(
+    {
+        "a canary": Policy(CANARY),
+        "two bad waves": Policy(Waves((Wave("one", Amount(1)), Wave("two", Amount(1))), stop_after=2)),
+        "waves over the action": Policy(Waves((Wave("one", Amount(1)),), Scope.ACTION)),
+        "one a rack": Policy(budgets=(Budget("r", "rack", Amount(1)),), topology=RACKS),
+        "none may be lost": Policy(budgets=(Budget("site", max_lost=Amount(0)),)),
+    },
 )
 def test_a_forecast_agrees_with_played_rollouts(policy: Policy) -> None:
     success, lost = played(policy)
@@ -169,14 +164,13 @@ def test_a_plan_sends_what_the_policy_lets_through() -> None:
     assert group.can_succeed
 
 
-@pytest.mark.parametrize(
-    ("gate", "ended", "kinds"),
-    [
-        pytest.param(Gate(GateKind.QUERY, query="up", limit=60), True, [GateKind.QUERY], id="a query"),
-        pytest.param(Gate(GateKind.APPROVAL), True, [GateKind.APPROVAL], id="an approval"),
-        pytest.param(Gate(GateKind.SOAK, 60), True, [], id="a soak ends by itself"),
-        pytest.param(Gate(GateKind.QUERY, query="up"), False, [], id="the wave before it has not ended"),
-    ],
+@every_row(
+    {
+        "a query": (Gate(GateKind.QUERY, query="up", limit=60), True, [GateKind.QUERY]),
+        "an approval": (Gate(GateKind.APPROVAL), True, [GateKind.APPROVAL]),
+        "a soak ends by itself": (Gate(GateKind.SOAK, 60), True, []),
+        "the wave before it has not ended": (Gate(GateKind.QUERY, query="up"), False, []),
+    },
 )
 def test_the_gates_that_a_rollout_waits_for_are_those_that_a_rehearsal_would_pass(
     gate: Gate, ended: bool, kinds: list[GateKind]

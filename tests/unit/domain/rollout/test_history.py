@@ -16,19 +16,19 @@ from shipyard_api.domain.rollout.modes import SERIAL
 from shipyard_api.domain.rollout.rehearsal import rehearse
 from shipyard_api.domain.strategy.strategy import GroupName
 from tests.factories import group, strategy
+from tests.unit.tables import every_row
 
 LIMITS = {Phase.PREPARE: 1000.0, Phase.DEPLOY: 2000.0}
 
 
-@pytest.mark.parametrize(
-    ("measured", "given", "failure", "seconds"),
-    [
-        pytest.param(PhaseHistory(), {}, PRIOR, (250, 500, 750), id="no history"),
-        pytest.param(PhaseHistory(3, 97), {}, Beta(3.2, 106.8), (250, 500, 750), id="nodes without durations"),
-        pytest.param(PhaseHistory(0, 5, [60, 70, 90]), {}, Beta(0.2, 14.8), (60, 70, 90), id="measured"),
-        pytest.param(PhaseHistory(0, 1, [60]), {}, Beta(0.2, 10.8), (60, 60, 60), id="a single phase"),
-        pytest.param(PhaseHistory(3, 7), {Phase.PREPARE: 0.5}, 0.5, (250, 500, 750), id="given"),
-    ],
+@every_row(
+    {
+        "no history": (PhaseHistory(), {}, PRIOR, (250, 500, 750)),
+        "nodes without durations": (PhaseHistory(3, 97), {}, Beta(3.2, 106.8), (250, 500, 750)),
+        "measured": (PhaseHistory(0, 5, [60, 70, 90]), {}, Beta(0.2, 14.8), (60, 70, 90)),
+        "a single phase": (PhaseHistory(0, 1, [60]), {}, Beta(0.2, 10.8), (60, 60, 60)),
+        "given": (PhaseHistory(3, 7), {Phase.PREPARE: 0.5}, 0.5, (250, 500, 750)),
+    },
 )
 def test_what_is_measured_replaces_what_is_usual(
     measured: PhaseHistory, given: Mapping[Phase, float], failure: float | Beta, seconds: tuple[float, ...]

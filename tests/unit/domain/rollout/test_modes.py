@@ -1,7 +1,5 @@
 """Several groups and nodes in flight, and nodes deployed as they are prepared (product, section 3, beyond the seed)."""
 
-import pytest
-
 from shipyard_api.domain.facts.groups import GroupChanged
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
@@ -11,6 +9,7 @@ from shipyard_api.domain.rollout.moves import Move, Outcome
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 from tests.factories import group
+from tests.unit.tables import table
 
 PREPARE, DEPLOY = Phase.PREPARE, Phase.DEPLOY
 
@@ -190,17 +189,17 @@ def test_a_node_is_deployed_as_soon_as_it_is_prepared_where_no_criterion_can_be_
     assert subject.done
 
 
-@pytest.mark.parametrize(
+@table(
     ("criteria", "prepared", "enough"),
-    [
-        pytest.param({"minimum": 2}, "n1", False, id="minimum not reached"),
-        pytest.param({"minimum": 2}, "n1 n2", True, id="minimum reached"),
-        pytest.param({"percent": 75}, "n1 n2", False, id="percentage not reached"),
-        pytest.param({"percent": 75}, "n1 n2 n3", True, id="percentage reached"),
-        pytest.param({"maximum_failed": 1}, "n1 n2", False, id="two could still fail"),
-        pytest.param({"maximum_failed": 1}, "n1 n2 n3", True, id="only one could still fail"),
-        pytest.param({"percent": 25, "maximum_failed": 0}, "n1 n2 n3", False, id="one of several criteria"),
-    ],
+    {
+        "minimum not reached": ({"minimum": 2}, "n1", False),
+        "minimum reached": ({"minimum": 2}, "n1 n2", True),
+        "percentage not reached": ({"percent": 75}, "n1 n2", False),
+        "percentage reached": ({"percent": 75}, "n1 n2 n3", True),
+        "two could still fail": ({"maximum_failed": 1}, "n1 n2", False),
+        "only one could still fail": ({"maximum_failed": 1}, "n1 n2 n3", True),
+        "one of several criteria": ({"percent": 25, "maximum_failed": 0}, "n1 n2 n3", False),
+    },
 )
 def test_no_node_is_deployed_while_its_group_could_miss_its_prepare_criteria(
     criteria: dict[str, int], prepared: str, *, enough: bool

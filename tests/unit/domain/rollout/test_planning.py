@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.assumptions import Assumptions, PhaseAssumption
@@ -12,6 +10,7 @@ from shipyard_api.domain.rollout.planning import PlannedGroup, plan_groups
 from shipyard_api.domain.strategy import selectors
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName
 from tests.factories import five_groups_inventory, five_groups_strategy, group, strategy
+from tests.unit.tables import every_row
 
 
 def plan(
@@ -52,17 +51,16 @@ def lengths(prepare: float = 1, deploy: float = 1, **groups: float) -> Assumptio
     return {Phase.PREPARE: PhaseAssumption(0.5, [prepare]), Phase.DEPLOY: PhaseAssumption(0.5, usual, own)}
 
 
-@pytest.mark.parametrize(
-    ("mode", "assumed", "order"),
-    [
-        pytest.param(Mode(2), lengths(), "a b c d", id="equally long"),
-        pytest.param(Mode(2), lengths(a=5), "a b d c", id="the first group is slow"),
-        pytest.param(Mode(2), lengths(b=5), "a b c d", id="the second group is slow"),
-        pytest.param(Mode(2), lengths(deploy=5, b=3), "a b d c", id="the second group is quicker than usual"),
-        pytest.param(Mode(2, deploy_as_prepared=True), lengths(a=5), "a b d c", id="deployed as prepared"),
-        pytest.param(Mode(2, max_nodes_in_flight=2), lengths(a=5), "a b d c", id="few nodes in flight"),
-        pytest.param(SERIAL, lengths(a=5), "a b c d", id="one after another"),
-    ],
+@every_row(
+    {
+        "equally long": (Mode(2), lengths(), "a b c d"),
+        "the first group is slow": (Mode(2), lengths(a=5), "a b d c"),
+        "the second group is slow": (Mode(2), lengths(b=5), "a b c d"),
+        "the second group is quicker than usual": (Mode(2), lengths(deploy=5, b=3), "a b d c"),
+        "deployed as prepared": (Mode(2, deploy_as_prepared=True), lengths(a=5), "a b d c"),
+        "few nodes in flight": (Mode(2, max_nodes_in_flight=2), lengths(a=5), "a b d c"),
+        "one after another": (SERIAL, lengths(a=5), "a b c d"),
+    },
 )
 def test_usual_lengths_decide_which_group_begins_next(mode: Mode, assumed: Assumptions, order: str) -> None:
     groups = (group("c", after=["a"]), group("d", after=["b"]), group("a"), group("b"))
@@ -73,14 +71,13 @@ def test_usual_lengths_decide_which_group_begins_next(mode: Mode, assumed: Assum
     assert " ".join(one.group.name for one in found) == (order if mode != SERIAL else "a c b d")
 
 
-@pytest.mark.parametrize(
-    "mode",
-    [
-        pytest.param(SERIAL, id="one after another"),
-        pytest.param(Mode(max_parallel_groups=5), id="many at once"),
-        pytest.param(Mode(max_nodes_in_flight=1), id="one node at a time"),
-        pytest.param(Mode(deploy_as_prepared=True, max_parallel_groups=2, max_nodes_in_flight=3), id="streaming"),
-    ],
+@every_row(
+    {
+        "one after another": SERIAL,
+        "many at once": Mode(max_parallel_groups=5),
+        "one node at a time": Mode(max_nodes_in_flight=1),
+        "streaming": Mode(deploy_as_prepared=True, max_parallel_groups=2, max_nodes_in_flight=3),
+    },
 )
 def test_every_node_is_sent_once_whatever_the_mode(mode: Mode) -> None:
     used, inventory = five_groups_strategy(), five_groups_inventory()

@@ -25,6 +25,7 @@ from tests.factories import (
     rollout,
     strategy,
 )
+from tests.unit.tables import every_row
 
 PREPARE, DEPLOY = Phase.PREPARE, Phase.DEPLOY
 
@@ -245,7 +246,7 @@ def test_prepare_takes_nodes_not_started_and_deploy_takes_prepared_ones() -> Non
     assert moves == [move("a", PREPARE, "n3"), move("a", DEPLOY, "n1 n3")]
 
 
-@pytest.mark.parametrize("failing", ["prepare:n2", "deploy:n2"])
+@every_row(["prepare:n2", "deploy:n2"])
 def test_a_failed_node_is_excluded_from_every_later_group(failing: str) -> None:
     moves, _ = play(rollout((group("a"), "n1 n2"), (group("b"), "n2 n3")), fail=failing)
 
@@ -311,14 +312,13 @@ def test_criteria_are_judged_after_prepare_and_a_failure_skips_deploy() -> None:
     assert nodes(subject) == {"n1": "prepared", "n2": "failure"}
 
 
-@pytest.mark.parametrize(
-    ("criteria", "status"),
-    [
-        pytest.param({"percent": 100}, "success", id="percent counts as 100"),
-        pytest.param({"minimum": 1}, "failed", id="minimum counts 0 nodes"),
-        pytest.param({"maximum_failed": 0}, "success", id="maximum counts 0 failed nodes"),
-        pytest.param({}, "success", id="no criteria"),
-    ],
+@every_row(
+    {
+        "percent counts as 100": ({"percent": 100}, "success"),
+        "minimum counts 0 nodes": ({"minimum": 1}, "failed"),
+        "maximum counts 0 failed nodes": ({"maximum_failed": 0}, "success"),
+        "no criteria": ({}, "success"),
+    },
 )
 def test_a_group_without_nodes_is_judged_all_the_same(criteria: dict[str, Any], status: str) -> None:
     subject = rollout((group("empty", **criteria), ""))
@@ -345,9 +345,7 @@ def test_a_dependent_of_a_failed_group_is_failed_regardless_of_its_own_criteria(
 # --- Criticality ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("critical", "verdict"), [(True, Verdict.FAILED), (False, Verdict.SUCCESS)], ids=["critical", "not critical"]
-)
+@every_row([(True, Verdict.FAILED), (False, Verdict.SUCCESS)])
 def test_only_a_failed_critical_group_fails_the_rollout(critical: bool, verdict: Verdict) -> None:
     subject = rollout((group("a", critical=critical, minimum=1), ""), (group("b", critical=True), "n1"))
 
@@ -367,7 +365,7 @@ def test_a_strategy_without_groups_is_done_at_once() -> None:
 # --- Time limits ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("phase", ["prepare", "deploy"])
+@every_row(["prepare", "deploy"])
 def test_a_group_whose_time_is_up_has_failed_whatever_its_criteria(phase: str) -> None:
     subject = rollout((group("slow"), "n1"), (group("child", after=["slow"]), "n2"), (group("other"), "n3"))
 
@@ -400,7 +398,7 @@ def test_nodes_that_were_done_when_the_time_was_up_keep_their_status_and_count_f
 # --- Refusals ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("phase", [PREPARE, DEPLOY], ids=lambda one: one.value)
+@every_row([PREPARE, DEPLOY])
 def test_a_refused_move_fails_its_group_and_descendants_and_leaves_its_nodes_to_others(phase: Phase) -> None:
     subject = rollout((group("a"), "n1"), (group("b", after=["a"]), "n2"), (group("c"), "n1 n3"))
     sent_as = "not_started"
@@ -422,7 +420,7 @@ def test_a_refused_move_fails_its_group_and_descendants_and_leaves_its_nodes_to_
 # --- Holds ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("phase", [PREPARE, DEPLOY], ids=lambda one: one.value)
+@every_row([PREPARE, DEPLOY])
 def test_held_nodes_fail_in_all_their_groups_and_the_rest_of_the_move_is_sent(phase: Phase) -> None:
     subject = rollout((group("a", minimum=1), "n1 n2"), (group("b", percent=50), "n1 n3"))
     if phase is DEPLOY:
@@ -458,9 +456,7 @@ def test_a_group_fails_by_its_criteria_if_too_many_of_its_nodes_are_held() -> No
 # --- Queues -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("phase", "status"), [(PREPARE, "not_started"), (DEPLOY, "prepared")], ids=["prepare", "deploy"]
-)
+@every_row([(PREPARE, "not_started"), (DEPLOY, "prepared")])
 def test_a_phase_that_never_begins_fails_its_group_and_leaves_its_nodes_as_they_are(phase: Phase, status: str) -> None:
     other = (group("other", minimum=1), "n2")
     subject = rollout((group("slow"), "n1 n2"), (group("child", after=["slow"]), "n1"), other)
@@ -522,13 +518,12 @@ def test_what_the_provisioner_said_of_failed_nodes_is_kept() -> None:
 # --- Misuse and resuming ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        pytest.param(move("a", DEPLOY, "n1"), id="deploy before prepare"),
-        pytest.param(move("b", PREPARE, "n2"), id="group that still waits"),
-        pytest.param(move("a", PREPARE), id="other nodes"),
-    ],
+@every_row(
+    {
+        "deploy before prepare": move("a", DEPLOY, "n1"),
+        "group that still waits": move("b", PREPARE, "n2"),
+        "other nodes": move("a", PREPARE),
+    },
 )
 def test_only_the_next_move_can_be_started(wrong: Move) -> None:
     subject = rollout((group("a"), "n1"), (group("b", after=["a"]), "n2"))
@@ -555,22 +550,19 @@ def test_asking_for_the_next_move_changes_nothing() -> None:
     assert groups(subject) == {"a": "not_started"}
 
 
-@pytest.mark.parametrize(
-    ("criteria", "uncounted", "fail", "status"),
-    [
-        pytest.param({"percent": 100}, "", "deploy:n1", "failed", id="every node counts"),
-        pytest.param({"percent": 100}, "n1", "prepare:n1", "success", id="a failed preparation that does not count"),
-        pytest.param({"percent": 100}, "n1", "deploy:n1", "success", id="a failed deployment that does not count"),
-        pytest.param({"percent": 100}, "n2", "deploy:n1", "failed", id="a success that does not count"),
-        pytest.param({"maximum_failed": 0}, "n1", "deploy:n1", "success", id="no failure"),
-        pytest.param({"minimum": 2}, "n1", "", "failed", id="no success"),
-        pytest.param({"minimum": 1}, "n1", "deploy:n1", "success", id="the other one is enough"),
-        pytest.param(
-            {"percent": 100}, "n1 n2", "prepare:n1 prepare:n2", "success", id="nothing counts: as without nodes"
-        ),
-        pytest.param({"minimum": 1}, "n1 n2", "", "failed", id="a minimum of nothing"),
-        pytest.param({}, "n1", "prepare:n1 prepare:n2", "success", id="no criteria"),
-    ],
+@every_row(
+    {
+        "every node counts": ({"percent": 100}, "", "deploy:n1", "failed"),
+        "a failed preparation that does not count": ({"percent": 100}, "n1", "prepare:n1", "success"),
+        "a failed deployment that does not count": ({"percent": 100}, "n1", "deploy:n1", "success"),
+        "a success that does not count": ({"percent": 100}, "n2", "deploy:n1", "failed"),
+        "no failure": ({"maximum_failed": 0}, "n1", "deploy:n1", "success"),
+        "no success": ({"minimum": 2}, "n1", "", "failed"),
+        "the other one is enough": ({"minimum": 1}, "n1", "deploy:n1", "success"),
+        "nothing counts: as without nodes": ({"percent": 100}, "n1 n2", "prepare:n1 prepare:n2", "success"),
+        "a minimum of nothing": ({"minimum": 1}, "n1 n2", "", "failed"),
+        "no criteria": ({}, "n1", "prepare:n1 prepare:n2", "success"),
+    },
 )
 def test_an_uncounted_node_is_neither_a_success_nor_a_failure(
     criteria: dict[str, int], uncounted: str, fail: str, status: str

@@ -1,10 +1,9 @@
 """Which nodes a group holds (design: Selectors)."""
 
-import pytest
-
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.domain.strategy.selectors import Selector, select, selects_every_node
 from tests.factories import node, selector
+from tests.unit.tables import every_row
 
 SITE = Inventory.of(
     [
@@ -47,7 +46,7 @@ SELECTED = {
 }
 
 
-@pytest.mark.parametrize(("selectors", "expected"), SELECTED.values(), ids=SELECTED)
+@every_row(SELECTED)
 def test_selectors_select_the_nodes_that_meet_every_criterion_of_any_of_them(
     selectors: list[Selector], expected: str
 ) -> None:

@@ -21,6 +21,7 @@ from shipyard_api.domain.strategy.strategy import (
     parse_strategy,
 )
 from tests.factories import five_groups_data, five_groups_strategy, group, group_entry, selector, strategy
+from tests.unit.tables import every_row, table
 
 SCHEMA_FILE = Path(__file__).parents[4] / "schemas" / "deployment_strategy_v1.yaml"
 
@@ -60,79 +61,72 @@ def test_name_critical_depends_on_and_selectors_are_required(schema: Draft202012
     assert f"'{field}'" in fault.message
 
 
-@pytest.mark.parametrize(
+@table(
     "value",
-    [
-        pytest.param(data(group_entry("g")), id="empty depends_on and selectors, no success_criteria"),
-        pytest.param(data(group_entry("g", success_criteria={})), id="empty success_criteria"),
-        pytest.param(data(group_entry("g", selectors=[{}])), id="selector without criteria"),
-        pytest.param(data(group_entry("g", selectors=[{"node_names": None, "node_labels": None}])), id="null criteria"),
-        pytest.param(data(group_entry("g", selectors=[{"node_labels": ["a:b", "a: b", "a : b:c"]}])), id="label texts"),
-        pytest.param(data(group_entry("g", selectors=[{"node_labels": [{"a": "b"}]}])), id="label mapping"),
-        pytest.param(data(group_entry("g", success_criteria={"percent_successful_nodes": 0})), id="0 %"),
-        pytest.param(data(group_entry("g", success_criteria={"percent_successful_nodes": 100})), id="100 %"),
-        pytest.param(data(group_entry("g", accept=[])), id="no acceptance task"),
-        pytest.param(data(group_entry("g", accept=["disks", "net"])), id="acceptance tasks"),
-        pytest.param(data(group_entry("g", note="for the night shift")), id="a key of the site's own"),
-        pytest.param(data(), id="no groups"),
-        pytest.param(five_groups_data(), id="the design's example"),
-    ],
+    {
+        "empty depends_on and selectors, no success_criteria": data(group_entry("g")),
+        "empty success_criteria": data(group_entry("g", success_criteria={})),
+        "selector without criteria": data(group_entry("g", selectors=[{}])),
+        "null criteria": data(group_entry("g", selectors=[{"node_names": None, "node_labels": None}])),
+        "label texts": data(group_entry("g", selectors=[{"node_labels": ["a:b", "a: b", "a : b:c"]}])),
+        "label mapping": data(group_entry("g", selectors=[{"node_labels": [{"a": "b"}]}])),
+        "0 %": data(group_entry("g", success_criteria={"percent_successful_nodes": 0})),
+        "100 %": data(group_entry("g", success_criteria={"percent_successful_nodes": 100})),
+        "no acceptance task": data(group_entry("g", accept=[])),
+        "acceptance tasks": data(group_entry("g", accept=["disks", "net"])),
+        "a key of the site's own": data(group_entry("g", note="for the night shift")),
+        "no groups": data(),
+        "the design's example": five_groups_data(),
+    },
 )
 def test_the_schema_accepts_what_the_design_allows(schema: Draft202012Validator, value: object) -> None:
     assert places(schema, value) == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("fields", "place"),
-    [
-        pytest.param({"critical": "yes"}, "critical", id="critical is true or false, no word"),
-        pytest.param({"critical": None}, "critical", id="critical is not null"),
-        pytest.param({"depends_on": "a"}, "depends_on", id="depends_on is a list"),
-        pytest.param({"depends_on": None}, "depends_on", id="depends_on is not null"),
-        pytest.param({"depends_on": [7]}, "depends_on/0", id="depends_on holds names"),
-        pytest.param({"selectors": {}}, "selectors", id="selectors is a list"),
-        pytest.param({"selectors": [{"node_name": ["a"]}]}, "selectors/0", id="misspelt criterion"),
-        pytest.param({"selectors": [{"node_tags": "control"}]}, "selectors/0/node_tags", id="criterion is a list"),
-        pytest.param({"selectors": [{"node_labels": ["ab"]}]}, "selectors/0/node_labels", id="label without colon"),
-        pytest.param({"selectors": [{"node_labels": [": b"]}]}, "selectors/0/node_labels", id="label without key"),
-        pytest.param({"selectors": [{"node_labels": ["a: "]}]}, "selectors/0/node_labels", id="label without value"),
-        pytest.param(
-            {"selectors": [{"node_labels": [{"a": "b", "c": "d"}]}]}, "selectors/0/node_labels", id="two labels in one"
-        ),
-        pytest.param({"accept": "disks"}, "accept", id="acceptance tasks are a list"),
-        pytest.param({"accept": [""]}, "accept/0", id="empty acceptance task"),
-        pytest.param({"accept": [7]}, "accept/0", id="acceptance task that is no text"),
-        pytest.param({"accept": ["a", "a"]}, "accept", id="acceptance task named twice"),
-        pytest.param({"accept": [str(number) for number in range(51)]}, "accept", id="too many acceptance tasks"),
-        pytest.param({"name": ""}, "name", id="empty name"),
-        pytest.param({"name": 5}, "name", id="name that is no text"),
-        pytest.param({"success_criteria": {"percent": 5}}, "success_criteria", id="misspelt threshold"),
-        pytest.param(
+    {
+        "critical is true or false, no word": ({"critical": "yes"}, "critical"),
+        "critical is not null": ({"critical": None}, "critical"),
+        "depends_on is a list": ({"depends_on": "a"}, "depends_on"),
+        "depends_on is not null": ({"depends_on": None}, "depends_on"),
+        "depends_on holds names": ({"depends_on": [7]}, "depends_on/0"),
+        "selectors is a list": ({"selectors": {}}, "selectors"),
+        "misspelt criterion": ({"selectors": [{"node_name": ["a"]}]}, "selectors/0"),
+        "criterion is a list": ({"selectors": [{"node_tags": "control"}]}, "selectors/0/node_tags"),
+        "label without colon": ({"selectors": [{"node_labels": ["ab"]}]}, "selectors/0/node_labels"),
+        "label without key": ({"selectors": [{"node_labels": [": b"]}]}, "selectors/0/node_labels"),
+        "label without value": ({"selectors": [{"node_labels": ["a: "]}]}, "selectors/0/node_labels"),
+        "two labels in one": ({"selectors": [{"node_labels": [{"a": "b", "c": "d"}]}]}, "selectors/0/node_labels"),
+        "acceptance tasks are a list": ({"accept": "disks"}, "accept"),
+        "empty acceptance task": ({"accept": [""]}, "accept/0"),
+        "acceptance task that is no text": ({"accept": [7]}, "accept/0"),
+        "acceptance task named twice": ({"accept": ["a", "a"]}, "accept"),
+        "too many acceptance tasks": ({"accept": [str(number) for number in range(51)]}, "accept"),
+        "empty name": ({"name": ""}, "name"),
+        "name that is no text": ({"name": 5}, "name"),
+        "misspelt threshold": ({"success_criteria": {"percent": 5}}, "success_criteria"),
+        "more than 100 %": (
             {"success_criteria": {"percent_successful_nodes": 101}},
             "success_criteria/percent_successful_nodes",
-            id="more than 100 %",
         ),
-        pytest.param(
+        "less than 0 %": (
             {"success_criteria": {"percent_successful_nodes": -1}},
             "success_criteria/percent_successful_nodes",
-            id="less than 0 %",
         ),
-        pytest.param(
+        "half a node": (
             {"success_criteria": {"minimum_successful_nodes": 1.5}},
             "success_criteria/minimum_successful_nodes",
-            id="half a node",
         ),
-        pytest.param(
+        "negative number of nodes": (
             {"success_criteria": {"maximum_failed_nodes": -1}},
             "success_criteria/maximum_failed_nodes",
-            id="negative number of nodes",
         ),
-        pytest.param(
+        "true is no number": (
             {"success_criteria": {"maximum_failed_nodes": True}},
             "success_criteria/maximum_failed_nodes",
-            id="true is no number",
         ),
-    ],
+    },
 )
 def test_the_schema_refuses_what_the_design_excludes(
     schema: Draft202012Validator, fields: dict[str, Any], place: str
@@ -182,23 +176,21 @@ CRITERIA = ("node_names", "node_labels", "node_tags", "rack_names")
 ENABLED = selector(labels=[("ucp_control_plane", "enabled")])
 
 
-@pytest.mark.parametrize(
-    ("written", "read"),
-    [
-        pytest.param({}, selector(), id="omitted"),
-        pytest.param({name: [] for name in CRITERIA}, selector(), id="empty"),
-        pytest.param(dict.fromkeys(CRITERIA), selector(), id="null"),
-        pytest.param({"node_labels": [{"ucp_control_plane": "enabled"}]}, ENABLED, id="label as a mapping"),
-        pytest.param({"node_labels": ["ucp_control_plane: enabled"]}, ENABLED, id="label as a text"),
-        pytest.param({"node_labels": ["ucp_control_plane:enabled"]}, ENABLED, id="label without a space"),
-        pytest.param({"node_labels": ["  ucp_control_plane :  enabled "]}, ENABLED, id="label with many spaces"),
-        pytest.param({"node_labels": ["mac:52:54:00"]}, selector(labels=[("mac", "52:54:00")]), id="further colons"),
-        pytest.param(
+@every_row(
+    {
+        "omitted": ({}, selector()),
+        "empty": ({name: [] for name in CRITERIA}, selector()),
+        "null": (dict.fromkeys(CRITERIA), selector()),
+        "label as a mapping": ({"node_labels": [{"ucp_control_plane": "enabled"}]}, ENABLED),
+        "label as a text": ({"node_labels": ["ucp_control_plane: enabled"]}, ENABLED),
+        "label without a space": ({"node_labels": ["ucp_control_plane:enabled"]}, ENABLED),
+        "label with many spaces": ({"node_labels": ["  ucp_control_plane :  enabled "]}, ENABLED),
+        "further colons": ({"node_labels": ["mac:52:54:00"]}, selector(labels=[("mac", "52:54:00")])),
+        "two labels with one key are alternatives": (
             {"node_labels": [{"zone": "a"}, {"zone": "b"}]},
             selector(labels=[("zone", "a"), ("zone", "b")]),
-            id="two labels with one key are alternatives",
         ),
-    ],
+    },
 )
 def test_a_selector_is_read_however_it_is_written(written: dict[str, object], read: Selector) -> None:
     assert parse_one(selectors=[written]).selectors == (read,)
@@ -249,8 +241,7 @@ CYCLE, UNKNOWN, TWICE, HIDDEN, NO_KEY = (
 )
 
 
-@pytest.mark.parametrize(
-    ("entries", "found", "words"),
+@every_row(
     [
         pytest.param(
             [
@@ -371,19 +362,18 @@ def test_all_findings_come_at_once() -> None:
     assert len(errors(findings)) == 4
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        pytest.param(None, id="null"),
-        pytest.param([], id="list"),
-        pytest.param({}, id="no groups"),
-        pytest.param({"groups": {}}, id="groups of another type"),
-        pytest.param(data(None, 3, "a", []), id="entries of other types"),
-        pytest.param(data({"critical": True}), id="entry without name"),
-        pytest.param(data({"name": ["a"]}), id="name of another type"),
-        pytest.param(data({"name": "a", "depends_on": "a"}), id="depends_on of another type"),
-        pytest.param(data({"name": "a", "depends_on": [[], {}, 3]}), id="parents of other types"),
-    ],
+@every_row(
+    {
+        "null": None,
+        "list": [],
+        "no groups": {},
+        "groups of another type": {"groups": {}},
+        "entries of other types": data(None, 3, "a", []),
+        "entry without name": data({"critical": True}),
+        "name of another type": data({"name": ["a"]}),
+        "depends_on of another type": data({"name": "a", "depends_on": "a"}),
+        "parents of other types": data({"name": "a", "depends_on": [[], {}, 3]}),
+    },
 )
 def test_what_the_schema_reports_is_not_reported_again(value: object) -> None:
     assert check_groups(value) == ()
@@ -406,7 +396,7 @@ def test_a_group_that_selects_no_node_is_a_warning() -> None:
     assert names_and_paths(findings) == [("DeploymentGroupEmpty", "/groups/1/selectors")]
 
 
-@pytest.mark.parametrize(("minimum", "warned"), [(1, False), (2, False), (3, True)])
+@every_row([(1, False), (2, False), (3, True)])
 def test_a_minimum_above_the_number_of_nodes_is_a_warning(minimum: int, warned: bool) -> None:
     read = strategy(group("a", minimum=minimum))
 

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.strategy.strategy import parse_strategy
 from shipyard_api.domain.task_graph.acceptance import accepting_groups, check_acceptance
 from tests.factories import group_entry
 from tests.task_graphs import group, stage, task
+from tests.unit.tables import every_row
 
 GRAPH = [stage("test"), group("web"), task("check-disks", stage="test"), {"id": "old", "type": "skipped"}]
 STRATEGY: dict[str, Any] = {"groups": [group_entry("a"), group_entry("b", accept=["check-disks"])]}
@@ -18,8 +17,7 @@ def test_groups_without_acceptance_tasks_have_none() -> None:
     assert check_acceptance(parse_strategy(STRATEGY), GRAPH) == ()
 
 
-@pytest.mark.parametrize(
-    ("accept", "name", "message"),
+@every_row(
     [
         ("check-disk", "UnknownAcceptanceTask", "which is not in the task graph. Did you mean 'check-disks'?"),
         ("x", "UnknownAcceptanceTask", "Deployment group 'b' accepts nodes by 'x', which is not in the task graph."),

@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 from shipyard_api.domain.findings import Level, errors
 from shipyard_api.domain.task_graph.checks import check_tasks
 from tests.task_graphs import PUPPET, SEED_GRAPH, group, real_graph, stage, task
+from tests.unit.tables import every_row, table
 
 SCHEMA_FILE = Path(__file__).parents[4] / "schemas" / "task_graph_v1.yaml"
 
@@ -77,7 +78,7 @@ REFUSED_BY_THE_SCHEMA: dict[str, tuple[object, str]] = {
 }
 
 
-@pytest.mark.parametrize(("data", "path"), REFUSED_BY_THE_SCHEMA.values(), ids=REFUSED_BY_THE_SCHEMA)
+@table(("data", "path"), REFUSED_BY_THE_SCHEMA)
 def test_the_schema_refuses_a_malformed_document_at_its_place(
     schema: Draft202012Validator, data: object, path: str
 ) -> None:
@@ -235,7 +236,7 @@ def test_a_parameter_with_a_key_is_checked_when_its_value_is_known() -> None:
     assert errors(check_tasks(entries)) == ()
 
 
-@pytest.mark.parametrize(("entries", "name", "path", "words"), REFUSED_BY_THE_CHECK.values(), ids=REFUSED_BY_THE_CHECK)
+@every_row(REFUSED_BY_THE_CHECK)
 def test_the_check_refuses_what_the_schema_cannot_see(
     entries: list[dict[str, Any]], name: str, path: str, words: str
 ) -> None:
@@ -271,7 +272,7 @@ ACCEPTED: dict[str, list[dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("entries", ACCEPTED.values(), ids=ACCEPTED)
+@table("entries", ACCEPTED)
 def test_sound_documents_pass_without_a_finding(schema: Draft202012Validator, entries: list[dict[str, Any]]) -> None:
     assert [fault.message for fault in schema.iter_errors(entries)] == []
     assert check_tasks(entries) == ()
@@ -296,14 +297,14 @@ WARNED: dict[str, tuple[list[dict[str, Any]], str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("entries", "name", "path"), WARNED.values(), ids=WARNED)
+@every_row(WARNED)
 def test_what_has_no_effect_is_a_warning(entries: list[dict[str, Any]], name: str, path: str) -> None:
     (finding,) = check_tasks(entries)
 
     assert (finding.name, finding.path, finding.level) == (name, path, Level.WARNING)
 
 
-@pytest.mark.parametrize(("number", "more"), [(1, ""), (5, ""), (6, " and 1 more")])
+@every_row([(1, ""), (5, ""), (6, " and 1 more")])
 def test_some_of_the_tasks_whose_values_are_computed_are_named(number: int, more: str) -> None:
     (finding,) = check_tasks([task(f"t{n}", condition={"yaql_exp": "$"}) for n in range(number)])
 

@@ -18,6 +18,7 @@ from shipyard_api.domain.task_graph.commands import (
     remote_task,
     secrets_in,
 )
+from tests.unit.tables import every_row
 
 PUPPET = {"puppet_manifest": "/etc/m.pp", "puppet_modules": "/etc/modules"}
 RSYNC_MISSING = "command -v rsync >/dev/null || { echo 'rsync is not installed on this node' >&2; exit 127; }\n"
@@ -27,8 +28,7 @@ def task(kind: str, **parameters: Any) -> dict[str, Any]:
     return {"id": "t", "type": kind, "parameters": parameters}
 
 
-@pytest.mark.parametrize(
-    ("entry", "expected"),
+@every_row(
     [
         pytest.param(
             task(
@@ -117,8 +117,7 @@ def test_a_task_becomes_what_its_type_says(entry: dict[str, Any], expected: Remo
     assert check_command(entry) == ()
 
 
-@pytest.mark.parametrize(
-    ("entry", "message", "path"),
+@every_row(
     [
         pytest.param({"id": "t", "type": "group"}, "cannot run tasks of type 'group'", "/type", id="group"),
         pytest.param(task("reboot", timeout=0), "timeout is 0", "/parameters/timeout", id="reboot-timeout"),
@@ -219,25 +218,17 @@ def test_a_key_whose_value_has_braces_is_filled_once() -> None:
     assert found.command == "{B} b {"
 
 
-@pytest.mark.parametrize(
-    ("entry", "shows"),
-    [
-        pytest.param(
-            task("shell", cmd="rm -rf '/x'; echo $HOME 100%"),
-            "would run in /:\nrm -rf '/x'; echo $HOME 100%\n",
-            id="shell",
-        ),
-        pytest.param(task("shell", cmd="a\nb", cwd="/srv"), "would run in /srv:\na\nb\n", id="shell-directory"),
-        pytest.param(
-            task("upload_file", path="/etc/it's", data="abc"), "would write /etc/it's: 3 bytes, mode 644\n", id="upload"
-        ),
-        pytest.param(
+@every_row(
+    {
+        "shell": (task("shell", cmd="rm -rf '/x'; echo $HOME 100%"), "would run in /:\nrm -rf '/x'; echo $HOME 100%\n"),
+        "shell-directory": (task("shell", cmd="a\nb", cwd="/srv"), "would run in /srv:\na\nb\n"),
+        "upload": (task("upload_file", path="/etc/it's", data="abc"), "would write /etc/it's: 3 bytes, mode 644\n"),
+        "copy": (
             task("copy_files", files=[{"src": "a", "dst": "/etc/a", "permissions": "0600"}]),
             "would write /etc/a from a, mode 600\n",
-            id="copy",
         ),
-        pytest.param(task("reboot"), "would restart the node\n", id="reboot"),
-    ],
+        "reboot": (task("reboot"), "would restart the node\n"),
+    },
 )
 def test_a_rehearsal_shows_what_a_task_would_do_and_does_nothing(entry: dict[str, Any], shows: str) -> None:
     made = rehearsal(entry, secrets=("s",))
@@ -255,8 +246,7 @@ def test_a_rehearsal_of_puppet_and_rsync_compares_with_the_node() -> None:
     assert rsync.command == f"{RSYNC_MISSING}rsync -n -i -c -r --delete -l -- /a '/b c'"
 
 
-@pytest.mark.parametrize(
-    ("cmd", "differs"),
+@every_row(
     [("a", False), ("a {NODE}", True), ("a {ADDRESS.n1}", True), ("a {VALUES.x}", True), ("a {SETTINGS.x}", False)],
 )
 def test_a_command_differs_by_node_if_it_names_what_nodes_have_of_their_own(cmd: str, differs: bool) -> None:

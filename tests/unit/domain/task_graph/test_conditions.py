@@ -3,6 +3,7 @@
 import pytest
 
 from shipyard_api.domain.task_graph.conditions import ConditionError, Facts, UnknownPath, is_true, parse_condition
+from tests.unit.tables import every_row
 
 FACTS = Facts(
     models={
@@ -62,20 +63,18 @@ FAIL = [
 ]
 
 
-@pytest.mark.parametrize(
-    "text", ["settings:missing.path == null", "'x' in settings:missing", "not settings:text.deeper.still"]
-)
+@every_row(["settings:missing.path == null", "'x' in settings:missing", "not settings:text.deeper.still"])
 def test_a_value_that_is_not_there_is_no_null(text: str) -> None:
     with pytest.raises(UnknownPath, match=r"there is no settings:[a-z.]+"):
         is_true(parse_condition(text), FACTS)
 
 
-@pytest.mark.parametrize("text", HOLD)
+@every_row(HOLD)
 def test_a_condition_holds(text: str) -> None:
     assert is_true(parse_condition(text), FACTS) is True
 
 
-@pytest.mark.parametrize("text", FAIL)
+@every_row(FAIL)
 def test_a_condition_does_not_hold(text: str) -> None:
     assert is_true(parse_condition(text), FACTS) is False
 
@@ -121,7 +120,7 @@ BAD_CONDITIONS = {
 }
 
 
-@pytest.mark.parametrize(("text", "message"), BAD_CONDITIONS.values(), ids=BAD_CONDITIONS)
+@every_row(BAD_CONDITIONS)
 def test_a_condition_outside_of_the_language_is_refused_with_its_place(text: str, message: str) -> None:
     with pytest.raises(ConditionError) as refused:
         parse_condition(text)
@@ -129,8 +128,7 @@ def test_a_condition_outside_of_the_language_is_refused_with_its_place(text: str
     assert message in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    "text",
+@every_row(
     [
         "1 in 2",
         "settings:storage in 'text'",

@@ -1,9 +1,8 @@
 """The graph as DOT (contract: fuel-task-graph, 5.3)."""
 
-import pytest
-
 from shipyard_api.domain.task_graph.dot import Drawing, check_drawing, dot
 from tests.task_graphs import graph, group, stage, task
+from tests.unit.tables import every_row
 
 GRAPH = graph(
     stage("deploy"),
@@ -32,20 +31,17 @@ def test_every_kind_is_drawn_in_its_own_way_and_odd_ids_are_quoted() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("drawing", "lines"),
-    [
-        pytest.param(
+@every_row(
+    {
+        "parents": (
             Drawing(parents_for="old"),
             ["hiera [color=yellowgreen, style=filled];", "old [color=gray95];", "hiera -> old;"],
-            id="parents",
         ),
-        pytest.param(
+        "chosen tasks only": (
             Drawing(tasks=("hiera",), remove=("group", "stage", "skipped")),
             ["hiera [color=yellowgreen, style=filled];"],
-            id="chosen tasks only",
         ),
-    ],
+    },
 )
 def test_a_part_of_the_graph_can_be_drawn(drawing: Drawing, lines: list[str]) -> None:
     assert dot(GRAPH, drawing).splitlines()[1:-1] == lines

@@ -13,6 +13,7 @@ from shipyard_api.domain.task_graph.roles import ClusterNode
 from shipyard_api.domain.task_graph.tasks import TaskId
 from tests.task_graphs import MAINTENANCE, PUPPET, SEED_GRAPH, graph, group, task
 from tests.task_plans import SEED_NODES, node, planned
+from tests.unit.tables import every_row, table
 
 Entries = Sequence[Mapping[str, Any]]
 Failing = frozenset[tuple[str, str]]
@@ -81,7 +82,7 @@ WIDE = (
 THREE = [node(f"a{number}", "a") for number in range(1, 4)] + [node("b1", "b")]
 
 
-@pytest.mark.parametrize("seed", range(1, 6))
+@every_row(range(1, 6))
 def test_nodes_go_on_by_themselves_and_a_group_waits_for_the_whole_group_before_it(seed: int) -> None:
     nodes = [node(f"a{number:03}", "a") for number in range(2 * MOST_NODES + 1)] + [node("b1", "b")]
     execution, first = begun(WIDE, nodes, at_once=1000)
@@ -106,7 +107,7 @@ def test_a_quick_node_does_not_wait_for_a_slow_one() -> None:
     ]
 
 
-@pytest.mark.parametrize("seed", range(1, 6))
+@every_row(range(1, 6))
 def test_an_amount_is_a_rolling_window_and_one_by_one_is_a_window_of_one(seed: int) -> None:
     entries = [
         group("a", amount=3),
@@ -348,7 +349,7 @@ RULES: dict[str, Rule] = {
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(("entries", "fails", "never", "unmet", "good"), RULES.values(), ids=RULES)
+@table(("entries", "fails", "never", "unmet", "good"), RULES)
 def test_what_a_failed_requirement_means(
     entries: Entries, fails: Failing, never: dict[str, str], unmet: dict[str, str], good: bool, seed: int
 ) -> None:
@@ -386,7 +387,7 @@ AGAIN: dict[str, tuple[Entries, str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("entries", "succeeded", "again"), AGAIN.values(), ids=AGAIN)
+@every_row(AGAIN)
 def test_a_retry_runs_what_did_not_succeed_and_what_depends_on_it(entries: Entries, succeeded: str, again: str) -> None:
     execution, _ = begun(entries, THREE)
     pairs = {(NodeName(name), TaskId(task_name)) for task_name, name in (one.split(":") for one in succeeded.split())}

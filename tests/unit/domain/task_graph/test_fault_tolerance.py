@@ -3,10 +3,10 @@
 import pytest
 
 from shipyard_api.domain.task_graph.fault_tolerance import ToleranceError, nodes_that_may_fail
+from tests.unit.tables import every_row
 
 
-@pytest.mark.parametrize(
-    ("tolerance", "nodes", "expected"),
+@every_row(
     [
         (None, 10, None),
         (0, 10, 0),
@@ -35,9 +35,7 @@ def test_numbers_percentages_and_nodes_that_must_succeed(
     assert nodes_that_may_fail(tolerance, nodes) == expected
 
 
-@pytest.mark.parametrize(
-    "tolerance", ["", " ", "x", "%", "-", "- 5", "-101%", "101%", "1.5", "3 %%", "--1", "٣", "9" * 10, True]
-)
+@every_row(["", " ", "x", "%", "-", "- 5", "-101%", "101%", "1.5", "3 %%", "--1", "٣", "9" * 10, True])
 def test_anything_else_is_refused(tolerance: int | str) -> None:
     with pytest.raises(ToleranceError):
         nodes_that_may_fail(tolerance, 10)

@@ -1,46 +1,39 @@
 """The graph over tasks, groups and stages (contract: fuel-task-graph, 3.1)."""
 
-import pytest
-
 from shipyard_api.domain.task_graph.tasks import TaskId
 from tests.task_graphs import SEED_GRAPH, graph, group, real_graph, stage, task
+from tests.unit.tables import every_row
 
 
 def before(*entries: dict[str, object]) -> dict[str, set[str]]:
     return {name: set(found) for name, found in graph(*entries).before.items() if found}
 
 
-@pytest.mark.parametrize(
-    ("entries", "expected"),
-    [
-        pytest.param([task("a", requires=["b"]), task("b")], {"a": {"b"}}, id="requires"),
-        pytest.param([task("a", required_for=["b"]), task("b")], {"b": {"a"}}, id="required_for"),
-        pytest.param([task("a", groups=["g"]), group("g")], {"g": {"a"}}, id="a task precedes its group"),
-        pytest.param([task("a"), group("g", tasks=["a"])], {"g": {"a"}}, id="tasks of a group"),
-        pytest.param([task("a", stage="s"), stage("s")], {"s": {"a"}}, id="stage"),
-        pytest.param([task("a", stage="post_deployment")], {"post_deployment": {"a"}}, id="stage of the seed"),
-        pytest.param([task("a", required_for=["deployment"]), stage("deploy")], {"deploy": {"a"}}, id="deployment"),
-        pytest.param([task("a", required_for=["deploy"]), stage("deployment")], {"deployment": {"a"}}, id="deploy"),
-        pytest.param(
+@every_row(
+    {
+        "requires": ([task("a", requires=["b"]), task("b")], {"a": {"b"}}),
+        "required_for": ([task("a", required_for=["b"]), task("b")], {"b": {"a"}}),
+        "a task precedes its group": ([task("a", groups=["g"]), group("g")], {"g": {"a"}}),
+        "tasks of a group": ([task("a"), group("g", tasks=["a"])], {"g": {"a"}}),
+        "stage": ([task("a", stage="s"), stage("s")], {"s": {"a"}}),
+        "stage of the seed": ([task("a", stage="post_deployment")], {"post_deployment": {"a"}}),
+        "deployment": ([task("a", required_for=["deployment"]), stage("deploy")], {"deploy": {"a"}}),
+        "deploy": ([task("a", required_for=["deploy"]), stage("deployment")], {"deployment": {"a"}}),
+        "both": (
             [task("a", required_for=["deploy"]), task("b", requires=["deployment"])],
             {"deploy": {"a"}, "b": {"deploy"}},
-            id="both",
         ),
-        pytest.param([task("a", requires=["/b.*/"]), task("b1"), task("b2")], {"a": {"b1", "b2"}}, id="expression"),
-        pytest.param(
-            [task("a", requires=["/.*/"]), task("b")], {"a": {"b"}}, id="an expression never means its own task"
-        ),
-        pytest.param(
-            [task("a", groups=["/.*/"]), group("g"), stage("s")], {"g": {"a"}}, id="an expression over groups"
-        ),
-        pytest.param([task("a", groups=["b"]), task("b")], {}, id="a task is no group"),
-    ],
+        "expression": ([task("a", requires=["/b.*/"]), task("b1"), task("b2")], {"a": {"b1", "b2"}}),
+        "an expression never means its own task": ([task("a", requires=["/.*/"]), task("b")], {"a": {"b"}}),
+        "an expression over groups": ([task("a", groups=["/.*/"]), group("g"), stage("s")], {"g": {"a"}}),
+        "a task is no group": ([task("a", groups=["b"]), task("b")], {}),
+    },
 )
 def test_each_field_adds_its_edges(entries: list[dict[str, object]], expected: dict[str, set[str]]) -> None:
     assert before(*entries) == expected
 
 
-@pytest.mark.parametrize(("name", "edges"), [("6.1", 365), ("7.0", 565), ("8.0", 805), ("9.0", 953), ("9.2", 810)])
+@every_row([("6.1", 365), ("7.0", 565), ("8.0", 805), ("9.0", 953), ("9.2", 810)])
 def test_a_real_graph_has_the_edges_that_fuel_counts(name: str, edges: int) -> None:
     assert sum(map(len, graph(*real_graph(name)).before.values())) == edges
 

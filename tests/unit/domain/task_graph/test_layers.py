@@ -1,13 +1,11 @@
 """Layers: what a cluster declares lies over what its release declares."""
 
-import pytest
-
 from shipyard_api.domain.task_graph.layers import SITE, Cluster, Label, Layer, Release, ReleaseId
 from shipyard_api.domain.task_graph.tasks import Domain
+from tests.unit.tables import every_row
 
 
-@pytest.mark.parametrize(
-    ("domain", "name", "is_known"),
+@every_row(
     [
         (Domain.TAGS, "mysql", True),
         (Domain.TAGS, "mysql:2", True),

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from shipyard_api.domain.task_graph.patterns import PatternError, compile_pattern, is_pattern
+from tests.unit.tables import every_row
 
 
 @pytest.mark.parametrize(
@@ -36,8 +37,7 @@ def test_an_expression_matches_from_the_start_and_not_to_the_end(pattern: str, n
     assert bool(re.match(pattern[1:-1], name)) is matches
 
 
-@pytest.mark.parametrize(
-    "pattern",
+@every_row(
     [
         "/(/",
         "/)/",

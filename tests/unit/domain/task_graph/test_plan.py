@@ -4,8 +4,6 @@ from collections import Counter
 from itertools import pairwise
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.conditions import Facts
 from shipyard_api.domain.task_graph.plan import SkipReason
@@ -25,6 +23,7 @@ from tests.task_graphs import (
     task,
 )
 from tests.task_plans import SEED_NODES, attempt, node, nodes_of, planned, waves_of
+from tests.unit.tables import every_row
 
 # --- The examples of seed 001 ---------------------------------------------------------------------------------------
 
@@ -37,12 +36,11 @@ def test_the_worked_example_of_the_seed() -> None:
     assert {run.tasks for batch in made.batches for run in batch.runs} == {("setup_network", "setup_services")}
 
 
-@pytest.mark.parametrize(
-    ("controllers", "chunks"),
-    [
-        pytest.param([2, 3, 4, 5], [["node-2", "node-3"], ["node-4", "node-5"]], id="as the seed deploys them"),
-        pytest.param([4, 2, 3, 5], [["node-4", "node-2"], ["node-3", "node-5"]], id="as the seed lists them"),
-    ],
+@every_row(
+    {
+        "as the seed deploys them": ([2, 3, 4, 5], [["node-2", "node-3"], ["node-4", "node-5"]]),
+        "as the seed lists them": ([4, 2, 3, 5], [["node-4", "node-2"], ["node-3", "node-5"]]),
+    },
 )
 def test_the_alternative_model_has_tasks_with_roles_and_strategies_of_their_own(
     controllers: list[int], chunks: list[list[str]]
@@ -119,20 +117,18 @@ TAGGED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("tags", "tasks"),
-    [
-        pytest.param(
+@every_row(
+    {
+        "all tags of the role": (
             ["mysql", "rabbitmq", "controller-common"],
             {"mysql", "rabbitmq", "haproxy", "globals"},
-            id="all tags of the role",
         ),
-        pytest.param(["rabbitmq"], {"rabbitmq", "globals"}, id="all removed but rabbitmq"),
-        pytest.param(["mysql"], {"mysql", "globals"}, id="haproxy is not on a mysql node"),
-        pytest.param(["cluster:2", "mysql:1"], {"globals"}, id="an extension's first node"),
-        pytest.param(["cluster:1", "mysql:2"], {"second", "globals"}, id="an extension's second node"),
-        pytest.param([], {"globals"}, id="no tags"),
-    ],
+        "all removed but rabbitmq": (["rabbitmq"], {"rabbitmq", "globals"}),
+        "haproxy is not on a mysql node": (["mysql"], {"mysql", "globals"}),
+        "an extension's first node": (["cluster:2", "mysql:1"], {"globals"}),
+        "an extension's second node": (["cluster:1", "mysql:2"], {"second", "globals"}),
+        "no tags": ([], {"globals"}),
+    },
 )
 def test_tags_decide_which_tasks_a_node_gets(tags: list[str], tasks: set[str]) -> None:
     made = planned(TAGGED, [node("node-1", "controller", tags=tags)])
@@ -182,62 +178,53 @@ def test_a_tagged_task_runs_with_its_group_where_the_node_is_in_it_and_by_itself
 A, B = node("a", "x"), node("b", "x")
 
 
-@pytest.mark.parametrize(
-    ("groups", "nodes", "expected"),
-    [
-        pytest.param([group("x")], [A, B], [["a", "b"]], id="parallel"),
-        pytest.param([group("x", "one_by_one")], [B, A], [["b"], ["a"]], id="one by one, in the order given"),
-        pytest.param([group("x", amount=5)], [A, B], [["a", "b"]], id="more than there are"),
-        pytest.param(
+@every_row(
+    {
+        "parallel": ([group("x")], [A, B], [["a", "b"]]),
+        "one by one, in the order given": ([group("x", "one_by_one")], [B, A], [["b"], ["a"]]),
+        "more than there are": ([group("x", amount=5)], [A, B], [["a", "b"]]),
+        "groups with an amount are not run at the same time": (
             [group("x", amount=1), group("y", amount=1)],
             [A, node("c", "y"), B],
             [["a"], ["b"], ["c"]],
-            id="groups with an amount are not run at the same time",
         ),
-        pytest.param(
+        "one by one, then amounts, then the rest": (
             [group("x"), group("y", amount=2), group("z", "one_by_one")],
             [A, node("c", "y"), node("d", "z"), node("e", "z")],
             [["d"], ["e"], ["c"], ["a"]],
-            id="one by one, then amounts, then the rest",
         ),
-        pytest.param(
+        "a node of two groups is moved to a further priority": (
             [group("x"), group("y")],
             [node("a", "x", "y"), node("b", "y")],
             [["a", "b"], ["a"]],
-            id="a node of two groups is moved to a further priority",
         ),
-        pytest.param(
+        "a group without nodes is done, and still orders the others": (
             [group("z", requires=["y"]), group("y", requires=["x"]), group("x")],
             [node("c", "z"), A],
             [["a"], ["c"]],
-            id="a group without nodes is done, and still orders the others",
         ),
-        pytest.param(
+        "a stage between groups": (
             [group("x", required_for=["s"]), stage("s"), group("y", requires=["s"])],
             [node("c", "y"), A],
             [["a"], ["c"]],
-            id="a stage between groups",
         ),
-        pytest.param(
+        "a task between groups": (
             [group("x", required_for=["t"]), task("t", role=["t"], required_for=["y"]), group("y")],
             [node("c", "y"), node("t", "t"), A],
             [["a"], ["t"], ["c"]],
-            id="a task between groups",
         ),
-        pytest.param(
+        "a task without nodes between groups": (
             [group("x", required_for=["t"]), task("t", role=["t"], required_for=["y"]), group("y")],
             [node("c", "y"), A],
             [["a"], ["c"]],
-            id="a task without nodes between groups",
         ),
-        pytest.param(
+        "chunks over several roles": (
             [group("x", role=["x", "y"], amount=2)],
             [A, node("c", "y"), B],
             [["a", "c"], ["b"]],
-            id="chunks over several roles",
         ),
-        pytest.param([group("x", role="*")], [A, node("c", "y"), node("d")], [["a", "c"]], id="a group of every node"),
-    ],
+        "a group of every node": ([group("x", role="*")], [A, node("c", "y"), node("d")], [["a", "c"]]),
+    },
 )
 def test_groups_are_deployed_in_waves(
     groups: list[dict[str, Any]], nodes: list[ClusterNode], expected: list[list[str]]
@@ -337,29 +324,25 @@ def runs(entries: list[dict[str, Any]], nodes: list[ClusterNode], **options: Any
     return found
 
 
-@pytest.mark.parametrize(
-    ("relation", "expected"),
-    [
-        pytest.param({}, [[("after", ["c"]), ("first", ["a", "b"])], [("after", ["b"])]], id="no relation"),
-        pytest.param({"name": "first"}, [[("first", ["a", "b"])], [("after", ["b", "c"])]], id="every node"),
-        pytest.param({"name": "first", "role": ["y"]}, [[("first", ["a", "b"])], [("after", ["b", "c"])]], id="a role"),
-        pytest.param(
+@every_row(
+    {
+        "no relation": ({}, [[("after", ["c"]), ("first", ["a", "b"])], [("after", ["b"])]]),
+        "every node": ({"name": "first"}, [[("first", ["a", "b"])], [("after", ["b", "c"])]]),
+        "a role": ({"name": "first", "role": ["y"]}, [[("first", ["a", "b"])], [("after", ["b", "c"])]]),
+        "the same node": (
             {"name": "first", "role": "self"},
             [[("after", ["c"]), ("first", ["a", "b"])], [("after", ["b"])]],
-            id="the same node",
         ),
-        pytest.param(
+        "a tag and an expression": (
             {"name": "/f.*/", "tags": ["t"]},
             [[("first", ["a", "b"])], [("after", ["b", "c"])]],
-            id="a tag and an expression",
         ),
-        pytest.param(
+        "a role without nodes": (
             {"name": "first", "role": ["z"]},
             [[("after", ["c"]), ("first", ["a", "b"])], [("after", ["b"])]],
-            id="a role without nodes",
         ),
-        pytest.param({"name": "s", "role": None}, [[("first", ["a", "b"])], [("after", ["b", "c"])]], id="a stage"),
-    ],
+        "a stage": ({"name": "s", "role": None}, [[("first", ["a", "b"])], [("after", ["b", "c"])]]),
+    },
 )
 def test_a_task_waits_for_a_task_on_other_nodes(
     relation: dict[str, Any], expected: list[list[tuple[str, list[str]]]]
@@ -413,23 +396,20 @@ def test_a_task_of_version_2_is_ordered_by_itself_and_not_with_its_group() -> No
     assert waves_of(planned(entries, [node("a", "x"), node("b", "y"), node("c", "x")])) == [["a", "c"], ["b"]]
 
 
-@pytest.mark.parametrize(
-    ("entries", "words"),
-    [
-        pytest.param(
+@every_row(
+    {
+        "two tasks of different nodes": (
             [
                 task("p", role=["x"], **{"cross-depends": [{"name": "q"}]}),
                 task("q", role=["y"], **{"cross-depends": [{"name": "p"}]}),
             ],
             "p on a",
-            id="two tasks of different nodes",
         ),
-        pytest.param(
+        "a task on all its nodes": (
             [task("p", role=["x"], **{"cross-depends": [{"name": "p"}]})],
             "'p' waits for itself on other nodes",
-            id="a task on all its nodes",
         ),
-        pytest.param(
+        "a later group": (
             [
                 group("x"),
                 group("y", requires=["x"]),
@@ -438,9 +418,8 @@ def test_a_task_of_version_2_is_ordered_by_itself_and_not_with_its_group() -> No
                 task("q", groups=["y"]),
             ],
             "group x -> group y -> p on",
-            id="a later group",
         ),
-    ],
+    },
 )
 def test_tasks_that_wait_for_each_other_across_nodes_are_refused(entries: list[dict[str, Any]], words: str) -> None:
     made, findings = attempt(entries, THREE)
@@ -550,7 +529,7 @@ def site(number: int) -> tuple[list[ClusterNode], Primaries]:
     )
 
 
-@pytest.mark.parametrize("name", ["6.1", "7.0", "8.0", "9.0", "9.2"])
+@every_row(["6.1", "7.0", "8.0", "9.0", "9.2"])
 def test_a_real_graph_is_planned_with_every_task_once_on_a_node_and_after_its_requirements(name: str) -> None:
     entries = evaluated(real_graph(name))
     nodes, primaries = site(40)

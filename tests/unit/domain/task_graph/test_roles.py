@@ -17,6 +17,7 @@ from shipyard_api.domain.task_graph.roles import (
 )
 from shipyard_api.domain.task_graph.tasks import Domain, Selector
 from tests.task_plans import node
+from tests.unit.tables import every_row
 
 NODES = [
     node("n1", "controller", tags=["mysql"]),
@@ -32,26 +33,25 @@ def selected(selector: Selector) -> list[str]:
     return [name for number in range(len(found.classes)) for name in found.classes[number].nodes]
 
 
-@pytest.mark.parametrize(
-    ("domain", "names", "nodes"),
-    [
-        pytest.param(Domain.ROLES, ["controller"], ["n2"], id="primary-x replaces x"),
-        pytest.param(Domain.ROLES, ["primary-controller"], ["n1"], id="the primary"),
-        pytest.param(Domain.ROLES, ["controller", "compute"], ["n2", "n3"], id="any of the names"),
-        pytest.param(Domain.ROLES, ["/^(primary-)?controller$/"], ["n1", "n2"], id="an expression"),
-        pytest.param(Domain.ROLES, ["/c/"], ["n2", "n3"], id="an expression matches from the start"),
-        pytest.param(Domain.ROLES, ["/.*/"], ["n1", "n2", "n3"], id="every node with a role"),
-        pytest.param(Domain.ROLES, ["*"], [], id="a lone asterisk in a list is a name"),
-        pytest.param(Domain.ROLES, ["mysql"], [], id="a tag is no role"),
-        pytest.param(Domain.ROLES, [], [], id="no name, no node"),
-        pytest.param(Domain.ROLES, ["master"], ["master"], id="the pseudo node"),
-        pytest.param(Domain.ROLES, ["master", "compute"], ["n3", "master"], id="the pseudo node and a role"),
-        pytest.param(Domain.TAGS, ["mysql"], ["n1"], id="a tag"),
-        pytest.param(Domain.TAGS, ["primary-mysql"], ["n2"], id="the primary of a tag"),
-        pytest.param(Domain.TAGS, ["mysql:2"], ["n2"], id="an instance tag"),
-        pytest.param(Domain.TAGS, [r"/mysql:\d/"], ["n2"], id="an expression over tags"),
-        pytest.param(Domain.TAGS, ["controller"], [], id="a role is no tag"),
-    ],
+@every_row(
+    {
+        "primary-x replaces x": (Domain.ROLES, ["controller"], ["n2"]),
+        "the primary": (Domain.ROLES, ["primary-controller"], ["n1"]),
+        "any of the names": (Domain.ROLES, ["controller", "compute"], ["n2", "n3"]),
+        "an expression": (Domain.ROLES, ["/^(primary-)?controller$/"], ["n1", "n2"]),
+        "an expression matches from the start": (Domain.ROLES, ["/c/"], ["n2", "n3"]),
+        "every node with a role": (Domain.ROLES, ["/.*/"], ["n1", "n2", "n3"]),
+        "a lone asterisk in a list is a name": (Domain.ROLES, ["*"], []),
+        "a tag is no role": (Domain.ROLES, ["mysql"], []),
+        "no name, no node": (Domain.ROLES, [], []),
+        "the pseudo node": (Domain.ROLES, ["master"], ["master"]),
+        "the pseudo node and a role": (Domain.ROLES, ["master", "compute"], ["n3", "master"]),
+        "a tag": (Domain.TAGS, ["mysql"], ["n1"]),
+        "the primary of a tag": (Domain.TAGS, ["primary-mysql"], ["n2"]),
+        "an instance tag": (Domain.TAGS, ["mysql:2"], ["n2"]),
+        "an expression over tags": (Domain.TAGS, [r"/mysql:\d/"], ["n2"]),
+        "a role is no tag": (Domain.TAGS, ["controller"], []),
+    },
 )
 def test_a_selector_takes_the_nodes_with_its_names(domain: Domain, names: list[str], nodes: list[str]) -> None:
     assert selected(Selector(domain, tuple(names))) == nodes
@@ -77,18 +77,17 @@ def test_nodes_that_no_selector_tells_apart_are_one_class() -> None:
     assert [len(one.nodes) for one in found.classes] == [99, 1]
 
 
-@pytest.mark.parametrize(
-    ("nodes", "current", "primary"),
-    [
-        pytest.param([{}, {}], None, "n0", id="the first node"),
-        pytest.param([{}, {"ready": True}], None, "n1", id="a ready node first"),
-        pytest.param([{}, {}], "n1", "n1", id="a primary stays"),
-        pytest.param([{"ready": True}, {}], "n1", "n1", id="a primary stays although another is ready"),
-        pytest.param([{}, {"leaving": True}], "n1", "n0", id="a primary that leaves does not stay"),
-        pytest.param([{"leaving": True}, {}], None, "n1", id="a node that leaves is not chosen"),
-        pytest.param([{}, {}], "gone", "n0", id="a primary that is gone"),
-        pytest.param([{"leaving": True}], None, None, id="nobody left"),
-    ],
+@every_row(
+    {
+        "the first node": ([{}, {}], None, "n0"),
+        "a ready node first": ([{}, {"ready": True}], None, "n1"),
+        "a primary stays": ([{}, {}], "n1", "n1"),
+        "a primary stays although another is ready": ([{"ready": True}, {}], "n1", "n1"),
+        "a primary that leaves does not stay": ([{}, {"leaving": True}], "n1", "n0"),
+        "a node that leaves is not chosen": ([{"leaving": True}, {}], None, "n1"),
+        "a primary that is gone": ([{}, {}], "gone", "n0"),
+        "nobody left": ([{"leaving": True}], None, None),
+    },
 )
 def test_a_role_has_one_primary(nodes: list[dict[str, Any]], current: str | None, primary: str | None) -> None:
     cluster = [node(f"n{number}", "x", **fields) for number, fields in enumerate(nodes)]
@@ -134,25 +133,21 @@ def test_conditions_ask_about_the_cluster_and_about_the_nodes_of_the_run(conditi
 TAGS_OF: Mapping[str, list[str]] = {"controller": ["mysql", "rabbitmq"], "db": ["mysql"], "compute": ["nova"]}
 
 
-@pytest.mark.parametrize(
-    ("before", "tags", "assigned", "after", "expected"),
-    [
-        pytest.param([], [], [], ["controller"], ["mysql", "rabbitmq"], id="a role brings its tags"),
-        pytest.param(["controller"], ["mysql", "rabbitmq"], [], [], [], id="and takes them away"),
-        pytest.param(
-            ["controller", "db"], ["mysql", "rabbitmq"], [], ["db"], ["mysql"], id="unless another role gives them"
-        ),
-        pytest.param(["controller"], ["mysql", "rabbitmq"], ["mysql"], [], ["mysql"], id="or the user assigned them"),
-        pytest.param(["controller"], ["own"], [], ["compute"], ["own", "nova"], id="other tags stay"),
-        pytest.param(
+@every_row(
+    {
+        "a role brings its tags": ([], [], [], ["controller"], ["mysql", "rabbitmq"]),
+        "and takes them away": (["controller"], ["mysql", "rabbitmq"], [], [], []),
+        "unless another role gives them": (["controller", "db"], ["mysql", "rabbitmq"], [], ["db"], ["mysql"]),
+        "or the user assigned them": (["controller"], ["mysql", "rabbitmq"], ["mysql"], [], ["mysql"]),
+        "other tags stay": (["controller"], ["own"], [], ["compute"], ["own", "nova"]),
+        "a removed tag does not come back": (
             ["controller"],
             ["rabbitmq"],
             [],
             ["controller", "compute"],
             ["rabbitmq", "nova"],
-            id="a removed tag does not come back",
         ),
-    ],
+    },
 )
 def test_assigning_a_role_assigns_its_tags(
     before: list[str], tags: list[str], assigned: list[str], after: list[str], expected: list[str]

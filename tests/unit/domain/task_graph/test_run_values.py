@@ -6,6 +6,7 @@ import pytest
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.run_values import RunValues, ValuesError
+from tests.unit.tables import every_row
 
 WRITTEN: dict[str, Any] = {
     "all": {"ntp": "10.0.0.9", "port": 3306, "tls": True, "password": "hunter22", "dsn": "db:swordfish@x"},
@@ -32,22 +33,21 @@ def test_secret_values_are_masked_those_of_the_design_too() -> None:
     assert values.secret_texts == ("db:swordfish@x", "hunter22")
 
 
-@pytest.mark.parametrize(
-    ("written", "why"),
-    [
-        pytest.param([], "it is an object with all, nodes, secret", id="a list"),
-        pytest.param({"ntp": 1}, "it is an object with all, nodes, secret", id="values outside"),
-        pytest.param({"all": [1]}, "all is an object", id="no object"),
-        pytest.param({"nodes": {"n1": 1}}, "nodes, n1 is an object", id="no object of a node"),
-        pytest.param({"nodes": []}, "nodes is an object", id="no nodes"),
-        pytest.param({"all": {"a b": 1}}, "has the name 'a b'", id="a name with a blank"),
-        pytest.param({"all": {"a": None}}, "a in all is no text", id="null"),
-        pytest.param({"all": {"a": {"b": 1}}}, "a in all is no text", id="nested"),
-        pytest.param({"all": {"a": "x" * 70_000}}, "at most 65,536 characters", id="too long"),
-        pytest.param({"all": {f"a{number}": 1 for number in range(1001)}}, "more than 1,000 values", id="too many"),
-        pytest.param({"secret": "a"}, "secret is a list", id="no list"),
-        pytest.param({"secret": ["a"]}, "secret names a, which has no value", id="a secret without a value"),
-    ],
+@every_row(
+    {
+        "a list": ([], "it is an object with all, nodes, secret"),
+        "values outside": ({"ntp": 1}, "it is an object with all, nodes, secret"),
+        "no object": ({"all": [1]}, "all is an object"),
+        "no object of a node": ({"nodes": {"n1": 1}}, "nodes, n1 is an object"),
+        "no nodes": ({"nodes": []}, "nodes is an object"),
+        "a name with a blank": ({"all": {"a b": 1}}, "has the name 'a b'"),
+        "null": ({"all": {"a": None}}, "a in all is no text"),
+        "nested": ({"all": {"a": {"b": 1}}}, "a in all is no text"),
+        "too long": ({"all": {"a": "x" * 70_000}}, "at most 65,536 characters"),
+        "too many": ({"all": {f"a{number}": 1 for number in range(1001)}}, "more than 1,000 values"),
+        "no list": ({"secret": "a"}, "secret is a list"),
+        "a secret without a value": ({"secret": ["a"]}, "secret names a, which has no value"),
+    },
 )
 def test_other_values_are_refused(written: Any, why: str) -> None:
     with pytest.raises(ValuesError, match=why):

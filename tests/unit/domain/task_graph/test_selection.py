@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.task_graph.selection import Selection, check_selection, select
 from tests.task_graphs import graph, group, real_graph, stage, task
+from tests.unit.tables import every_row
 
 GRAPH = graph(
     stage("pre_deployment"),
@@ -21,50 +20,36 @@ GRAPH = graph(
 EVERY = set(GRAPH.tasks)
 
 
-@pytest.mark.parametrize(
-    ("chosen", "expected"),
-    [
-        pytest.param({}, EVERY, id="everything"),
-        pytest.param({"end": "pre_deployment"}, {"hiera", "netconfig", "pre_deployment"}, id="end at a stage"),
-        pytest.param({"end": "netconfig"}, {"hiera", "netconfig"}, id="end at a task"),
-        pytest.param(
+@every_row(
+    {
+        "everything": ({}, EVERY),
+        "end at a stage": ({"end": "pre_deployment"}, {"hiera", "netconfig", "pre_deployment"}),
+        "end at a task": ({"end": "netconfig"}, {"hiera", "netconfig"}),
+        "a group ends when its tasks have ended": (
             {"end": "controller"},
             {"hiera", "netconfig", "pre_deployment", "galera", "controller"},
-            id="a group ends when its tasks have ended",
         ),
-        pytest.param(
+        "start keeps later groups, not their tasks": (
             {"start": "galera"},
             {"galera", "controller", "compute", "deploy", "report"},
-            id="start keeps later groups, not their tasks",
         ),
-        pytest.param(
-            {"start": "controller"},
-            {"controller", "compute", "deploy", "report"},
-            id="the tasks of a group are before it",
-        ),
-        pytest.param({"start": "netconfig", "end": "galera"}, {"netconfig", "galera"}, id="start and end"),
-        pytest.param({"start": "galera", "end": "galera"}, {"galera"}, id="one task"),
-        pytest.param(
-            {"end": "deployment", "start": "nova"}, {"nova", "compute", "deploy"}, id="the other name of a stage"
-        ),
-        pytest.param(
-            {"skip": ("netconfig", "nowhere")},
-            EVERY - {"netconfig"},
-            id="skip drops one task, unknown ones are ignored",
-        ),
-        pytest.param({"skip": ("controller", "deploy")}, EVERY, id="groups and stages cannot be skipped"),
-        pytest.param({"end": "netconfig", "skip": ("hiera",)}, {"netconfig"}, id="end and skip"),
-        pytest.param({"tasks": ("netconfig", "hiera")}, {"netconfig", "hiera"}, id="tasks, without their dependencies"),
-        pytest.param({"tasks": ()}, set(), id="no tasks"),
-    ],
+        "the tasks of a group are before it": ({"start": "controller"}, {"controller", "compute", "deploy", "report"}),
+        "start and end": ({"start": "netconfig", "end": "galera"}, {"netconfig", "galera"}),
+        "one task": ({"start": "galera", "end": "galera"}, {"galera"}),
+        "the other name of a stage": ({"end": "deployment", "start": "nova"}, {"nova", "compute", "deploy"}),
+        "skip drops one task, unknown ones are ignored": ({"skip": ("netconfig", "nowhere")}, EVERY - {"netconfig"}),
+        "groups and stages cannot be skipped": ({"skip": ("controller", "deploy")}, EVERY),
+        "end and skip": ({"end": "netconfig", "skip": ("hiera",)}, {"netconfig"}),
+        "tasks, without their dependencies": ({"tasks": ("netconfig", "hiera")}, {"netconfig", "hiera"}),
+        "no tasks": ({"tasks": ()}, set()),
+    },
 )
 def test_a_selection_keeps(chosen: dict[str, Any], expected: set[str]) -> None:
     assert check_selection(GRAPH, Selection(**chosen)) == ()
     assert select(GRAPH, Selection(**chosen)) == expected
 
 
-@pytest.mark.parametrize(
-    ("chosen", "path", "words"),
+@every_row(
     [
         ({"start": "x"}, "/start", "'x' is not in the task graph"),
         ({"end": "x"}, "/end", "'x' is not in the task graph"),
@@ -101,7 +86,7 @@ def closure(found: set[tuple[str, str]], start: str) -> set[str]:
     return seen
 
 
-@pytest.mark.parametrize("name", ["6.1", "7.0", "8.0", "9.0", "9.2"])
+@every_row(["6.1", "7.0", "8.0", "9.0", "9.2"])
 def test_a_selection_of_a_real_graph_is_what_can_be_reached(name: str) -> None:
     entries = real_graph(name)
     made = graph(*entries)

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.roles import MASTER, ClusterNode, Primaries
 from shipyard_api.domain.task_graph.site_plan import SiteRun, plan_site
 from tests.task_graphs import group, stage, task
+from tests.unit.tables import every_row
 
 GRAPH = (
     stage("test"),
@@ -47,7 +46,7 @@ def run(
     return SiteRun(graph, NODES, Primaries(), "new", {}, written, names)
 
 
-@pytest.mark.parametrize(("written", "deployed", "nodes", "tasks"), RUNS.values(), ids=RUNS)
+@every_row(RUNS)
 def test_a_run_has_these_nodes_and_tasks(
     written: dict[str, Any], deployed: tuple[str, ...] | None, nodes: str, tasks: str
 ) -> None:
@@ -77,7 +76,7 @@ AFTER_THE_MASTER: dict[str, tuple[tuple[dict[str, Any], ...], str]] = {
 }
 
 
-@pytest.mark.parametrize(("graph", "tasks"), AFTER_THE_MASTER.values(), ids=AFTER_THE_MASTER)
+@every_row(AFTER_THE_MASTER)
 def test_these_tasks_wait_for_a_task_of_the_master(graph: tuple[dict[str, Any], ...], tasks: str) -> None:
     made = plan_site(run({}, graph))
 
@@ -85,7 +84,7 @@ def test_these_tasks_wait_for_a_task_of_the_master(graph: tuple[dict[str, Any], 
     assert made.plan.flow.tasks_after(MASTER) == set(tasks.split())
 
 
-@pytest.mark.parametrize(("written", "graph", "said"), REFUSED.values(), ids=REFUSED)
+@every_row(REFUSED)
 def test_what_cannot_run_is_no_plan_and_says_why(
     written: dict[str, Any], graph: tuple[dict[str, Any], ...], said: str
 ) -> None:

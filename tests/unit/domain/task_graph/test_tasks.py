@@ -15,35 +15,34 @@ from shipyard_api.domain.task_graph.tasks import (
     parse_tasks,
 )
 from tests.task_graphs import group, task
+from tests.unit.tables import every_row
 
 
 def parse(**fields: Any) -> Task:
     return parse_tasks([task("a", **fields)])[0]
 
 
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        pytest.param({"role": "*"}, Selector(Domain.ROLES, every=True), id="every node"),
-        pytest.param({"role": ["*"]}, Selector(Domain.ROLES, ("*",)), id="a list means the name itself"),
-        pytest.param({"role": "x"}, Selector(Domain.ROLES, ("x",)), id="one role"),
-        pytest.param({"roles": ["x", "y", "x"]}, Selector(Domain.ROLES, ("x", "y")), id="roles"),
-        pytest.param({}, None, id="none"),
-    ],
+@every_row(
+    {
+        "every node": ({"role": "*"}, Selector(Domain.ROLES, every=True)),
+        "a list means the name itself": ({"role": ["*"]}, Selector(Domain.ROLES, ("*",))),
+        "one role": ({"role": "x"}, Selector(Domain.ROLES, ("x",))),
+        "roles": ({"roles": ["x", "y", "x"]}, Selector(Domain.ROLES, ("x", "y"))),
+        "none": ({}, None),
+    },
 )
 def test_a_role_is_read_in_each_form(fields: dict[str, Any], expected: Selector | None) -> None:
     assert parse(**fields).role == expected
 
 
-@pytest.mark.parametrize(
-    ("relation", "expected"),
-    [
-        pytest.param({}, Selector(Domain.ROLES, every=True), id="every node by default"),
-        pytest.param({"role": "self"}, Reach.SELF, id="the same node"),
-        pytest.param({"role": None}, Reach.STAGES, id="stages"),
-        pytest.param({"role": ["x"]}, Selector(Domain.ROLES, ("x",)), id="a role"),
-        pytest.param({"role": "x", "tags": ["t"]}, Selector(Domain.TAGS, ("t",)), id="tags take precedence"),
-    ],
+@every_row(
+    {
+        "every node by default": ({}, Selector(Domain.ROLES, every=True)),
+        "the same node": ({"role": "self"}, Reach.SELF),
+        "stages": ({"role": None}, Reach.STAGES),
+        "a role": ({"role": ["x"]}, Selector(Domain.ROLES, ("x",))),
+        "tags take precedence": ({"role": "x", "tags": ["t"]}, Selector(Domain.TAGS, ("t",))),
+    },
 )
 def test_a_relation_names_its_nodes(relation: dict[str, Any], expected: object) -> None:
     read = parse(**{"cross-depends": [{"name": "b", "policy": "any", **relation}]})

@@ -2,11 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from shipyard_api.domain.teardown.drain import Drained, DrainFailed, Draining, FailureKind, OnBlocked, decide_drain
 from shipyard_api.domain.teardown.drain_plan import DrainPlan, PlannedPod, PodClass
 from shipyard_api.domain.teardown.pods import Controller, Pod, PodUid
+from tests.unit.tables import every_row
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 DEADLINE = NOW + timedelta(hours=1)
@@ -37,8 +36,7 @@ def shown(decision: Drained | Draining | DrainFailed) -> str:
 MIRROR, DAEMON, UNREACHABLE, LEAVING, FINISHED, EVICTABLE, NOW_BLOCKED, FOREVER = PodClass
 
 
-@pytest.mark.parametrize(
-    ("classes", "on_blocked", "expected"),
+@every_row(
     [
         ((), WAIT, "drained"),
         ((MIRROR, DAEMON, UNREACHABLE), WAIT, "drained"),

@@ -5,12 +5,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.teardown.drain_plan import DrainPlan, Loss, PodClass, plan_drain
 from shipyard_api.domain.teardown.kubelet import Kubelet
 from shipyard_api.domain.teardown.label_requirements import NodeFit, Operator, Requirement
 from shipyard_api.domain.teardown.pods import Budget, Controller, DaemonSet, Pod, PodPhase, PodUid
+from tests.unit.tables import every_row
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 LATER, BEFORE = NOW + timedelta(seconds=1), NOW - timedelta(seconds=1)
@@ -37,22 +36,19 @@ def daemon(name: str, namespace: str = "kube-system") -> Pod:
     return pod(namespace=namespace, controller=Controller("DaemonSet", name), local_data=True)
 
 
-@pytest.mark.parametrize(
-    ("one", "pod_class", "losses"),
-    [
-        pytest.param(pod(), PodClass.EVICTABLE, (), id="evictable"),
-        pytest.param(pod(mirror=True, controller=Controller("Node", "n1")), PodClass.MIRROR, (), id="mirror"),
-        pytest.param(daemon("proxy"), PodClass.DAEMON, (), id="daemon"),
-        pytest.param(daemon("gone"), PodClass.EVICTABLE, (NO_CONTROLLER, LOCAL_DATA), id="its DaemonSet is gone"),
-        pytest.param(
-            daemon("proxy", "default"), PodClass.EVICTABLE, (NO_CONTROLLER, LOCAL_DATA), id="of another namespace"
-        ),
-        pytest.param(pod(phase=PodPhase.SUCCEEDED, controller=None), PodClass.FINISHED, (), id="succeeded"),
-        pytest.param(pod(phase=PodPhase.FAILED, local_data=True), PodClass.FINISHED, (), id="failed"),
-        pytest.param(pod(controller=None), PodClass.EVICTABLE, (NO_CONTROLLER,), id="no controller"),
-        pytest.param(pod(local_data=True), PodClass.EVICTABLE, (LOCAL_DATA,), id="local data"),
-        pytest.param(pod(leaves_at=BEFORE, phase=PodPhase.FAILED), PodClass.LEAVING, (), id="leaving"),
-    ],
+@every_row(
+    {
+        "evictable": (pod(), PodClass.EVICTABLE, ()),
+        "mirror": (pod(mirror=True, controller=Controller("Node", "n1")), PodClass.MIRROR, ()),
+        "daemon": (daemon("proxy"), PodClass.DAEMON, ()),
+        "its DaemonSet is gone": (daemon("gone"), PodClass.EVICTABLE, (NO_CONTROLLER, LOCAL_DATA)),
+        "of another namespace": (daemon("proxy", "default"), PodClass.EVICTABLE, (NO_CONTROLLER, LOCAL_DATA)),
+        "succeeded": (pod(phase=PodPhase.SUCCEEDED, controller=None), PodClass.FINISHED, ()),
+        "failed": (pod(phase=PodPhase.FAILED, local_data=True), PodClass.FINISHED, ()),
+        "no controller": (pod(controller=None), PodClass.EVICTABLE, (NO_CONTROLLER,)),
+        "local data": (pod(local_data=True), PodClass.EVICTABLE, (LOCAL_DATA,)),
+        "leaving": (pod(leaves_at=BEFORE, phase=PodPhase.FAILED), PodClass.LEAVING, ()),
+    },
 )
 def test_a_pod_has_one_class_and_what_is_lost_with_it(one: Pod, pod_class: PodClass, losses: tuple[Loss, ...]) -> None:
     planned = plan(one).pods[0]
@@ -61,8 +57,7 @@ def test_a_pod_has_one_class_and_what_is_lost_with_it(one: Pod, pod_class: PodCl
     assert not losses or planned.losses == losses
 
 
-@pytest.mark.parametrize(
-    ("leaves_at", "kubelet", "pod_class"),
+@every_row(
     [
         (NOW, Kubelet.DEAD, PodClass.UNREACHABLE),
         (LATER, Kubelet.DEAD, PodClass.LEAVING),
@@ -79,35 +74,32 @@ def test_after_its_grace_period_a_pod_of_a_dead_kubelet_is_not_waited_for(
 # --- Budgets ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("one", "budgets", "pod_class"),
-    [
-        pytest.param(pod(), (budget(allowed=1),), PodClass.EVICTABLE, id="allows one"),
-        pytest.param(pod(), (budget(current=1),), PodClass.BLOCKED_NOW, id="another pod is not healthy"),
-        pytest.param(pod(), (budget(desired=2),), PodClass.BLOCKED_FOREVER, id="allows none"),
-        pytest.param(pod(), (budget(expected=1, current=1),), PodClass.BLOCKED_FOREVER, id="one replica, one needed"),
-        pytest.param(pod(), (budget("a", allowed=1), budget("b", allowed=1)), PodClass.BLOCKED_FOREVER, id="two"),
-        pytest.param(pod(labels={"app": "db"}), (budget(desired=2),), PodClass.EVICTABLE, id="selects another"),
-        pytest.param(pod(namespace="other"), (budget(desired=2),), PodClass.EVICTABLE, id="another namespace"),
-        pytest.param(pod(), (Budget("default", "none", None, 0, 2, 2, 2),), PodClass.EVICTABLE, id="selects nothing"),
-        pytest.param(pod(), (Budget("default", "all", (), 0, 2, 2, 2),), PodClass.BLOCKED_FOREVER, id="selects all"),
-        pytest.param(pod(phase=PodPhase.PENDING), (budget(desired=2),), PodClass.EVICTABLE, id="pending"),
-        pytest.param(pod(phase=PodPhase.SUCCEEDED), (budget(desired=2),), PodClass.FINISHED, id="finished"),
-        pytest.param(pod(ready=False), (budget(desired=2, expected=3),), PodClass.EVICTABLE, id="not ready, met"),
-        pytest.param(pod(ready=False), (budget(current=0),), PodClass.BLOCKED_NOW, id="not ready, not met"),
-        pytest.param(
+@every_row(
+    {
+        "allows one": (pod(), (budget(allowed=1),), PodClass.EVICTABLE),
+        "another pod is not healthy": (pod(), (budget(current=1),), PodClass.BLOCKED_NOW),
+        "allows none": (pod(), (budget(desired=2),), PodClass.BLOCKED_FOREVER),
+        "one replica, one needed": (pod(), (budget(expected=1, current=1),), PodClass.BLOCKED_FOREVER),
+        "two": (pod(), (budget("a", allowed=1), budget("b", allowed=1)), PodClass.BLOCKED_FOREVER),
+        "selects another": (pod(labels={"app": "db"}), (budget(desired=2),), PodClass.EVICTABLE),
+        "another namespace": (pod(namespace="other"), (budget(desired=2),), PodClass.EVICTABLE),
+        "selects nothing": (pod(), (Budget("default", "none", None, 0, 2, 2, 2),), PodClass.EVICTABLE),
+        "selects all": (pod(), (Budget("default", "all", (), 0, 2, 2, 2),), PodClass.BLOCKED_FOREVER),
+        "pending": (pod(phase=PodPhase.PENDING), (budget(desired=2),), PodClass.EVICTABLE),
+        "finished": (pod(phase=PodPhase.SUCCEEDED), (budget(desired=2),), PodClass.FINISHED),
+        "not ready, met": (pod(ready=False), (budget(desired=2, expected=3),), PodClass.EVICTABLE),
+        "not ready, not met": (pod(ready=False), (budget(current=0),), PodClass.BLOCKED_NOW),
+        "not ready, always spared": (
             pod(ready=False),
             (Budget("default", "web", APP, 0, 1, 0, 2, spares_unready=True),),
             PodClass.EVICTABLE,
-            id="not ready, always spared",
         ),
-        pytest.param(
+        "status of an older version": (
             pod(),
             (Budget("default", "web", APP, 1, 2, 2, 2, current_status=False),),
             PodClass.BLOCKED_NOW,
-            id="status of an older version",
         ),
-    ],
+    },
 )
 def test_a_budget_decides_as_the_api_server_would(one: Pod, budgets: tuple[Budget, ...], pod_class: PodClass) -> None:
     assert plan(one, budgets=budgets).pods[0].pod_class is pod_class

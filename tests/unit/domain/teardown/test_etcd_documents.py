@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.documents import Document, parse_documents
 from shipyard_api.domain.findings import Finding, Level
@@ -16,6 +14,7 @@ from shipyard_api.domain.teardown.etcd_documents import (
 from shipyard_api.domain.teardown.etcd_members import Minimum
 from tests.conftest import ROOT
 from tests.factories import document, layering_policy
+from tests.unit.tables import every_row
 
 SCHEMAS = SchemaFiles(ROOT / "schemas")
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
@@ -118,7 +117,7 @@ BROKEN: dict[str, tuple[object, str]] = {
 }
 
 
-@pytest.mark.parametrize(("data", "path"), BROKEN.values(), ids=BROKEN)
+@every_row(BROKEN)
 def test_a_broken_rule_is_named_with_its_place_and_quotes_no_secret(data: object, path: str) -> None:
     clusters, (finding,) = read(data)
 

@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-import pytest
-
 from shipyard_api.domain.teardown.etcd_health import Health, Readiness, health, health_details, readiness
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, EtcdMember, MemberId, MemberState, Minimum
+from tests.unit.tables import every_row
 
 STATES = {"h": MemberState.HEALTHY, "u": MemberState.UNHEALTHY, "s": MemberState.SLOW, "d": MemberState.DEAD}
 
@@ -18,8 +17,7 @@ def cluster(states: str) -> EtcdCluster:
     return EtcdCluster("etcd", tuple(members))
 
 
-@pytest.mark.parametrize(
-    ("states", "expected"),
+@every_row(
     [
         ("hhh", Health.HEALTHY),
         ("hhd", Health.HEALTHY),
@@ -48,8 +46,7 @@ def test_an_alarm_or_a_missed_minimum_is_not_healthy() -> None:
     assert health(replace(cluster("hh"), minimum=Minimum(3, 2))) is Health.UNHEALTHY
 
 
-@pytest.mark.parametrize(
-    ("states", "leaving", "expected"),
+@every_row(
     [
         ("hh", (), Readiness.READY),
         ("hs", (), Readiness.NOT_YET),

@@ -1,7 +1,5 @@
 """Which members run on a node, and which are asked (contract: promenade, 4.3)."""
 
-import pytest
-
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.etcd_members import (
     EtcdCluster,
@@ -11,31 +9,26 @@ from shipyard_api.domain.teardown.etcd_members import (
     ask_order,
     members_on,
 )
+from tests.unit.tables import every_row
 
 NODE = NodeName("n1")
 
 
-@pytest.mark.parametrize(
-    ("member", "addresses", "is_on"),
-    [
-        pytest.param(EtcdMember(MemberId("1"), "n1"), (), True, id="name"),
-        pytest.param(EtcdMember(MemberId("1"), peer_urls=("https://10.0.0.1:2380",)), ("10.0.0.1",), True, id="peer"),
-        pytest.param(
+@every_row(
+    {
+        "name": (EtcdMember(MemberId("1"), "n1"), (), True),
+        "peer": (EtcdMember(MemberId("1"), peer_urls=("https://10.0.0.1:2380",)), ("10.0.0.1",), True),
+        "auxiliary": (
             EtcdMember(MemberId("1"), "auxiliary-0", client_urls=("https://10.0.0.1:12379",)),
             ("10.0.0.1",),
             True,
-            id="auxiliary",
         ),
-        pytest.param(EtcdMember(MemberId("1"), peer_urls=("https://N1.:2380",)), (), True, id="host name in a URL"),
-        pytest.param(
-            EtcdMember(MemberId("1"), peer_urls=("https://[fd00::1]:2380",)), ("fd00:0:0::1",), True, id="IPv6"
-        ),
-        pytest.param(
-            EtcdMember(MemberId("1"), peer_urls=("https://10.0.0.11:2380",)), ("10.0.0.1",), False, id="prefix"
-        ),
-        pytest.param(EtcdMember(MemberId("1"), "n10"), ("10.0.0.1",), False, id="longer name"),
-        pytest.param(EtcdMember(MemberId("1"), peer_urls=("https://[",)), ("10.0.0.1",), False, id="no URL"),
-    ],
+        "host name in a URL": (EtcdMember(MemberId("1"), peer_urls=("https://N1.:2380",)), (), True),
+        "IPv6": (EtcdMember(MemberId("1"), peer_urls=("https://[fd00::1]:2380",)), ("fd00:0:0::1",), True),
+        "prefix": (EtcdMember(MemberId("1"), peer_urls=("https://10.0.0.11:2380",)), ("10.0.0.1",), False),
+        "longer name": (EtcdMember(MemberId("1"), "n10"), ("10.0.0.1",), False),
+        "no URL": (EtcdMember(MemberId("1"), peer_urls=("https://[",)), ("10.0.0.1",), False),
+    },
 )
 def test_a_member_is_on_a_node_by_name_or_by_address(
     member: EtcdMember, addresses: tuple[str, ...], is_on: bool

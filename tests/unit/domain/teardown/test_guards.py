@@ -1,7 +1,5 @@
 """What forbids a teardown as a whole, and that force overrides it."""
 
-import pytest
-
 from shipyard_api.domain.findings import Level, errors
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.drain import OnBlocked
@@ -9,6 +7,7 @@ from shipyard_api.domain.teardown.drain_plan import DrainPlan, PlannedPod, PodCl
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, EtcdMember, MemberId, MemberState
 from shipyard_api.domain.teardown.guards import check_drain, check_service, check_teardown, overridden
 from shipyard_api.domain.teardown.pods import Pod, PodUid
+from tests.unit.tables import every_row
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 STATES = {"h": MemberState.HEALTHY, "s": MemberState.SLOW, "d": MemberState.DEAD}
@@ -19,8 +18,7 @@ def cluster(states: str) -> EtcdCluster:
     return EtcdCluster("etcd", tuple(members))
 
 
-@pytest.mark.parametrize(
-    ("states", "leaving", "expected"),
+@every_row(
     [
         ("hhh", "0", []),
         ("h", "", []),  # not on this node
@@ -42,8 +40,7 @@ def test_a_node_with_the_last_healthy_member_is_not_torn_down(
     assert all("n1" in finding.message and "etcd" in finding.message for finding in found)
 
 
-@pytest.mark.parametrize(
-    ("states", "away", "expected"),
+@every_row(
     [
         ("hhh", "0", []),
         ("hhh", "", []),
@@ -78,7 +75,7 @@ def test_every_reason_is_named_and_force_makes_warnings_of_them() -> None:
     assert [finding.message for finding in overridden(found)] == [finding.message for finding in found]
 
 
-@pytest.mark.parametrize(("count", "last"), [(1, "p0: kept."), (10, "p9: kept."), (11, "p9: kept; and 1 more.")])
+@every_row([(1, "p0: kept."), (10, "p9: kept."), (11, "p9: kept; and 1 more.")])
 def test_a_drain_that_budgets_forbid_names_ten_pods_and_counts_the_rest(count: int, last: str) -> None:
     pods = (Pod("default", f"p{number}", PodUid("u")) for number in range(count))
     plan = DrainPlan(tuple(PlannedPod(pod, PodClass.BLOCKED_FOREVER, why="kept") for pod in pods))

@@ -2,15 +2,13 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from shipyard_api.domain.teardown.kubelet import Kubelet, Ready, is_shut_down, state_of
+from tests.unit.tables import every_row
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("ready", "renewed_ago", "is_dead", "has_stopped"),
+@every_row(
     [
         (Ready.TRUE, 10, False, False),
         (Ready.TRUE, 61, False, True),  # its condition follows later

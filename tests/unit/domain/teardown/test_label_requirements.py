@@ -1,15 +1,13 @@
 """Requirements on labels, as the Kubernetes API defines them."""
 
-import pytest
-
 from shipyard_api.domain.teardown.label_requirements import NodeFit, NodeTerm, Operator, Requirement
+from tests.unit.tables import every_row
 
 IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GREATER, LESS = Operator
 LABELS = {"role": "control", "cpus": "16"}
 
 
-@pytest.mark.parametrize(
-    ("requirement", "holds"),
+@every_row(
     [
         (Requirement("role", IN, ("compute", "control")), True),
         (Requirement("role", IN, ("compute",)), False),
@@ -36,8 +34,7 @@ CONTROL, COMPUTE = (Requirement("role", IN, (role,)) for role in ("control", "co
 NAMED, OTHER = (Requirement("metadata.name", IN, (name,)) for name in ("n1", "n2"))
 
 
-@pytest.mark.parametrize(
-    ("fit", "fits"),
+@every_row(
     [
         (NodeFit(), True),
         (NodeFit((CONTROL,)), True),

@@ -1,13 +1,11 @@
 """Time limits of a teardown (seed 004)."""
 
-import pytest
-
 from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.limits import TeardownLimits
+from tests.unit.tables import every_row
 
 
-@pytest.mark.parametrize(
-    ("limits", "names"),
+@every_row(
     [
         (TeardownLimits(drain=100, drain_grace_period=99), []),
         (TeardownLimits(drain=100, drain_grace_period=100), ["GracePeriodTooLong"]),
@@ -26,8 +24,7 @@ def test_a_limit_is_named_as_operators_write_it() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("written", "expected", "names"),
+@every_row(
     [
         ({}, TeardownLimits(), []),
         ({"drain-timeout": "7200", "grace-period": 60}, TeardownLimits(drain=7200, drain_grace_period=60), []),

@@ -12,6 +12,7 @@ from shipyard_api.domain.teardown.order import (
     Teardown,
     UnknownNode,
 )
+from tests.unit.tables import every_row
 
 DRAIN, CLEAR_LABELS, REMOVE_ETCD, AWAIT_ETCD, SHUT_DOWN, DESTROY, REMOVE = TEARDOWN
 
@@ -43,7 +44,7 @@ def test_the_order_is_that_of_the_seed() -> None:
     assert until(REMOVE).succeed(REMOVE).done
 
 
-@pytest.mark.parametrize("operation", [one for one in TEARDOWN if one is not SHUT_DOWN], ids=lambda one: one.value)
+@every_row([one for one in TEARDOWN if one is not SHUT_DOWN])
 def test_after_a_failure_the_rest_is_not_tried(operation: Operation) -> None:
     failed = until(operation).fail(operation, "because")
 
@@ -84,8 +85,7 @@ def test_a_running_operation_is_resumed() -> None:
 # --- Never drained once etcd removal has begun ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("ended", "may_drain"),
+@every_row(
     [
         (until(DRAIN).fail(DRAIN, "a budget"), True),
         (until(DRAIN).succeed(DRAIN).refuse(CLEAR_LABELS, "no quorum"), True),
@@ -111,8 +111,7 @@ def test_a_node_is_not_drained_again_once_its_members_may_have_left(ended: Teard
 # --- A node that Kubernetes does not know -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("operation", "expected", "outcome"),
+@every_row(
     [
         (DRAIN, UnknownNode.IS_A_FAULT, Outcome.FAILED),
         (DRAIN, UnknownNode.NEVER_JOINED, Outcome.SKIPPED),

@@ -4,8 +4,6 @@ import json
 from functools import cache
 from itertools import combinations_with_replacement, product
 
-import pytest
-
 from shipyard_api.domain.teardown.etcd_health import Readiness, readiness
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, EtcdMember, MemberId, MemberState, Minimum
 from shipyard_api.domain.teardown.order import GUARDED, Operation, Teardown
@@ -19,6 +17,7 @@ from shipyard_api.domain.teardown.quorum import (
     lowered,
     survivable_failures,
 )
+from tests.unit.tables import every_row
 
 STATES = {
     "h": MemberState.HEALTHY,
@@ -51,8 +50,7 @@ def ids(*places: int) -> frozenset[MemberId]:
 # --- What goes --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("states", "leaving", "first"),
+@every_row(
     [
         ("hhh", (0,), "0"),
         ("hhhh", (0,), "0"),  # 4 → 3
@@ -78,7 +76,7 @@ def test_the_leader_goes_last_and_hands_over_to_a_healthy_voter_that_stays() -> 
     assert decide_removal(cluster("uhh", leader=0), ids(0)) == Remove(MemberId("0"))
 
 
-@pytest.mark.parametrize("states", [" hh", "hd", "d"])
+@every_row([" hh", "hd", "d"])
 def test_a_member_that_is_not_in_the_list_is_gone(states: str) -> None:
     assert decide_removal(cluster(states), ids(4)) == Gone()
 
@@ -86,8 +84,7 @@ def test_a_member_that_is_not_in_the_list_is_gone(states: str) -> None:
 # --- What stays -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("states", "leaving", "missed"),
+@every_row(
     [
         ("", (0,), [(UNREACHABLE, 1, 0)]),
         ("h", (0,), [(LAST, 1, 0)]),
@@ -112,8 +109,7 @@ def test_a_removal_that_would_lose_the_quorum_is_refused_with_its_numbers(
     assert list(removal.obstacles) == [Obstacle(*one) for one in missed]
 
 
-@pytest.mark.parametrize(
-    ("states", "minimum", "missed", "waived"),
+@every_row(
     [
         ("hhhh", Minimum(3, 2), [], []),
         ("hhh", Minimum(3, 2), [(MEMBERS, 3, 2)], []),
@@ -149,8 +145,7 @@ def test_what_was_waived_is_not_expected_afterwards() -> None:
     assert readiness(after, ()) is Readiness.NOT_YET
 
 
-@pytest.mark.parametrize(
-    ("states", "leaving", "can_be_forced"),
+@every_row(
     [
         ("h", (0,), True),
         ("hdd", (0,), True),
@@ -185,9 +180,7 @@ def test_a_removal_is_stored_and_read_again() -> None:
     assert Remove.from_json(json.loads(json.dumps(removal.to_json()))) == removal
 
 
-@pytest.mark.parametrize(
-    ("states", "leaving", "survives"), [("hhh", (), 1), ("hhh", (0,), 0), ("hhhhh", (0,), 1), ("hhd", (0,), -1)]
-)
+@every_row([("hhh", (), 1), ("hhh", (0,), 0), ("hhhhh", (0,), 1), ("hhd", (0,), -1)])
 def test_the_failures_that_a_cluster_survives_afterwards(states: str, leaving: tuple[int, ...], survives: int) -> None:
     assert survivable_failures(cluster(states), ids(*leaving)) == survives
 

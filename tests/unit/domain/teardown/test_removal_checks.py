@@ -2,13 +2,12 @@
 
 from datetime import UTC, datetime
 
-import pytest
-
 from shipyard_api.domain.teardown.drain_plan import DrainPlan, PlannedPod, PodClass
 from shipyard_api.domain.teardown.kubelet import Kubelet
 from shipyard_api.domain.teardown.label_requirements import NodeFit, Operator, Requirement
 from shipyard_api.domain.teardown.pods import Controller, DaemonSet, Pod, PodUid
 from shipyard_api.domain.teardown.removal_checks import check_removal, unsettled
+from tests.unit.tables import every_row
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -17,8 +16,7 @@ def plan(*classes: PodClass) -> DrainPlan:
     return DrainPlan(tuple(PlannedPod(Pod("default", one.value, PodUid(one.value)), one) for one in classes))
 
 
-@pytest.mark.parametrize(
-    ("pod_class", "kubelet", "may_stay"),
+@every_row(
     [
         (PodClass.MIRROR, Kubelet.ALIVE, True),
         (PodClass.DAEMON, Kubelet.ALIVE, True),

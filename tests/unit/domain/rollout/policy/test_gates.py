@@ -2,30 +2,28 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from shipyard_api.domain.rollout.policy.gates import Answer, AtLimit, Gate, GateKind, standing
+from tests.unit.tables import every_row
 
 ENDED = datetime(2026, 11, 23, tzinfo=UTC)
 SOAK, ASK = Gate(GateKind.SOAK, 60), Gate(GateKind.APPROVAL, limit=100)
 
 
-@pytest.mark.parametrize(
-    ("gates", "answers", "seconds", "expected"),
-    [
-        pytest.param([], {}, 0, "passed", id="none"),
-        pytest.param([SOAK], {}, 59, "0 until 60", id="a soak lasts"),
-        pytest.param([SOAK], {}, 60, "passed", id="a soak ends"),
-        pytest.param([SOAK, ASK], {}, 61, "1 until 160", id="the second begins when the first is passed"),
-        pytest.param([ASK, SOAK], {0: (True, 10)}, 50, "1 until 70", id="an answer passes a gate at its time"),
-        pytest.param([ASK], {0: (False, 10)}, 11, "0 failed by ops", id="a person refuses"),
-        pytest.param([ASK], {}, 100, "0 failed by limit", id="the limit stops"),
-        pytest.param([Gate(GateKind.APPROVAL, limit=100, at_limit=AtLimit.GO_ON)], {}, 100, "passed", id="or goes on"),
-        pytest.param([Gate(GateKind.APPROVAL, limit=100, at_limit=AtLimit.PAUSE)], {}, 100, "0 paused", id="or pauses"),
-        pytest.param([Gate(GateKind.APPROVAL)], {}, 10**7, "0", id="without a limit"),
-        pytest.param([Gate(GateKind.QUERY, limit=100)], {}, 99, "0 until 100", id="a query that does not hold yet"),
-        pytest.param([Gate(GateKind.QUERY, limit=100)], {}, 100, "0 failed by limit", id="nor at its limit"),
-    ],
+@every_row(
+    {
+        "none": ([], {}, 0, "passed"),
+        "a soak lasts": ([SOAK], {}, 59, "0 until 60"),
+        "a soak ends": ([SOAK], {}, 60, "passed"),
+        "the second begins when the first is passed": ([SOAK, ASK], {}, 61, "1 until 160"),
+        "an answer passes a gate at its time": ([ASK, SOAK], {0: (True, 10)}, 50, "1 until 70"),
+        "a person refuses": ([ASK], {0: (False, 10)}, 11, "0 failed by ops"),
+        "the limit stops": ([ASK], {}, 100, "0 failed by limit"),
+        "or goes on": ([Gate(GateKind.APPROVAL, limit=100, at_limit=AtLimit.GO_ON)], {}, 100, "passed"),
+        "or pauses": ([Gate(GateKind.APPROVAL, limit=100, at_limit=AtLimit.PAUSE)], {}, 100, "0 paused"),
+        "without a limit": ([Gate(GateKind.APPROVAL)], {}, 10**7, "0"),
+        "a query that does not hold yet": ([Gate(GateKind.QUERY, limit=100)], {}, 99, "0 until 100"),
+        "nor at its limit": ([Gate(GateKind.QUERY, limit=100)], {}, 100, "0 failed by limit"),
+    },
 )
 def test_gates_follow_each_other(
     gates: list[Gate], answers: dict[int, tuple[bool, int]], seconds: int, expected: str
@@ -42,8 +40,7 @@ def test_gates_follow_each_other(
     assert f"{state.index}{failed}{' paused' if state.paused else ''}{until}" == expected
 
 
-@pytest.mark.parametrize(
-    ("gate", "seconds", "outlook"),
+@every_row(
     [
         (Gate(GateKind.APPROVAL), 10**7, "approval has no time limit"),
         (Gate(GateKind.QUERY, query="up"), 0, "query up has no time limit"),

@@ -2,33 +2,31 @@
 
 from itertools import product
 
-import pytest
-
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.policy.lateness import ANY, Lateness, Usual
+from tests.unit.tables import every_row
 
 OLD, NEW, BARE = NodeName("old1"), NodeName("new1"), NodeName("bare1")
 MODELS = {OLD: "gen8", NEW: "gen11"}
 
 
-@pytest.mark.parametrize(
-    ("usual", "seconds", "late"),
-    [
-        pytest.param({}, 1e9, {}, id="nothing is known"),
-        pytest.param({Phase.PREPARE: {ANY: 10}}, 1e9, {}, id="only the other phase is known"),
-        pytest.param({Phase.DEPLOY: {ANY: 100}}, 100, {}, id="not yet"),
-        pytest.param({Phase.DEPLOY: {ANY: 100}}, 101, {OLD: 100, NEW: 100, BARE: 100}, id="all by the same"),
-        pytest.param({Phase.DEPLOY: {ANY: 100, "gen8": 300}}, 101, {NEW: 100, BARE: 100}, id="a slow profile"),
-        pytest.param({Phase.DEPLOY: {ANY: 100, "gen11": 50}}, 60, {NEW: 50}, id="a fast profile"),
-        pytest.param({Phase.DEPLOY: {"gen11": 50}}, 60, {NEW: 50}, id="one profile alone"),
-    ],
+@every_row(
+    {
+        "nothing is known": ({}, 1e9, {}),
+        "only the other phase is known": ({Phase.PREPARE: {ANY: 10}}, 1e9, {}),
+        "not yet": ({Phase.DEPLOY: {ANY: 100}}, 100, {}),
+        "all by the same": ({Phase.DEPLOY: {ANY: 100}}, 101, {OLD: 100, NEW: 100, BARE: 100}),
+        "a slow profile": ({Phase.DEPLOY: {ANY: 100, "gen8": 300}}, 101, {NEW: 100, BARE: 100}),
+        "a fast profile": ({Phase.DEPLOY: {ANY: 100, "gen11": 50}}, 60, {NEW: 50}),
+        "one profile alone": ({Phase.DEPLOY: {"gen11": 50}}, 60, {NEW: 50}),
+    },
 )
 def test_a_node_is_late_after_the_usual_duration(usual: Usual, seconds: float, late: dict[NodeName, float]) -> None:
     assert Lateness(usual, MODELS).late(Phase.DEPLOY, (OLD, NEW, BARE), seconds) == late
 
 
-@pytest.mark.parametrize("usual", [{}, {ANY: 50}, {"gen8": 70}, {ANY: 50, "gen8": 70, "gen11": 30}])
+@every_row([{}, {ANY: 50}, {"gen8": 70}, {ANY: 50, "gen8": 70, "gen11": 30}])
 def test_a_late_node_stays_late_and_nodes_do_not_depend_on_each_other(usual: dict[str, float]) -> None:
     rule = Lateness({Phase.PREPARE: usual}, MODELS)
     for seconds, node in product(range(0, 100, 5), (OLD, NEW, BARE)):

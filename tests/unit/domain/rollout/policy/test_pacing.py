@@ -1,7 +1,5 @@
 """What a policy makes of nodes that do not count."""
 
-import pytest
-
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.modes import SERIAL, Mode
 from shipyard_api.domain.rollout.moves import Outcome
@@ -13,6 +11,7 @@ from shipyard_api.domain.rollout.policy.waves import Wave, Waves
 from shipyard_api.domain.strategy.strategy import Strategy
 from tests.factories import group
 from tests.unit.actions.steps.instants import T0
+from tests.unit.tables import every_row
 
 NODES = [NodeName(f"n{number}") for number in range(1, 5)]
 ALL = group("all")
@@ -29,15 +28,14 @@ def paced(policy: Policy, uncounted: str, mode: Mode = SERIAL) -> PacedRollout:
     return rollout
 
 
-@pytest.mark.parametrize(
-    ("policy", "uncounted", "begins"),
-    [
-        pytest.param(ONE_AWAY, "", "n1", id="a budget"),
-        pytest.param(ONE_AWAY, "n1", "n1 n2", id="a node in no budget"),
-        pytest.param(ONE_AWAY, "n1 n2 n3 n4", "n1 n2 n3 n4", id="no node in a budget"),
-        pytest.param(A_THIRD_AWAY, "", "n1", id="a share of four"),
-        pytest.param(A_THIRD_AWAY, "n4", "n1 n4", id="a share of three"),
-    ],
+@every_row(
+    {
+        "a budget": (ONE_AWAY, "", "n1"),
+        "a node in no budget": (ONE_AWAY, "n1", "n1 n2"),
+        "no node in a budget": (ONE_AWAY, "n1 n2 n3 n4", "n1 n2 n3 n4"),
+        "a share of four": (A_THIRD_AWAY, "", "n1"),
+        "a share of three": (A_THIRD_AWAY, "n4", "n1 n4"),
+    },
 )
 def test_an_uncounted_node_begins_beside_the_budget(policy: Policy, uncounted: str, begins: str) -> None:
     move = paced(policy, uncounted).next_move(T0)
@@ -45,16 +43,15 @@ def test_an_uncounted_node_begins_beside_the_budget(policy: Policy, uncounted: s
     assert " ".join(move.nodes) == begins
 
 
-@pytest.mark.parametrize(
-    ("policy", "uncounted", "goes_on"),
-    [
-        pytest.param(CANARY, "", "", id="a wave that has failed"),
-        pytest.param(CANARY, "n1", "n2", id="a wave whose failure does not count"),
-        pytest.param(CANARY, "n2", "", id="a wave before an uncounted node"),
-        pytest.param(NONE_LOST, "", "", id="a budget that is used up"),
-        pytest.param(NONE_LOST, "n1", "n2", id="a budget without the lost node"),
-        pytest.param(NONE_LOST, "n2", "n2", id="a node that is not in the budget"),
-    ],
+@every_row(
+    {
+        "a wave that has failed": (CANARY, "", ""),
+        "a wave whose failure does not count": (CANARY, "n1", "n2"),
+        "a wave before an uncounted node": (CANARY, "n2", ""),
+        "a budget that is used up": (NONE_LOST, "", ""),
+        "a budget without the lost node": (NONE_LOST, "n1", "n2"),
+        "a node that is not in the budget": (NONE_LOST, "n2", "n2"),
+    },
 )
 def test_the_loss_of_an_uncounted_node_stops_nothing(policy: Policy, uncounted: str, goes_on: str) -> None:
     rollout = paced(policy, uncounted, Mode(max_nodes_in_flight=1))

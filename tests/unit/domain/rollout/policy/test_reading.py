@@ -5,14 +5,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.domain.rollout.policy.lateness import Lateness, OnLate, Usual
 from shipyard_api.domain.rollout.policy.reading import PolicyInputs, check_policy
 from tests.conftest import ROOT
+from tests.unit.tables import every_row
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
 LIMITS = {Phase.PREPARE: 1800.0, Phase.DEPLOY: 3600.0}
@@ -33,82 +32,64 @@ def schema_faults(policy: dict[str, Any]) -> list[str]:
     return [finding.path for finding in SCHEMAS.check("deployment_configuration_v1", data)]
 
 
-@pytest.mark.parametrize(
-    ("policy", "findings"),
-    [
-        pytest.param({}, [], id="nothing"),
-        pytest.param({"waves": [{"name": "canary", "nodes": 1}, {"name": "some", "percent": 10}]}, [], id="waves"),
-        pytest.param(
+@every_row(
+    {
+        "nothing": ({}, []),
+        "waves": ({"waves": [{"name": "canary", "nodes": 1}, {"name": "some", "percent": 10}]}, []),
+        "a query": (
             {"waves": [{"name": "c", "nodes": 1, "gates": [{"query": "up == 1", "limit": 60, "strict": False}]}]},
             [],
-            id="a query",
         ),
-        pytest.param(
-            {"waves": [{"name": "rest", "nodes": 1}]}, ["PolicyDuplicateName waves/0/name"], id="rest is taken"
-        ),
-        pytest.param(
+        "rest is taken": ({"waves": [{"name": "rest", "nodes": 1}]}, ["PolicyDuplicateName waves/0/name"]),
+        "selectors that match nothing": (
             {"waves": [{"name": "c", "selectors": [{"rack_names": ["r9"]}]}]},
             ["PolicyWaveEmpty waves/0/selectors"],
-            id="selectors that match nothing",
         ),
-        pytest.param({"budgets": [{"name": "r", "by": "rack", "max_unavailable": "50%"}]}, [], id="a budget a rack"),
-        pytest.param(
+        "a budget a rack": ({"budgets": [{"name": "r", "by": "rack", "max_unavailable": "50%"}]}, []),
+        "nodes without the label": (
             {"budgets": [{"name": "p", "by": "pdu", "max_lost": 1}]},
             ["PolicyLabelMissing budgets/0/by"],
-            id="nodes without the label",
         ),
-        pytest.param(
+        "a budget of nothing": (
             {"budgets": [{"name": "p", "max_unavailable": 0}]},
             ["PolicyBudgetAllowsNothing budgets/0/max_unavailable"],
-            id="a budget of nothing",
         ),
-        pytest.param({"windows": {"open": [NIGHT]}}, [], id="a window"),
-        pytest.param({"holds": [{**QUIET, "selectors": [{"rack_names": ["r1"]}]}]}, [], id="a hold"),
-        pytest.param({"holds": [QUIET, QUIET]}, ["PolicyDuplicateName holds/1/name"], id="two holds of a name"),
-        pytest.param(
+        "a window": ({"windows": {"open": [NIGHT]}}, []),
+        "a hold": ({"holds": [{**QUIET, "selectors": [{"rack_names": ["r1"]}]}]}, []),
+        "two holds of a name": ({"holds": [QUIET, QUIET]}, ["PolicyDuplicateName holds/1/name"]),
+        "a hold of nothing": (
             {"holds": [{**QUIET, "selectors": [{"rack_names": ["r9"]}]}]},
             ["PolicyHoldEmpty holds/0/selectors"],
-            id="a hold of nothing",
         ),
-        pytest.param(
+        "a hold in no zone": (
             {"holds": [{**QUIET, "windows": [NIGHT, {**NIGHT, "zone": "Mars/Olympus"}]}]},
             ["PolicyUnknownTimeZone holds/0/windows/1/zone"],
-            id="a hold in no zone",
         ),
-        pytest.param(
+        "a hold in the past": (
             {"holds": [{**QUIET, "windows": [{**NIGHT, "dates": ["2026-01-01"]}]}]},
             ["PolicyWindowNeverComes holds/0/windows"],
-            id="a hold in the past",
         ),
-        pytest.param({"late": {}}, ["PolicyLateNotMeasured late"], id="late, and nothing measured"),
-        pytest.param(
-            {"late": {"durations": {"prepare": 60, "deploy": 0}}}, ["PolicyLateNotMeasured late"], id="half of it"
-        ),
-        pytest.param({"late": {"durations": {"prepare": 60, "deploy": 90}, "on_late": "hold"}}, [], id="late"),
-        pytest.param(
+        "late, and nothing measured": ({"late": {}}, ["PolicyLateNotMeasured late"]),
+        "half of it": ({"late": {"durations": {"prepare": 60, "deploy": 0}}}, ["PolicyLateNotMeasured late"]),
+        "late": ({"late": {"durations": {"prepare": 60, "deploy": 90}, "on_late": "hold"}}, []),
+        "a provisioner that cannot": (
             {"late": {"durations": {"prepare": 60, "deploy": 90}, "on_late": "power_cycle"}},
             ["PolicyPowerCycleImpossible late/on_late"],
-            id="a provisioner that cannot",
         ),
-        pytest.param(
+        "no such zone, no such date": (
             {"windows": {"open": [{**NIGHT, "zone": "Mars/Olympus"}, {**NIGHT, "dates": ["2026-02-30"]}]}},
             ["PolicyUnknownTimeZone windows/open/0/zone", "PolicyDateInvalid windows/open/1/dates/0"],
-            id="no such zone, no such date",
         ),
-        pytest.param(
+        "a window in the past": (
             {"windows": {"open": [{**NIGHT, "dates": ["2026-01-01"]}]}},
             ["PolicyWindowNeverComes windows/open"],
-            id="a window in the past",
         ),
-        pytest.param(
-            {"windows": {"open": [{**NIGHT, "minutes": 60}]}}, ["PolicyWindowTooShort windows/open"], id="too short"
-        ),
-        pytest.param(
+        "too short": ({"windows": {"open": [{**NIGHT, "minutes": 60}]}}, ["PolicyWindowTooShort windows/open"]),
+        "long enough for the configured durations": (
             {"windows": {"open": [{**NIGHT, "minutes": 60}], "durations": {"prepare": 600, "deploy": 1200}}},
             [],
-            id="long enough for the configured durations",
         ),
-    ],
+    },
 )
 def test_findings(policy: dict[str, Any], findings: list[str]) -> None:
     assert schema_faults(policy) == []
@@ -119,17 +100,16 @@ def test_findings(policy: dict[str, Any], findings: list[str]) -> None:
     assert [f"{finding.name} {finding.path.removeprefix(prefix)}" for finding in found] == findings
 
 
-@pytest.mark.parametrize(
-    ("windows", "measured", "seconds"),
-    [
-        pytest.param({}, (), 1800, id="nothing measured: the time limit"),
-        pytest.param({}, (70,), 70, id="one"),
-        pytest.param({}, range(1, 101), 95, id="many: the usual certainty"),
-        pytest.param({"certainty": 50}, range(1, 101), 50, id="another certainty"),
-        pytest.param({"certainty": 100}, (1, 2, 3), 3, id="the longest"),
-        pytest.param({"certainty": 1}, (1, 2, 3), 1, id="the shortest"),
-        pytest.param({"durations": {"prepare": 600}}, (70,), 600, id="the configured duration wins"),
-    ],
+@every_row(
+    {
+        "nothing measured: the time limit": ({}, (), 1800),
+        "one": ({}, (70,), 70),
+        "many: the usual certainty": ({}, range(1, 101), 95),
+        "another certainty": ({"certainty": 50}, range(1, 101), 50),
+        "the longest": ({"certainty": 100}, (1, 2, 3), 3),
+        "the shortest": ({"certainty": 1}, (1, 2, 3), 1),
+        "the configured duration wins": ({"durations": {"prepare": 600}}, (70,), 600),
+    },
 )
 def test_how_long_a_phase_may_take(windows: dict[str, Any], measured: Sequence[float], seconds: float) -> None:
     written = {"windows": {"open": [NIGHT], **windows}}
@@ -139,36 +119,32 @@ def test_how_long_a_phase_may_take(windows: dict[str, Any], measured: Sequence[f
     assert frozen.policy.seconds == {Phase.PREPARE: seconds, Phase.DEPLOY: 3600}
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        pytest.param({"wavs": []}, id="a misspelt key"),
-        pytest.param({"late": {"on_late": "fail"}}, id="lateness is no verdict"),
-        pytest.param({"holds": [{**QUIET, "class": "none"}]}, id="an unknown class of hold"),
-        pytest.param({"holds": [{"name": "h", "class": "all"}]}, id="a hold without a window"),
-        pytest.param({"waves": [{"name": "c"}]}, id="a wave without a size"),
-        pytest.param({"waves": [{"name": "c", "nodes": 1, "percent": 1}]}, id="two sizes"),
-        pytest.param({"waves": [{"name": "c", "nodes": 0}]}, id="a wave of no node"),
-        pytest.param(
-            {"waves": [{"name": "c", "nodes": 1, "gates": [{"soak": 1, "approval": True}]}]}, id="two gates in one"
-        ),
-        pytest.param({"budgets": [{"name": "b"}]}, id="a budget without a number"),
-        pytest.param({"budgets": [{"name": "b", "max_lost": "101%"}]}, id="more than all"),
-        pytest.param({"windows": {"open": []}}, id="no window"),
-        pytest.param({"windows": {"open": [{**NIGHT, "start": "24:00"}]}}, id="no such time"),
-    ],
+@every_row(
+    {
+        "a misspelt key": {"wavs": []},
+        "lateness is no verdict": {"late": {"on_late": "fail"}},
+        "an unknown class of hold": {"holds": [{**QUIET, "class": "none"}]},
+        "a hold without a window": {"holds": [{"name": "h", "class": "all"}]},
+        "a wave without a size": {"waves": [{"name": "c"}]},
+        "two sizes": {"waves": [{"name": "c", "nodes": 1, "percent": 1}]},
+        "a wave of no node": {"waves": [{"name": "c", "nodes": 0}]},
+        "two gates in one": {"waves": [{"name": "c", "nodes": 1, "gates": [{"soak": 1, "approval": True}]}]},
+        "a budget without a number": {"budgets": [{"name": "b"}]},
+        "more than all": {"budgets": [{"name": "b", "max_lost": "101%"}]},
+        "no window": {"windows": {"open": []}},
+        "no such time": {"windows": {"open": [{**NIGHT, "start": "24:00"}]}},
+    },
 )
 def test_the_schema_refuses(policy: dict[str, Any]) -> None:
     assert schema_faults(policy)
 
 
-@pytest.mark.parametrize(
-    ("durations", "usual"),
-    [
-        pytest.param({}, {Phase.PREPARE: {"": 30, "gen8": 60}, Phase.DEPLOY: {"": 90}}, id="measured"),
-        pytest.param({"prepare": 50}, {Phase.PREPARE: {"": 50}, Phase.DEPLOY: {"": 90}}, id="one is given"),
-        pytest.param({"prepare": 50, "deploy": 70}, {Phase.PREPARE: {"": 50}, Phase.DEPLOY: {"": 70}}, id="both"),
-    ],
+@every_row(
+    {
+        "measured": ({}, {Phase.PREPARE: {"": 30, "gen8": 60}, Phase.DEPLOY: {"": 90}}),
+        "one is given": ({"prepare": 50}, {Phase.PREPARE: {"": 50}, Phase.DEPLOY: {"": 90}}),
+        "both": ({"prepare": 50, "deploy": 70}, {Phase.PREPARE: {"": 50}, Phase.DEPLOY: {"": 70}}),
+    },
 )
 def test_an_action_freezes_when_a_node_is_late(
     durations: dict[str, float], usual: Mapping[Phase, Mapping[str, float]]

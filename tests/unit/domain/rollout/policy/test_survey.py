@@ -2,8 +2,6 @@
 
 from datetime import UTC, datetime, time, timedelta
 
-import pytest
-
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
 from shipyard_api.domain.rollout.policy.gates import Answer, AtLimit, Gate, GateKind
@@ -13,6 +11,7 @@ from shipyard_api.domain.rollout.policy.survey import GateStanding, Survey, Wave
 from shipyard_api.domain.rollout.policy.waves import Wave, Waves
 from shipyard_api.domain.rollout.policy.windows import Window, Windows
 from shipyard_api.domain.strategy.strategy import GroupName
+from tests.unit.tables import every_row
 
 NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)
 A = GroupName("a")
@@ -44,8 +43,7 @@ def surveyed(policy: Policy, letters: str, progress: Progress | None = None, now
     return survey(Pacing(policy, {A: frozenset(NODES)}), situation, progress or Progress(), now)
 
 
-@pytest.mark.parametrize(
-    ("letters", "canary", "rest"),
+@every_row(
     [
         ("nnn", WaveStanding.LATER, WaveStanding.LATER),
         ("wnn", WaveStanding.RUNNING, WaveStanding.LATER),
@@ -66,8 +64,7 @@ def test_where_waves_stand(letters: str, canary: WaveStanding, rest: WaveStandin
     assert [last.deployed, last.lost, last.stopped] == [letters[1:].count(letter) for letter in "sfx"]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "answer", "soak", "approval"),
+@every_row(
     [
         (None, None, GateStanding.LATER, GateStanding.LATER),
         (59, None, GateStanding.OPEN, GateStanding.LATER),
@@ -76,7 +73,6 @@ def test_where_waves_stand(letters: str, canary: WaveStanding, rest: WaveStandin
         (61, False, GateStanding.PASSED, GateStanding.REFUSED),
         (161, None, GateStanding.PASSED, GateStanding.PAUSED),
     ],
-    ids=["before its end", "soaks", "asked", "approved", "refused", "after the limit"],
 )
 def test_where_the_gates_of_a_wave_stand(
     seconds: int | None, answer: bool | None, soak: GateStanding, approval: GateStanding

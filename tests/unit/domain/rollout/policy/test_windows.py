@@ -2,9 +2,8 @@
 
 from datetime import UTC, date, datetime, time, timedelta
 
-import pytest
-
 from shipyard_api.domain.rollout.policy.windows import Window, Windows
+from tests.unit.tables import every_row
 
 HOUR = 3600.0
 NIGHT = Window("Europe/Berlin", time(22), 6 * HOUR, frozenset({0, 1, 2, 3}))  # Monday to Thursday, 22:00 to 04:00
@@ -14,15 +13,14 @@ def at(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("now", "hours", "opening"),
-    [
-        pytest.param("2026-11-23T21:30", 3, "2026-11-23T21:30", id="open, and it fits"),
-        pytest.param("2026-11-24T00:30", 3, "2026-11-24T21:00", id="open, but too late to begin"),
-        pytest.param("2026-11-23T12:00", 6, "2026-11-23T21:00", id="closed, and it fits exactly"),
-        pytest.param("2026-11-27T03:01", 1, "2026-11-30T21:00", id="over the weekend"),
-        pytest.param("2026-11-23T12:00", 6.5, None, id="longer than any"),
-    ],
+@every_row(
+    {
+        "open, and it fits": ("2026-11-23T21:30", 3, "2026-11-23T21:30"),
+        "open, but too late to begin": ("2026-11-24T00:30", 3, "2026-11-24T21:00"),
+        "closed, and it fits exactly": ("2026-11-23T12:00", 6, "2026-11-23T21:00"),
+        "over the weekend": ("2026-11-27T03:01", 1, "2026-11-30T21:00"),
+        "longer than any": ("2026-11-23T12:00", 6.5, None),
+    },
 )
 def test_work_begins_where_it_ends_inside_the_window(now: str, hours: float, opening: str | None) -> None:
     assert Windows((NIGHT,)).opening(at(now), hours * HOUR) == (at(opening) if opening else None)
@@ -34,15 +32,12 @@ def test_windows_that_touch_are_one() -> None:
     assert Windows((late, early)).opening(at("2026-11-23T19:00"), 4 * HOUR) == at("2026-11-23T20:00")
 
 
-@pytest.mark.parametrize(
-    ("zone", "day", "start", "begin"),
-    [
-        pytest.param(
-            "Europe/Berlin", date(2026, 3, 29), time(2, 30), "2026-03-29T01:30", id="the clocks skip the start"
-        ),
-        pytest.param("Europe/Berlin", date(2026, 10, 25), time(2, 30), "2026-10-25T00:30", id="the start occurs twice"),
-        pytest.param("America/New_York", date(2026, 11, 1), time(0), "2026-11-01T04:00", id="a longer night"),
-    ],
+@every_row(
+    {
+        "the clocks skip the start": ("Europe/Berlin", date(2026, 3, 29), time(2, 30), "2026-03-29T01:30"),
+        "the start occurs twice": ("Europe/Berlin", date(2026, 10, 25), time(2, 30), "2026-10-25T00:30"),
+        "a longer night": ("America/New_York", date(2026, 11, 1), time(0), "2026-11-01T04:00"),
+    },
 )
 def test_a_window_lasts_as_long_on_the_night_the_clocks_change(zone: str, day: date, start: time, begin: str) -> None:
     window = Window(zone, start, 4 * HOUR, dates=frozenset({day}))
