@@ -12,6 +12,7 @@ from shipyard_api.domain.replication import Replication
 from shipyard_api.ports.state.measures import HistoryState, QueueHealth
 from shipyard_api.usecases.clock_skew import Answered, ClockSkew
 from shipyard_api.usecases.health import CheckHealth
+from tests.unit.tables import table
 
 CALM = QueueHealth(0.0, 1.0)
 
@@ -36,30 +37,22 @@ def failed(
     return {one.name: one.detail for one in checks if not one.ok}
 
 
-@pytest.mark.parametrize(
+@table(
     ("queue", "answers", "expected"),
-    [
-        pytest.param(CALM, {"Drydock": Answered(True, 299.0), "database": Answered(True, -299.0)}, {}, id="calm"),
-        pytest.param(QueueHealth(60.0, 60.0), {}, {}, id="at the limits"),
-        pytest.param(QueueHealth(61.0, 1.0), {}, {"queue": "a job has been due for 61 s"}, id="late"),
-        pytest.param(
-            QueueHealth(0.0, 61.0), {}, {"workers": "no heartbeat of any worker for 61 s"}, id="silent workers"
-        ),
-        pytest.param(QueueHealth(0.0, None), {}, {"workers": "no worker is registered"}, id="no worker"),
-        pytest.param(CALM, {"MAAS": Answered(False, None)}, {"MAAS": "it does not answer"}, id="silent peer"),
-        pytest.param(
+    {
+        "calm": (CALM, {"Drydock": Answered(True, 299.0), "database": Answered(True, -299.0)}, {}),
+        "at the limits": (QueueHealth(60.0, 60.0), {}, {}),
+        "late": (QueueHealth(61.0, 1.0), {}, {"queue": "a job has been due for 61 s"}),
+        "silent workers": (QueueHealth(0.0, 61.0), {}, {"workers": "no heartbeat of any worker for 61 s"}),
+        "no worker": (QueueHealth(0.0, None), {}, {"workers": "no worker is registered"}),
+        "silent peer": (CALM, {"MAAS": Answered(False, None)}, {"MAAS": "it does not answer"}),
+        "a silent peer that was asked": (
             CALM,
             {"MAAS": Answered(False, None, at=-300.0), "Drydock": Answered(True, 0.0, at=-300.0)},
             {"MAAS": "it does not answer, asked 300 s ago"},
-            id="a silent peer that was asked",
         ),
-        pytest.param(
-            CALM,
-            {"MAAS": Answered(True, -301.0)},
-            {"clocks": "off by more than 5 minutes: MAAS -301 s"},
-            id="skewed clock",
-        ),
-    ],
+        "skewed clock": (CALM, {"MAAS": Answered(True, -301.0)}, {"clocks": "off by more than 5 minutes: MAAS -301 s"}),
+    },
 )
 def test_checks(
     queue: QueueHealth,

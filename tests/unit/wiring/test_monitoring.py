@@ -13,6 +13,7 @@ from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.setting_types import Count
 from shipyard_api.settings import SettingsError
 from shipyard_api.wiring.monitoring import status_port
+from tests.unit.tables import table
 
 
 @pytest.fixture
@@ -40,13 +41,13 @@ def probe(monkeypatch: pytest.MonkeyPatch, settings: Mapping[str, str]) -> tuple
     return result.exit_code, result.stderr
 
 
-@pytest.mark.parametrize(
+@table(
     ("age", "live", "ready"),
-    [
-        pytest.param(lambda: None, 204, 503, id="has just started"),
-        pytest.param(lambda: 6.0, 204, 204, id="sends heartbeats"),
-        pytest.param(lambda: 8.0, 503, 503, id="hangs, or has no database"),
-    ],
+    {
+        "has just started": (lambda: None, 204, 503),
+        "sends heartbeats": (lambda: 6.0, 204, 204),
+        "hangs, or has no database": (lambda: 8.0, 503, 503),
+    },
 )
 def test_a_worker_lives_by_its_heartbeats(
     monkeypatch: pytest.MonkeyPatch, port: int, age: Callable[[], float | None], live: int, ready: int

@@ -5,21 +5,20 @@ import pytest
 from shipyard_api.setting_types import NodePage
 from shipyard_api.settings import ProvisionerOptions, Settings, SettingsError, load
 from shipyard_api.wiring.provisioners import node_page
+from tests.unit.tables import every_row
 
 
-@pytest.mark.parametrize(
-    ("template", "page"),
+@every_row(
     [
         ("", None),
         ("https://maas.example/MAAS/r/machines?hostname={node}", "https://maas.example/MAAS/r/machines?hostname=n%201"),
     ],
-    ids=["none is set", "the name is escaped"],
 )
 def test_a_node_has_the_page_of_the_template(template: str, page: str | None) -> None:
     assert node_page(Settings(provisioner=ProvisionerOptions(node_page=NodePage(template))))("n 1") == page
 
 
-@pytest.mark.parametrize("written", ["https://maas.example/", "javascript:alert({node})", "maas/{node}"])
+@every_row(["https://maas.example/", "javascript:alert({node})", "maas/{node}"])
 def test_a_page_that_is_no_address_of_a_node_is_refused(written: str) -> None:
     with pytest.raises(SettingsError, match="has \\{node\\} for the name"):
         load({"SHIPYARD_CONFIG": "/dev/null", "SHIPYARD_PROVISIONER_NODE_PAGE": written})

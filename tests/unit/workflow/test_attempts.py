@@ -31,6 +31,7 @@ from shipyard_api.workflow.attempts import Again, Attempt, Attempts
 from shipyard_api.workflow.bulkhead import PATIENCE, Bulkhead
 from shipyard_api.workflow.step import Act, Folded, Json, Look, PeerFailure, Unit
 from tests.fakes.clock import FakeClock
+from tests.unit.tables import every_row
 
 SETTLE = 10.0
 MARKER = Marker("m-1")
@@ -247,7 +248,7 @@ def refused(operation: str = "submit") -> Refused:
 # --- When an intent without outcome is taken up -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("attempts", [1, 2, 9])
+@every_row([1, 2, 9])
 def test_an_intent_is_looked_into_when_what_was_sent_has_arrived(attempts: int) -> None:
     """A search is no attempt to send: the next turn need not wait for one that was cut short."""
     world = World()
@@ -406,7 +407,7 @@ WHY = {N1: "held (maintenance) by ann: new disk"}
 HELD = PeerFailure("node n1 is held (maintenance) by ann: new disk", refused=True, nodes=WHY)
 
 
-@pytest.mark.parametrize("wait", [None, 30.0], ids=["goes on", "waits"])
+@every_row([None, 30.0])
 def test_no_effect_begins_on_a_held_node(wait: float | None) -> None:
     """The unit learns which nodes are held, in the transaction that would have written the intent."""
     world = World()
@@ -420,7 +421,7 @@ def test_no_effect_begins_on_a_held_node(wait: float | None) -> None:
     assert (world.rows.written[0][:2], len(world.rows.written)) == (("record", (str(HELD),)), 1)
 
 
-@pytest.mark.parametrize(("nodes", "held"), [((), N1), ((N1,), N2)], ids=["touches no node", "another is held"])
+@every_row([((), N1), ((N1,), N2)])
 def test_an_effect_on_other_nodes_begins_and_its_intent_names_them(nodes: tuple[NodeName, ...], held: NodeName) -> None:
     world = World()
     world.unit.nodes, world.rows.holds = nodes, (hold(world, held),)
@@ -430,7 +431,7 @@ def test_an_effect_on_other_nodes_begins_and_its_intent_names_them(nodes: tuple[
     assert begun.claim.intent.touches == nodes
 
 
-@pytest.mark.parametrize("found", [None, "found"], ids=["nothing arrived", "it arrived"])
+@every_row([None, "found"])
 def test_what_was_sent_before_a_hold_goes_on_and_nothing_is_sent_once_more(found: str | None) -> None:
     world = World()
     world.unit.nodes, world.unit.found, world.rows.holds = (N1,), found, (hold(world, N1),)
@@ -442,7 +443,7 @@ def test_what_was_sent_before_a_hold_goes_on_and_nothing_is_sent_once_more(found
     assert world.rows.written[0][1] == (found or str(HELD),)
 
 
-@pytest.mark.parametrize("watched", [None, Look("watched")], ids=["nothing runs", "something runs"])
+@every_row([None, Look("watched")])
 def test_on_hold_no_effect_begins_and_what_runs_is_polled(watched: Look[str] | None) -> None:
     world = World()
     world.unit.watched = watched
@@ -501,7 +502,7 @@ def test_a_wait_that_goes_on_keeps_its_beginning_and_when_it_was_last_answered()
 # --- What is sent, and when not ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("age", "sent"), [(SETTLE / 2, True), (SETTLE / 2 + 0.001, False)], ids=["young", "old"])
+@every_row([(SETTLE / 2, True), (SETTLE / 2 + 0.001, False)])
 def test_a_submission_begins_only_within_half_of_settle(age: float, sent: bool) -> None:
     world = World()
 
@@ -519,7 +520,7 @@ def test_the_first_attempt_is_not_searched_for() -> None:
     assert world.decided[0][1] == Sent(("done",))
 
 
-@pytest.mark.parametrize("found", ["found", None])
+@every_row(["found", None])
 def test_a_later_attempt_searches_first_and_sends_only_what_is_not_there(found: str | None) -> None:
     world = World()
     world.unit.found = found
@@ -572,14 +573,13 @@ def test_a_following_effect_whose_commit_took_too_long_is_not_sent() -> None:
 # --- Peers in trouble -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("error", "pause"),
-    [
-        pytest.param(unavailable(), 10, id="unavailable"),
-        pytest.param(Busy("Peer", "submit", "not now"), 10, id="busy"),
-        pytest.param(Busy("Peer", "submit", "not now", retry_after=3), 10, id="busy for less than settle"),
-        pytest.param(Busy("Peer", "submit", "not now", retry_after=30), 30, id="busy for longer"),
-    ],
+@every_row(
+    {
+        "unavailable": (unavailable(), 10),
+        "busy": (Busy("Peer", "submit", "not now"), 10),
+        "busy for less than settle": (Busy("Peer", "submit", "not now", retry_after=3), 10),
+        "busy for longer": (Busy("Peer", "submit", "not now", retry_after=30), 30),
+    },
 )
 def test_an_effect_whose_outcome_is_unknown_stays_intended_and_is_tried_later(error: PeerError, pause: float) -> None:
     world = World()
@@ -600,16 +600,13 @@ def test_a_search_that_is_refused_refuses_not_the_work(caplog: pytest.LogCapture
     assert trouble == "Peer find: 403"
 
 
-@pytest.mark.parametrize(
-    ("method", "error", "in_time", "folded"),
-    [
-        pytest.param("perform", refused(), True, PeerFailure("Peer submit: 403", refused=True), id="refused"),
-        pytest.param("perform", unavailable(), False, PeerFailure(f"Peer submit: {BROKEN}", False), id="silent"),
-        pytest.param(
-            "find", unavailable("find"), False, PeerFailure("Peer find: broken on purpose", False), id="no search"
-        ),
-        pytest.param("find", refused("find"), False, PeerFailure("Peer find: 403", False), id="search refused"),
-    ],
+@every_row(
+    {
+        "refused": ("perform", refused(), True, PeerFailure("Peer submit: 403", refused=True)),
+        "silent": ("perform", unavailable(), False, PeerFailure(f"Peer submit: {BROKEN}", False)),
+        "no search": ("find", unavailable("find"), False, PeerFailure("Peer find: broken on purpose", False)),
+        "search refused": ("find", refused("find"), False, PeerFailure("Peer find: 403", False)),
+    },
 )
 def test_what_is_refused_or_out_of_time_is_folded_as_trouble(
     method: str, error: PeerError, in_time: bool, folded: PeerFailure
@@ -647,21 +644,20 @@ def test_a_question_without_answer_is_folded_at_once() -> None:
 # --- How a turn goes on -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("again", list(Again))
+@every_row(list(Again))
 def test_a_turn_ends_as_the_decision_says(again: Again) -> None:
     world = World()
     assert world.run(world.attempt(), again) is again
     assert world.rows.written == [("record", ("answer",), (), None, ())]
 
 
-@pytest.mark.parametrize(
-    ("on_hold", "wait", "watch", "wakes"),
-    [
-        pytest.param(False, 5, None, 5, id="waits"),
-        pytest.param(False, None, 7, None, id="nothing to wait for"),
-        pytest.param(True, None, 7, 7, id="watches while on hold"),
-        pytest.param(True, 5, 7, 5, id="waits while on hold"),
-    ],
+@every_row(
+    {
+        "waits": (False, 5, None, 5),
+        "nothing to wait for": (False, None, 7, None),
+        "watches while on hold": (True, None, 7, 7),
+        "waits while on hold": (True, 5, 7, 5),
+    },
 )
 def test_a_turn_ends_when_there_is_something_to_wait_for(
     on_hold: bool, wait: int | None, watch: int | None, wakes: int | None
@@ -688,7 +684,7 @@ def test_facts_and_items_are_written_with_the_outcome_and_facts_are_logged(caplo
     assert (getattr(line, "facts", None), getattr(line, "action", None)) == (["StepsSkipped"], "a")
 
 
-@pytest.mark.parametrize("limit", [1, 3])
+@every_row([1, 3])
 def test_after_its_attempts_a_turn_makes_way_for_another_delivery(limit: int) -> None:
     world = World(limit)
 

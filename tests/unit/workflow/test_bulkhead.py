@@ -6,6 +6,7 @@ import pytest
 
 from shipyard_api.workflow.bulkhead import Bulkhead
 from tests.fakes.clock import FakeClock
+from tests.unit.tables import every_row
 
 
 def test_turns_wait_once_their_peer_has_left_one_of_them_without_an_answer_for_the_patience() -> None:
@@ -23,7 +24,7 @@ def test_turns_wait_once_their_peer_has_left_one_of_them_without_an_answer_for_t
     assert (seen, bulkhead.waiting()) == ([0, 0, 2, 2], 0)
 
 
-@pytest.mark.parametrize("failed", [False, True], ids=["answered", "failed"])
+@every_row([False, True])
 def test_a_full_peer_takes_more_as_soon_as_one_call_ends_and_others_never_notice(failed: bool) -> None:
     clock = FakeClock()
     bulkhead = Bulkhead(clock.monotonic, patience=2.0, most=2)

@@ -46,6 +46,7 @@ from tests.unit.actions.steps.rollouts import (
     running,
     submit,
 )
+from tests.unit.tables import every_row, table
 
 A, B = GroupName("a"), GroupName("b")
 PARALLEL = Mode(max_parallel_groups=2)
@@ -103,7 +104,7 @@ DECISIONS = {
 }
 
 
-@pytest.mark.parametrize(("state", "expected"), DECISIONS.values(), ids=DECISIONS)
+@every_row(DECISIONS)
 def test_what_comes_next(state: RolloutState, expected: object) -> None:
     assert STEP.decide(state, at(5)) == expected
 
@@ -173,17 +174,16 @@ def test_groups_without_nodes_need_no_provisioner() -> None:
 UNKNOWN = "the nodes of the groups could not be learnt: "
 
 
-@pytest.mark.parametrize(
-    ("since", "trouble", "now", "wait_until", "failed", "kept_since"),
-    [
-        pytest.param(None, SILENCE, T0, at(10), "", T0, id="first"),
-        pytest.param(T0, SILENCE, at(10), at(20), "", T0, id="second"),
-        pytest.param(T0, SILENCE, at(60) - MOMENT, at(70) - MOMENT, "", T0, id="just-before-the-limit"),
-        pytest.param(T0, SILENCE, at(60), None, f"{UNKNOWN}503 no answer", T0, id="at-the-limit"),
-        pytest.param(T0, SILENCE, at(60) + MOMENT, None, f"{UNKNOWN}503 no answer", T0, id="just-after-the-limit"),
-        pytest.param(None, REFUSAL, T0, None, f"{UNKNOWN}403 forbidden", None, id="refused-at-once"),
-        pytest.param(T0, REFUSAL, at(10), None, f"{UNKNOWN}403 forbidden", T0, id="refused-later"),
-    ],
+@every_row(
+    {
+        "first": (None, SILENCE, T0, at(10), "", T0),
+        "second": (T0, SILENCE, at(10), at(20), "", T0),
+        "just-before-the-limit": (T0, SILENCE, at(60) - MOMENT, at(70) - MOMENT, "", T0),
+        "at-the-limit": (T0, SILENCE, at(60), None, f"{UNKNOWN}503 no answer", T0),
+        "just-after-the-limit": (T0, SILENCE, at(60) + MOMENT, None, f"{UNKNOWN}503 no answer", T0),
+        "refused-at-once": (None, REFUSAL, T0, None, f"{UNKNOWN}403 forbidden", None),
+        "refused-later": (T0, REFUSAL, at(10), None, f"{UNKNOWN}403 forbidden", T0),
+    },
 )
 def test_a_provisioner_that_never_selects_the_members_fails_the_step(
     since: datetime | None,
@@ -331,7 +331,7 @@ def test_after_the_last_move_of_unknown_outcome_the_report_follows() -> None:
     )
 
 
-@pytest.mark.parametrize(("move", "operation"), [(PREPARE_A, PREPARE), (DEPLOY_A, DEPLOY)], ids=["prepare", "deploy"])
+@every_row([(PREPARE_A, PREPARE), (DEPLOY_A, DEPLOY)])
 def test_a_move_is_submitted_and_found_for_the_design_of_its_intent(move: Move, operation: Operation) -> None:
     provisioner = FakeProvisioner(now=lambda: at(1))
     store = SimpleNamespace(
@@ -352,13 +352,12 @@ def test_an_answer_that_fits_no_question_is_a_bug() -> None:
         STEP.fold(begun(TWO_GROUPS), SelectMembers(INPUTS), Submitted(JobId("j")), T0)
 
 
-@pytest.mark.parametrize(
-    ("asked", "report"),
-    [
-        pytest.param(PollJobs({}, ()), Answers({}, None), id="a-poll"),
-        pytest.param(SubmitMove(PREPARE_A, DESIGN), Submitted(JobId("j")), id="a-submission"),
-        pytest.param(SubmitMove(PREPARE_A, DESIGN), SILENCE, id="a-submission-of-unknown-outcome"),
-    ],
+@every_row(
+    {
+        "a-poll": (PollJobs({}, ()), Answers({}, None)),
+        "a-submission": (SubmitMove(PREPARE_A, DESIGN), Submitted(JobId("j"))),
+        "a-submission-of-unknown-outcome": (SubmitMove(PREPARE_A, DESIGN), SILENCE),
+    },
 )
 def test_no_move_is_under_way_before_the_members_are_known(
     asked: PollJobs | SubmitMove, report: Answers | Submitted | PeerFailure
@@ -408,7 +407,7 @@ POLLED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("jobs", "joining", "broken", "away", "expected"), POLLED.values(), ids=POLLED)
+@table(("jobs", "joining", "broken", "away", "expected"), POLLED)
 def test_one_peer_that_gives_no_answer_hides_no_answer_of_the_other(
     jobs: bool,
     joining: bool,

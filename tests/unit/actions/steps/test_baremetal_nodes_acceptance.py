@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
-
 from shipyard_api.actions.steps.acceptance import Acceptance
 from shipyard_api.actions.steps.rollout_messages import AcceptNodes, Answers, Members, SelectMembers
 from shipyard_api.actions.steps.rollout_state import RolloutState
@@ -26,6 +24,7 @@ from tests.factories import group_entry
 from tests.task_graphs import task
 from tests.unit.actions.steps.instants import T0, at
 from tests.unit.actions.steps.rollouts import STEP, ended, names, poll, question, running, site, submit
+from tests.unit.tables import every_row
 
 A = GroupName("a")
 DISK, NET = TaskId("disk"), TaskId("net")
@@ -134,17 +133,13 @@ def test_where_nodes_join_a_cluster_tasks_begin_when_the_last_one_is_ready_or_lo
     assert list(reasons(late)) == ["n2"]
 
 
-@pytest.mark.parametrize(
-    ("report", "why"),
-    [
-        pytest.param({NodeName("n1"): SILENT, NodeName("n2"): PASSED}, "acceptance task disk: no route", id="silent"),
-        pytest.param(PeerFailure("no socket", refused=False), "acceptance task disk: no socket", id="no-answer"),
-        pytest.param(
-            {NodeName("n1"): RemoteResult(RemoteState.LOST, detail="the node was restarted while it ran"),
-             NodeName("n2"): PASSED},
-            "acceptance task disk: the node was restarted while it ran", id="lost",
-        ),
-    ],
+@every_row(
+    {
+        "silent": ({NodeName("n1"): SILENT, NodeName("n2"): PASSED}, "acceptance task disk: no route"),
+        "no-answer": (PeerFailure("no socket", refused=False), "acceptance task disk: no socket"),
+        "lost": ({NodeName("n1"): RemoteResult(RemoteState.LOST, detail="the node was restarted while it ran"),
+             NodeName("n2"): PASSED}, "acceptance task disk: the node was restarted while it ran"),
+    },
 )  # fmt: skip
 def test_a_node_that_does_not_answer_for_ten_minutes_has_failed_and_a_lost_task_is_not_repeated(
     report: Any, why: str

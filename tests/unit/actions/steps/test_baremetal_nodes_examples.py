@@ -4,8 +4,6 @@ import json
 from itertools import count
 from typing import Any
 
-import pytest
-
 from shipyard_api.actions.steps.job_watch import Submitted
 from shipyard_api.actions.steps.rollout_messages import Answers, Members, SelectMembers
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
@@ -28,6 +26,7 @@ from tests.factories import (
 )
 from tests.unit.actions.steps.instants import T0, at
 from tests.unit.actions.steps.rollouts import STEP, ended, reread
+from tests.unit.tables import every_row
 
 RULES = DesignRules(SchemaFiles(ROOT / "schemas").check)
 # The nodes that fail, by the beginning of phase and name.
@@ -93,7 +92,7 @@ def written(entries: list[Any], *left_out: str) -> bytes:
     return json.dumps(kept).encode()
 
 
-@pytest.mark.parametrize("fails", EXAMPLES.values(), ids=EXAMPLES)
+@every_row(EXAMPLES)
 def test_the_examples_of_the_seed_are_the_same_bytes_with_each_rule_off(fails: str) -> None:
     plain = played({}, fails)
 

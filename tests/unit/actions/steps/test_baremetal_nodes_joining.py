@@ -37,6 +37,7 @@ from tests.unit.actions.steps.rollouts import (
     running,
     submit,
 )
+from tests.unit.tables import every_row, table
 
 A = GroupName("a")
 DEPLOY = Move(A, Phase.DEPLOY, names("n1 n2"))
@@ -92,13 +93,12 @@ def test_a_prepared_node_is_not_awaited() -> None:
 # --- When the cluster is asked ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("now", "expected"),
-    [
-        pytest.param(at(220) - MOMENT, (), id="just-before-the-first-poll"),
-        pytest.param(at(220), names("n1 n2"), id="at-the-first-poll"),
-        pytest.param(at(720), names("n1 n2"), id="at-the-deadline"),
-    ],
+@every_row(
+    {
+        "just-before-the-first-poll": (at(220) - MOMENT, ()),
+        "at-the-first-poll": (at(220), names("n1 n2")),
+        "at-the-deadline": (at(720), names("n1 n2")),
+    },
 )
 def test_the_cluster_is_asked_from_the_first_poll_on_and_the_provisioner_no_more(
     now: Any, expected: tuple[NodeName, ...]
@@ -152,7 +152,7 @@ def test_the_deadline_strikes_the_limit_of_the_site_after_the_first_poll() -> No
     ]
 
 
-@pytest.mark.parametrize("trouble", [SILENCE, REFUSAL], ids=["no answer", "refused"])
+@every_row([SILENCE, REFUSAL])
 def test_a_cluster_that_gives_no_answer_costs_time_and_is_named_at_the_deadline(trouble: Any) -> None:
     state = joining()
     folded = STEP.fold(state, question(state, at(220)), trouble, at(220))
@@ -186,12 +186,12 @@ def out_of_time(mode: Mode) -> RolloutState:
 
 
 @pytest.mark.parametrize("on_timeout", list(OnTimeout), ids=lambda one: str(one.value))
-@pytest.mark.parametrize(
+@table(
     ("now", "readiness"),
-    [
-        pytest.param(at(550), ready("n1"), id="joined"),
-        pytest.param(at(1050), ready("", n1="no network"), id="not-joined"),
-    ],
+    {
+        "joined": (at(550), ready("n1")),
+        "not-joined": (at(1050), ready("", n1="no network")),
+    },
 )
 def test_a_phase_whose_time_was_up_before_its_nodes_joined_has_timed_out(
     on_timeout: OnTimeout, now: Any, readiness: Mapping[NodeName, ObservedMember]

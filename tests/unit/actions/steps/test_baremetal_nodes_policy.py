@@ -4,8 +4,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
-import pytest
-
 from shipyard_api.actions.steps.pacing import POLICY, answers
 from shipyard_api.actions.steps.rollout_messages import Answers, PollJobs
 from shipyard_api.actions.steps.rollout_state import RolloutState
@@ -24,6 +22,7 @@ from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Done, Folded
 from tests.unit.actions.steps.instants import T0, at
 from tests.unit.actions.steps.rollouts import STEP, begun, ended, poll, question, reread, running, submit
+from tests.unit.tables import every_row
 
 FIVE = {"a": "n1 n2 n3 n4 n5"}
 CANARY = {"waves": [{"name": "canary", "nodes": 1}]}
@@ -59,7 +58,7 @@ def test_the_canary_is_deployed_before_any_other_node_begins() -> None:
     assert state.summary() == "1 of 1 groups and 5 of 5 nodes deployed"
 
 
-@pytest.mark.parametrize("phase", list(Phase))
+@every_row(list(Phase))
 def test_a_bad_canary_stops_the_rest_and_names_the_rule(phase: Phase) -> None:
     groups = {"a": {"success_criteria": {"minimum_successful_nodes": 1}}}
     state = begun(FIVE, policy=policy(CANARY), groups=groups)
@@ -156,10 +155,8 @@ def queried(gate: dict[str, Any], monitoring: Monitoring | None, now: datetime) 
     return STEP.fold(state, decision.question, step.ask(decision.question), now), decision.question
 
 
-@pytest.mark.parametrize(
-    ("gate", "answer"),
+@every_row(
     [(QUERY, HELD), (QUERY | {"strict": False}, HELD), (QUERY | {"strict": False}, SILENCE)],
-    ids=["holds", "holds, not strict", "no answer, not strict"],
 )
 def test_the_next_wave_begins_when_the_query_holds(gate: dict[str, Any], answer: QueryResult | PeerError) -> None:
     monitoring = Monitoring(answer)
@@ -175,8 +172,7 @@ def test_the_next_wave_begins_when_the_query_holds(gate: dict[str, Any], answer:
     assert note.text == f"Prometheus lets what follows wave canary of group a begin: {given.detail}"
 
 
-@pytest.mark.parametrize(
-    ("monitoring", "strict", "said"),
+@every_row(
     [
         (Monitoring(QueryResult(False, "no series")), True, "does not hold: no series"),
         (Monitoring(QueryResult(False, "no series")), False, "does not hold: no series"),
@@ -188,7 +184,6 @@ def test_the_next_wave_begins_when_the_query_holds(gate: dict[str, Any], answer:
         ),
         (None, True, "this worker is configured with no Prometheus ([prometheus] url)"),
     ],
-    ids=["does not hold", "does not hold, not strict", "no answer", "rejected, not strict", "not configured"],
 )
 def test_a_query_that_does_not_hold_is_asked_again_until_its_limit(
     monitoring: Monitoring | None, strict: bool, said: str

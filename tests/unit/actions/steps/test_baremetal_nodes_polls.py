@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from shipyard_api.actions.steps.rollout_messages import Answers, PollJobs, SubmitMove
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.facts.actions import Noted
@@ -41,6 +39,7 @@ from tests.unit.actions.steps.rollouts import (
     running,
     submit,
 )
+from tests.unit.tables import every_row
 
 A, B = GroupName("a"), GroupName("b")
 ALL_OR_NONE: dict[str, Any] = {"success_criteria": {"percent_successful_nodes": 100}}
@@ -76,7 +75,7 @@ def test_a_phase_runs_from_the_first_report_that_says_so() -> None:
     assert watch.job.running_since == at(10)
 
 
-@pytest.mark.parametrize("trouble", [SILENCE, REFUSAL], ids=["no answer", "refused"])
+@every_row([SILENCE, REFUSAL])
 def test_a_provisioner_that_gives_no_answer_only_costs_time(trouble: Any) -> None:
     state = preparing()
     folded = STEP.fold(state, question(state, at(10)), trouble, at(10))
@@ -121,7 +120,7 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize(("report", "status", "message", "good", "bad"), ENDS.values(), ids=ENDS)
+@every_row(ENDS)
 def test_how_a_phase_ends(report: JobReport, status: PhaseStatus, message: str, good: str, bad: str) -> None:
     state = preparing(groups={"a": {"success_criteria": {"minimum_successful_nodes": 1}}})
     folded = poll(state, at(10), report)
@@ -191,7 +190,7 @@ def test_a_job_that_is_queued_longer_than_its_limit_is_given_up_and_its_nodes_st
     )
 
 
-@pytest.mark.parametrize("answer", [SILENCE, REFUSAL], ids=["no answer", "refused"])
+@every_row([SILENCE, REFUSAL])
 def test_without_any_answer_the_limit_of_the_work_counts_from_the_submission(answer: PeerFailure) -> None:
     state = preparing()
     assert STEP.fold(state, question(state, at(299)), answer, at(299)).wait_until == at(300)
@@ -325,7 +324,7 @@ def test_machines_that_cannot_be_listed_keep_no_timeout_waiting() -> None:
     assert [fact.reason for fact in folded.facts if isinstance(fact, NodesChanged)] == ["timeout"]
 
 
-@pytest.mark.parametrize("mode", [STREAM, Mode(max_nodes_in_flight=3)], ids=["as prepared", "bounded"])
+@every_row([STREAM, Mode(max_nodes_in_flight=3)])
 def test_early_outcomes_settle_nodes_where_the_mode_needs_it(mode: Mode) -> None:
     state = submit(begun({"a": "n1 n2 n3"}, mode=mode), "j").state
     folded = poll(state, at(10), running("j", "n2", "n1", n1="no disk"))
@@ -351,13 +350,12 @@ def test_a_move_ends_when_its_last_node_is_settled_although_its_job_runs() -> No
     assert (state.watches, folded.watch_at) == ({}, None)
 
 
-@pytest.mark.parametrize(
-    ("report", "status"),
-    [
-        pytest.param(ended("j", "n1 n2"), PhaseStatus.SUCCESS, id="success"),
-        pytest.param(ended("j", "n1", "n2"), PhaseStatus.PARTIAL_SUCCESS, id="partial"),
-        pytest.param(ended("j", "", "n1 n2"), PhaseStatus.PARTIAL_SUCCESS, id="what-was-certain-stays"),
-    ],
+@every_row(
+    {
+        "success": (ended("j", "n1 n2"), PhaseStatus.SUCCESS),
+        "partial": (ended("j", "n1", "n2"), PhaseStatus.PARTIAL_SUCCESS),
+        "what-was-certain-stays": (ended("j", "", "n1 n2"), PhaseStatus.PARTIAL_SUCCESS),
+    },
 )
 def test_nodes_that_were_settled_early_count_in_the_status_of_the_phase(report: JobReport, status: PhaseStatus) -> None:
     state = submit(begun({"a": "n1 n2"}, mode=STREAM), "j").state

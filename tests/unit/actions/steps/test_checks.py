@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-import pytest
-
 from shipyard_api.actions.steps.checks import Check, CheckState
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.findings import FindingReported
@@ -13,6 +11,7 @@ from shipyard_api.domain.facts.steps import AttemptFailed
 from shipyard_api.domain.findings import Finding, error, info, warning
 from shipyard_api.workflow.step import Done, Failed, Folded, Look, PeerFailure
 from tests.unit.actions.steps.instants import MOMENT, T0, at
+from tests.unit.tables import every_row
 
 LATER = (StepId("build"), StepId("deploy"))
 GOOD, DOUBT = info("Good", "all is well"), warning("Doubt", "have a look")
@@ -29,16 +28,15 @@ def state(**fields: Any) -> CheckState:
     return CheckState(**{"revision": 7, "continues": False, **fields})
 
 
-@pytest.mark.parametrize(
-    ("spares", "inputs", "continues"),
-    [
-        pytest.param(None, {}, False, id="plain"),
-        pytest.param(None, {"continue_on_fail": True}, False, id="asked-for-but-spares-nothing"),
-        pytest.param((), {"continue_on_fail": True}, True, id="asked-for-and-skips-no-step"),
-        pytest.param(LATER, {"continue_on_fail": True}, True, id="asked-for"),
-        pytest.param(LATER, {"continue_on_fail": False}, False, id="not-asked-for"),
-        pytest.param(LATER, {}, False, id="not-mentioned"),
-    ],
+@every_row(
+    {
+        "plain": (None, {}, False),
+        "asked-for-but-spares-nothing": (None, {"continue_on_fail": True}, False),
+        "asked-for-and-skips-no-step": ((), {"continue_on_fail": True}, True),
+        "asked-for": (LATER, {"continue_on_fail": True}, True),
+        "not-asked-for": (LATER, {"continue_on_fail": False}, False),
+        "not-mentioned": (LATER, {}, False),
+    },
 )
 def test_a_check_goes_on_after_a_failure_only_where_it_may_and_is_asked_to(
     spares: tuple[StepId, ...] | None, inputs: dict[str, Any], continues: bool
@@ -46,37 +44,33 @@ def test_a_check_goes_on_after_a_failure_only_where_it_may_and_is_asked_to(
     assert check(spares).begin({"revision": 7, **inputs}) == state(continues=continues)
 
 
-@pytest.mark.parametrize(
-    ("spares", "of", "expected"),
-    [
-        pytest.param(None, state(), Look(7), id="asks"),
-        pytest.param(None, state(since=T0, attempts=3), Look(7), id="asks-again"),
-        pytest.param(None, state(done="fine"), Done("fine"), id="done"),
-        pytest.param(None, state(done=""), Done(""), id="done-without-a-word"),
-        pytest.param(None, state(failed="no such thing"), Failed("no such thing"), id="failed"),
-        pytest.param(None, state(failed=""), Failed(""), id="failed-without-a-word"),
-        pytest.param(
+@every_row(
+    {
+        "asks": (None, state(), Look(7)),
+        "asks-again": (None, state(since=T0, attempts=3), Look(7)),
+        "done": (None, state(done="fine"), Done("fine")),
+        "done-without-a-word": (None, state(done=""), Done("")),
+        "failed": (None, state(failed="no such thing"), Failed("no such thing")),
+        "failed-without-a-word": (None, state(failed=""), Failed("")),
+        "goes-on-and-skips": (
             LATER,
             state(failed="no such thing", continues=True),
             Done("went on, as continue-on-fail asks: no such thing", LATER),
-            id="goes-on-and-skips",
         ),
-        pytest.param(
+        "goes-on": (
             (),
             state(failed="no such thing", continues=True),
             Done("went on, as continue-on-fail asks: no such thing", ()),
-            id="goes-on",
         ),
-        pytest.param(
+        "goes-on-as-an-earlier-release-decided": (
             None,
             state(failed="no such thing", continues=True),
             Done("went on, as continue-on-fail asks: no such thing", ()),
-            id="goes-on-as-an-earlier-release-decided",
         ),
-        pytest.param(LATER, state(failed="bad"), Failed("bad"), id="skips-nothing-without-continue-on-fail"),
-        pytest.param(LATER, state(continues=True), Look(7), id="asks-with-continue-on-fail"),
-        pytest.param(LATER, state(done="fine", continues=True), Done("fine"), id="done-skips-nothing"),
-    ],
+        "skips-nothing-without-continue-on-fail": (LATER, state(failed="bad"), Failed("bad")),
+        "asks-with-continue-on-fail": (LATER, state(continues=True), Look(7)),
+        "done-skips-nothing": (LATER, state(done="fine", continues=True), Done("fine")),
+    },
 )
 def test_what_comes_next(
     spares: tuple[StepId, ...] | None, of: CheckState, expected: Look[int] | Done | Failed
@@ -84,18 +78,17 @@ def test_what_comes_next(
     assert check(spares).decide(of, at(5)) == expected
 
 
-@pytest.mark.parametrize(
-    ("findings", "expected"),
-    [
-        pytest.param((), state(done="fine"), id="none"),
-        pytest.param((GOOD,), state(done="all is well"), id="one"),
-        pytest.param((DOUBT,), state(done="have a look"), id="a-warning-fails-nothing"),
-        pytest.param((GOOD, DOUBT), state(done="2 messages, none of them an error"), id="two"),
-        pytest.param((BAD,), state(failed="no such thing"), id="an-error"),
-        pytest.param((GOOD, BAD), state(failed="no such thing"), id="an-error-among-others"),
-        pytest.param((WORSE, BAD), state(failed="nor this (and 1 more)"), id="two-errors"),
-        pytest.param((BAD, GOOD, WORSE, BAD), state(failed="no such thing (and 2 more)"), id="three-errors"),
-    ],
+@every_row(
+    {
+        "none": ((), state(done="fine")),
+        "one": ((GOOD,), state(done="all is well")),
+        "a-warning-fails-nothing": ((DOUBT,), state(done="have a look")),
+        "two": ((GOOD, DOUBT), state(done="2 messages, none of them an error")),
+        "an-error": ((BAD,), state(failed="no such thing")),
+        "an-error-among-others": ((GOOD, BAD), state(failed="no such thing")),
+        "two-errors": ((WORSE, BAD), state(failed="nor this (and 1 more)")),
+        "three-errors": ((BAD, GOOD, WORSE, BAD), state(failed="no such thing (and 2 more)")),
+    },
 )
 def test_what_findings_mean(findings: tuple[Finding, ...], expected: CheckState) -> None:
     facts = tuple(FindingReported(one) for one in findings)
@@ -107,37 +100,31 @@ def again(since: datetime, attempts: int, now: datetime) -> Folded[CheckState]:
     return Folded(state(since=since, attempts=attempts), waits, wait_until=now + (at(10) - T0))
 
 
-@pytest.mark.parametrize(
-    ("of", "trouble", "now", "expected"),
-    [
-        pytest.param(state(), SILENCE, T0, again(T0, 1, T0), id="first"),
-        pytest.param(state(since=T0, attempts=1), SILENCE, at(10), again(T0, 2, at(10)), id="second"),
-        pytest.param(
-            state(since=T0, attempts=5), SILENCE, at(60) - MOMENT, again(T0, 6, at(60) - MOMENT), id="just-before"
-        ),
-        pytest.param(
+@every_row(
+    {
+        "first": (state(), SILENCE, T0, again(T0, 1, T0)),
+        "second": (state(since=T0, attempts=1), SILENCE, at(10), again(T0, 2, at(10))),
+        "just-before": (state(since=T0, attempts=5), SILENCE, at(60) - MOMENT, again(T0, 6, at(60) - MOMENT)),
+        "at-the-limit": (
             state(since=T0, attempts=6),
             SILENCE,
             at(60),
             Folded(state(since=T0, attempts=6, failed="503 no answer")),
-            id="at-the-limit",
         ),
-        pytest.param(
+        "just-after": (
             state(since=T0, attempts=6),
             SILENCE,
             at(60) + MOMENT,
             Folded(state(since=T0, attempts=6, failed="503 no answer")),
-            id="just-after",
         ),
-        pytest.param(state(), REFUSAL, T0, Folded(state(failed="403 forbidden")), id="refused-at-once"),
-        pytest.param(
+        "refused-at-once": (state(), REFUSAL, T0, Folded(state(failed="403 forbidden"))),
+        "refused-later": (
             state(since=T0, attempts=1),
             REFUSAL,
             at(10),
             Folded(state(since=T0, attempts=1, failed="403 forbidden")),
-            id="refused-later",
         ),
-    ],
+    },
 )
 def test_how_long_a_peer_may_give_no_answer(
     of: CheckState, trouble: PeerFailure, now: datetime, expected: Folded[CheckState]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import pytest
-
 from shipyard_api.actions.steps.draining import DrainingProvisioner
 from shipyard_api.domain.nodes import Node, NodeName
 from shipyard_api.domain.teardown.drain import OnBlocked
@@ -18,6 +16,7 @@ from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, O
 from tests.fakes.cluster_nodes import LEAVES_IN, FakeClusterNodes
 from tests.fakes.provisioner import FakeProvisioner
 from tests.teardown_world import pod
+from tests.unit.tables import every_row
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 DRAIN = Work(Operation.DRAIN_NODES, "design", (N1, N2))
@@ -54,8 +53,7 @@ def test_nodes_are_cordoned_and_drained() -> None:
     assert all(SERVICE_CORDONED_KEY in node.labels for node in site.nodes.nodes.values())
 
 
-@pytest.mark.parametrize(
-    ("on_blocked", "state", "failed", "deleted"),
+@every_row(
     [
         (OnBlocked.WAIT, JobState.RUNNING, frozenset(), False),
         (OnBlocked.FAIL, JobState.ENDED, {N1}, False),

@@ -27,6 +27,7 @@ from shipyard_api.ports.provisioner import EarlierWork, JobAhead, JobId, JobRepo
 from shipyard_api.workflow.step import PeerFailure
 from tests.fakes.provisioner import FakeProvisioner
 from tests.unit.actions.steps.instants import MOMENT, T0, at
+from tests.unit.tables import every_row, table
 
 LIMITS = Limits(interval=30, timeout=100, queue_limit=1000)
 ID = JobId("job-1")
@@ -184,7 +185,7 @@ POLLS: dict[str, tuple[Job, JobReport | PeerFailure, datetime, Job, End | None, 
 }
 
 
-@pytest.mark.parametrize(("job", "answer", "now", "after", "end", "told"), POLLS.values(), ids=POLLS)
+@every_row(POLLS)
 def test_what_a_poll_of_a_job_means(
     job: Job, answer: JobReport | PeerFailure, now: datetime, after: Job, end: End | None, told: datetime | str
 ) -> None:
@@ -242,15 +243,15 @@ def earlier(job: str, *nodes: NodeName, operation: Operation = Operation.DEPLOY_
 PREPARED = earlier("p", N1, N2, operation=Operation.PREPARE_NODES)
 
 
-@pytest.mark.parametrize(
+@table(
     ("exact", "found", "marks", "expected"),
-    [
-        pytest.param(ID, [], False, Submitted(ID), id="the same nodes"),
-        pytest.param(None, [], False, None, id="nothing"),
-        pytest.param(None, [PREPARED], False, None, id="another operation"),
-        pytest.param(None, [PREPARED, earlier("d", N2)], False, Submitted(JobId("d"), (N2,)), id="some of the nodes"),
-        pytest.param(None, [earlier("d", N1, N3)], True, None, id="marks tell, node by node"),
-    ],
+    {
+        "the same nodes": (ID, [], False, Submitted(ID)),
+        "nothing": (None, [], False, None),
+        "another operation": (None, [PREPARED], False, None),
+        "some of the nodes": (None, [PREPARED, earlier("d", N2)], False, Submitted(JobId("d"), (N2,))),
+        "marks tell, node by node": (None, [earlier("d", N1, N3)], True, None),
+    },
 )
 def test_after_a_loss_a_job_of_some_of_the_nodes_is_taken_up(
     exact: JobId | None,
@@ -266,16 +267,16 @@ def test_after_a_loss_a_job_of_some_of_the_nodes_is_taken_up(
 BOTH = earlier("d", N1, N3), earlier("e", N2, N3)
 
 
-@pytest.mark.parametrize(
+@table(
     ("found", "ours", "others", "expected"),
-    [
-        pytest.param(BOTH[:1], "", "", ["d"], id="no answer"),
-        pytest.param(BOTH, "", "d", ["e"], id="the others are left"),
-        pytest.param(BOTH, "e", "", Submitted(JobId("e"), (N2,)), id="ours"),
-        pytest.param(BOTH, "e", "d", Submitted(JobId("e"), (N2,)), id="ours and not"),
-        pytest.param(BOTH, "", "de", None, id="none of them"),
-        pytest.param([earlier("d", N1, N2)], "", "d", None, id="the same nodes, and not ours"),
-    ],
+    {
+        "no answer": (BOTH[:1], "", "", ["d"]),
+        "the others are left": (BOTH, "", "d", ["e"]),
+        "ours": (BOTH, "e", "", Submitted(JobId("e"), (N2,))),
+        "ours and not": (BOTH, "e", "d", Submitted(JobId("e"), (N2,))),
+        "none of them": (BOTH, "", "de", None),
+        "the same nodes, and not ours": ([earlier("d", N1, N2)], "", "d", None),
+    },
 )
 def test_whose_a_job_with_further_nodes_is_must_be_answered(
     found: list[EarlierWork],
@@ -303,15 +304,15 @@ def test_a_job_that_is_ours_is_taken_up_again_for_its_other_nodes(monkeypatch: p
     assert found == Submitted(JobId("known"), (N3,))
 
 
-@pytest.mark.parametrize(
+@table(
     ("found", "answers", "expected"),
-    [
-        pytest.param([], JobAnswers(), None, id="nothing"),
-        pytest.param([PREPARED, earlier("d", N1)], JobAnswers(), Operation.DEPLOY_NODES, id="the last"),
-        pytest.param([earlier("d", N1, N3)], JobAnswers(), Undecided, id="a node that the action does not have"),
-        pytest.param([earlier("d", N1, N3)], JobAnswers(frozenset("d")), Operation.DEPLOY_NODES, id="ours"),
-        pytest.param([earlier("d", N1, N3)], JobAnswers(others=frozenset("d")), None, id="not ours"),
-    ],
+    {
+        "nothing": ([], JobAnswers(), None),
+        "the last": ([PREPARED, earlier("d", N1)], JobAnswers(), Operation.DEPLOY_NODES),
+        "a node that the action does not have": ([earlier("d", N1, N3)], JobAnswers(), Undecided),
+        "ours": ([earlier("d", N1, N3)], JobAnswers(frozenset("d")), Operation.DEPLOY_NODES),
+        "not ours": ([earlier("d", N1, N3)], JobAnswers(others=frozenset("d")), None),
+    },
 )
 def test_the_last_operation_on_a_node_is_known_for_its_teardown(
     found: list[EarlierWork],

@@ -3,14 +3,13 @@
 from dataclasses import replace
 from datetime import datetime
 
-import pytest
-
 from shipyard_api.actions.steps.joining import Answer, Joined, Joining, first_poll, judge
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
 from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.workflow.step import PeerFailure
 from tests.unit.actions.steps.instants import MOMENT, T0, at
+from tests.unit.tables import every_row
 
 # First poll at second 120, deadline at second 620, a poll every 30 s.
 SITE = DeploymentConfiguration(join_wait=120, node_status=PhaseLimits(30, 500))
@@ -34,53 +33,45 @@ def over(ready: frozenset[NodeName], **lost: str) -> Joined:
     return Joined(replace(WAIT, nodes=NONE), ready, reasons, None)
 
 
-@pytest.mark.parametrize(
-    ("answer", "now", "expected"),
-    [
+@every_row(
+    {
         # Not asked.
-        pytest.param(None, T0, waits(at(120)), id="not-asked-at-the-start"),
-        pytest.param(None, at(119), waits(at(120)), id="not-asked-before-the-first-poll"),
-        pytest.param(None, at(120) - MOMENT, waits(at(120)), id="not-asked-just-before-the-first-poll"),
-        pytest.param(None, at(120), waits(at(150)), id="not-asked-at-the-first-poll"),
-        pytest.param(None, at(610), waits(at(620)), id="not-asked-near-the-deadline"),
-        pytest.param(None, at(620), waits(at(620)), id="not-asked-at-the-deadline-asks-at-once"),
-        pytest.param(None, at(700), waits(at(700)), id="not-asked-after-the-deadline-asks-at-once"),
+        "not-asked-at-the-start": (None, T0, waits(at(120))),
+        "not-asked-before-the-first-poll": (None, at(119), waits(at(120))),
+        "not-asked-just-before-the-first-poll": (None, at(120) - MOMENT, waits(at(120))),
+        "not-asked-at-the-first-poll": (None, at(120), waits(at(150))),
+        "not-asked-near-the-deadline": (None, at(610), waits(at(620))),
+        "not-asked-at-the-deadline-asks-at-once": (None, at(620), waits(at(620))),
+        "not-asked-after-the-deadline-asks-at-once": (None, at(700), waits(at(700))),
         # Some are ready.
-        pytest.param(ONE_READY, at(120), waits(at(150), frozenset({N1})), id="one-ready"),
-        pytest.param({N1: READY}, at(120), waits(at(150), frozenset({N1})), id="one-ready-nothing-about-the-other"),
-        pytest.param({N1: NOT_READY, N2: NOT_READY}, at(200), waits(at(230)), id="none-ready"),
-        pytest.param({}, at(200), waits(at(230)), id="nothing-about-any"),
-        pytest.param({NodeName("other"): READY}, at(200), waits(at(230)), id="nodes-of-others-do-not-count"),
-        pytest.param(ONE_READY, at(110), waits(at(120), frozenset({N1})), id="answer-before-the-first-poll"),
-        pytest.param(ONE_READY, at(590), waits(at(620), frozenset({N1})), id="one-interval-left"),
-        pytest.param(ONE_READY, at(600), waits(at(620), frozenset({N1})), id="less-than-an-interval-left"),
-        pytest.param(ONE_READY, at(620) - MOMENT, waits(at(620), frozenset({N1})), id="just-before-the-deadline"),
+        "one-ready": (ONE_READY, at(120), waits(at(150), frozenset({N1}))),
+        "one-ready-nothing-about-the-other": ({N1: READY}, at(120), waits(at(150), frozenset({N1}))),
+        "none-ready": ({N1: NOT_READY, N2: NOT_READY}, at(200), waits(at(230))),
+        "nothing-about-any": ({}, at(200), waits(at(230))),
+        "nodes-of-others-do-not-count": ({NodeName("other"): READY}, at(200), waits(at(230))),
+        "answer-before-the-first-poll": (ONE_READY, at(110), waits(at(120), frozenset({N1}))),
+        "one-interval-left": (ONE_READY, at(590), waits(at(620), frozenset({N1}))),
+        "less-than-an-interval-left": (ONE_READY, at(600), waits(at(620), frozenset({N1}))),
+        "just-before-the-deadline": (ONE_READY, at(620) - MOMENT, waits(at(620), frozenset({N1}))),
         # All are ready.
-        pytest.param(ALL_READY, at(120), over(BOTH), id="all-ready"),
-        pytest.param(ALL_READY, at(620), over(BOTH), id="all-ready-at-the-deadline"),
-        pytest.param(ALL_READY, at(9999), over(BOTH), id="all-ready-after-the-deadline"),
+        "all-ready": (ALL_READY, at(120), over(BOTH)),
+        "all-ready-at-the-deadline": (ALL_READY, at(620), over(BOTH)),
+        "all-ready-after-the-deadline": (ALL_READY, at(9999), over(BOTH)),
         # The deadline: the wait before the first poll and the limit of the site together.
-        pytest.param(ONE_READY, at(620), over(frozenset({N1}), n2="no network plugin"), id="at-the-deadline"),
-        pytest.param(
-            ONE_READY, at(620) + MOMENT, over(frozenset({N1}), n2="no network plugin"), id="just-after-the-deadline"
-        ),
-        pytest.param(
+        "at-the-deadline": (ONE_READY, at(620), over(frozenset({N1}), n2="no network plugin")),
+        "just-after-the-deadline": (ONE_READY, at(620) + MOMENT, over(frozenset({N1}), n2="no network plugin")),
+        "at-the-deadline-nothing-about-one": (
             {N2: NOT_READY},
             at(620),
             over(NONE, n1="no answer about it", n2="no network plugin"),
-            id="at-the-deadline-nothing-about-one",
         ),
         # No answer only costs time, and is named when the time is up.
-        pytest.param(SILENCE, at(120), waits(at(150)), id="no-answer"),
-        pytest.param(REFUSAL, at(120), waits(at(150)), id="refused-answer-costs-time"),
-        pytest.param(SILENCE, at(620) - MOMENT, waits(at(620)), id="no-answer-just-before-the-deadline"),
-        pytest.param(
-            SILENCE, at(620), over(NONE, n1="503 no answer", n2="503 no answer"), id="no-answer-at-the-deadline"
-        ),
-        pytest.param(
-            REFUSAL, at(620), over(NONE, n1="403 forbidden", n2="403 forbidden"), id="refused-answer-at-the-deadline"
-        ),
-    ],
+        "no-answer": (SILENCE, at(120), waits(at(150))),
+        "refused-answer-costs-time": (REFUSAL, at(120), waits(at(150))),
+        "no-answer-just-before-the-deadline": (SILENCE, at(620) - MOMENT, waits(at(620))),
+        "no-answer-at-the-deadline": (SILENCE, at(620), over(NONE, n1="503 no answer", n2="503 no answer")),
+        "refused-answer-at-the-deadline": (REFUSAL, at(620), over(NONE, n1="403 forbidden", n2="403 forbidden")),
+    },
 )
 def test_what_an_answer_of_the_cluster_means(answer: Answer | None, now: datetime, expected: Joined) -> None:
     assert judge(WAIT, answer, SITE, now) == expected

@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from shipyard_api.actions.steps import late_nodes
 from shipyard_api.actions.steps.rollout_messages import Kind, PowerCycle, PowerCycled
 from shipyard_api.actions.steps.rollout_state import RolloutState
@@ -22,6 +20,7 @@ from shipyard_api.workflow.step import Folded, Look, PeerFailure
 from tests.fakes.provisioner import FakeProvisioner
 from tests.unit.actions.steps.instants import T0, at
 from tests.unit.actions.steps.rollouts import STEP, begun, ended, names, poll, queued, running, step, submit
+from tests.unit.tables import every_row
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 A = GroupName("a")
@@ -151,24 +150,21 @@ def test_a_late_node_is_power_cycled_once_in_an_action() -> None:
     assert cycle(state, 390) is None
 
 
-@pytest.mark.parametrize(
-    ("report", "note", "again"),
-    [
-        pytest.param(PowerCycled({N1: "is locked"}), "node n1, late in prepare: is locked", None, id="refused"),
-        pytest.param(
+@every_row(
+    {
+        "refused": (PowerCycled({N1: "is locked"}), "node n1, late in prepare: is locked", None),
+        "unknown": (
             PowerCycled(unknown=True),
             "node n1, late in prepare: the outcome is unknown, and it is not repeated",
             None,
-            id="unknown",
         ),
-        pytest.param(PeerFailure("403", refused=True), "node n1, late in prepare: 403", None, id="no rights"),
-        pytest.param(
+        "no rights": (PeerFailure("403", refused=True), "node n1, late in prepare: 403", None),
+        "held": (
             PeerFailure("held", refused=True, nodes={N1: "held by ann"}),
             "node n1, late in prepare: held by ann",
             None,
-            id="held",
         ),
-    ],
+    },
 )
 def test_a_power_cycle_that_is_not_possible_is_not_repeated_in_the_phase(
     report: PowerCycled | PeerFailure, note: str, again: PowerCycle | None

@@ -6,8 +6,6 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
-import pytest
-
 from shipyard_api.actions.steps.mark_revision import MarkRevision, MarkState, SetTag, StepsEnded, TagSet
 from shipyard_api.domain.actions import ActionId, StepId, StepState
 from shipyard_api.domain.documents import RevisionTag
@@ -16,6 +14,7 @@ from shipyard_api.ports.provisioner import Marker
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Look, PeerFailure
 from tests.unit.actions.steps.instants import T0, at
+from tests.unit.tables import every_row
 
 ACTION = ActionId("01J0000000000000000000DEPL")
 CHECK, BUILD, DEPLOY, TAG = (StepId(name) for name in ("check", "build", "deploy", "tag"))
@@ -47,89 +46,71 @@ def test_it_begins_without_a_tag_and_runs_whatever_happened_before() -> None:
     assert STEP.always is True
 
 
-@pytest.mark.parametrize(
-    ("state", "expected"),
-    [
-        pytest.param(NEW, Look(ACTION), id="asks-how-the-steps-ended"),
-        pytest.param(WELL, Act(effect(RevisionTag.SITE_ACTION_SUCCESS), give_up_at=at(65)), id="tags-a-success"),
-        pytest.param(BADLY, Act(effect(RevisionTag.SITE_ACTION_FAILURE), give_up_at=at(65)), id="tags-a-failure"),
-        pytest.param(replace(NEW, done="not tagged"), Done("not tagged"), id="done-without-a-tag"),
-        pytest.param(replace(WELL, done=""), Done(""), id="done-without-a-word"),
-        pytest.param(replace(WELL, failed="403"), Failed("403"), id="failed"),
-        pytest.param(replace(NEW, failed=""), Failed(""), id="failed-without-a-word"),
-    ],
+@every_row(
+    {
+        "asks-how-the-steps-ended": (NEW, Look(ACTION)),
+        "tags-a-success": (WELL, Act(effect(RevisionTag.SITE_ACTION_SUCCESS), give_up_at=at(65))),
+        "tags-a-failure": (BADLY, Act(effect(RevisionTag.SITE_ACTION_FAILURE), give_up_at=at(65))),
+        "done-without-a-tag": (replace(NEW, done="not tagged"), Done("not tagged")),
+        "done-without-a-word": (replace(WELL, done=""), Done("")),
+        "failed": (replace(WELL, failed="403"), Failed("403")),
+        "failed-without-a-word": (replace(NEW, failed=""), Failed("")),
+    },
 )
 def test_what_comes_next(state: MarkState, expected: Act[SetTag] | Look[ActionId] | Done | Failed) -> None:
     assert STEP.decide(state, at(5)) == expected
 
 
-@pytest.mark.parametrize(
-    ("states", "expected"),
-    [
-        pytest.param({CHECK: SUCCESS, BUILD: SUCCESS, DEPLOY: SUCCESS, TAG: None}, WELL, id="all-well"),
-        pytest.param({CHECK: SUCCESS, BUILD: SUCCESS, DEPLOY: FAILED, TAG: None}, BADLY, id="the-last-failed"),
-        pytest.param({CHECK: SUCCESS, BUILD: FAILED, DEPLOY: NOT_RUN, TAG: None}, BADLY, id="the-first-failed"),
-        pytest.param({CHECK: SUCCESS, BUILD: SUCCESS, DEPLOY: SKIPPED, TAG: None}, WELL, id="one-skipped"),
-        pytest.param(
-            {CHECK: FAILED, BUILD: NOT_RUN, DEPLOY: NOT_RUN, TAG: None},
-            replace(NEW, done=TOO_EARLY),
-            id="a-check-failed",
-        ),
-        pytest.param(
-            {CHECK: FAILED, BUILD: FAILED, TAG: None}, replace(NEW, done=TOO_EARLY), id="a-check-failed-and-more"
-        ),
-        pytest.param(
+@every_row(
+    {
+        "all-well": ({CHECK: SUCCESS, BUILD: SUCCESS, DEPLOY: SUCCESS, TAG: None}, WELL),
+        "the-last-failed": ({CHECK: SUCCESS, BUILD: SUCCESS, DEPLOY: FAILED, TAG: None}, BADLY),
+        "the-first-failed": ({CHECK: SUCCESS, BUILD: FAILED, DEPLOY: NOT_RUN, TAG: None}, BADLY),
+        "one-skipped": ({CHECK: SUCCESS, BUILD: SUCCESS, DEPLOY: SKIPPED, TAG: None}, WELL),
+        "a-check-failed": ({CHECK: FAILED, BUILD: NOT_RUN, DEPLOY: NOT_RUN, TAG: None}, replace(NEW, done=TOO_EARLY)),
+        "a-check-failed-and-more": ({CHECK: FAILED, BUILD: FAILED, TAG: None}, replace(NEW, done=TOO_EARLY)),
+        "every-change-skipped": (
             {CHECK: SUCCESS, BUILD: SKIPPED, DEPLOY: SKIPPED, TAG: None},
             replace(NEW, done=NOT_CHANGED),
-            id="every-change-skipped",
         ),
-        pytest.param({CHECK: SKIPPED, BUILD: SUCCESS, TAG: None}, WELL, id="a-skipped-check-counts-for-nothing"),
-        pytest.param({CHECK: SUCCESS, TAG: None}, WELL, id="an-action-without-changes"),
-        pytest.param({CHECK: SUCCESS, BUILD: None, TAG: None}, WELL, id="a-step-that-never-ran"),
-        pytest.param(
-            {CHECK: SUCCESS, BUILD: SKIPPED, TAG: FAILED}, replace(NEW, done=NOT_CHANGED), id="its-own-state-counts-not"
-        ),
-    ],
+        "a-skipped-check-counts-for-nothing": ({CHECK: SKIPPED, BUILD: SUCCESS, TAG: None}, WELL),
+        "an-action-without-changes": ({CHECK: SUCCESS, TAG: None}, WELL),
+        "a-step-that-never-ran": ({CHECK: SUCCESS, BUILD: None, TAG: None}, WELL),
+        "its-own-state-counts-not": ({CHECK: SUCCESS, BUILD: SKIPPED, TAG: FAILED}, replace(NEW, done=NOT_CHANGED)),
+    },
 )
 def test_which_tag_it_sets(states: Mapping[StepId, StepState | None], expected: MarkState) -> None:
     assert STEP.fold(NEW, ACTION, StepsEnded(states), T0) == Folded(expected)
 
 
-@pytest.mark.parametrize(
-    ("state", "asked", "report", "expected"),
-    [
-        pytest.param(
+@every_row(
+    {
+        "tagged-success": (
             WELL,
             effect(RevisionTag.SITE_ACTION_SUCCESS),
             TagSet(),
             replace(WELL, done="revision 7 is tagged site-action-success"),
-            id="tagged-success",
         ),
-        pytest.param(
+        "tagged-failure": (
             BADLY,
             effect(RevisionTag.SITE_ACTION_FAILURE),
             TagSet(),
             replace(BADLY, done="revision 7 is tagged site-action-failure"),
-            id="tagged-failure",
         ),
-        pytest.param(
+        "refused": (
             WELL,
             effect(RevisionTag.SITE_ACTION_SUCCESS),
             PeerFailure("403 forbidden", refused=True),
             replace(WELL, failed="403 forbidden"),
-            id="refused",
         ),
-        pytest.param(
+        "given-up": (
             WELL,
             effect(RevisionTag.SITE_ACTION_SUCCESS),
             PeerFailure("503 no answer", refused=False),
             replace(WELL, failed="503 no answer"),
-            id="given-up",
         ),
-        pytest.param(
-            NEW, ACTION, PeerFailure("gone", refused=False), replace(NEW, failed="gone"), id="no-answer-about-the-steps"
-        ),
-    ],
+        "no-answer-about-the-steps": (NEW, ACTION, PeerFailure("gone", refused=False), replace(NEW, failed="gone")),
+    },
 )
 def test_what_an_answer_means(
     state: MarkState, asked: ActionId | SetTag, report: TagSet | PeerFailure, expected: MarkState

@@ -14,6 +14,7 @@ from tests.factories import group_entry
 from tests.unit.actions.steps import rollouts
 from tests.unit.actions.steps.instants import T0, at
 from tests.unit.actions.steps.rollouts import STEP, TWO_GROUPS, begun, deploying, ended, poll, prepared, running, submit
+from tests.unit.tables import every_row
 
 INPUTS = rollouts.site([group_entry("a"), group_entry("b")])
 NEW = RolloutState(INPUTS)
@@ -29,14 +30,13 @@ def finished() -> RolloutState:
     return poll(state, at(60), ended("deploy-1", "n1", "n2")).state
 
 
-@pytest.mark.parametrize(
-    ("state", "expected"),
-    [
-        pytest.param(NEW, "", id="no-members"),
-        pytest.param(begun(TWO_GROUPS), "0 of 2 groups and 0 of 3 nodes deployed", id="not-started"),
-        pytest.param(prepared(TWO_GROUPS), "0 of 2 groups and 0 of 3 nodes deployed", id="prepared"),
-        pytest.param(finished(), "1 of 2 groups and 1 of 3 nodes deployed", id="one-group"),
-    ],
+@every_row(
+    {
+        "no-members": (NEW, ""),
+        "not-started": (begun(TWO_GROUPS), "0 of 2 groups and 0 of 3 nodes deployed"),
+        "prepared": (prepared(TWO_GROUPS), "0 of 2 groups and 0 of 3 nodes deployed"),
+        "one-group": (finished(), "1 of 2 groups and 1 of 3 nodes deployed"),
+    },
 )
 def test_the_summary_counts_what_is_deployed(state: RolloutState, expected: str) -> None:
     assert state.summary() == expected
@@ -65,7 +65,7 @@ STATES: dict[str, Callable[[], RolloutState]] = {
 }
 
 
-@pytest.mark.parametrize("make", STATES.values(), ids=STATES)
+@every_row(STATES)
 def test_a_state_that_was_stored_goes_on_as_the_one_in_memory(make: Callable[[], RolloutState]) -> None:
     state = make()
     stored = json.loads(json.dumps(state.to_json()))
@@ -97,14 +97,13 @@ def test_two_states_that_were_loaded_from_one_text_share_nothing_that_changes() 
 MANY = {"a": " ".join(f"n{number:03}" for number in range(600)), "b": "other"}
 
 
-@pytest.mark.parametrize(
-    "letters",
-    [
-        pytest.param("s" * 600 + "n", id="all but the last"),
-        pytest.param("n" * 255 + "ps" + "n" * 344, id="two in the middle"),
-        pytest.param("n" * 600 + "f", id="the last"),
-        pytest.param("n" * 601, id="none"),
-    ],
+@every_row(
+    {
+        "all but the last": "s" * 600 + "n",
+        "two in the middle": "n" * 255 + "ps" + "n" * 344,
+        "the last": "n" * 600 + "f",
+        "none": "n" * 601,
+    },
 )
 def test_statuses_are_read_as_they_are_stored_whatever_was_read_before(letters: str) -> None:
     stored = begun(MANY).to_json()
@@ -114,7 +113,7 @@ def test_statuses_are_read_as_they_are_stored_whatever_was_read_before(letters: 
         assert loaded.to_json()["rollout"]["nodes"] == letters
 
 
-@pytest.mark.parametrize("letters", ["nn", "nnnn", ""])
+@every_row(["nn", "nnnn", ""])
 def test_statuses_of_another_number_of_nodes_are_not_read(letters: str) -> None:
     stored = begun(TWO_GROUPS).to_json()
     with pytest.raises(ValueError, match="3 nodes"):

@@ -21,6 +21,7 @@ from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Look, PeerFailure
 from tests.fakes.provisioner import FakeProvisioner
 from tests.unit.actions.steps.instants import MOMENT, T0, at
+from tests.unit.tables import every_row
 
 SITE = DeploymentConfiguration(
     verify_site=PhaseLimits(5, 60), prepare_site=PhaseLimits(10, 300), queue_limit=1000, join=False
@@ -64,33 +65,30 @@ def test_it_begins_with_the_limits_of_its_operation() -> None:
     assert verify.begin(inputs) == SiteWorkState(7, Limits(5, 60, 1000))
 
 
-@pytest.mark.parametrize(
-    ("state", "expected"),
-    [
-        pytest.param(NEW, Act(SUBMIT, give_up_at=at(305)), id="submits"),
-        pytest.param(QUEUED, Look(POLL), id="polls-in-the-queue"),
-        pytest.param(RUNNING, Look(POLL), id="polls-at-work"),
-        pytest.param(replace(RUNNING, done="success"), Done("success"), id="done"),
-        pytest.param(replace(RUNNING, done=""), Done(""), id="done-without-a-word"),
-        pytest.param(replace(RUNNING, failed="it broke"), Failed("it broke"), id="failed"),
-        pytest.param(replace(NEW, failed=""), Failed(""), id="failed-before-a-job"),
-    ],
+@every_row(
+    {
+        "submits": (NEW, Act(SUBMIT, give_up_at=at(305))),
+        "polls-in-the-queue": (QUEUED, Look(POLL)),
+        "polls-at-work": (RUNNING, Look(POLL)),
+        "done": (replace(RUNNING, done="success"), Done("success")),
+        "done-without-a-word": (replace(RUNNING, done=""), Done("")),
+        "failed": (replace(RUNNING, failed="it broke"), Failed("it broke")),
+        "failed-before-a-job": (replace(NEW, failed=""), Failed("")),
+    },
 )
 def test_what_comes_next(state: SiteWorkState, expected: Act[SubmitSiteWork] | Look[PollJob] | Done | Failed) -> None:
     assert STEP.decide(state, at(5)) == expected
 
 
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        pytest.param(
+@every_row(
+    {
+        "accepted": (
             Submitted(ID),
             Folded(replace(NEW, job=Job.submitted(ID, at(5))), (JobStarted("prepare_site", ID),)),
-            id="accepted",
         ),
-        pytest.param(REFUSAL, Folded(replace(NEW, failed="403 forbidden")), id="refused"),
-        pytest.param(SILENCE, Folded(replace(NEW, failed="503 no answer")), id="given-up"),
-    ],
+        "refused": (REFUSAL, Folded(replace(NEW, failed="403 forbidden"))),
+        "given-up": (SILENCE, Folded(replace(NEW, failed="503 no answer"))),
+    },
 )
 def test_what_an_answer_to_the_submission_means(
     answer: Submitted | PeerFailure, expected: Folded[SiteWorkState]
@@ -154,22 +152,21 @@ POLLS = {
 }
 
 
-@pytest.mark.parametrize(("state", "answer", "now", "expected"), POLLS.values(), ids=POLLS)
+@every_row(POLLS)
 def test_what_a_poll_means(
     state: SiteWorkState, answer: JobReport | PeerFailure, now: datetime, expected: Folded[SiteWorkState]
 ) -> None:
     assert STEP.fold(state, POLL, answer, now) == expected
 
 
-@pytest.mark.parametrize(
-    ("state", "expected"),
-    [
-        pytest.param(NEW, (), id="nothing-submitted"),
-        pytest.param(QUEUED, (left("stopped by ops"),), id="queued"),
-        pytest.param(RUNNING, (left("stopped by ops"),), id="running"),
-        pytest.param(replace(RUNNING, done="success"), (), id="done"),
-        pytest.param(replace(RUNNING, failed="out of time"), (), id="failed-and-left-behind-already"),
-    ],
+@every_row(
+    {
+        "nothing-submitted": (NEW, ()),
+        "queued": (QUEUED, (left("stopped by ops"),)),
+        "running": (RUNNING, (left("stopped by ops"),)),
+        "done": (replace(RUNNING, done="success"), ()),
+        "failed-and-left-behind-already": (replace(RUNNING, failed="out of time"), ()),
+    },
 )
 def test_a_stop_leaves_the_job_behind(state: SiteWorkState, expected: tuple[Fact, ...]) -> None:
     assert STEP.leave(state, "stopped by ops") == expected

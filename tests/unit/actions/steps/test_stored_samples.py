@@ -10,8 +10,6 @@ import pkgutil
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from shipyard_api.actions import steps
 from shipyard_api.actions.software_steps import SOFTWARE
 from shipyard_api.actions.steps.baremetal_nodes import BaremetalNodes
@@ -28,6 +26,7 @@ from shipyard_api.workflow.step import Act, AnyUnit, Done, Failed, Gather, ItemK
 from tests.unit.actions.steps import rollouts, test_checks, test_mark_revision, test_site_work
 from tests.unit.actions.steps.instants import at
 from tests.unit.actions.steps.teardown import test_node_teardown, test_teardown_nodes
+from tests.unit.tables import every_row
 
 SAMPLES = sorted((Path(__file__).parent / "samples").iterdir())
 STEPS: dict[str, AnyUnit] = {
@@ -86,7 +85,7 @@ EFFECTS = [sample for sample in SAMPLES if named(sample)[1] == "effect"]
 STAGES = {"done": Done, "failed": Failed, "failed-refused": Failed}
 
 
-@pytest.mark.parametrize("sample", STATES, ids=lambda one: one.stem)
+@every_row(STATES)
 def test_a_stored_state_is_read_and_stored_again_as_it_was(sample: Path) -> None:
     step, _, version, _ = named(sample)
     stored = read(sample)
@@ -100,7 +99,7 @@ def test_a_stored_state_is_read_and_stored_again_as_it_was(sample: Path) -> None
         assert isinstance(step, NodeTeardown) or json.dumps(written) == json.dumps(stored)
 
 
-@pytest.mark.parametrize("sample", STATES, ids=lambda one: one.stem)
+@every_row(STATES)
 def test_a_step_goes_on_from_a_stored_state(sample: Path) -> None:
     step, _, version, stage = named(sample)
     name = type(step).__name__
@@ -108,7 +107,7 @@ def test_a_step_goes_on_from_a_stored_state(sample: Path) -> None:
     assert isinstance(step.decide(step.load_state(read(sample)), at(100)), expected)
 
 
-@pytest.mark.parametrize("sample", EFFECTS, ids=lambda one: one.stem)
+@every_row(EFFECTS)
 def test_a_stored_effect_is_read_and_stored_again_as_it_was(sample: Path) -> None:
     step = named(sample)[0]
     assert step.load_effect(read(sample)).to_json() == read(sample)

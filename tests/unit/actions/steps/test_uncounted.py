@@ -1,7 +1,5 @@
 """Nodes that no criterion counts: when a rollout learns of them, and what it makes of their outcomes."""
 
-import pytest
-
 from shipyard_api.actions.steps import uncounted
 from shipyard_api.actions.steps.rollout_messages import Members, SelectMembers
 from shipyard_api.actions.steps.rollout_state import RolloutState
@@ -15,6 +13,7 @@ from tests.fakes.provisioner import FakeProvisioner
 from tests.unit.actions.steps import rollouts
 from tests.unit.actions.steps.instants import T0, at
 from tests.unit.actions.steps.rollouts import STEP, begun, ended, names, poll, reread, running, step, submit
+from tests.unit.tables import every_row
 
 EVERY = {"a": {"critical": True, "success_criteria": {"percent_successful_nodes": 100}}}
 A = GroupName("a")
@@ -29,8 +28,7 @@ def said(facts: object) -> list[str]:
     return [f"{fact.topic}: {fact.text}" for fact in facts if isinstance(fact, Noted)]
 
 
-@pytest.mark.parametrize(
-    ("held", "failing", "status"),
+@every_row(
     [
         ("", "n1", GroupStatus.FAILED),
         ("n1", "n1", GroupStatus.SUCCESS),
@@ -38,7 +36,6 @@ def said(facts: object) -> list[str]:
         ("n1 n2", "n1 n2", GroupStatus.SUCCESS),
         ("n1 other", "", GroupStatus.SUCCESS),
     ],
-    ids=["none is held", "the failing one", "the good one", "all", "none fails"],
 )
 def test_a_node_that_is_held_while_the_action_runs_counts_no_more(held: str, failing: str, status: GroupStatus) -> None:
     good = [name for name in ("n1", "n2") if name not in failing]

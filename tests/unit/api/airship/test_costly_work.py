@@ -9,6 +9,7 @@ from shipyard_api.api.airship.costly_work import Bounds, CostlyWork
 from shipyard_api.api.airship.errors import ServiceBusy, TooMuchWork
 from shipyard_api.domain.error_kinds import AskLater, ErrorKind
 from tests.refusals import refuses
+from tests.unit.tables import every_row
 
 MANY = Bounds(pieces=100, burst=1000.0, share=1.0)
 
@@ -68,12 +69,11 @@ def test_a_caller_with_too_many_pieces_is_refused_and_others_are_not() -> None:
     gate.start("ann", lambda: None).result(10)
 
 
-@pytest.mark.parametrize(
-    ("caller", "everyone", "second", "refusal"),
-    [
-        pytest.param(Bounds(9, 10.0, 0.5), MANY, "ann", TooMuchWork, id="a caller"),
-        pytest.param(MANY, Bounds(9, 10.0, 0.5), "bob", ServiceBusy, id="all together"),
-    ],
+@every_row(
+    {
+        "a caller": (Bounds(9, 10.0, 0.5), MANY, "ann", TooMuchWork),
+        "all together": (MANY, Bounds(9, 10.0, 0.5), "bob", ServiceBusy),
+    },
 )
 def test_processor_time_that_was_used_grows_back(
     caller: Bounds, everyone: Bounds, second: str, refusal: ErrorKind[[float], AskLater]

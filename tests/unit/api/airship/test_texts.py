@@ -1,7 +1,5 @@
 """The sentences of Shipyard v1.0, which scripts compare: a row is an error, its code and its texts."""
 
-import pytest
-
 from shipyard_api.api.airship import causes
 from shipyard_api.api.airship import errors as ours
 from shipyard_api.api.airship.texts import text_of
@@ -11,12 +9,12 @@ from shipyard_api.domain.actions import Control
 from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.error_kinds import Forbidden, ShipyardError, Unauthenticated
 from shipyard_api.domain.findings import error, warning
+from tests.unit.tables import every_row
 
 SIX = [f"n{number}" for number in range(6)]
 
 
-@pytest.mark.parametrize(
-    ("failed", "code", "title", "reason"),
+@every_row(
     [
         (
             errors.InvalidTargets(),
@@ -98,7 +96,6 @@ SIX = [f"n{number}" for number in range(6)]
             "Content-Length says 10 bytes, and 3 arrived",
         ),
     ],
-    ids=lambda value: value.kind.code if isinstance(value, ShipyardError) else "",
 )
 def test_an_error_has_its_sentence(failed: ShipyardError, code: int, title: str, reason: str) -> None:
     text = text_of(failed)
@@ -106,30 +103,27 @@ def test_an_error_has_its_sentence(failed: ShipyardError, code: int, title: str,
     assert (status_of(failed.kind.family)[:3], text.title, text.reason) == (str(code), title, reason)
 
 
-@pytest.mark.parametrize(
-    ("failed", "cause"),
-    [
-        pytest.param(Unauthenticated(was_sent=False), "No token was sent. Send one in the header", id="no token"),
-        pytest.param(Unauthenticated(), "The token that was sent is not valid: ", id="a wrong token"),
-        pytest.param(errors.NothingCommitted(), "commit them: shipyard commit configdocs", id="nothing committed"),
-        pytest.param(
+@every_row(
+    {
+        "no token": (Unauthenticated(was_sent=False), "No token was sent. Send one in the header"),
+        "a wrong token": (Unauthenticated(), "The token that was sent is not valid: "),
+        "nothing committed": (errors.NothingCommitted(), "commit them: shipyard commit configdocs"),
+        "retry": (
             errors.WrongState(Control.RETRY, "failed", "queued"),
             "Only an action that is failed or has nodes that did not succeed can be retried; this one is queued",
-            id="retry",
         ),
-        pytest.param(ours.UnsupportedAction("deploysite"), "Did you mean 'deploy_site'? It is one of: ", id="action"),
-        pytest.param(ours.UnsupportedAction("x" * 99), f"There is no action '{'x' * 60}…'. It is one of", id="long"),
-        pytest.param(ours.ControlNotFound("Pause"), "Did you mean 'pause'?", id="control"),
-        pytest.param(ours.InvalidStatusFilter("nodes"), "machines-power-state", id="filter"),
-        pytest.param(errors.VersionNotFound(Version.BUFFER), "The buffer is empty. Load documents", id="buffer"),
-    ],
+        "action": (ours.UnsupportedAction("deploysite"), "Did you mean 'deploy_site'? It is one of: "),
+        "long": (ours.UnsupportedAction("x" * 99), f"There is no action '{'x' * 60}…'. It is one of"),
+        "control": (ours.ControlNotFound("Pause"), "Did you mean 'pause'?"),
+        "filter": (ours.InvalidStatusFilter("nodes"), "machines-power-state"),
+        "buffer": (errors.VersionNotFound(Version.BUFFER), "The buffer is empty. Load documents"),
+    },
 )
 def test_what_is_behind_an_error_is_in_its_list(failed: ShipyardError, cause: str) -> None:
     assert cause in text_of(failed).cause
 
 
-@pytest.mark.parametrize(
-    ("path", "nearest"),
+@every_row(
     [
         ("/actions", "/api/v1.0/actions"),
         ("/api/v1.0/acts", "/api/v1.0/actions"),
@@ -137,7 +131,6 @@ def test_what_is_behind_an_error_is_in_its_list(failed: ShipyardError, cause: st
         ("/", None),
         ("/api/v1.0/" + "x" * 5000, None),
     ],
-    ids=lambda value: str(value)[:40],
 )
 def test_an_unknown_address_leads_to_the_nearest(path: str, nearest: str | None) -> None:
     templates = ["/health", "/api/v1.0/actions", "/api/v1.0/actions/{action_id}/steps/{step_id}"]

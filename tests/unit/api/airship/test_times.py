@@ -2,9 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from shipyard_api.api.airship.times import moment, since
+from tests.unit.tables import every_row
 
 DAY = datetime(2026, 11, 21, tzinfo=UTC)
 MOMENTS = {
@@ -28,7 +27,7 @@ MOMENTS = {
 }
 
 
-@pytest.mark.parametrize(("written", "meant"), MOMENTS.items(), ids=[ascii(one) for one in MOMENTS])
+@every_row(MOMENTS.items())
 def test_a_moment_is_one_of_iso_8601_in_utc(written: str, meant: datetime | None) -> None:
     found = moment(written)
 
@@ -62,7 +61,7 @@ DURATIONS = {
 }
 
 
-@pytest.mark.parametrize(("written", "meant"), DURATIONS.items(), ids=[ascii(one) for one in DURATIONS])
+@every_row(DURATIONS.items())
 def test_how_long_ago_is_a_duration_of_iso_8601(written: str, meant: timedelta | None) -> None:
     assert since(written) == meant
 

@@ -10,6 +10,7 @@ import pytest
 
 from shipyard_api.api.dashboard.app import Dashboard
 from tests.integration.api.in_process import Client
+from tests.unit.tables import table
 
 STATIC = resources.files("shipyard_api.api.dashboard").joinpath("static")
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
@@ -25,16 +26,16 @@ def client() -> Client:
     return Client(Dashboard(otherwise=falcon.asgi.App()))
 
 
-@pytest.mark.parametrize(
+@table(
     ("method", "accept", "is_page"),
-    [
-        pytest.param("GET", BROWSER["Accept"], True, id="a browser"),
-        pytest.param("HEAD", "text/html", True, id="only its headers"),
-        pytest.param("GET", "application/json", False, id="a client of the API"),
-        pytest.param("GET", "*/*", False, id="curl"),
-        pytest.param("GET", None, False, id="no preference"),
-        pytest.param("POST", "text/html", False, id="no reader"),
-    ],
+    {
+        "a browser": ("GET", BROWSER["Accept"], True),
+        "only its headers": ("HEAD", "text/html", True),
+        "a client of the API": ("GET", "application/json", False),
+        "curl": ("GET", "*/*", False),
+        "no preference": ("GET", None, False),
+        "no reader": ("POST", "text/html", False),
+    },
 )
 def test_the_root_is_the_page_for_browsers_alone(
     client: Client, method: str, accept: str | None, is_page: bool

@@ -11,6 +11,7 @@ from falcon.testing import create_asgi_req
 
 from shipyard_api.api.events.resources import Events
 from shipyard_api.ports.state.journal import EventFormat
+from tests.unit.tables import every_row
 
 
 def opened(query: str, headers: dict[str, str]) -> list[tuple[int | None, EventFormat]]:
@@ -27,8 +28,7 @@ def opened(query: str, headers: dict[str, str]) -> list[tuple[int | None, EventF
     return streams
 
 
-@pytest.mark.parametrize(
-    ("query", "headers", "cursor"),
+@every_row(
     [
         ("", {}, None),
         ("last_event_id=3", {}, 3),
@@ -44,14 +44,14 @@ def test_the_header_of_a_browser_that_comes_back_wins_over_its_parameter(
     assert opened(query, headers) == [(cursor, EventFormat.SHIPYARD)]
 
 
-@pytest.mark.parametrize("written", list(EventFormat))
+@every_row(list(EventFormat))
 def test_a_listener_chooses_the_form(written: EventFormat) -> None:
     assert opened(f"format={written.value}", {}) == [(None, written)]
     with pytest.raises(falcon.HTTPInvalidParam):
         opened(f"format={written.value.upper()}", {})
 
 
-@pytest.mark.parametrize("written", ["x", "-1", "1" * 19])
+@every_row(["x", "-1", "1" * 19])
 def test_what_is_no_id_of_an_event_is_refused(written: str) -> None:
     with pytest.raises(falcon.HTTPInvalidParam):
         opened(f"last_event_id={written}", {})

@@ -7,6 +7,7 @@ import pytest
 from shipyard_api.api.http.compression import accepts_gzip
 from tests.integration.api.in_process import Client
 from tests.unit.api.http.conftest import BODY, Get
+from tests.unit.tables import every_row
 
 
 @pytest.mark.parametrize("form", ["data", "media", "large", "stream"])
@@ -33,8 +34,7 @@ def test_the_answer_to_a_write_is_compressed_and_has_no_tag(client: Client) -> N
     assert "ETag" not in answer.headers
 
 
-@pytest.mark.parametrize(
-    ("written", "accepted"),
+@every_row(
     [
         (None, False),
         ("", False),
@@ -51,7 +51,6 @@ def test_the_answer_to_a_write_is_compressed_and_has_no_tag(client: Client) -> N
         ("br", False),
         (",,;=", False),
     ],
-    ids=ascii,
 )
 def test_gzip_is_accepted_unless_its_weight_is_0(written: str | None, accepted: bool) -> None:
     assert accepts_gzip(written) is accepted

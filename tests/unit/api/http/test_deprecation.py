@@ -4,17 +4,16 @@ import asyncio
 from datetime import date
 
 import falcon.asgi
-import pytest
 from falcon.testing import create_asgi_req
 
 from shipyard_api.api.http.deprecation import DEPRECATED, Deprecated, Deprecation
 from tests.conftest import ROOT
+from tests.unit.tables import every_row
 
 OLD = {("GET", "/old/{name}"): Deprecated(date(2026, 12, 1), date(2027, 7, 1))}
 
 
-@pytest.mark.parametrize(
-    ("method", "route", "headers"),
+@every_row(
     [
         ("GET", "/old/{name}", ("@1796083200", "Thu, 01 Jul 2027 00:00:00 GMT")),
         ("POST", "/old/{name}", (None, None)),

@@ -4,10 +4,10 @@ import asyncio
 from typing import Any
 
 import falcon.asgi
-import pytest
 from falcon.testing import create_asgi_req
 
 from shipyard_api.api.http.problems import TYPE, Problem, Problems
+from tests.unit.tables import every_row
 
 
 def answered(accept: str | None, body: Any = {"message": "gone"}, status: int = 404) -> falcon.asgi.Response:  # noqa: B006  # read only
@@ -20,7 +20,7 @@ def answered(accept: str | None, body: Any = {"message": "gone"}, status: int = 
     return response
 
 
-@pytest.mark.parametrize("accept", [TYPE, f"application/json, {TYPE}", f"{TYPE.upper()};q=0.1"])
+@every_row([TYPE, f"application/json, {TYPE}", f"{TYPE.upper()};q=0.1"])
 def test_a_caller_who_names_the_type_gets_it(accept: str) -> None:
     answer = answered(accept)
 
@@ -30,15 +30,11 @@ def test_a_caller_who_names_the_type_gets_it(accept: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "accept", [None, "", "*/*", "application/*", "application/json", f"{TYPE};q=0", "problem+json"]
-)
+@every_row([None, "", "*/*", "application/*", "application/json", f"{TYPE};q=0", "problem+json"])
 def test_others_get_what_they_know(accept: str | None) -> None:
     assert answered(accept).media == {"message": "gone"}
 
 
-@pytest.mark.parametrize(
-    ("body", "status"), [({"message": "gone"}, 200), ({"checks": []}, 503), (["gone"], 404), (None, 404)]
-)
+@every_row([({"message": "gone"}, 200), ({"checks": []}, 503), (["gone"], 404), (None, 404)])
 def test_what_is_no_error_of_the_dialect_stays(body: Any, status: int) -> None:
     assert answered(TYPE, body, status).media == body

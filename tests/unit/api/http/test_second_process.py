@@ -9,6 +9,7 @@ from falcon.testing import create_asgi_req
 
 from shipyard_api.api.http.limits import MOUNTED
 from shipyard_api.api.http.second_process import Answered, Asked, SecondProcess, SecondProcessLost, command
+from tests.unit.tables import every_row
 
 PROGRAM = command("tests.second_program")
 
@@ -74,7 +75,7 @@ def test_one_that_is_not_wanted_ends() -> None:
         pass
 
 
-@pytest.mark.parametrize("mounted", ["", "/sites/berlin"])
+@every_row(["", "/sites/berlin"])
 def test_a_request_is_passed_on_under_its_whole_address(mounted: str) -> None:
     request = create_asgi_req(path="/api/v1.0/plans")
     request.scope.update({MOUNTED: mounted} if mounted else {})
@@ -82,23 +83,20 @@ def test_a_request_is_passed_on_under_its_whole_address(mounted: str) -> None:
     assert Asked.of(request, b"{}", "marker").path == f"{mounted}/api/v1.0/plans"
 
 
-@pytest.mark.parametrize(
-    ("status", "headers", "shown"),
-    [
-        pytest.param(
+@every_row(
+    {
+        "an answer keeps its tag": (
             200,
             [(b"content-type", b"application/json"), (b"etag", b'W/"1"')],
             (falcon.HTTP_200, "application/json", 'W/"1"', None),
-            id="an answer keeps its tag",
         ),
-        pytest.param(304, [(b"etag", b'W/"1"')], (falcon.HTTP_304, None, 'W/"1"', None), id="nothing new has no type"),
-        pytest.param(
+        "nothing new has no type": (304, [(b"etag", b'W/"1"')], (falcon.HTTP_304, None, 'W/"1"', None)),
+        "a refusal says when to ask again": (
             503,
             [(b"content-type", b"application/json"), (b"retry-after", b"5")],
             (falcon.HTTP_503, "application/json", None, "5"),
-            id="a refusal says when to ask again",
         ),
-    ],
+    },
 )
 def test_an_answer_is_given_as_this_process_would(
     status: int, headers: list[tuple[bytes, bytes]], shown: tuple[str | None, ...]

@@ -3,12 +3,11 @@
 import asyncio
 import threading
 
-import pytest
-
 from shipyard_api.api.http.threads import USUAL_THREADS, in_thread, parsed, threaded_design
+from tests.unit.tables import every_row
 
 
-@pytest.mark.parametrize("slow", ["large bodies", "designs"])
+@every_row(["large bodies", "designs"])
 def test_other_requests_find_a_thread_while_slow_work_waits_for_its_turn(slow: str) -> None:
     released = threading.Event()
 

@@ -4,7 +4,6 @@ import json
 from typing import ClassVar
 
 import falcon.asgi
-import pytest
 
 from shipyard_api.api.http.errors import BodyIncomplete, InvalidAddress
 from shipyard_api.api.ironic.error_answers import install
@@ -13,6 +12,7 @@ from shipyard_api.ports.errors import Unavailable
 from shipyard_api.ports.identity import PolicyBroken
 from shipyard_api.ports.state.errors import StoreFull, StoreUnavailable, UnsuitableDatabase
 from tests.integration.api.in_process import Client
+from tests.unit.tables import every_row
 
 
 class Failing:
@@ -37,7 +37,7 @@ FAILURES = {
 }
 
 
-@pytest.mark.parametrize(("error", "code", "says", "pause"), FAILURES.values(), ids=FAILURES)
+@every_row(FAILURES)
 def test_a_failure_is_answered_in_the_form_of_resources(
     error: Exception, code: int, says: str, pause: str | None
 ) -> None:

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.plans.plan import PlanContent
 from shipyard_api.usecases.actions.plan import Plan
 from shipyard_api.usecases.actions.plan_content import content_of
+from tests.unit.tables import every_row
 
 POLICY = {"data": {"windows": {}}, "chosen": {}, "seconds": {"deploy": 60.0}, "usual": {"x": {"deploy": 50.0}}}
 INPUTS = {"v": 1, "revision": 5, "times": {"deploy_nodes": [10, 3600]}, "mode": [1, None, False, "fail_group"]}
@@ -19,21 +18,16 @@ def content(**inputs: Any) -> PlanContent:
     return content_of(Plan(**given, steps=(), mode=None, groups=(), inputs={**INPUTS, "policy": POLICY, **inputs}))
 
 
-@pytest.mark.parametrize(
-    ("inputs", "said"),
-    [
-        pytest.param({"policy": {**POLICY, "seconds": {}, "usual": {}}}, [], id="what is measured anew"),
-        pytest.param({"action": "0" * 26, "kept_items": {}}, [], id="what two equal actions differ in"),
-        pytest.param({"software": {"values": {"password": "secret"}}}, [], id="what may be secret"),
-        pytest.param(
-            {"policy": {**POLICY, "data": {}}}, ["policy data windows: {} is gone."], id="what the design says"
-        ),
-        pytest.param(
-            {"times": {"deploy_nodes": [10, 60]}}, ["limits deploy_nodes timeout: was 3600, is 60."], id="a limit"
-        ),
-        pytest.param({"limits": {"drain": 60}}, ["limits drain: 60 is new."], id="a limit of a drain"),
-        pytest.param({"runbook": ["a"]}, ['limits runbook: ["a"] is new.'], id="inputs of an action of its own"),
-    ],
+@every_row(
+    {
+        "what is measured anew": ({"policy": {**POLICY, "seconds": {}, "usual": {}}}, []),
+        "what two equal actions differ in": ({"action": "0" * 26, "kept_items": {}}, []),
+        "what may be secret": ({"software": {"values": {"password": "secret"}}}, []),
+        "what the design says": ({"policy": {**POLICY, "data": {}}}, ["policy data windows: {} is gone."]),
+        "a limit": ({"times": {"deploy_nodes": [10, 60]}}, ["limits deploy_nodes timeout: was 3600, is 60."]),
+        "a limit of a drain": ({"limits": {"drain": 60}}, ["limits drain: 60 is new."]),
+        "inputs of an action of its own": ({"runbook": ["a"]}, ['limits runbook: ["a"] is new.']),
+    },
 )
 def test_what_decides_what_an_action_does_is_covered(inputs: dict[str, Any], said: list[str]) -> None:
     assert content().differences(content(**inputs)) == said

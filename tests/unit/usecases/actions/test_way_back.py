@@ -3,11 +3,10 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.usecases.actions.way_back import way_back
+from tests.unit.tables import every_row
 
 ID = "01M7XV7VKPMDHXJVA7WMC7P6XP"
 RETRY = f"shipyard retry {ID}"
@@ -49,9 +48,10 @@ def test_servers_that_were_left_cordoned_can_be_uncordoned_as_they_are() -> None
     ]
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_what_failed_has_a_way_back(row: str) -> None:
-    name, state, parameters, failed, commands = ROWS[row]
+@every_row(ROWS)
+def test_what_failed_has_a_way_back(
+    name: str, state: str, parameters: dict[str, Any], failed: list[str], commands: list[str]
+) -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     action = ActionRecord(
         ActionId(ID), ActionName(name), parameters, "ann", "", None, None, RunState(state), now, now, now, 1

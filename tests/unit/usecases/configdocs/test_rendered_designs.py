@@ -7,11 +7,10 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.documents import Rendering, Revision
 from shipyard_api.ports.documents import RenderingFailed
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from tests.unit.tables import every_row
 
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)
 CALLERS = 4
@@ -53,7 +52,7 @@ def outcomes(store: Store) -> list[object]:
         return list(pool.map(call, range(CALLERS)))
 
 
-@pytest.mark.parametrize("outcome", [lambda: Rendering(()), failing], ids=["rendered", "failed"])
+@every_row([lambda: Rendering(()), failing])
 def test_callers_at_the_same_time_share_one_rendering(outcome: Callable[[], Rendering]) -> None:
     store = Store(outcome)
 

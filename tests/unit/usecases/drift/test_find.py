@@ -9,8 +9,6 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
 
-import pytest
-
 from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.drift.observations import (
     LeftNode,
@@ -23,6 +21,7 @@ from shipyard_api.domain.drift.observations import (
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import Capabilities
 from shipyard_api.usecases.drift.find import Drift, FindDrift, Since
+from tests.unit.tables import every_row
 
 AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
 N1, N2, N3 = NodeName("n1"), NodeName("n2"), NodeName("n3")
@@ -126,7 +125,7 @@ MEANWHILE = {
 }
 
 
-@pytest.mark.parametrize(("meanwhile", "moving", "machines", "members", "skipped"), MEANWHILE.values(), ids=MEANWHILE)
+@every_row(MEANWHILE)
 def test_what_happens_while_peers_answer_is_no_drift(
     meanwhile: Callable[[Site], None],
     moving: list[Any],

@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from shipyard_api.actions.steps.software.state import TaskOnNodes, TaskState
 from shipyard_api.actions.steps.software.task_item import SILENCE_SECONDS, LookAtTask, StartTask, TaskItem
 from shipyard_api.domain.facts.software import TaskStatus
@@ -15,6 +13,7 @@ from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState
 from shipyard_api.workflow.step import Done, Failed, Look, PeerFailure
 from tests.unit.actions.steps.instants import at
+from tests.unit.tables import every_row
 
 A, B = NodeName("a"), NodeName("b")
 HOSTS = (Host(A, "10.0.0.1"), Host(B, "10.0.0.2"))
@@ -66,7 +65,7 @@ MEANING: dict[str, tuple[TaskState, Any, dict[NodeName, RemoteResult], tuple[Any
 }
 
 
-@pytest.mark.parametrize(("state", "asked", "report", "expected"), MEANING.values(), ids=MEANING)
+@every_row(MEANING)
 def test_what_a_report_means(state: TaskState, asked: Any, report: Any, expected: Any) -> None:
     after = ITEM.fold(state, asked, report, at(5)).state
 
@@ -148,7 +147,7 @@ TROUBLE = {
 }
 
 
-@pytest.mark.parametrize(("trouble", "expected"), TROUBLE.values(), ids=TROUBLE)
+@every_row(TROUBLE)
 def test_what_trouble_means(trouble: PeerFailure, expected: Any) -> None:
     after = ITEM.fold(NEW, START, trouble, at(5)).state
 
@@ -170,7 +169,7 @@ def test_it_ends_when_every_node_has_ended() -> None:
     assert failed == Failed("t failed on 1 of 2 node(s): a: exit 7")
 
 
-@pytest.mark.parametrize(("taken", "pause"), [(0, 2), (60, 2), (180, 6), (3600, 15)])
+@every_row([(0, 2), (60, 2), (180, 6), (3600, 15)])
 def test_a_long_task_is_looked_at_less_often(taken: float, pause: float) -> None:
     folded = ITEM.fold(RUNNING, LOOK, results(a="running", b="running"), at(taken))
 
@@ -189,7 +188,7 @@ PARTS = {
 }
 
 
-@pytest.mark.parametrize(("report", "parts", "failed"), PARTS.values(), ids=PARTS)
+@every_row(PARTS)
 def test_an_item_that_splits_ends_when_its_nodes_go_different_ways(report: Any, parts: Any, failed: Any) -> None:
     folded = SPLITTING.fold(RUNNING, LOOK, report, at(5))
     decision = SPLITTING.decide(folded.state, at(5))

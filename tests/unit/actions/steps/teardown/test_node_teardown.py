@@ -8,7 +8,6 @@ from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,6 +43,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.cluster_nodes import FakeClusterNodes
 from tests.fakes.etcd import FakeEtcd
 from tests.fakes.provisioner import FakeProvisioner
+from tests.unit.tables import every_row
 
 N1 = NodeName("n1")
 SHORT = TeardownLimits(120, 30, 120, 120, 120, 120)
@@ -271,13 +271,11 @@ def test_whatever_goes_wrong_nothing_is_lost_and_nothing_done_twice(
         assert N1 not in item.cluster.nodes
 
 
-@pytest.mark.parametrize(
-    ("plan", "outcome", "message"),
+@every_row(
     [
         ({"faults": (error("EtcdClusterInvalid", "no endpoint"),)}, "drain", "no endpoint"),
         ({"was_deployed": True}, "drain", "Kubernetes does not know the node"),
     ],
-    ids=["an etcd document that breaks its rules", "a node that was deployed and is not in the cluster"],
 )
 def test_what_fails_before_anything_is_touched(plan: dict[str, Any], outcome: str, message: str) -> None:
     item = Item(**plan)
@@ -305,7 +303,7 @@ def test_a_design_that_cannot_be_read_ends_the_teardown_before_anything_is_touch
     assert item.cluster.log == []
 
 
-@pytest.mark.parametrize(("was_deployed", "force"), [(False, False), (True, True)])
+@every_row([(False, False), (True, True)])
 def test_a_node_that_need_not_be_known_is_destroyed(was_deployed: bool, force: bool) -> None:
     item = Item(was_deployed=was_deployed, force=force)
     item.etcd.form("etcd", "n1", "n2", "n3")
@@ -315,7 +313,7 @@ def test_a_node_that_need_not_be_known_is_destroyed(was_deployed: bool, force: b
     assert item.ended()["drain"] == "skipped"
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["it did not arrive", "its answer was lost"])
+@every_row([False, True])
 def test_a_leader_that_does_not_hand_over_leaves_etcd_all_the_same(after: bool) -> None:
     item = Item()
     item.etcd.form("etcd", "n1", "n2", "n3")
@@ -365,7 +363,7 @@ def test_a_teardown_asks_an_operator_and_looks_again_after_another_loss_only() -
     assert not kind.notice(known, LostHistory(at, at + timedelta(seconds=1))).recalled
 
 
-@pytest.mark.parametrize("must_exist", [False, True])
+@every_row([False, True])
 def test_after_a_loss_a_node_that_kubernetes_lacks_was_removed_in_the_lost_end(must_exist: bool) -> None:
     kind = Item(began_earlier=False).kind
     task = TeardownTask(N1, ActionId("A1"), 3, TEARDOWN, must_exist=must_exist)

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from shipyard_api.actions.steps.teardown.state import TeardownTask
 from shipyard_api.actions.steps.teardown.teardown_nodes import PhaseOfTeardown, TeardownNodes, TeardownState
 from shipyard_api.domain.actions import ActionId, StepId
@@ -14,6 +12,7 @@ from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.workflow.step import Done, Failed, Gather
 from tests.unit.actions.steps.instants import T0
 from tests.unit.actions.steps.teardown.test_node_teardown import Item
+from tests.unit.tables import every_row
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 PHASES = (
@@ -51,7 +50,7 @@ def test_all_nodes_go_through_a_phase_before_the_next_and_leave_etcd_one_by_one(
     assert STEP.decide(state, T0) == Done("2 node(s): n1, n2")
 
 
-@pytest.mark.parametrize("outcome", [ItemState.FAILED, ItemState.STOPPED])
+@every_row([ItemState.FAILED, ItemState.STOPPED])
 def test_after_a_failure_no_item_begins_and_those_at_work_are_waited_for(outcome: ItemState) -> None:
     state, _ = after(STEP.begin({}))
     state, new = after(state, "n1/drain", outcome=outcome)
@@ -62,8 +61,7 @@ def test_after_a_failure_no_item_begins_and_those_at_work_are_waited_for(outcome
     assert STEP.decide(state, T0) == Failed("n1: why")
 
 
-@pytest.mark.parametrize(
-    ("kept", "nodes"),
+@every_row(
     [([], (N1, N2)), (["n1/drain", "n1/leave"], (N1, N2)), (["n1/destroy"], (N2,)), (["n1/destroy", "n2/destroy"], ())],
 )
 def test_a_retry_leaves_out_nodes_that_went_through_every_phase(kept: list[str], nodes: tuple[Any, ...]) -> None:
