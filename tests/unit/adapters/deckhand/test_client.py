@@ -12,6 +12,7 @@ from shipyard_api.request_context import RequestContext
 from tests.peer import Answer, Peer
 from tests.unit.adapters.deckhand.answers import documents, fault, several, single
 from tests.unit.adapters.tokens import Tokens
+from tests.unit.tables import table
 
 MARKER = "7f4d4d0e-3a2f-4d57-9d1b-0a51d5c0a6f3"
 DOCUMENT = {"schema": "example/Thing/v1", "metadata": {"name": "a"}, "data": {"x": "1"}}
@@ -181,18 +182,18 @@ def test_an_answer_that_is_too_large_is_no_answer(peer: Peer) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(CALLS) - {"set tag", "delete tag"}))
-@pytest.mark.parametrize(
+@table(
     "answer",
-    [
-        pytest.param(single(DOCUMENT, cut=5), id="cut short"),
-        pytest.param(Answer(200, b"a: [1"), id="YAML cut short by its server"),
-        pytest.param(Answer(200, b"<html> &: - %"), id="not YAML"),
-        pytest.param(Answer(200, b"\xff\xfe"), id="not text"),
-        pytest.param(single([1, 2]), id="another shape"),
-        pytest.param(Answer(200, b"a: &x [*x]"), id="a circle"),
-        pytest.param(Answer(200, b"a: !!python/object:os.system x"), id="an object"),
-        pytest.param(Answer(200, b"[" * 100_000), id="a trap"),
-    ],
+    {
+        "cut short": single(DOCUMENT, cut=5),
+        "YAML cut short by its server": Answer(200, b"a: [1"),
+        "not YAML": Answer(200, b"<html> &: - %"),
+        "not text": Answer(200, b"\xff\xfe"),
+        "another shape": single([1, 2]),
+        "a circle": Answer(200, b"a: &x [*x]"),
+        "an object": Answer(200, b"a: !!python/object:os.system x"),
+        "a trap": Answer(200, b"[" * 100_000),
+    },
 )
 def test_an_answer_that_cannot_be_used_is_unavailable(peer: Peer, name: str, answer: Answer) -> None:
     peer.on(CALLS[name][0], answer)
@@ -240,21 +241,21 @@ def test_a_500_is_not_asked_again_although_it_says_so(peer: Peer, name: str) -> 
     assert len(peer.requests) == 1
 
 
-@pytest.mark.parametrize(
+@table(
     ("answer", "error", "told"),
-    [
-        pytest.param(fault(400, "HTTPInvalidParam", "bad limit"), Refused, "answered 400: bad limit", id="400"),
-        pytest.param(fault(403, "HTTPForbidden", "not you"), Refused, "answered 403: not you", id="403"),
-        pytest.param(fault(404, "HTTPRouteNotFound", "no route"), Refused, "404: no route", id="404: wrong address"),
-        pytest.param(Answer(404, b"<html>"), Unavailable, "not in Deckhand's words", id="404: of a proxy"),
-        pytest.param(Answer(405), Refused, "answered 405 without a reason", id="405: no body"),
-        pytest.param(Answer(302, b"<html>"), Refused, "answered 302", id="302: a login page"),
-        pytest.param(Answer(408), Unavailable, "answered 408", id="408: a proxy gave up"),
-        pytest.param(Answer(429, b"", {"Retry-After": "7"}), Busy, "answered 429", id="429"),
-        pytest.param(Answer(503, b"", {"Retry-After": "7"}), Unavailable, "answered 503", id="503"),
-        pytest.param(Answer(400, b"[" * 1_000), Refused, "without a reason", id="400: not YAML"),
-        pytest.param(Answer(400, b"details: []"), Refused, "without a reason", id="400: another shape"),
-    ],
+    {
+        "400": (fault(400, "HTTPInvalidParam", "bad limit"), Refused, "answered 400: bad limit"),
+        "403": (fault(403, "HTTPForbidden", "not you"), Refused, "answered 403: not you"),
+        "404: wrong address": (fault(404, "HTTPRouteNotFound", "no route"), Refused, "404: no route"),
+        "404: of a proxy": (Answer(404, b"<html>"), Unavailable, "not in Deckhand's words"),
+        "405: no body": (Answer(405), Refused, "answered 405 without a reason"),
+        "302: a login page": (Answer(302, b"<html>"), Refused, "answered 302"),
+        "408: a proxy gave up": (Answer(408), Unavailable, "answered 408"),
+        "429": (Answer(429, b"", {"Retry-After": "7"}), Busy, "answered 429"),
+        "503": (Answer(503, b"", {"Retry-After": "7"}), Unavailable, "answered 503"),
+        "400: not YAML": (Answer(400, b"[" * 1_000), Refused, "without a reason"),
+        "400: another shape": (Answer(400, b"details: []"), Refused, "without a reason"),
+    },
 )
 def test_an_error_says_whether_asking_again_helps(
     peer: Peer, answer: Answer, error: type[PeerError], told: str

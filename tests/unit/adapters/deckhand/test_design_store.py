@@ -23,6 +23,7 @@ from shipyard_api.ports.documents import (
 from shipyard_api.ports.errors import Busy, Refused, Unavailable
 from tests.peer import Answer, Peer, Request
 from tests.unit.adapters.deckhand.answers import documents, fault, several, single
+from tests.unit.tables import table
 
 THING = "example/Thing/v1"
 POLICY = "deckhand/LayeringPolicy/v1"
@@ -124,13 +125,13 @@ def test_a_number_that_would_break_deckhand_is_not_sent(peer: Peer, designs: Dec
     assert peer.requests == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("base", "new", "path", "told"),
-    [
-        pytest.param(3, 7, "3/diff/7", [Change.CREATED, Change.DELETED, Change.MODIFIED], id="forwards"),
-        pytest.param(7, 3, "3/diff/7", [Change.DELETED, Change.CREATED, Change.MODIFIED], id="backwards"),
-        pytest.param(7, 0, "0/diff/7", [Change.DELETED, Change.CREATED, Change.MODIFIED], id="to nothing"),
-    ],
+    {
+        "forwards": (3, 7, "3/diff/7", [Change.CREATED, Change.DELETED, Change.MODIFIED]),
+        "backwards": (7, 3, "3/diff/7", [Change.DELETED, Change.CREATED, Change.MODIFIED]),
+        "to nothing": (7, 0, "0/diff/7", [Change.DELETED, Change.CREATED, Change.MODIFIED]),
+    },
 )
 def test_the_older_revision_is_always_named_first(
     peer: Peer, designs: DeckhandDesigns, base: int, new: int, path: str, told: list[Change]
@@ -186,17 +187,17 @@ def test_documents_of_older_deckhands_get_their_defaults(peer: Peer, designs: De
 
 
 @pytest.mark.usefixtures("seven")
-@pytest.mark.parametrize(
+@table(
     ("documents", "collection", "told"),
-    [
-        pytest.param([thing("n", schema="example/Thing")], "a", "three parts", id="a schema of two parts"),
-        pytest.param([thing("n" * 65)], "a", "its name has 65 characters", id="a long name"),
-        pytest.param([thing("n", schema=f"e/{'T' * 62}/v1")], "a", "its schema has 67", id="a long schema"),
-        pytest.param([thing("n", layer="l" * 65)], "a", "its layer has 65", id="a long layer"),
-        pytest.param([thing("n")], "c" * 37, "name has 37 characters", id="a long collection"),
-        pytest.param([thing("n")], "", "name has 0 characters", id="no collection"),
-        pytest.param([thing("n", 1), thing("n", 2)], "a", "occurs twice", id="twice the same"),
-    ],
+    {
+        "a schema of two parts": ([thing("n", schema="example/Thing")], "a", "three parts"),
+        "a long name": ([thing("n" * 65)], "a", "its name has 65 characters"),
+        "a long schema": ([thing("n", schema=f"e/{'T' * 62}/v1")], "a", "its schema has 67"),
+        "a long layer": ([thing("n", layer="l" * 65)], "a", "its layer has 65"),
+        "a long collection": ([thing("n")], "c" * 37, "name has 37 characters"),
+        "no collection": ([thing("n")], "", "name has 0 characters"),
+        "twice the same": ([thing("n", 1), thing("n", 2)], "a", "occurs twice"),
+    },
 )
 def test_what_would_break_deckhand_is_refused_and_not_sent(
     peer: Peer, designs: DeckhandDesigns, documents: list[Document], collection: str, told: str
@@ -226,13 +227,13 @@ def test_the_newest_revision_is_looked_up_before_anything_is_sent(peer: Peer, de
 
 
 @pytest.mark.usefixtures("seven")
-@pytest.mark.parametrize(
+@table(
     "answer",
-    [
-        pytest.param(several(held(thing("n"), revision=15)), id="of one document"),
-        pytest.param(several(held(thing("n"), revision=15), held(thing("m"), revision=7)), id="of several"),
-        pytest.param(several({"status": {"bucket": "a", "revision": 15}}), id="where only something went away"),
-    ],
+    {
+        "of one document": several(held(thing("n"), revision=15)),
+        "of several": several(held(thing("n"), revision=15), held(thing("m"), revision=7)),
+        "where only something went away": several({"status": {"bucket": "a", "revision": 15}}),
+    },
 )
 def test_the_number_of_a_revision_is_read_from_the_answer(peer: Peer, designs: DeckhandDesigns, answer: Answer) -> None:
     peer.on(PUT_A, answer)
@@ -326,14 +327,14 @@ def test_a_secret_is_compared_with_the_one_in_the_design(peer: Peer, designs: De
 
 
 @pytest.mark.usefixtures("seven")
-@pytest.mark.parametrize(
+@table(
     ("answer", "error"),
-    [
-        pytest.param(fault(400, "InvalidDocumentFormat", "a shape"), Refused, id="400"),
-        pytest.param(fault(403, "HTTPForbidden"), Refused, id="403"),
-        pytest.param(Answer(429), Busy, id="429"),
-        pytest.param(fault(500, "DBError"), Unavailable, id="500"),
-    ],
+    {
+        "400": (fault(400, "InvalidDocumentFormat", "a shape"), Refused),
+        "403": (fault(403, "HTTPForbidden"), Refused),
+        "429": (Answer(429), Busy),
+        "500": (fault(500, "DBError"), Unavailable),
+    },
 )
 def test_a_load_that_fails_otherwise_says_how(
     peer: Peer, designs: DeckhandDesigns, answer: Answer, error: type[Exception]
@@ -440,19 +441,18 @@ def test_a_secret_comes_back_from_the_design(peer: Peer, designs: DeckhandDesign
     assert [one["data"] for one in documents(peer.asked(PUT_A)[0])] == ["word", 3]
 
 
-@pytest.mark.parametrize(
+@table(
     ("document", "design"),
-    [
-        pytest.param(secret("s", "ref", layering=LAYERING), [secret("s", "word", layering=LAYERING)], id="layered"),
-        pytest.param(
+    {
+        "layered": (secret("s", "ref", layering=LAYERING), [secret("s", "word", layering=LAYERING)]),
+        "substituted": (
             secret("s", "ref", substitutions=SUBSTITUTIONS),
             [secret("s", "word", substitutions=SUBSTITUTIONS)],
-            id="substituted",
         ),
-        pytest.param(secret("s", "ref"), [], id="abstract or replaced"),
-        pytest.param(secret("s", "ref"), [secret("s", "word", layer="global")], id="replaced by another layer"),
-        pytest.param(secret("s", "ref"), None, id="of no design"),
-    ],
+        "abstract or replaced": (secret("s", "ref"), []),
+        "replaced by another layer": (secret("s", "ref"), [secret("s", "word", layer="global")]),
+        "of no design": (secret("s", "ref"), None),
+    },
 )
 def test_a_secret_that_deckhand_does_not_show_is_not_guessed(
     peer: Peer, designs: DeckhandDesigns, document: Document, design: list[Document] | None
@@ -490,15 +490,15 @@ def test_a_load_on_another_base_rolls_back_first(peer: Peer, designs: DeckhandDe
 # Tags
 
 
-@pytest.mark.parametrize(
+@table(
     ("present", "changes"),
-    [
-        pytest.param({}, ["POST"], id="not there"),
-        pytest.param({"other": {"x": 1}}, ["POST"], id="another"),
-        pytest.param({"t": {"x": 2}}, ["DELETE", "POST"], id="with other data"),
-        pytest.param({"t": None}, ["DELETE", "POST"], id="with no data"),
-        pytest.param({"t": {"x": 1}}, [], id="with the same data"),
-    ],
+    {
+        "not there": ({}, ["POST"]),
+        "another": ({"other": {"x": 1}}, ["POST"]),
+        "with other data": ({"t": {"x": 2}}, ["DELETE", "POST"]),
+        "with no data": ({"t": None}, ["DELETE", "POST"]),
+        "with the same data": ({"t": {"x": 1}}, []),
+    },
 )
 def test_a_tag_is_never_set_twice(
     peer: Peer, designs: DeckhandDesigns, present: Mapping[str, Any], changes: list[str]

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import pytest
-
 from shipyard_api.adapters.deckhand import translate
 from shipyard_api.domain.documents import DOCUMENT, Collection, Document, Revision, StoredDocument
 from shipyard_api.domain.documents.document import with_defaults
 from shipyard_api.domain.findings import DocumentRef, Level
+from tests.unit.tables import every_row
 
 THING = "example/Thing/v1"
 WORD = "kept-from-everyone"
@@ -40,17 +39,16 @@ def status(kind: str, *entries: Any, message: str = "It failed.") -> dict[str, A
 DIAGNOSTIC = {"error_section": {"word": WORD}, "schema_path": ".properties.word", "validation_schema": THING}
 
 
-@pytest.mark.parametrize(
-    ("name", "secrets", "quoted"),
-    [
-        pytest.param("plain", SECRETS, True, id="plain"),
-        pytest.param("sealed", SECRETS, False, id="encrypted"),
-        pytest.param("heir", SECRETS, False, id="took a secret"),
-        pytest.param("patched", SECRETS, False, id="has substitutions"),
-        pytest.param("stranger", SECRETS, False, id="unknown"),
-        pytest.param("", SECRETS, False, id="unnamed"),
-        pytest.param("plain", None, False, id="nobody knows what is secret"),
-    ],
+@every_row(
+    {
+        "plain": ("plain", SECRETS, True),
+        "encrypted": ("sealed", SECRETS, False),
+        "took a secret": ("heir", SECRETS, False),
+        "has substitutions": ("patched", SECRETS, False),
+        "unknown": ("stranger", SECRETS, False),
+        "unnamed": ("", SECRETS, False),
+        "nobody knows what is secret": ("plain", None, False),
+    },
 )
 def test_only_what_holds_no_secret_is_quoted(name: str, secrets: frozenset[Any] | None, quoted: bool) -> None:
     failed = status("InvalidDocumentFormat", complaint(name, diagnostic=DIAGNOSTIC))
@@ -63,7 +61,7 @@ def test_only_what_holds_no_secret_is_quoted(name: str, secrets: frozenset[Any] 
     assert found.message
 
 
-@pytest.mark.parametrize("diagnostic", [f"about {WORD}", None, "", [WORD], {}, {"other": WORD}])
+@every_row([f"about {WORD}", None, "", [WORD], {}, {"other": WORD}])
 def test_a_diagnostic_in_words_is_kept_where_it_may_be(diagnostic: Any) -> None:
     failed = status("InvalidDocumentFormat", *(complaint(name, diagnostic=diagnostic) for name in ("plain", "sealed")))
     plain, sealed = translate.rendering_findings(failed, DOCUMENTS, SECRETS)
@@ -77,14 +75,12 @@ def test_every_message_is_a_finding() -> None:
     assert [one.message for one in translate.rendering_findings(failed, DOCUMENTS, SECRETS)] == ["one", "two"]
 
 
-@pytest.mark.parametrize(
-    "failed",
+@every_row(
     [
         status("InvalidDocumentLayer"),
         status("InvalidDocumentLayer", {"message": None, "error": True}),
         {**status("InvalidDocumentLayer"), "details": {"errorType": "InvalidDocumentLayer", "messageList": None}},
     ],
-    ids=["no messages", "a message without text", "no list"],
 )
 def test_a_failure_without_a_message_is_a_finding_all_the_same(failed: dict[str, Any]) -> None:
     [found] = translate.rendering_findings(failed, DOCUMENTS, SECRETS)
@@ -103,13 +99,12 @@ def test_the_inside_of_a_failed_substitution_is_not_told() -> None:
     assert found.message == f"Substitution into [{THING}] patched failed."
 
 
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        pytest.param(f"[{THING}, site] plain is wrong", ["plain"], id="with its layer"),
-        pytest.param(f"[{THING}] plain and [{THING}, site] heir.", ["plain", "heir"], id="two of them"),
-        pytest.param(f"[{THING}, global] plain, [{THING}] plain-2, plain", [], id="others"),
-    ],
+@every_row(
+    {
+        "with its layer": (f"[{THING}, site] plain is wrong", ["plain"]),
+        "two of them": (f"[{THING}] plain and [{THING}, site] heir.", ["plain", "heir"]),
+        "others": (f"[{THING}, global] plain, [{THING}] plain-2, plain", []),
+    },
 )
 def test_documents_that_a_message_names_are_found(text: str, named: list[str]) -> None:
     failed = status("InvalidDocumentParent", {"message": text, "error": True})
@@ -136,7 +131,7 @@ def test_a_reported_failure_quotes_no_secret_either() -> None:
     assert plain.message == f"'{WORD}' is wrong"
 
 
-@pytest.mark.parametrize("data", ["", {}, [], None])
+@every_row(["", {}, [], None])
 def test_an_empty_payload_is_no_secret(data: Any) -> None:
     document = Document(THING, "x", "site", {"storagePolicy": "encrypted"}, data)
     assert not translate.as_kept(document).is_encrypted

@@ -1,8 +1,7 @@
 """Addresses at which people look for what Drydock knows."""
 
-import pytest
-
 from shipyard_api.adapters.drydock.addresses import DrydockAddresses
+from tests.unit.tables import every_row
 
 BASES = [
     "http://drydock:9000/api/v1.0",
@@ -12,7 +11,7 @@ BASES = [
 ]
 
 
-@pytest.mark.parametrize("base", BASES)
+@every_row(BASES)
 def test_nobody_and_no_password_is_in_an_address(base: str) -> None:
     places = DrydockAddresses(base)
 

@@ -11,6 +11,7 @@ from shipyard_api.ports.provisioner import JobId, Marker
 from shipyard_api.request_context import RequestContext
 from tests.peer import Answer, Peer
 from tests.unit.adapters.tokens import Tokens
+from tests.unit.tables import table
 
 JOB = JobId("1326eedd-e830-4a00-a9a9-abb518c5f016")
 MARKER = Marker("7f4d4d0e-3a2f-4d57-9d1b-0a51d5c0a6f3")
@@ -86,26 +87,26 @@ def test_a_second_refusal_of_the_token_is_final(peer: Peer) -> None:
     assert len(peer.requests) == 2
 
 
-@pytest.mark.parametrize(
+@table(
     ("answer", "error", "told"),
-    [
-        pytest.param(said("Unsupported action deploy_node", 400), Refused, "Unsupported action", id="400"),
-        pytest.param(said("Forbidden", 403), Refused, "answered 403: Forbidden", id="403"),
-        pytest.param(Answer(404, {"title": "404 Not Found"}), Refused, "404 Not Found", id="404: wrong address"),
-        pytest.param(Answer(405, b""), Refused, "answered 405 without a reason", id="405: no body"),
-        pytest.param(Answer(302, b"<html>"), Refused, "answered 302", id="302: a login page"),
-        pytest.param(Answer(408, b""), Unavailable, "answered 408", id="408: a proxy gave up"),
-        pytest.param(Answer(429, b"", {"Retry-After": "7"}), Busy, "answered 429", id="429"),
-        pytest.param(said("Unknown error", 500), Unavailable, "whether the task was created is unknown", id="500"),
-        pytest.param(BROKEN, Unavailable, "500 Internal Server Error", id="500: of the framework"),
-        pytest.param(Answer(502, b"<html>"), Unavailable, "answered 502", id="502"),
-        pytest.param(Answer(503, b"", {"Retry-After": "7"}), Unavailable, "unknown", id="503: even with Retry-After"),
-        pytest.param(Answer(504, b""), Unavailable, "answered 504", id="504"),
-        pytest.param(Answer(201, b"{"), Unavailable, "no task id", id="201: not JSON"),
-        pytest.param(Answer(201, []), Unavailable, "no task id", id="201: a list"),
-        pytest.param(Answer(201, {"task_id": None}), Unavailable, "no task id", id="201: no id"),
-        pytest.param(Answer(201, {"task_id": JOB}, cut=5), Unavailable, "POST /tasks", id="201: cut short"),
-    ],
+    {
+        "400": (said("Unsupported action deploy_node", 400), Refused, "Unsupported action"),
+        "403": (said("Forbidden", 403), Refused, "answered 403: Forbidden"),
+        "404: wrong address": (Answer(404, {"title": "404 Not Found"}), Refused, "404 Not Found"),
+        "405: no body": (Answer(405, b""), Refused, "answered 405 without a reason"),
+        "302: a login page": (Answer(302, b"<html>"), Refused, "answered 302"),
+        "408: a proxy gave up": (Answer(408, b""), Unavailable, "answered 408"),
+        "429": (Answer(429, b"", {"Retry-After": "7"}), Busy, "answered 429"),
+        "500": (said("Unknown error", 500), Unavailable, "whether the task was created is unknown"),
+        "500: of the framework": (BROKEN, Unavailable, "500 Internal Server Error"),
+        "502": (Answer(502, b"<html>"), Unavailable, "answered 502"),
+        "503: even with Retry-After": (Answer(503, b"", {"Retry-After": "7"}), Unavailable, "unknown"),
+        "504": (Answer(504, b""), Unavailable, "answered 504"),
+        "201: not JSON": (Answer(201, b"{"), Unavailable, "no task id"),
+        "201: a list": (Answer(201, []), Unavailable, "no task id"),
+        "201: no id": (Answer(201, {"task_id": None}), Unavailable, "no task id"),
+        "201: cut short": (Answer(201, {"task_id": JOB}, cut=5), Unavailable, "POST /tasks"),
+    },
 )
 def test_a_task_is_posted_once_whatever_comes_back(
     peer: Peer, answer: Answer, error: type[PeerError], told: str
@@ -133,15 +134,15 @@ CALLS: dict[str, tuple[str, Call]] = {
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if name != "health"])
-@pytest.mark.parametrize(
+@table(
     "answer",
-    [
-        pytest.param(Answer(200, ["n1"], cut=2), id="cut short"),
-        pytest.param(Answer(200, b"<html>"), id="not JSON"),
-        pytest.param(Answer(200, 7), id="another shape"),
-        pytest.param(Answer(200, b"null"), id="null"),
-        pytest.param(BROKEN, id="500"),
-    ],
+    {
+        "cut short": Answer(200, ["n1"], cut=2),
+        "not JSON": Answer(200, b"<html>"),
+        "another shape": Answer(200, 7),
+        "null": Answer(200, b"null"),
+        "500": BROKEN,
+    },
 )
 def test_an_answer_that_cannot_be_used_is_unavailable(peer: Peer, name: str, answer: Answer) -> None:
     peer.on(CALLS[name][0], answer)
@@ -217,14 +218,14 @@ def test_the_id_of_a_job_is_one_segment_of_the_path(peer: Peer) -> None:
     assert client(peer.url).task(JobId("../nodes?x")) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("header", "told"),
-    [
-        pytest.param({"Date": "Mon, 02 Mar 2026 12:00:00 GMT"}, "2026-03-02T12:00:00+00:00", id="a date"),
-        pytest.param({"Date": "Mon, 02 Mar 2026 12:00:00 -0000"}, "2026-03-02T12:00:00+00:00", id="a zone unknown"),
-        pytest.param({"Date": "yesterday"}, "None", id="nonsense"),
-        pytest.param({}, "None", id="none"),
-    ],
+    {
+        "a date": ({"Date": "Mon, 02 Mar 2026 12:00:00 GMT"}, "2026-03-02T12:00:00+00:00"),
+        "a zone unknown": ({"Date": "Mon, 02 Mar 2026 12:00:00 -0000"}, "2026-03-02T12:00:00+00:00"),
+        "nonsense": ({"Date": "yesterday"}, "None"),
+        "none": ({}, "None"),
+    },
 )
 def test_the_list_of_requested_tasks_tells_drydocks_time(peer: Peer, header: dict[str, str], told: str) -> None:
     requested = {"task_id": JOB, "parent_task_id": None, "node_filter": {"names": ["é"]}}
@@ -248,15 +249,13 @@ def test_an_invalid_design_is_an_answer_and_not_an_error(peer: Peer) -> None:
     assert peer.requests[0].json == {"rel": "design", "href": "http://d/3", "type": "application/x-yaml"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("answer", "error", "told"),
-    [
-        pytest.param(said("bad body", 400), Refused, "bad body", id="400 in the usual shape"),
-        pytest.param(
-            said("'NoneType' object has no attribute 'x'", 500), Refused, "could not fetch", id="500: not fetchable"
-        ),
-        pytest.param(said("Unknown error", 500), Unavailable, "Unknown error", id="500: broken"),
-    ],
+    {
+        "400 in the usual shape": (said("bad body", 400), Refused, "bad body"),
+        "500: not fetchable": (said("'NoneType' object has no attribute 'x'", 500), Refused, "could not fetch"),
+        "500: broken": (said("Unknown error", 500), Unavailable, "Unknown error"),
+    },
 )
 def test_a_design_that_cannot_be_judged_is_an_error(
     peer: Peer, answer: Answer, error: type[PeerError], told: str

@@ -9,6 +9,7 @@ from shipyard_api.adapters.drydock.addresses import DrydockAddresses
 from shipyard_api.adapters.drydock.links import DrydockLinks
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from tests.peer import PATIENT, Answer, Peer, seconds_for
+from tests.unit.tables import table
 
 TASK = "GET /tasks/job-1"
 
@@ -56,7 +57,7 @@ ELSEWHERE = {
 }
 
 
-@pytest.mark.parametrize("address", ELSEWHERE.values(), ids=ELSEWHERE.keys())
+@table("address", ELSEWHERE)
 def test_no_other_address_is_ever_asked(peer: Peer, address: str) -> None:
     host = peer.url.removesuffix("/api/v1.0")
 
@@ -74,7 +75,7 @@ PASSWORDS = {
 }
 
 
-@pytest.mark.parametrize(("body", "left"), PASSWORDS.values(), ids=PASSWORDS.keys())
+@table(("body", "left"), PASSWORDS)
 def test_passwords_in_addresses_are_left_out(peer: Peer, body: object, left: str) -> None:
     peer.on(TASK, Answer(200, body))
 
@@ -105,7 +106,7 @@ TROUBLE = {
 }
 
 
-@pytest.mark.parametrize(("answer", "kind", "says"), TROUBLE.values(), ids=TROUBLE.keys())
+@table(("answer", "kind", "says"), TROUBLE)
 def test_what_cannot_be_had_is_said_once(peer: Peer, answer: Answer, kind: type[PeerError], says: str) -> None:
     peer.on(TASK, answer)
 

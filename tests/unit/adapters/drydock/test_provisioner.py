@@ -13,6 +13,7 @@ from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.provisioner import JobAhead, JobId, JobState, Marker, Operation, Work
 from tests.peer import Answer, Peer
+from tests.unit.tables import table
 
 JOB = JobId("t1")
 MARKER = Marker("7f4d4d0e-3a2f-4d57-9d1b-0a51d5c0a6f3")
@@ -71,15 +72,15 @@ def test_a_selection_that_breaks_breaks_the_whole(peer: Peer, drydock: DrydockPr
         drydock.select_nodes(DESIGN, [(Selector(node_tags=frozenset({"t"})),)])
 
 
-@pytest.mark.parametrize(
+@table(
     ("created", "date", "found"),
-    [
-        pytest.param("2026-03-02 12:59:59", "Mon, 02 Mar 2026 13:00:01 GMT", True, id="their clock an hour ahead"),
-        pytest.param("2026-03-02 11:54:50", "Mon, 02 Mar 2026 13:00:01 GMT", False, id="ahead, made before"),
-        pytest.param("2026-03-02 10:59:59", "Mon, 02 Mar 2026 11:00:01 GMT", True, id="their clock an hour behind"),
-        pytest.param("2026-03-02 11:55:05", None, True, id="no date: within 5 minutes"),
-        pytest.param("2026-03-02 11:54:05", None, False, id="no date: before that"),
-    ],
+    {
+        "their clock an hour ahead": ("2026-03-02 12:59:59", "Mon, 02 Mar 2026 13:00:01 GMT", True),
+        "ahead, made before": ("2026-03-02 11:54:50", "Mon, 02 Mar 2026 13:00:01 GMT", False),
+        "their clock an hour behind": ("2026-03-02 10:59:59", "Mon, 02 Mar 2026 11:00:01 GMT", True),
+        "no date: within 5 minutes": ("2026-03-02 11:55:05", None, True),
+        "no date: before that": ("2026-03-02 11:54:05", None, False),
+    },
 )
 def test_a_task_is_found_by_drydocks_own_clock(
     peer: Peer, drydock: DrydockProvisioner, created: str, date: str | None, found: bool
@@ -118,12 +119,12 @@ def test_reasons_are_fetched_once_the_task_has_ended(peer: Peer, drydock: Drydoc
     assert [one.query for one in peer.asked("GET /tasks/t1")] == [[], [], [("subtaskerrors", "true")]]
 
 
-@pytest.mark.parametrize(
+@table(
     "second",
-    [
-        pytest.param(BROKEN, id="broken"),
-        pytest.param(Answer(404, {"type": "error", "message": "gone"}), id="purged meanwhile"),
-    ],
+    {
+        "broken": BROKEN,
+        "purged meanwhile": Answer(404, {"type": "error", "message": "gone"}),
+    },
 )
 def test_results_count_even_if_their_reasons_cannot_be_fetched(
     peer: Peer, drydock: DrydockProvisioner, second: Answer

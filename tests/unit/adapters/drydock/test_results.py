@@ -9,6 +9,7 @@ from shipyard_api.adapters.drydock.results import Machine
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Unavailable
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Operation, Work
+from tests.unit.tables import every_row
 
 JOB = JobId("t1")
 PREPARE = Work(Operation.PREPARE_NODES, "http://d/3", (NodeName("n1"), NodeName("n2")))
@@ -40,37 +41,32 @@ def error(text: str, node: str = "", **changes: object) -> dict[str, object]:
     return {"message": text, "error": True, "context_type": kind, "context": node or JOB, "ts": "1"} | changes
 
 
-@pytest.mark.parametrize(
-    ("answer", "succeeded", "reasons"),
-    [
-        pytest.param(task(successes=("n1", "n2")), "n1 n2", {}, id="all succeeded"),
-        pytest.param(task(successes=("n1",), failures=("n2",)), "n1", {}, id="one each"),
-        pytest.param(
+@every_row(
+    {
+        "all succeeded": (task(successes=("n1", "n2")), "n1 n2", {}),
+        "one each": (task(successes=("n1",), failures=("n2",)), "n1", {}),
+        "in both lists: failed": (
             task(successes=("n1", "n2"), failures=("n2",)),
             "n1",
             {"n2": "Drydock lists the node as succeeded and as failed"},
-            id="in both lists: failed",
         ),
-        pytest.param(
+        "in neither list: failed": (
             task(successes=("n1",)),
             "n1",
             {"n2": "Drydock ended without a result for the node"},
-            id="in neither list: failed",
         ),
-        pytest.param(
+        "success of nothing: failed": (
             task(result="success"),
             "",
             dict.fromkeys(("n1", "n2"), "Drydock ended without a result for the node"),
-            id="success of nothing: failed",
         ),
-        pytest.param(task("terminated", successes=("n1",), failures=("n2",)), "n1", {}, id="terminated is an end"),
-        pytest.param(
+        "terminated is an end": (task("terminated", successes=("n1",), failures=("n2",)), "n1", {}),
+        "lists that are none": (
             task(successes=None, failures="n1"),
             "",
             dict.fromkeys(("n1", "n2"), "Drydock ended without a result for the node"),
-            id="lists that are none",
         ),
-    ],
+    },
 )
 def test_succeeded_is_sent_and_in_successes_and_not_in_failures(
     answer: dict[str, Any], succeeded: str, reasons: dict[str, str]
@@ -89,8 +85,7 @@ def test_names_that_were_not_sent_are_left_out() -> None:
     assert report.message == ""
 
 
-@pytest.mark.parametrize(
-    ("word", "state"),
+@every_row(
     [
         ("requested", JobState.QUEUED),
         ("queued", JobState.QUEUED),
@@ -103,8 +98,7 @@ def test_before_the_end_only_what_the_lists_say_is_certain(word: str, state: Job
     assert report == JobReport(JOB, state, ok=False, succeeded=frozenset({NodeName("n1")}))
 
 
-@pytest.mark.parametrize(
-    ("status", "result", "ok"),
+@every_row(
     [
         ("complete", "success", True),
         ("complete", "partial_success", False),
@@ -118,13 +112,12 @@ def test_work_on_the_site_is_ok_only_when_complete_with_success(status: str, res
     assert results.read_report(JOB, work, task(status, result=result)).ok is ok
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        pytest.param({}, id="nothing"),
-        pytest.param(task("paused"), id="an unknown status"),
-        pytest.param(task() | {"result": None}, id="no result"),
-    ],
+@every_row(
+    {
+        "nothing": {},
+        "an unknown status": task("paused"),
+        "no result": task() | {"result": None},
+    },
 )
 def test_what_is_no_task_is_no_answer(answer: dict[str, Any]) -> None:
     with pytest.raises(Unavailable, match="task t1"):
@@ -189,8 +182,7 @@ def test_a_failed_erase_that_later_succeeds_stays_a_warning_in_the_report_of_a_d
 # What MAAS says after a prepare
 
 
-@pytest.mark.parametrize(
-    ("label", "meaning"),
+@every_row(
     [
         ("Ready", Machine.FIT),
         ("Allocated", Machine.FIT),

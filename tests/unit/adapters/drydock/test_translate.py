@@ -14,6 +14,7 @@ from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import JobId, Marker, Operation, Work
 from shipyard_api.scrubbing import Scrubber
+from tests.unit.tables import every_row
 
 DESIGN = "deckhand+http://127.0.0.1:9000/api/v1.0/revisions/3/rendered-documents"
 MARKER = Marker("7f4d4d0e-3a2f-4d57-9d1b-0a51d5c0a6f3")
@@ -69,7 +70,7 @@ SELECTORS = {
 }
 
 
-@pytest.mark.parametrize(("selectors", "filters"), SELECTORS.values(), ids=SELECTORS)
+@every_row(SELECTORS)
 def test_selectors_become_a_union_of_intersections(
     selectors: tuple[Selector, ...], filters: list[dict[str, Any]] | None
 ) -> None:
@@ -97,13 +98,12 @@ def test_work_on_the_site_has_no_filter() -> None:
     assert body == {"action": "prepare_site", "design_ref": DESIGN, "node_filter": None}
 
 
-@pytest.mark.parametrize(
-    ("work", "told"),
-    [
-        pytest.param(Work(Operation.PREPARE_NODES, DESIGN, ()), "no node is named", id="an empty set of nodes"),
-        pytest.param(Work(Operation.DEPLOY_NODES, DESIGN), "no node is named", id="no set of nodes, which is all"),
-        pytest.param(Work(Operation.VERIFY_SITE, DESIGN, (NodeName("n1"),)), "takes no nodes", id="nodes for the site"),
-        pytest.param(
+@every_row(
+    {
+        "an empty set of nodes": (Work(Operation.PREPARE_NODES, DESIGN, ()), "no node is named"),
+        "no set of nodes, which is all": (Work(Operation.DEPLOY_NODES, DESIGN), "no node is named"),
+        "nodes for the site": (Work(Operation.VERIFY_SITE, DESIGN, (NodeName("n1"),)), "takes no nodes"),
+        "deploy steps": (
             Work(
                 Operation.DEPLOY_NODES,
                 DESIGN,
@@ -111,14 +111,11 @@ def test_work_on_the_site_has_no_filter() -> None:
                 steps={NodeName("n1"): [DeployStep(Interface.RAID, "apply_configuration", {}, 110)]},
             ),
             "runs no deploy steps",
-            id="deploy steps",
         ),
-        pytest.param(Work(Operation.VERIFY_SITE, ""), "0 characters", id="no design address"),
-        pytest.param(Work(Operation.VERIFY_SITE, "http://h/" + "d" * 120), "129 characters", id="a long address"),
-        pytest.param(
-            Work(Operation.PREPARE_NODES, DESIGN, (NodeName("n1"), NodeName("m" * 33))), "m" * 33, id="a long name"
-        ),
-    ],
+        "no design address": (Work(Operation.VERIFY_SITE, ""), "0 characters"),
+        "a long address": (Work(Operation.VERIFY_SITE, "http://h/" + "d" * 120), "129 characters"),
+        "a long name": (Work(Operation.PREPARE_NODES, DESIGN, (NodeName("n1"), NodeName("m" * 33))), "m" * 33),
+    },
 )
 def test_work_that_drydock_would_misread_is_refused(work: Work, told: str) -> None:
     with pytest.raises(Refused, match=told) as caught:
@@ -132,15 +129,14 @@ def test_the_longest_allowed_name_and_address_are_accepted() -> None:
     assert translate.task_body(MARKER, work)["design_ref"] == work.design
 
 
-@pytest.mark.parametrize(
-    ("marker", "sent"),
-    [
-        pytest.param(MARKER, MARKER, id="version 4"),
-        pytest.param(MARKER.upper(), MARKER, id="version 4 in capitals"),
-        pytest.param("6ba7b810-9dad-11d1-80b4-00c04fd430c8", None, id="version 1"),
-        pytest.param("deploy:group-a:prepare", None, id="no uuid"),
-        pytest.param("", None, id="nothing"),
-    ],
+@every_row(
+    {
+        "version 4": (MARKER, MARKER),
+        "version 4 in capitals": (MARKER.upper(), MARKER),
+        "version 1": ("6ba7b810-9dad-11d1-80b4-00c04fd430c8", None),
+        "no uuid": ("deploy:group-a:prepare", None),
+        "nothing": ("", None),
+    },
 )
 def test_only_a_uuid_of_version_4_goes_into_the_context_marker(marker: str, sent: str | None) -> None:
     assert translate.context_marker(marker) == sent
@@ -149,15 +145,14 @@ def test_only_a_uuid_of_version_4_goes_into_the_context_marker(marker: str, sent
 # Design addresses
 
 
-@pytest.mark.parametrize(
-    ("template", "told"),
-    [
-        pytest.param("deckhand+https://dh/{revision}", "scheme", id="deckhand over https"),
-        pytest.param("ftp://dh/{revision}", "scheme", id="another scheme"),
-        pytest.param("dh/{revision}", "scheme", id="no scheme"),
-        pytest.param("deckhand+http://dh/revisions/3", r"\{revision\}", id="no place for the revision"),
-        pytest.param("http://dh/{revision}/" + "d" * 108, "129 characters", id="too long with the largest revision"),
-    ],
+@every_row(
+    {
+        "deckhand over https": ("deckhand+https://dh/{revision}", "scheme"),
+        "another scheme": ("ftp://dh/{revision}", "scheme"),
+        "no scheme": ("dh/{revision}", "scheme"),
+        "no place for the revision": ("deckhand+http://dh/revisions/3", r"\{revision\}"),
+        "too long with the largest revision": ("http://dh/{revision}/" + "d" * 108, "129 characters"),
+    },
 )
 def test_an_address_that_drydock_cannot_use_is_refused_at_once(template: str, told: str) -> None:
     with pytest.raises(ValueError, match=told):
@@ -204,34 +199,32 @@ def one_filter(**changes: Any) -> dict[str, Any]:
 AT_NOON = translate.Since.intent(NOON, ours=NOON, theirs=NOON)
 
 
-@pytest.mark.parametrize(
-    ("changes", "found"),
-    [
-        pytest.param({}, True, id="the same in another order"),
-        pytest.param({"node_filter": one_filter(node_tags=None, rack_names=[])}, True, id="empty criteria written out"),
-        pytest.param({"created": "2026-03-02 12:00:01.500000+00:00"}, True, id="created with an offset"),
-        pytest.param({"created": "2026-03-02 12:00:00"}, True, id="created at that very moment, without a fraction"),
-        pytest.param({"created": "2026-03-02 11:55:00"}, True, id="created before, as clocks may differ"),
-        pytest.param({"created": "2026-03-02 11:54:59.999"}, False, id="created before"),
-        pytest.param({"created": "2026-03-02 13:00:00+02:00"}, False, id="created before, in another zone"),
-        pytest.param({"created": None}, False, id="created nobody knows when"),
-        pytest.param({"parent_task_id": "t0"}, False, id="a subtask"),
-        pytest.param({"task_id": None}, False, id="without an id"),
-        pytest.param({"action": "deploy_nodes"}, False, id="another action"),
-        pytest.param({"design_ref": DESIGN + "?v=2"}, False, id="another design"),
-        pytest.param({"node_filter": None}, False, id="every node"),
-        pytest.param({"node_filter": one_filter(node_names=["n1"])}, False, id="fewer nodes"),
-        pytest.param({"node_filter": one_filter(node_names=["n1", "n2", "n3"])}, False, id="more nodes"),
-        pytest.param({"node_filter": one_filter(filter_type="intersection")}, False, id="another type of filter"),
-        pytest.param({"node_filter": one_filter(node_tags=["t"])}, False, id="a second criterion"),
-        pytest.param(
+@every_row(
+    {
+        "the same in another order": ({}, True),
+        "empty criteria written out": ({"node_filter": one_filter(node_tags=None, rack_names=[])}, True),
+        "created with an offset": ({"created": "2026-03-02 12:00:01.500000+00:00"}, True),
+        "created at that very moment, without a fraction": ({"created": "2026-03-02 12:00:00"}, True),
+        "created before, as clocks may differ": ({"created": "2026-03-02 11:55:00"}, True),
+        "created before": ({"created": "2026-03-02 11:54:59.999"}, False),
+        "created before, in another zone": ({"created": "2026-03-02 13:00:00+02:00"}, False),
+        "created nobody knows when": ({"created": None}, False),
+        "a subtask": ({"parent_task_id": "t0"}, False),
+        "without an id": ({"task_id": None}, False),
+        "another action": ({"action": "deploy_nodes"}, False),
+        "another design": ({"design_ref": DESIGN + "?v=2"}, False),
+        "every node": ({"node_filter": None}, False),
+        "fewer nodes": ({"node_filter": one_filter(node_names=["n1"])}, False),
+        "more nodes": ({"node_filter": one_filter(node_names=["n1", "n2", "n3"])}, False),
+        "another type of filter": ({"node_filter": one_filter(filter_type="intersection")}, False),
+        "a second criterion": ({"node_filter": one_filter(node_tags=["t"])}, False),
+        "two filters": (
             {"node_filter": {"filter_set_type": "union", "filter_set": [*one_filter()["filter_set"] * 2]}},
             False,
-            id="two filters",
         ),
-        pytest.param({"node_filter": "n1,n2"}, False, id="a text"),
-        pytest.param({"node_filter": {}}, False, id="an empty object"),
-    ],
+        "a text": ({"node_filter": "n1,n2"}, False),
+        "an empty object": ({"node_filter": {}}, False),
+    },
 )
 def test_a_task_is_ours_if_it_does_exactly_this_work_since_the_intent(changes: dict[str, Any], found: bool) -> None:
     job = translate.find_job([task(task_id="other", action="noop"), task(**changes)], WORK, since=AT_NOON)
@@ -275,7 +268,7 @@ QUEUES: dict[str, tuple[list[dict[str, Any]], str | None]] = {
 }
 
 
-@pytest.mark.parametrize(("others", "expected"), QUEUES.values(), ids=QUEUES)
+@every_row(QUEUES)
 def test_a_queued_task_waits_for_the_one_that_runs_or_the_oldest(
     others: list[dict[str, Any]], expected: str | None
 ) -> None:
@@ -294,20 +287,19 @@ HOUR = timedelta(hours=1)
 SECONDS = timedelta(seconds=5)
 
 
-@pytest.mark.parametrize(
-    ("ours", "dates", "tasks"),
-    [
-        pytest.param(0 * HOUR, 0 * HOUR, 0 * HOUR, id="all agree"),
-        pytest.param(0 * HOUR, SECONDS, 0 * HOUR, id="Date seconds ahead"),
-        pytest.param(0 * HOUR, HOUR, 0 * HOUR, id="Date ahead"),
-        pytest.param(0 * HOUR, -HOUR, 0 * HOUR, id="Date behind"),
-        pytest.param(0 * HOUR, None, -4 * timedelta(minutes=1), id="no Date"),
-        pytest.param(0 * HOUR, 0 * HOUR, HOUR, id="tasks ahead"),
-        pytest.param(0 * HOUR, HOUR, HOUR, id="Drydock ahead"),
-        pytest.param(0 * HOUR, -HOUR, -HOUR, id="Drydock behind"),
-        pytest.param(HOUR, 0 * HOUR, 0 * HOUR, id="our database ahead"),
-        pytest.param(-HOUR, 0 * HOUR, 0 * HOUR, id="our database behind"),
-    ],
+@every_row(
+    {
+        "all agree": (0 * HOUR, 0 * HOUR, 0 * HOUR),
+        "Date seconds ahead": (0 * HOUR, SECONDS, 0 * HOUR),
+        "Date ahead": (0 * HOUR, HOUR, 0 * HOUR),
+        "Date behind": (0 * HOUR, -HOUR, 0 * HOUR),
+        "no Date": (0 * HOUR, None, -4 * timedelta(minutes=1)),
+        "tasks ahead": (0 * HOUR, 0 * HOUR, HOUR),
+        "Drydock ahead": (0 * HOUR, HOUR, HOUR),
+        "Drydock behind": (0 * HOUR, -HOUR, -HOUR),
+        "our database ahead": (HOUR, 0 * HOUR, 0 * HOUR),
+        "our database behind": (-HOUR, 0 * HOUR, 0 * HOUR),
+    },
 )
 def test_a_task_of_ours_is_found_whichever_clock_is_off(
     ours: timedelta, dates: timedelta | None, tasks: timedelta
@@ -385,15 +377,14 @@ STATUSES = {
 }
 
 
-@pytest.mark.parametrize(("answer", "found"), STATUSES.values(), ids=STATUSES)
+@every_row(STATUSES)
 def test_every_form_of_status_gives_findings(answer: dict[str, object], found: list[tuple[str, Level, str]]) -> None:
     findings = translate.findings(answer, Scrubber())
     assert [(one.name, one.level, one.message) for one in findings] == found
     assert all(one.source == "Drydock" for one in findings)
 
 
-@pytest.mark.parametrize(
-    ("label", "state"),
+@every_row(
     [
         ("Deployed", MachineState.DEPLOYED),
         ("Deploying", MachineState.INSTALLING),
@@ -408,20 +399,19 @@ def test_a_condition_has_maas_s_label_and_the_address_that_stays(label: str | No
     assert found == ObservedMachine("n1", label or "unknown", "on", state, "00:aa")
 
 
-@pytest.mark.parametrize(
-    ("changes", "found"),
-    [
-        pytest.param({}, True, id="the same work"),
-        pytest.param({"action": "deploy_nodes"}, True, id="another operation"),
-        pytest.param({"action": "noop"}, False, id="no operation on nodes"),
-        pytest.param({"task_id": "known"}, False, id="a job with a record"),
-        pytest.param({"parent_task_id": "t0"}, False, id="a subtask"),
-        pytest.param({"design_ref": "file:///other"}, False, id="another design"),
-        pytest.param({"created": "2026-03-02 11:00:00"}, False, id="before the loss"),
-        pytest.param({"node_filter": None}, False, id="the whole site"),
-        pytest.param({"node_filter": translate.names_filter([NodeName("n1"), NodeName("n9")])}, True, id="some nodes"),
-        pytest.param({"node_filter": translate.names_filter([NodeName("n9")])}, False, id="other nodes"),
-    ],
+@every_row(
+    {
+        "the same work": ({}, True),
+        "another operation": ({"action": "deploy_nodes"}, True),
+        "no operation on nodes": ({"action": "noop"}, False),
+        "a job with a record": ({"task_id": "known"}, False),
+        "a subtask": ({"parent_task_id": "t0"}, False),
+        "another design": ({"design_ref": "file:///other"}, False),
+        "before the loss": ({"created": "2026-03-02 11:00:00"}, False),
+        "the whole site": ({"node_filter": None}, False),
+        "some nodes": ({"node_filter": translate.names_filter([NodeName("n1"), NodeName("n9")])}, True),
+        "other nodes": ({"node_filter": translate.names_filter([NodeName("n9")])}, False),
+    },
 )
 def test_earlier_work_is_what_may_be_ours_on_the_same_nodes(changes: dict[str, Any], found: bool) -> None:
     earlier = translate.earlier_work([task(**changes)], WORK, since=AT_NOON, known=[JobId("known")])

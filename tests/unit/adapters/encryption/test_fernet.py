@@ -6,6 +6,7 @@ import pytest
 
 from shipyard_api.adapters.encryption.fernet import FernetEncryption, new_key
 from shipyard_api.ports.encryption import DecryptionFailed
+from tests.unit.tables import every_row
 
 FIRST, SECOND, THIRD = (base64.urlsafe_b64encode(bytes([number]) * 32).decode() for number in (1, 2, 250))
 CLEAR = "a secret é".encode()
@@ -55,7 +56,7 @@ def test_a_seal_that_was_touched_is_broken() -> None:
             encryption.decrypt(base64.urlsafe_b64encode(touched))
 
 
-@pytest.mark.parametrize("sealed", [b"", b"x", b"\xff\x00", b"gAAAAA==", CLEAR], ids=repr)
+@every_row([b"", b"x", b"\xff\x00", b"gAAAAA==", CLEAR])
 def test_what_is_not_encrypted_cannot_be_decrypted(sealed: bytes) -> None:
     with pytest.raises(DecryptionFailed):
         FernetEncryption([FIRST]).decrypt(sealed)
@@ -68,8 +69,7 @@ def test_a_broken_seal_does_not_bring_its_cause_along() -> None:
     assert caught.value.__suppress_context__
 
 
-@pytest.mark.parametrize(
-    "wrong",
+@every_row(
     [
         "",
         "secret",
@@ -82,7 +82,6 @@ def test_a_broken_seal_does_not_bring_its_cause_along() -> None:
         base64.urlsafe_b64encode(bytes(33)).decode(),
         "é" * 43 + "=",
     ],
-    ids=repr,
 )
 def test_what_is_no_key_is_named_by_its_place(wrong: str) -> None:
     with pytest.raises(ValueError, match="key 2 is not 32 bytes in URL-safe base64") as caught:

@@ -8,6 +8,7 @@ import pytest
 from shipyard_api.adapters.identity.loopback import LoopbackIdentities, open_to_others
 from shipyard_api.domain.error_kinds import Forbidden
 from shipyard_api.ports.identity import ACCEPTED
+from tests.unit.tables import every_row
 
 
 def request(**changes: Any) -> dict[str, Any]:
@@ -102,14 +103,14 @@ NOT_HERE: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("changes", HERE.values(), ids=HERE)
+@every_row(HERE)
 def test_whoever_is_here_is_an_administrator(changes: dict[str, Any]) -> None:
     found = LoopbackIdentities().of(request(**changes))
 
     assert (found.user, found.key, found.roles) == ("anonymous", "anonymous", {"admin"})
 
 
-@pytest.mark.parametrize(("changes", "told"), NOT_HERE.values(), ids=NOT_HERE)
+@every_row(NOT_HERE)
 def test_whoever_is_not_here_is_told_why_they_are_refused(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(Forbidden) as caught:
         LoopbackIdentities().of(request(**changes))
@@ -131,17 +132,16 @@ def test_a_token_makes_nobody_welcome() -> None:
         LoopbackIdentities().of(request(REMOTE_ADDR="10.0.0.5", HTTP_X_AUTH_TOKEN="shipyard_x"))
 
 
-@pytest.mark.parametrize(
-    ("address", "shown"),
-    [
-        pytest.param(("127.0.0.1", 9000), [], id="loopback"),
-        pytest.param(("::1", 9000, 0, 0), [], id="loopback, IPv6"),
-        pytest.param("/run/shipyard.sock", [], id="a path"),
-        pytest.param("", [], id="a socket without a name"),
-        pytest.param(("0.0.0.0", 9000), ["0.0.0.0:9000"], id="every address"),
-        pytest.param(("::", 9000, 0, 0), ["[::]:9000"], id="every address, IPv6"),
-        pytest.param(("192.168.1.4", 80), ["192.168.1.4:80"], id="one that others see"),
-    ],
+@every_row(
+    {
+        "loopback": (("127.0.0.1", 9000), []),
+        "loopback, IPv6": (("::1", 9000, 0, 0), []),
+        "a path": ("/run/shipyard.sock", []),
+        "a socket without a name": ("", []),
+        "every address": (("0.0.0.0", 9000), ["0.0.0.0:9000"]),
+        "every address, IPv6": (("::", 9000, 0, 0), ["[::]:9000"]),
+        "one that others see": (("192.168.1.4", 80), ["192.168.1.4:80"]),
+    },
 )
 def test_which_sockets_other_machines_reach(address: object, shown: list[str]) -> None:
     assert open_to_others([("127.0.0.1", 1), address]) == shown

@@ -12,6 +12,7 @@ from shipyard_api.adapters.identity.tokens import TokenIdentities
 from shipyard_api.domain.error_kinds import Unauthenticated
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.state.tokens import TokenRecord
+from tests.unit.tables import every_row
 
 
 class LookUps:
@@ -58,7 +59,7 @@ def test_an_identity_has_the_id_and_the_roles_of_its_token() -> None:
     assert (found.project_id, found.is_admin_project) == ("", False)
 
 
-@pytest.mark.parametrize("sent", [{}, {"HTTP_X_AUTH_TOKEN": ""}])
+@every_row([{}, {"HTTP_X_AUTH_TOKEN": ""}])
 def test_without_a_token_nothing_is_looked_up(sent: dict[str, str]) -> None:
     look_ups = LookUps("")
     with pytest.raises(Unauthenticated):
@@ -100,7 +101,7 @@ def test_with_no_time_nothing_is_remembered() -> None:
     assert look_ups.made == ["a", "a"]
 
 
-@pytest.mark.parametrize("cached_for", [2.0, 3600.0])
+@every_row([2.0, 3600.0])
 def test_a_secret_that_was_wrong_is_looked_up_again_after_two_seconds(cached_for: float) -> None:
     look_ups, clock = LookUps(), Clock()
     known = identities(look_ups, clock, cached_for)
@@ -118,7 +119,7 @@ def test_a_secret_that_was_wrong_is_looked_up_again_after_two_seconds(cached_for
     assert look_ups.made == ["a", "a"]
 
 
-@pytest.mark.parametrize(("seconds", "looked_up"), [(0.0, 2), (1.0, 2), (3600.0, 1)])
+@every_row([(0.0, 2), (1.0, 2), (3600.0, 1)])
 def test_a_wrong_secret_is_remembered_no_longer_than_a_good_one(seconds: float, looked_up: int) -> None:
     look_ups, clock = LookUps(), Clock()
     known = identities(look_ups, clock, seconds)

@@ -8,6 +8,7 @@ import pytest
 from shipyard_api.adapters.ironic.client import IronicClient, Reply
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from tests.peer import Answer, Peer
+from tests.unit.tables import table
 
 
 def versions(highest: str = "1.115", lowest: str = "1.1") -> Answer:
@@ -204,14 +205,14 @@ def test_what_ironic_says_to_a_change_is_returned_and_sent_once(ironic: Peer, st
     assert ironic.changes == ["PUT /v1/nodes/n1/states/provision"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("answer", "error"),
-    [
-        pytest.param(wrapped("database is locked", 500), Unavailable, id="a bug"),
-        pytest.param(Answer(502, b"<html>"), Unavailable, id="a proxy"),
-        pytest.param(Answer(429, b"", {"Retry-After": "7"}), Busy, id="a gateway that limits"),
-        pytest.param(Answer(202, b"", cut=1), Unavailable, id="an answer cut short"),
-    ],
+    {
+        "a bug": (wrapped("database is locked", 500), Unavailable),
+        "a proxy": (Answer(502, b"<html>"), Unavailable),
+        "a gateway that limits": (Answer(429, b"", {"Retry-After": "7"}), Busy),
+        "an answer cut short": (Answer(202, b"", cut=1), Unavailable),
+    },
 )
 def test_a_change_without_a_usable_answer_is_sent_once(ironic: Peer, answer: Answer, error: type[PeerError]) -> None:
     answer = Answer(answer.status, answer.body or b"{}", answer.headers, answer.cut)

@@ -23,6 +23,7 @@ from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
 from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import Operation
+from tests.unit.tables import every_row
 
 N1 = NodeName("n1")
 MINE, EARLIER, LATER = "mine", "earlier", "later"
@@ -88,21 +89,20 @@ def test_a_node_that_failed_in_our_own_try_has_failed() -> None:
     table(PREPARE, dict.fromkeys(_BUSY, Waiting) | {"manageable": Verb.PROVIDE, "available": Done}, mark=mark)
 
 
-@pytest.mark.parametrize("state", ["enroll", "inspect failed", "clean failed", "deploy failed", "error"])
+@every_row(["enroll", "inspect failed", "clean failed", "deploy failed", "error"])
 def test_a_verb_that_was_noted_and_never_sent_is_sent(state: str) -> None:
     """The mark is written before the verb: a crash between both leaves the state as it was."""
     mark = Mark(MINE, PREPARE.value, {verb.value: SINCE for verb in Verb})
     assert isinstance(decide(node(state, mark=mark), N1, job(PREPARE)), Do)
 
 
-@pytest.mark.parametrize("state", ["enroll", "inspect failed", "clean failed", "deploy failed", "error"])
+@every_row(["enroll", "inspect failed", "clean failed", "deploy failed", "error"])
 def test_what_earlier_work_tried_does_not_count(state: str) -> None:
     mark = Mark(EARLIER, PREPARE.value, {verb.value: BEFORE for verb in Verb})
     assert isinstance(decide(node(state, mark=mark), N1, job(PREPARE)), Do)
 
 
-@pytest.mark.parametrize(
-    ("state", "verbs", "expected"),
+@every_row(
     [
         ("available", (), Verb.MANAGE),
         ("manageable", (Verb.MANAGE,), Verb.CLEAN),
@@ -127,8 +127,7 @@ def test_a_node_with_steps_is_cleaned_once_before_it_is_available(
 BURN_IN = BurnIn({"cpu": 600, "memory": 60})
 
 
-@pytest.mark.parametrize(
-    ("passed", "state", "expected"),
+@every_row(
     [
         ("", "available", Verb.MANAGE),
         ("burnin_cpu=600 burnin_memory=60", "available", Done),
@@ -137,7 +136,6 @@ BURN_IN = BurnIn({"cpu": 600, "memory": 60})
         ("burnin_cpu=60 burnin_memory=60", "available", Verb.MANAGE),
         ("", "active", Done),
     ],
-    ids=["new", "passed", "passed, and managed", "passed, and not deployed", "passed another", "deployed"],
 )
 def test_a_node_is_burned_in_until_it_has_passed(passed: str, state: str, expected: object) -> None:
     """Whatever other action it passed in."""
@@ -155,8 +153,7 @@ def test_a_node_that_failed_its_burn_in_has_failed_although_someone_manages_it()
     )
 
 
-@pytest.mark.parametrize(
-    ("state", "verbs", "expected"),
+@every_row(
     [
         ("available", (), Verb.MANAGE),
         ("manageable", (Verb.MANAGE,), Verb.INSPECT),
@@ -174,13 +171,13 @@ def test_a_node_that_is_to_be_inspected_is_inspected_once(
     assert kind(decide(node(state, mark=tried(PREPARE, *verbs)), N1, work)) == expected
 
 
-@pytest.mark.parametrize("state", ["deploy failed", "error"])
+@every_row(["deploy failed", "error"])
 def test_a_failed_deployment_is_left_alone_where_it_is_not_to_be_undone(state: str) -> None:
     decision = decide(node(state), N1, job(PREPARE, policy=NodePolicy(undo_failed=False)))
     assert decision == Failed(f"n1 is {state}: it broke")
 
 
-@pytest.mark.parametrize("by", [MINE, EARLIER])
+@every_row([MINE, EARLIER])
 def test_a_node_that_shipyard_deployed_counts_as_prepared(by: str) -> None:
     assert decide(owned("active", by), N1, job(PREPARE)) == Done()
 
@@ -247,7 +244,7 @@ def test_a_node_is_destroyed_from_every_state_in_which_it_is_deployed() -> None:
     table(DESTROY, expected | {"clean failed": Verb.MANAGE})
 
 
-@pytest.mark.parametrize("state", ["active", "error", "deploy failed", "clean failed"])
+@every_row(["active", "error", "deploy failed", "clean failed"])
 def test_a_destroy_that_failed_in_our_own_try_has_failed(state: str) -> None:
     assert kind(decide(node(state, mark=tried(DESTROY, Verb.UNDEPLOY)), N1, job(DESTROY))) is Failed
 
@@ -257,8 +254,7 @@ def test_a_failed_cleaning_says_that_data_may_be_left() -> None:
     assert decide(failed, N1, job(DESTROY)) == Failed("n1 is clean failed: it broke; the disks may hold data")
 
 
-@pytest.mark.parametrize(
-    ("state", "fault", "verbs", "expected"),
+@every_row(
     [
         ("clean failed", "clean failure", (), Verb.MANAGE),
         ("clean failed", None, (), Failed),  # a person's maintenance
@@ -283,8 +279,7 @@ def test_a_node_that_is_gone_is_destroyed_and_fails_everything_else() -> None:
     assert [kind(decide(None, N1, job(operation))) for operation in (PREPARE, DEPLOY)] == [Failed, Failed]
 
 
-@pytest.mark.parametrize(
-    ("more", "policy", "expected"),
+@every_row(
     [
         ({"power": "power on"}, NodePolicy(), Verb.POWER_OFF),
         ({"power": "power on", "power_target": "power off"}, NodePolicy(), Waiting),
@@ -301,7 +296,7 @@ def test_an_undeployed_node_is_switched_off_put_right_and_removed(
     assert kind(decide(node("available", **more), N1, job(DESTROY, policy=policy))) == expected
 
 
-@pytest.mark.parametrize("operation", [PREPARE, DESTROY])
+@every_row([PREPARE, DESTROY])
 def test_a_protected_node_is_never_undeployed(operation: Operation) -> None:
     assert decide(node("error", protected=True), N1, job(operation)) == Failed("n1 is protected in Ironic")
 
@@ -309,7 +304,7 @@ def test_a_protected_node_is_never_undeployed(operation: Operation) -> None:
 # All of them
 
 
-@pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY])
+@every_row([PREPARE, DEPLOY, DESTROY])
 def test_a_node_of_somebody_else_is_never_touched(operation: Operation) -> None:
     for mark in (None, Mark(MINE, operation.value), Mark(EARLIER, DEPLOY.value, claim=EARLIER)):
         table(operation, {}, mark=mark, instance="7d4b")
@@ -332,12 +327,12 @@ def test_a_node_deployed_before_its_maintenance_is_deployed() -> None:
     assert decide(owned("active", maintenance=True), N1, job(DEPLOY)) == Done()
 
 
-@pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY])
+@every_row([PREPARE, DEPLOY, DESTROY])
 def test_a_node_that_later_work_took_over_is_left_to_it(operation: Operation) -> None:
     table(operation, {}, mark=Mark(LATER, operation.value, after=(EARLIER, MINE)))
 
 
-@pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY])
+@every_row([PREPARE, DEPLOY, DESTROY])
 def test_stopped_work_begins_nothing(operation: Operation) -> None:
     going, stopped = (
         {state: decide(node(state), N1, job(operation, stopped=one)) for state in EVERY_STATE} for one in (False, True)
@@ -346,15 +341,14 @@ def test_stopped_work_begins_nothing(operation: Operation) -> None:
     assert {state: kind(one) for state, one in stopped.items()} == expected
 
 
-@pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY])
+@every_row([PREPARE, DEPLOY, DESTROY])
 def test_what_ironic_refused_is_not_asked_again(operation: Operation) -> None:
     mark = Mark(MINE, operation.value, refused="n1: no")
     decisions = {state: decide(node(state, mark=mark), N1, job(operation)) for state in EVERY_STATE}
     assert decisions == dict.fromkeys(EVERY_STATE, Failed("n1: no"))
 
 
-@pytest.mark.parametrize(
-    ("state", "version", "expected"),
+@every_row(
     [
         ("wait call-back", 110, Verb.ABORT),
         ("wait call-back", 109, Verb.UNDEPLOY),
@@ -376,8 +370,7 @@ def test_what_waits_is_interrupted(state: str, version: int, expected: Verb | No
 REBUILD = Operation.REBUILD_NODES
 
 
-@pytest.mark.parametrize(
-    ("state", "verbs", "expected"),
+@every_row(
     [
         ("active", (), Verb.REBUILD),
         ("deploy failed", (), Verb.REBUILD),
@@ -401,9 +394,7 @@ def test_a_rebuild_that_was_noted_and_never_sent_is_sent() -> None:
     assert decide(owned("active", EARLIER, mark), N1, job(REBUILD)) == Do(Verb.REBUILD)
 
 
-@pytest.mark.parametrize(
-    "one", [node("active"), owned("active", EARLIER, protected=True), owned("active", EARLIER, maintenance=True)]
-)
+@every_row([node("active"), owned("active", EARLIER, protected=True), owned("active", EARLIER, maintenance=True)])
 def test_what_may_not_be_rebuilt_is_left_alone(one: Node) -> None:
     assert isinstance(decide(one, N1, job(REBUILD)), Failed)
 
@@ -411,8 +402,7 @@ def test_what_may_not_be_rebuilt_is_left_alone(one: Node) -> None:
 SERVICE = Operation.SERVICE_NODES
 
 
-@pytest.mark.parametrize(
-    ("state", "verbs", "expected"),
+@every_row(
     [
         ("active", (), Verb.SERVICE),
         ("service failed", (), Verb.SERVICE),
@@ -442,15 +432,14 @@ def of_action(action: str, operation: Operation, **effect: Any) -> str:
     return marker_of(action, operation.value, effect=effect)
 
 
-@pytest.mark.parametrize(
-    ("marked", "by", "operation", "state", "expected"),
-    [
-        pytest.param(DEPLOY, "A", DESTROY, "active", Done, id="deployed again: not destroyed"),
-        pytest.param(DEPLOY, "A", PREPARE, "deploy failed", Done, id="its deployment failed: not undone"),
-        pytest.param(PREPARE, "A", DESTROY, "available", Done, id="prepared again"),
-        pytest.param(DEPLOY, "B", DESTROY, "active", Failed, id="another action has it"),
-        pytest.param(DESTROY, "A", DEPLOY, "available", Verb.DEPLOY, id="an earlier operation"),
-    ],
+@every_row(
+    {
+        "deployed again: not destroyed": (DEPLOY, "A", DESTROY, "active", Done),
+        "its deployment failed: not undone": (DEPLOY, "A", PREPARE, "deploy failed", Done),
+        "prepared again": (PREPARE, "A", DESTROY, "available", Done),
+        "another action has it": (DEPLOY, "B", DESTROY, "active", Failed),
+        "an earlier operation": (DESTROY, "A", DEPLOY, "available", Verb.DEPLOY),
+    },
 )
 def test_a_node_with_which_the_action_has_gone_on_has_succeeded(
     marked: Operation, by: str, operation: Operation, state: str, expected: object

@@ -11,6 +11,7 @@ from shipyard_api.domain.deploy_steps.templates import Interface
 from shipyard_api.domain.nodes import NodeName
 from shipyard_simulators.ironic import steps as simulated
 from tests.conftest import ROOT
+from tests.unit.tables import every_row
 
 N1 = NodeName("n1")
 AGENT = (
@@ -36,8 +37,7 @@ def shown(steps: SupportedSteps) -> str:
     return ", ".join(f"{one.step} {one.priority}{'!' if one.core else ''}" for one in ordered)
 
 
-@pytest.mark.parametrize(
-    ("interfaces", "expected"),
+@every_row(
     [
         ({"deploy": "direct"}, f"{AGENT}, {IN_BAND}"),
         ({"deploy": "custom-agent"}, f"{CUSTOM}, {IN_BAND}, write_image 0"),
@@ -82,7 +82,7 @@ def test_an_unknown_implementation_says_where_to_name_its_steps() -> None:
     }
 
 
-@pytest.mark.parametrize(("deploy", "expected"), [("direct", BURN_IN), ("ansible", set())])
+@every_row([("direct", BURN_IN), ("ansible", set())])
 def test_a_service_has_the_steps_of_the_agent_that_a_deployment_lacks(deploy: str, expected: set[str]) -> None:
     steps = of(deploy=deploy, management="redfish")
 
@@ -98,7 +98,7 @@ def test_a_cleaning_has_steps_of_its_own() -> None:
     assert not clean & {"write_image", "deploy"}
 
 
-@pytest.mark.parametrize("version", [69, 115, 999])
+@every_row([69, 115, 999])
 def test_each_version_of_the_api_has_a_release(version: int) -> None:
     assert deploy_steps.release_of(version).api >= min(version, deploy_steps.releases()[-1].api)
 
@@ -140,8 +140,7 @@ def test_the_firmware_interface_is_asked_for_where_the_api_has_it() -> None:
     assert "firmware_interface" in deploy_steps.fields(86)
 
 
-@pytest.mark.parametrize(
-    ("written", "text"),
+@every_row(
     [
         ([], "is not an object of interfaces"),
         ("x", "is not an object of interfaces"),

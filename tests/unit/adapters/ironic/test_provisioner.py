@@ -21,6 +21,7 @@ from shipyard_api.ports.errors import Busy, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Wipe, Work
 from tests.fakes.clock import FakeClock
 from tests.peer import Answer, Peer
+from tests.unit.tables import every_row, table
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 MARKER, JOB = Marker("7f4d"), JobId("7f4d")
@@ -100,7 +101,7 @@ def test_what_is_no_revision_is_refused(port: IronicProvisioner, design: str) ->
         port.select_nodes(design, [])
 
 
-@pytest.mark.parametrize("error", [UnreadableDesign("no such revision"), KeyError(3)])
+@every_row([UnreadableDesign("no such revision"), KeyError(3)])
 def test_a_revision_that_cannot_be_read_is_refused(error: Exception) -> None:
     def inventory(_: int) -> Inventory:
         raise error
@@ -236,13 +237,13 @@ def test_a_lock_is_waited_for_a_little(port: IronicProvisioner, ironic: Peer, sl
     assert slept == [0.5, 1.0]
 
 
-@pytest.mark.parametrize(
+@table(
     ("answer", "asked"),
-    [
-        pytest.param(no(409, LOCKED), 4, id="still locked"),
-        pytest.param(no(503, "due to lack of free conductor workers"), 1, id="no room"),
-        pytest.param(no(500, "bug"), 1, id="broken"),
-    ],
+    {
+        "still locked": (no(409, LOCKED), 4),
+        "no room": (no(503, "due to lack of free conductor workers"), 1),
+        "broken": (no(500, "bug"), 1),
+    },
 )
 def test_a_node_that_cannot_be_moved_now_is_left_to_the_next_report(
     port: IronicProvisioner, ironic: Peer, answer: Answer, asked: int

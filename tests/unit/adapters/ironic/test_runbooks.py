@@ -11,6 +11,7 @@ from shipyard_api.domain.deploy_steps.templates import Interface, StepKey
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.ports.errors import Refused
 from tests.peer import Answer, Peer
+from tests.unit.tables import every_row
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 LISTED = [{"name": "n1", "traits": ["CUSTOM_A", "CUSTOM_B"]}, {"name": "n2", "traits": []}]
@@ -25,8 +26,7 @@ def runbook(name: str = "CUSTOM_A", traits: Any = ("CUSTOM_B", "CUSTOM_C"), **ar
     return {"name": name, "traits": traits, "steps": steps}
 
 
-@pytest.mark.parametrize(
-    ("written", "version", "unsuitable"),
+@every_row(
     [
         (runbook(), 112, {N2}),
         (runbook(traits=["CUSTOM_C"]), 112, {N1, N2}),
@@ -34,7 +34,6 @@ def runbook(name: str = "CUSTOM_A", traits: Any = ("CUSTOM_B", "CUSTOM_C"), **ar
         (runbook(traits=None), 92, {N2}),
         (runbook("CUSTOM_C"), 111, {N1, N2}),
     ],
-    ids=["one of its traits is enough", "another trait", "no trait", "its name", "another name"],
 )
 def test_a_node_needs_a_trait_of_the_runbook(written: dict[str, Any], version: int, unsuitable: set[NodeName]) -> None:
     found = runbooks.read(written, LISTED, [N1, N2, NodeName("unknown")], version)
@@ -42,8 +41,7 @@ def test_a_node_needs_a_trait_of_the_runbook(written: dict[str, Any], version: i
     assert [step.priority for step in found.steps.steps] == [2, 1]
 
 
-@pytest.mark.parametrize(
-    ("args", "masked"),
+@every_row(
     [
         ({}, ()),
         ({"settings": [{"name": "a", "value": "b"}]}, ()),

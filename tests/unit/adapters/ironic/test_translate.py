@@ -3,8 +3,6 @@
 import uuid
 from typing import Any
 
-import pytest
-
 from shipyard_api.adapters.ironic import patches, translate
 from shipyard_api.adapters.ironic.client import Reply
 from shipyard_api.adapters.ironic.decisions import Job, Verb
@@ -14,18 +12,19 @@ from shipyard_api.domain.drift.observations import MachineState, ObservedMachine
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import Operation, Wipe
+from tests.unit.tables import every_row
 
 PREPARE, DEPLOY, DESTROY = Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES
 KEPT = {"automated_clean": None}
 FULL = Mark("m", "deploy_nodes", {"active": "t"}, ("a", "b"), "c", KEPT, ("x.y",), "no", True, "cpu")
 
 
-@pytest.mark.parametrize("mark", [FULL, Mark("m", "prepare_nodes")])
+@every_row([FULL, Mark("m", "prepare_nodes")])
 def test_a_mark_is_read_as_it_was_written(mark: Mark) -> None:
     assert Mark.read(mark.json()) == mark
 
 
-@pytest.mark.parametrize("stored", [None, "x", {}, {"marker": 3}, []])
+@every_row([None, "x", {}, {"marker": 3}, []])
 def test_what_is_no_mark_of_ours_is_none(stored: object) -> None:
     assert Mark.read(stored) is None
 
@@ -69,29 +68,24 @@ def steps(*names: str, priority: int = 10) -> list[dict[str, Any]]:
     return [{"interface": interface, "step": step, "priority": priority} for interface, step in pairs]
 
 
-@pytest.mark.parametrize(
-    ("internal", "expected"),
-    [
-        pytest.param(None, None, id="nothing is told"),
-        pytest.param({"deploy_steps": None, "user_deploy_steps": steps("a.b")}, None, id="the list is not made yet"),
-        pytest.param({"deploy_steps": steps("a.b")}, None, id="nothing was asked for"),
-        pytest.param({"deploy_steps": steps("a.b", "c.d"), "user_deploy_steps": steps("a.b")}, (), id="all are kept"),
-        pytest.param(
+@every_row(
+    {
+        "nothing is told": (None, None),
+        "the list is not made yet": ({"deploy_steps": None, "user_deploy_steps": steps("a.b")}, None),
+        "nothing was asked for": ({"deploy_steps": steps("a.b")}, None),
+        "all are kept": ({"deploy_steps": steps("a.b", "c.d"), "user_deploy_steps": steps("a.b")}, ()),
+        "some are dropped": (
             {"deploy_steps": steps("a.b"), "user_deploy_steps": steps("a.b", "a.x", "c.b")},
             ("a.x", "c.b"),
-            id="some are dropped",
         ),
-        pytest.param(
-            {"deploy_steps": steps("a.b"), "user_deploy_steps": steps("a.x", priority=0)}, (), id="one is switched off"
-        ),
-    ],
+        "one is switched off": ({"deploy_steps": steps("a.b"), "user_deploy_steps": steps("a.x", priority=0)}, ()),
+    },
 )
 def test_steps_that_were_dropped_are_seen(internal: object, expected: tuple[str, ...] | None) -> None:
     assert translate.steps_left_out(internal) == expected
 
 
-@pytest.mark.parametrize(
-    ("status", "text", "expected"),
+@every_row(
     [
         (200, "", Reaction.ACCEPTED),
         (202, "", Reaction.ACCEPTED),
@@ -128,9 +122,7 @@ def test_of_many_unknown_nodes_ten_are_named() -> None:
     assert found.message.endswith("n08, n09 and 2 more")
 
 
-@pytest.mark.parametrize(
-    ("power", "expected"), [("power on", "on"), ("power off", "off"), (None, "unknown"), ("error", "unknown")]
-)
+@every_row([("power on", "on"), ("power off", "off"), (None, "unknown"), ("error", "unknown")])
 def test_a_condition_has_the_words_of_the_port(power: str | None, expected: str) -> None:
     listed = {"uuid": "u", "name": None, "provision_state": "active", "power_state": power}
     assert translate.condition(listed) == ObservedMachine("u", "active", expected, MachineState.DEPLOYED, "u")
@@ -191,7 +183,7 @@ def test_a_node_that_earlier_work_claimed_keeps_its_claim() -> None:
     assert (written["/extra/shipyard"]["claim"], written["/extra/shipyard"]["after"]) == ("a", ["a"])
 
 
-@pytest.mark.parametrize("before", [None, True, False])
+@every_row([None, True, False])
 def test_a_node_is_kept_from_cleaning_and_put_right_afterwards(before: bool | None) -> None:
     job = Job("m", DESTROY, Wipe.OS_DISK_ONLY)
     kept = patch(Node("u", "n1", "active", "t", automated_clean=before), job, Verb.UNDEPLOY)

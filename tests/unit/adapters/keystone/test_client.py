@@ -9,6 +9,7 @@ from shipyard_api.adapters.keystone.client import KeystoneClient
 from shipyard_api.adapters.keystone.options import KeystoneOptions, Scope
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from tests.peer import Answer, Peer
+from tests.unit.tables import every_row, table
 
 PASSWORD = "s3cret-of-shipyard"
 ROUTE = "POST /v3/auth/tokens"
@@ -66,36 +67,32 @@ def test_the_address_may_end_in_the_version(peer: Peer, suffix: str) -> None:
     assert KeystoneClient(options).grant().token
 
 
-@pytest.mark.parametrize("address", ["", "keystone.example.org:5000", "ftp://h", "http://u:p@h"])
+@every_row(["", "keystone.example.org:5000", "ftp://h", "http://u:p@h"])
 def test_an_address_that_is_none_is_told_at_once(address: str) -> None:
     with pytest.raises(ValueError, match="base URL"):
         KeystoneClient(KeystoneOptions(auth_url=address, user="u", password="p", project="service"))
 
 
-@pytest.mark.parametrize(
+@table(
     ("answer", "error", "text"),
-    [
-        pytest.param(refused(401), Refused, r"user shipyard of domain Default for project service", id="not let in"),
-        pytest.param(refused(403, "no"), Refused, r"user shipyard .* for project service .*answered 403: no", id="403"),
-        pytest.param(refused(404, "no"), Refused, "no Identity API v3 at this address", id="something else"),
-        pytest.param(refused(400, "no"), Refused, "answered 400: no", id="not understood"),
-        pytest.param(Answer(302, b"", {"Location": "http://h/"}), Refused, "answered 302", id="leads elsewhere"),
-        pytest.param(refused(500, "no"), Unavailable, "answered 500: no", id="a bug"),
-        pytest.param(Answer(503, b"<html>"), Unavailable, r"answered 503$", id="a proxy"),
-        pytest.param(Answer(429, b"", {"Retry-After": "7"}), Busy, "answered 429", id="too often"),
-        pytest.param(Answer(201, b"{}"), Unavailable, "without a readable token", id="an empty object"),
-        pytest.param(Answer(201, b"<html>"), Unavailable, "without a readable token", id="no JSON"),
-        pytest.param(
-            Answer(201, {"token": []}, {"X-Subject-Token": "t"}), Unavailable, "without a readable token", id="a list"
-        ),
-        pytest.param(Answer(201, given().body), Unavailable, "without a readable token", id="no token in the headers"),
-        pytest.param(given(expires_at="soon"), Unavailable, "without a readable token", id="an end that is no time"),
-        pytest.param(given(expires_at=None), Unavailable, "without a readable token", id="no end"),
-        pytest.param(
-            given(expires_at="2026-11-21T09:00:00Z"), Unavailable, "without a readable token", id="an end long past"
-        ),
-        pytest.param(Answer(201, b"x" * 9, cut=3), Unavailable, "cut short", id="cut short"),
-    ],
+    {
+        "not let in": (refused(401), Refused, r"user shipyard of domain Default for project service"),
+        "403": (refused(403, "no"), Refused, r"user shipyard .* for project service .*answered 403: no"),
+        "something else": (refused(404, "no"), Refused, "no Identity API v3 at this address"),
+        "not understood": (refused(400, "no"), Refused, "answered 400: no"),
+        "leads elsewhere": (Answer(302, b"", {"Location": "http://h/"}), Refused, "answered 302"),
+        "a bug": (refused(500, "no"), Unavailable, "answered 500: no"),
+        "a proxy": (Answer(503, b"<html>"), Unavailable, r"answered 503$"),
+        "too often": (Answer(429, b"", {"Retry-After": "7"}), Busy, "answered 429"),
+        "an empty object": (Answer(201, b"{}"), Unavailable, "without a readable token"),
+        "no JSON": (Answer(201, b"<html>"), Unavailable, "without a readable token"),
+        "a list": (Answer(201, {"token": []}, {"X-Subject-Token": "t"}), Unavailable, "without a readable token"),
+        "no token in the headers": (Answer(201, given().body), Unavailable, "without a readable token"),
+        "an end that is no time": (given(expires_at="soon"), Unavailable, "without a readable token"),
+        "no end": (given(expires_at=None), Unavailable, "without a readable token"),
+        "an end long past": (given(expires_at="2026-11-21T09:00:00Z"), Unavailable, "without a readable token"),
+        "cut short": (Answer(201, b"x" * 9, cut=3), Unavailable, "cut short"),
+    },
 )
 def test_what_an_answer_without_a_token_means(peer: Peer, answer: Answer, error: type[PeerError], text: str) -> None:
     peer.on(ROUTE, answer)

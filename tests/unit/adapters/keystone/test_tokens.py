@@ -10,6 +10,7 @@ import pytest
 from shipyard_api.adapters.keystone.client import Grant
 from shipyard_api.adapters.keystone.tokens import LONGEST_MARGIN, Tokens
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
+from tests.unit.tables import table
 
 HOUR = 3600.0
 CROWD = 8
@@ -79,12 +80,12 @@ def test_nothing_is_asked_for_before_a_token_is_needed(tokens: Tokens, source: S
     assert source.asked == 0
 
 
-@pytest.mark.parametrize(
+@table(
     ("lifetime", "used"),
-    [
-        pytest.param(HOUR, HOUR - LONGEST_MARGIN, id="a minute early"),
-        pytest.param(20.0, 15.0, id="a quarter of a short life early"),
-    ],
+    {
+        "a minute early": (HOUR, HOUR - LONGEST_MARGIN),
+        "a quarter of a short life early": (20.0, 15.0),
+    },
 )
 def test_a_token_is_used_until_shortly_before_its_end(
     tokens: Tokens, source: Source, clock: Clock, lifetime: float, used: float

@@ -16,6 +16,7 @@ from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.ports.errors import Unavailable
 from tests.authority import Authority
 from tests.peer import Answer, Peer, running
+from tests.unit.tables import every_row
 
 TOKEN = "s3cret-token"
 LIST = {"kind": "NodeList", "metadata": {}, "items": []}
@@ -154,12 +155,12 @@ def test_a_kubeconfig_that_is_no_text_is_refused(tmp_path: Path) -> None:
 URLS = ["", "10.0.0.1:6443", "ftp://10.0.0.1", "https://", f"https://user:{TOKEN}@10.0.0.1", "https://10.0.0.1/?a=b"]
 
 
-@pytest.mark.parametrize("url", [*URLS, "https://10.0.0.1:port"])
+@every_row([*URLS, "https://10.0.0.1:port"])
 def test_what_is_no_url_of_a_server_is_refused(url: str) -> None:
     refused(Address(url))
 
 
-@pytest.mark.parametrize("token", [f"{TOKEN}\n", f"{TOKEN}é"])
+@every_row([f"{TOKEN}\n", f"{TOKEN}é"])
 def test_a_token_that_no_header_can_hold_is_refused(token: str) -> None:
     assert "the token holds characters" in refused(Address("https://10.0.0.1", token))
 

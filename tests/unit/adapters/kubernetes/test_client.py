@@ -9,6 +9,7 @@ from shipyard_api.adapters.kubernetes.access import Address
 from shipyard_api.adapters.kubernetes.client import LONGEST_TEXT, KubernetesClient
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from tests.peer import Answer, Peer
+from tests.unit.tables import table
 
 ROUTE = "GET /api/v1/nodes"
 GONE = Answer(410, {"kind": "Status", "reason": "Expired", "code": 410, "message": "too old"})
@@ -100,13 +101,13 @@ def test_no_items_at_all_are_an_empty_list(peer: Peer) -> None:
 BROKEN = {"500": Answer(500), "503": Answer(503), "cut": Answer(200, b"{}", cut=1)}
 
 
-@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+@table("broken", BROKEN)
 def test_what_fails_quickly_is_asked_again(peer: Peer, broken: Answer) -> None:
     peer.on(ROUTE, broken, broken, page("n1"))
     assert names(peer) == ["n1"]
 
 
-@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+@table("broken", BROKEN)
 def test_what_goes_on_failing_is_asked_three_times(peer: Peer, broken: Answer) -> None:
     peer.on(ROUTE, broken)
     assert isinstance(fault(peer), Unavailable)

@@ -15,6 +15,7 @@ from shipyard_api.domain.teardown.pods import Pod, PodUid
 from shipyard_api.ports.cluster_nodes import ClusterNode, Eviction, EvictionOutcome, NodeDeletion
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from tests.peer import Answer, Peer
+from tests.unit.tables import table
 
 N1 = NodeName("n1")
 NODE = "/api/v1/nodes/n1"
@@ -52,7 +53,7 @@ NOT_A_NODE = {
 }
 
 
-@pytest.mark.parametrize("answer", NOT_A_NODE.values(), ids=NOT_A_NODE)
+@table("answer", NOT_A_NODE)
 def test_only_the_api_server_can_say_that_a_node_has_gone(peer: Peer, nodes: KubernetesNodes, answer: Answer) -> None:
     peer.on(f"GET {NODE}", answer)
     with pytest.raises(Refused):
@@ -81,7 +82,7 @@ CHANGES: dict[str, tuple[Answer, bool]] = {
 }
 
 
-@pytest.mark.parametrize(("answer", "changed"), CHANGES.values(), ids=CHANGES)
+@table(("answer", "changed"), CHANGES)
 def test_only_the_node_that_was_read_is_changed(
     peer: Peer, nodes: KubernetesNodes, answer: Answer, changed: bool
 ) -> None:
@@ -159,7 +160,7 @@ EVICTIONS: dict[str, tuple[Answer, Eviction | None]] = {
 }
 
 
-@pytest.mark.parametrize(("answer", "expected"), EVICTIONS.values(), ids=EVICTIONS)
+@table(("answer", "expected"), EVICTIONS)
 def test_each_answer_to_an_eviction_has_its_meaning(
     peer: Peer, nodes: KubernetesNodes, answer: Answer, expected: Eviction | None
 ) -> None:

@@ -12,6 +12,7 @@ from shipyard_api.domain.teardown.kubelet import Ready
 from shipyard_api.domain.teardown.label_requirements import NodeFit, NodeTerm, Operator, Requirement
 from shipyard_api.domain.teardown.pods import Budget, Controller, DaemonSet, Pod, PodPhase, PodUid
 from shipyard_api.ports.cluster_nodes import ClusterNode, KubeletStopper
+from tests.unit.tables import every_row
 
 NAMED = {"namespace": "ns", "name": "one", "uid": "u1"}
 PLAIN = Pod("ns", "one", PodUid("u1"), PodPhase.UNKNOWN, ready=False)
@@ -78,7 +79,7 @@ PODS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize(("parts", "expected"), PODS.values(), ids=PODS)
+@every_row(PODS)
 def test_a_pod(parts: dict[str, Any], expected: dict[str, Any]) -> None:
     found = objects.pod(parts | {"metadata": NAMED | parts.get("metadata", {})})
     assert found == Pod(**{name: getattr(PLAIN, name) for name in PLAIN.__slots__} | expected)
@@ -99,7 +100,7 @@ SELECTORS: dict[str, tuple[Any, str, tuple[Requirement, ...] | None]] = {
 }
 
 
-@pytest.mark.parametrize(("selector", "version", "expected"), SELECTORS.values(), ids=SELECTORS)
+@every_row(SELECTORS)
 def test_an_empty_selector_selects_every_pod_but_none_in_v1beta1(
     selector: Any, version: str, expected: tuple[Requirement, ...] | None
 ) -> None:
@@ -146,7 +147,7 @@ FITS: dict[str, tuple[dict[str, Any], NodeFit]] = {
 }
 
 
-@pytest.mark.parametrize(("template", "wants"), FITS.values(), ids=FITS)
+@every_row(FITS)
 def test_a_daemon_set_wants_nodes(template: dict[str, Any], wants: NodeFit) -> None:
     assert objects.daemon_set(daemon(**template)) == DaemonSet("ns", "one", wants)
 
@@ -161,15 +162,13 @@ def test_the_kubelet_stopper_is_the_daemon_set_that_waits_for_the_label() -> Non
     assert objects.kubelet_stopper([stopper], [PLAIN, pod]) == KubeletStopper("ns", "one", "Pending")
 
 
-@pytest.mark.parametrize(
-    "found",
+@every_row(
     [
         {},
         {"metadata": {"name": "one", "namespace": "ns"}},
         {"metadata": NAMED | {"deletionTimestamp": "soon"}},
         {"metadata": NAMED | {"ownerReferences": [{"controller": True}]}},
     ],
-    ids=["nothing", "no uid", "no moment", "nameless owner"],
 )
 def test_a_pod_that_cannot_be_read_is_an_error(found: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"."):

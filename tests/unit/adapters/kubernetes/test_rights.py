@@ -3,6 +3,7 @@
 import pytest
 
 from shipyard_api.adapters.kubernetes.rights import needed_right
+from tests.unit.tables import table
 
 NEEDED = {
     "list nodes": ("GET", "api/v1/nodes"),
@@ -24,6 +25,6 @@ NEEDED = {
 }
 
 
-@pytest.mark.parametrize(("method", "path"), NEEDED.values(), ids=NEEDED)
+@table(("method", "path"), NEEDED)
 def test_a_request_needs_one_right_and_discovery_none(method: str, path: str, request: pytest.FixtureRequest) -> None:
     assert str(needed_right(method, path)).lower() == request.node.callspec.id.lower()

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import pytest
-
 from shipyard_api.adapters.kubernetes.translate import LONGEST_WHY, one_line, readiness
 from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.scrubbing import Scrubber
+from tests.unit.tables import every_row
 
 N1 = NodeName("n1")
 
@@ -37,21 +36,19 @@ def test_a_node_has_what_a_later_comparison_needs() -> None:
     assert of(found) == ObservedMember(ready=True, cordoned=True, uid="u", machine="m", labels={"rack": "r1"})
 
 
-@pytest.mark.parametrize("status", ["False", "Unknown", "true", True, None, 1])
+@every_row(["False", "Unknown", "true", True, None, 1])
 def test_nothing_but_the_word_true_is_ready(status: object) -> None:
     found = of(node("n1", ready(status)))
     assert found == ObservedMember(ready=False, why=f"its condition Ready is {status}")
 
 
-@pytest.mark.parametrize(
-    ("told", "why"),
+@every_row(
     [
         ({"reason": "KubeletNotReady", "message": "no network"}, "KubeletNotReady: no network"),
         ({"reason": "KubeletNotReady"}, "KubeletNotReady"),
         ({"message": "no network"}, "no network"),
         ({"message": "two\nlines\tand \x1b[31mcolour"}, "two lines and [31mcolour"),
     ],
-    ids=["both", "reason", "message", "lines"],
 )
 def test_why_is_what_the_condition_tells_in_one_line(told: dict[str, str], why: str) -> None:
     assert of(node("n1", ready("False", **told))).why == why
@@ -102,14 +99,14 @@ ODD: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+@every_row(ODD)
 def test_a_node_that_says_nothing_of_itself_is_not_ready(odd: dict[str, Any]) -> None:
     found = of(odd)
     assert not found.ready
     assert "not said" in found.why
 
 
-@pytest.mark.parametrize("odd", [{}, {"metadata": None}, {"metadata": {"labels": ["n1"]}}, {"metadata": {"name": 1}}])
+@every_row([{}, {"metadata": None}, {"metadata": {"labels": ["n1"]}}, {"metadata": {"name": 1}}])
 def test_an_object_of_another_shape_is_nobodys_and_does_not_hide_the_others(odd: dict[str, Any]) -> None:
     assert of(odd, node("n1", ready())).ready
     assert of(odd, node("n1", ready()), name=NodeName("none")).why == "not in the cluster"

@@ -11,6 +11,7 @@ import pytest
 from shipyard_api.adapters.maas.client import MaasClient, WrongState
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from tests.peer import Answer, Peer
+from tests.unit.tables import table
 
 KEY = "consumerkey:tokenkey:tokensecret"
 SECRETS = ("tokenkey", "tokensecret", "OAuth ")
@@ -114,27 +115,27 @@ def test_a_refused_signature_is_made_anew_once(peer: Peer, title: str) -> None:
     assert len(set(nonces(peer))) == 2
 
 
-FAULTS = [
-    pytest.param(Answer(400, {"distro_series": ["'foo' is not valid."]}), Refused, "distro_series: 'foo'", id="400"),
-    pytest.param(Answer(400, {"__all__": [STATE_TEXT]}), WrongState, "answered 400: Commission is not", id="400 state"),
-    pytest.param(Answer(400, ["one", "two"]), Refused, "answered 400: one; two", id="400: a list"),
-    pytest.param(Answer(403, b"Forbidden"), Refused, "answered 403: Forbidden", id="403"),
-    pytest.param(Answer(409, b"Can't deploy"), WrongState, "answered 409: Can't deploy", id="409: the state"),
-    pytest.param(Answer(409, b"lost", {"Retry-After": "5"}), Busy, "answered 409: lost", id="409: the transaction"),
-    pytest.param(Answer(410, b""), Refused, "answered 410 without a reason", id="410"),
-    pytest.param(Answer(302, b""), Refused, "answered 302", id="302: a login page"),
-    pytest.param(Answer(408, b""), Unavailable, "answered 408", id="408: a proxy gave up"),
-    pytest.param(Answer(429, b"", {"Retry-After": "5"}), Busy, "answered 429", id="429"),
-    pytest.param(Answer(500, b"Oops\n  twice"), Unavailable, "answered 500: Oops twice", id="500"),
-    pytest.param(Answer(503, b"no address"), Unavailable, "answered 503: no address", id="503: exhausted"),
-    pytest.param(Answer(503, b"", {"Retry-After": "10"}), Busy, "answered 503", id="503: no rack controller"),
-    pytest.param(Answer(504, b""), Unavailable, "answered 504", id="504: it may go on"),
-    pytest.param(Answer(200, b"{}", cut=1), Unavailable, "cut short", id="an answer cut short"),
-]
+FAULTS = {
+    "400": (Answer(400, {"distro_series": ["'foo' is not valid."]}), Refused, "distro_series: 'foo'"),
+    "400 state": (Answer(400, {"__all__": [STATE_TEXT]}), WrongState, "answered 400: Commission is not"),
+    "400: a list": (Answer(400, ["one", "two"]), Refused, "answered 400: one; two"),
+    "403": (Answer(403, b"Forbidden"), Refused, "answered 403: Forbidden"),
+    "409: the state": (Answer(409, b"Can't deploy"), WrongState, "answered 409: Can't deploy"),
+    "409: the transaction": (Answer(409, b"lost", {"Retry-After": "5"}), Busy, "answered 409: lost"),
+    "410": (Answer(410, b""), Refused, "answered 410 without a reason"),
+    "302: a login page": (Answer(302, b""), Refused, "answered 302"),
+    "408: a proxy gave up": (Answer(408, b""), Unavailable, "answered 408"),
+    "429": (Answer(429, b"", {"Retry-After": "5"}), Busy, "answered 429"),
+    "500": (Answer(500, b"Oops\n  twice"), Unavailable, "answered 500: Oops twice"),
+    "503: exhausted": (Answer(503, b"no address"), Unavailable, "answered 503: no address"),
+    "503: no rack controller": (Answer(503, b"", {"Retry-After": "10"}), Busy, "answered 503"),
+    "504: it may go on": (Answer(504, b""), Unavailable, "answered 504"),
+    "an answer cut short": (Answer(200, b"{}", cut=1), Unavailable, "cut short"),
+}
 
 
 @pytest.mark.parametrize("title", WRITES)
-@pytest.mark.parametrize(("answer", "error", "told"), FAULTS)
+@table(("answer", "error", "told"), FAULTS)
 def test_a_write_is_sent_once_whatever_comes_back(
     peer: Peer, title: str, answer: Answer, error: type[PeerError], told: str
 ) -> None:

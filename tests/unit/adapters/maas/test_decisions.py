@@ -20,6 +20,7 @@ from shipyard_api.adapters.maas.decisions import (
     start,
 )
 from shipyard_api.ports.provisioner import Operation, Wipe
+from tests.unit.tables import every_row
 
 PREPARE, DEPLOY, DESTROY = Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES
 FAIL = "fail"
@@ -137,7 +138,7 @@ SCRIPTS: dict[str, tuple[Status, History, Expected]] = {
 }
 
 
-@pytest.mark.parametrize(("status", "history", "wanted"), SCRIPTS.values(), ids=SCRIPTS)
+@every_row(SCRIPTS)
 def test_commissioning_scripts_of_a_template_run_once_before_the_deployment(
     status: Status, history: History, wanted: Expected
 ) -> None:
@@ -173,7 +174,7 @@ RULED = [
 ]
 
 
-@pytest.mark.parametrize(("operation", "status", "rules", "wanted"), RULED)
+@every_row(RULED)
 def test_what_an_operator_may_decide(operation: Operation, status: Status, rules: Rules, wanted: Expected) -> None:
     assert_is(asked(status, Owner.NOBODY, operation, rules=rules), wanted)
 
@@ -181,7 +182,7 @@ def test_what_an_operator_may_decide(operation: Operation, status: Status, rules
 RELEASED = [status for status, row in TABLE.items() if row[2] == ERASE]
 
 
-@pytest.mark.parametrize("status", RELEASED, ids=lambda status: status.name)
+@every_row(RELEASED)
 def test_disks_that_are_to_be_kept_are_never_erased(status: Status) -> None:
     assert asked(status, Owner.US, DESTROY, wipe=Wipe.OS_DISK_ONLY) == RELEASE
 
@@ -193,9 +194,7 @@ def test_only_failed_erasing_is_erased_again_by_a_prepare(owner: Owner, begun: b
     assert erased <= {Status.FAILED_DISK_ERASING}
 
 
-@pytest.mark.parametrize(
-    ("power", "wanted"), [("on", OFF), ("error", OFF), ("off", DELETE), ("unknown", DELETE)], ids=lambda one: str(one)
-)
+@every_row([("on", OFF), ("error", OFF), ("off", DELETE), ("unknown", DELETE)])
 def test_a_machine_is_switched_off_before_it_is_removed(power: str, wanted: Decision) -> None:
     assert asked(Status.READY, Owner.NOBODY, DESTROY, power=power) == wanted
 
@@ -205,7 +204,7 @@ def test_a_machine_that_maas_does_not_know_is_destroyed_and_nothing_else() -> No
     assert decide_missing(PREPARE).why == decide_missing(DEPLOY).why == "not enlisted in MAAS"
 
 
-@pytest.mark.parametrize("status", Status, ids=lambda status: status.name)
+@every_row(Status)
 def test_what_cannot_be_erased_is_what_a_destroy_would_not_release(status: Status) -> None:
     unowned = machine(status)
     passive = status in {Status.NEW, Status.COMMISSIONING, Status.FAILED_COMMISSIONING, Status.READY}
@@ -213,8 +212,7 @@ def test_what_cannot_be_erased_is_what_a_destroy_would_not_release(status: Statu
     assert holds_nothing_to_release(unowned, Owner.US) == passive
 
 
-@pytest.mark.parametrize(
-    ("verb", "event"),
+@every_row(
     [
         (Verb.COMMISSION, "Commissioning"),
         (Verb.COMMISSION, "User starting node commissioning"),

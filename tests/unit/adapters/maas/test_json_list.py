@@ -5,6 +5,7 @@ import json
 import pytest
 
 from shipyard_api.adapters.maas.json_list import objects
+from tests.unit.tables import every_row
 
 MACHINES = [{"hostname": "n1", "tags": ["ä,]", '"[{']}, {}, {"hostname": "n2", "disks": [{"id": 1}]}]
 
@@ -21,9 +22,7 @@ def test_other_items_are_skipped() -> None:
     assert list(objects([b'[1, {"a": 2}, null, "x"]'])) == [{"a": 2}]
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"{}", b"oops", b"[", b'[{"a": 1}', b'[{"a": 1}] more', b'[{"a": oops}]', b"[\xff]"]
-)
+@every_row([b"", b"{}", b"oops", b"[", b'[{"a": 1}', b'[{"a": 1}] more', b'[{"a": oops}]', b"[\xff]"])
 def test_what_is_no_list_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"JSON|utf-8"):
         list(objects([body]))

@@ -13,6 +13,7 @@ from shipyard_api.adapters.maas.reconcile import Observation, ReconcilePass
 from shipyard_api.adapters.maas.translate import MachineOptions
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import JobId, Operation, Work
+from tests.unit.tables import every_row
 
 PREPARE, DEPLOY, DESTROY = Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES
 SHOWN = MachineOptions().shown
@@ -69,7 +70,7 @@ class Polls:
         return {one.decision.kind for one in self.poll(operation, nodes).values()}
 
 
-@pytest.mark.parametrize("count", [1, SHOWN])
+@every_row([1, SHOWN])
 def test_few_machines_are_read_by_name_in_each_poll(count: int) -> None:
     region = Region(count, Status.DEPLOYING)
     polls = Polls(region)
@@ -93,7 +94,7 @@ def test_no_machines_are_no_question() -> None:
     assert region.named == []
 
 
-@pytest.mark.parametrize("old", [False, True], ids=["by status", "a region without that filter"])
+@every_row([False, True])
 def test_changed_machines_are_seen_at_once(old: bool) -> None:
     region = Region(200, Status.DEPLOYING, old=old)
     polls = Polls(region)
@@ -117,17 +118,15 @@ def test_tests_are_a_part_of_commissioning() -> None:
     assert region.shown == SHOWN
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(lambda region: region.found.pop("n99"), id="vanished"),
-        pytest.param(lambda region: region.found["n99"].update(hostname="other"), id="renamed"),
-        pytest.param(lambda region: region.found["n99"].update(owner="alice"), id="taken"),
-        pytest.param(
-            lambda region: region.found.update(twin=region.machine("n99", Status.DEPLOYED, system_id="id-twin")),
-            id="one of two of its name",
+@every_row(
+    {
+        "vanished": lambda region: region.found.pop("n99"),
+        "renamed": lambda region: region.found["n99"].update(hostname="other"),
+        "taken": lambda region: region.found["n99"].update(owner="alice"),
+        "one of two of its name": lambda region: region.found.update(
+            twin=region.machine("n99", Status.DEPLOYED, system_id="id-twin")
         ),
-    ],
+    },
 )
 def test_what_no_status_shows_is_seen_after_a_turn_of_all_machines(change: Any) -> None:
     region = Region(100, Status.DEPLOYING)
@@ -146,7 +145,7 @@ def test_a_machine_that_changed_and_was_renamed_is_read_by_name() -> None:
     assert polls.poll(nodes=nodes)[NodeName("n99")].decision.kind is FAIL
 
 
-@pytest.mark.parametrize(("operation", "kind"), [(PREPARE, DONE), (DESTROY, START)])
+@every_row([(PREPARE, DONE), (DESTROY, START)])
 def test_another_job_decides_from_machines_that_it_reads(operation: Operation, kind: Kind) -> None:
     region = Region(200, Status.DEPLOYING)
     polls = Polls(region, starts=1000)
@@ -164,10 +163,8 @@ def test_machines_that_were_not_polled_for_long_are_read_again(monkeypatch: pyte
     assert region.shown == 200
 
 
-@pytest.mark.parametrize(
-    ("status", "shown", "kinds"),
+@every_row(
     [(Status.READY, 100, {START, WAIT}), (Status.DEPLOYED, 1000, {DONE}), (Status.NEW, 1000, {FAIL})],
-    ids=["to be started", "deployed already", "not ready"],
 )
 def test_machines_are_read_until_a_pass_has_enough_to_start(status: Status, shown: int, kinds: set[Kind]) -> None:
     region = Region(1000, status)

@@ -18,6 +18,7 @@ from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Wipe, Work
 from tests.peer import Answer, Peer
+from tests.unit.tables import table
 
 NOW = datetime(2026, 3, 2, 9, 11, 8, tzinfo=UTC)
 JOB = JobId("job-1")
@@ -462,15 +463,15 @@ def test_a_user_who_is_not_named_is_not_guessed(maas: Maas) -> None:
 # After a loss of history
 
 
-@pytest.mark.parametrize(
+@table(
     ("other", "by", "operation", "status", "changes"),
-    [
-        pytest.param(DEPLOY, "A", DESTROY, Status.DEPLOYED, [], id="deployed again: not erased"),
-        pytest.param(DEPLOY, "A", PREPARE, Status.FAILED_DEPLOYMENT, [], id="its deployment failed: not released"),
-        pytest.param(DEPLOY, "B", DESTROY, Status.DEPLOYED, ["n1 release"], id="deployed by another action"),
-        pytest.param(PREPARE, "A", DEPLOY, Status.READY, ["n1 deploy"], id="an earlier operation"),
-        pytest.param(DEPLOY, "A", DEPLOY, Status.READY, [], id="its deployment was undone"),
-    ],
+    {
+        "deployed again: not erased": (DEPLOY, "A", DESTROY, Status.DEPLOYED, []),
+        "its deployment failed: not released": (DEPLOY, "A", PREPARE, Status.FAILED_DEPLOYMENT, []),
+        "deployed by another action": (DEPLOY, "B", DESTROY, Status.DEPLOYED, ["n1 release"]),
+        "an earlier operation": (PREPARE, "A", DEPLOY, Status.READY, ["n1 deploy"]),
+        "its deployment was undone": (DEPLOY, "A", DEPLOY, Status.READY, []),
+    },
 )
 def test_a_machine_with_which_the_action_has_gone_on_is_left_alone(
     maas: Maas, other: Operation, by: str, operation: Operation, status: Status, changes: list[str]

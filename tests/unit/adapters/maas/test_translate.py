@@ -14,6 +14,7 @@ from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, Marker, Operation, Wipe, Work
+from tests.unit.tables import every_row
 
 NOW = datetime(2026, 3, 2, 9, 11, 8, tzinfo=UTC)
 FOUND: dict[str, Any] = {
@@ -60,7 +61,7 @@ REQUESTS = [
 ]
 
 
-@pytest.mark.parametrize(("verb", "options", "operation", "fields"), REQUESTS)
+@every_row(REQUESTS)
 def test_each_operation_has_its_form(
     verb: Verb, options: MachineOptions, operation: str, fields: dict[str, str]
 ) -> None:
@@ -79,15 +80,13 @@ def test_cloud_init_is_sent_as_maas_wants_it_and_never_shown() -> None:
     assert "password" not in repr(options)
 
 
-@pytest.mark.parametrize("operation", [Operation.RELABEL_NODES, Operation.REBUILD_NODES])
+@every_row([Operation.RELABEL_NODES, Operation.REBUILD_NODES])
 def test_work_that_maas_cannot_do_is_refused(operation: Operation) -> None:
     with pytest.raises(Refused, match=r"MAAS (knows no labels|cannot rebuild)"):
         translate.check_work(work(operation, "n1"), Marker("m1"))
 
 
-@pytest.mark.parametrize(
-    "operation", [one for one in Operation if one.value not in ("relabel_nodes", "rebuild_nodes", "service_nodes")]
-)
+@every_row([one for one in Operation if one.value not in ("relabel_nodes", "rebuild_nodes", "service_nodes")])
 def test_work_names_nodes_where_they_belong_and_nowhere_else(operation: Operation) -> None:
     of_site = operation in (Operation.VERIFY_SITE, Operation.PREPARE_SITE)
     translate.check_work(work(operation, *(() if of_site else ("n1",))), Marker("m1"))
@@ -102,7 +101,7 @@ def test_a_design_is_a_revision() -> None:
     assert translate.revision(translate.design_reference(17)) == 17
 
 
-@pytest.mark.parametrize("design", ["", "17", "revision:", "revision:-1", "revision:1.5", "revision:²", "http://d/1"])
+@every_row(["", "17", "revision:", "revision:-1", "revision:1.5", "revision:²", "http://d/1"])
 def test_the_address_of_no_revision_is_refused(design: str) -> None:
     with pytest.raises(Refused):
         translate.revision(design)
@@ -111,9 +110,7 @@ def test_the_address_of_no_revision_is_refused(design: str) -> None:
 # Marks
 
 
-@pytest.mark.parametrize(
-    "job", ["7f4d4d0e-3a2f-4d57-9d1b-0a51d5c0a6f3", "a b", "deploy:a", "", "x" * 500, "j-stopped", "ü"]
-)
+@every_row(["7f4d4d0e-3a2f-4d57-9d1b-0a51d5c0a6f3", "a b", "deploy:a", "", "x" * 500, "j-stopped", "ü"])
 def test_a_job_has_a_tag_that_maas_accepts(job: str) -> None:
     for tag in (job_tags.job_tag(job), job_tags.stop_tag(job)):
         assert tag.startswith("shipyard-")
@@ -141,7 +138,7 @@ def test_a_record_names_only_so_many_nodes() -> None:
     assert record.unerased.endswith("n49 and 1950 more")
 
 
-@pytest.mark.parametrize("comment", ["", "of somebody else", "Shipyard x at yesterdayZ, work 0123456789abcdef"])
+@every_row(["", "of somebody else", "Shipyard x at yesterdayZ, work 0123456789abcdef"])
 def test_a_comment_of_somebody_else_is_no_record(comment: str) -> None:
     assert job_tags.read_record(comment) is None
 
@@ -190,22 +187,20 @@ def test_a_machine_is_read() -> None:
     assert (machine.tags, machine.notes) == (frozenset({"control"}), ("Deploying - no image",))
 
 
-@pytest.mark.parametrize("missing", [None, {}, []])
+@every_row([None, {}, []])
 def test_a_machine_with_little_to_tell_is_read(missing: object) -> None:
     machine = translate.read_machine(dict.fromkeys(FOUND, missing) | {"system_id": "x", "status": 4})
     assert (machine.owner, machine.power, machine.tags, machine.notes) == ("", "unknown", frozenset(), ())
     assert machine.label == "in status 4"
 
 
-@pytest.mark.parametrize("key", ["system_id", "status"])
+@every_row(["system_id", "status"])
 def test_what_is_no_machine_is_unavailable(key: str) -> None:
     with pytest.raises(Unavailable):
         translate.read_machine(FOUND | {key: None})
 
 
-@pytest.mark.parametrize(
-    ("state", "power"), [("on", "on"), ("off", "off"), ("unknown", "unknown"), ("error", "unknown"), (None, "unknown")]
-)
+@every_row([("on", "on"), ("off", "off"), ("unknown", "unknown"), ("error", "unknown"), (None, "unknown")])
 def test_a_condition_is_what_maas_says(state: str | None, power: str) -> None:
     machine = translate.read_machine(FOUND | {"power_state": state})
     found = ObservedMachine("node01", "Failed deployment", power, MachineState.INSTALLING, machine.system_id)
@@ -255,7 +250,7 @@ def test_machines_that_may_be_enlisted_later_are_only_a_warning() -> None:
     assert finding.message == f"12 of 13 nodes are not enlisted in MAAS: {', '.join(names[:10])} and 2 more"
 
 
-@pytest.mark.parametrize("name", ["n_1", "-n1", "n1-", "n1.site", "n" * 64, "ñ", "n 1"])
+@every_row(["n_1", "-n1", "n1-", "n1.site", "n" * 64, "ñ", "n 1"])
 def test_a_name_that_no_machine_can_have_breaks_a_limit(name: str) -> None:
     assert not translate.LIMITS.accepts(name)
     assert translate.findings(inventory(name), set()) == ()
@@ -286,7 +281,7 @@ SITES: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("values", "told"), [site[1:] for site in SITES], ids=[site[0] for site in SITES])
+@every_row([site[1:] for site in SITES])
 def test_what_keeps_a_site_from_deploying_is_named(values: dict[str, Any], told: str) -> None:
     faults = translate.site_faults(**{"user": ADMIN, "images": IMAGES, "racks": [RACK], "distro_series": "", **values})
     assert bool(faults) == bool(told)

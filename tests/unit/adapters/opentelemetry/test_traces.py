@@ -15,6 +15,7 @@ from shipyard_api.adapters.opentelemetry.traces import Traces
 from shipyard_api.request_context import propagated
 from shipyard_api.telemetry import NO_ANSWER, Kind, observe_with, observed, traceparent
 from shipyard_api.wiring import monitoring
+from tests.unit.tables import table
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 CALLER = f"00-{TRACE}-b7ad6b7169203331-01"
@@ -58,10 +59,10 @@ def test_an_activity_continues_the_trace_of_its_parent_and_others_nest_in_it(spa
     assert peer.status.description == "no_answer"
 
 
-@pytest.mark.parametrize(
+@table(
     ("kind", "labels", "details", "outcome", "attributes"),
-    [
-        pytest.param(
+    {
+        "server": (
             Kind.REQUEST,
             {"method": "GET", "route": "/actions/{id}", "status": "404"},
             {"url.path": "/actions/7", "url.scheme": "http"},
@@ -73,25 +74,22 @@ def test_an_activity_continues_the_trace_of_its_parent_and_others_nest_in_it(spa
                 "url.path": "/actions/7",
                 "url.scheme": "http",
             },
-            id="server",
         ),
-        pytest.param(
+        "server that failed": (
             Kind.REQUEST,
             {"method": "other", "route": "", "status": "500"},
             {},
             "error",
             {"http.request.method": "_OTHER", "http.response.status_code": 500, "error.type": "500"},
-            id="server that failed",
         ),
-        pytest.param(
+        "caller that left": (
             Kind.REQUEST,
             {"method": "GET", "route": "/", "status": "0"},
             {},
             "left",
             {"http.request.method": "GET", "http.route": "/", "error.type": "left"},
-            id="caller that left",
         ),
-        pytest.param(
+        "client": (
             Kind.PEER,
             {"method": "GET"},
             {
@@ -107,10 +105,9 @@ def test_an_activity_continues_the_trace_of_its_parent_and_others_nest_in_it(spa
                 "http.response.status_code": 404,
                 "error.type": "404",
             },
-            id="client",
         ),
-        pytest.param(Kind.PEER, {"method": "RUN"}, {"node": "n1"}, "success", {}, id="SSH"),
-        pytest.param(
+        "SSH": (Kind.PEER, {"method": "RUN"}, {"node": "n1"}, "success", {}),
+        "turn": (
             Kind.TURN,
             {},
             {"action": "01ARZ"},
@@ -122,9 +119,8 @@ def test_an_activity_continues_the_trace_of_its_parent_and_others_nest_in_it(spa
                 "messaging.destination.name": "turns",
                 "messaging.message.conversation_id": "01ARZ",
             },
-            id="turn",
         ),
-    ],
+    },
 )
 def test_a_span_has_what_the_semantic_conventions_ask_for(
     spans: InMemorySpanExporter,

@@ -20,6 +20,7 @@ from shipyard_api.domain.policy import ANYONE, GUARDS, RULES, default_roles
 from shipyard_api.ports.identity import Identity, PolicyBroken
 from shipyard_api.settings import Settings, SettingsError
 from shipyard_api.wiring import access
+from tests.unit.tables import every_row, table
 
 LIST, CREATE = "workflow_orchestrator:list_actions", "workflow_orchestrator:create_action"
 ROLES = ("admin", "admin_ucp", "admin_ucp_viewer", "viewer", "peer", "health", "operator", ANYONE)
@@ -44,7 +45,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "policy.yaml"
 
 
-@pytest.mark.parametrize("rule", [rule.name for rule in GUARDS])
+@every_row([rule.name for rule in GUARDS])
 def test_without_a_file_a_rule_is_satisfied_by_its_default_roles_and_no_other(rule: str) -> None:
     policy = OsloPolicy()
 
@@ -80,22 +81,22 @@ def test_a_file_can_change_what_many_rules_are_made_of(file: Path) -> None:
     assert not policy.allows(CREATE, who("auditor"))
 
 
-@pytest.mark.parametrize(
+@table(
     ("check", "facts", "allowed"),
-    [
-        pytest.param("role:anyone", {}, True, id="everybody has the role anyone"),
-        pytest.param("@", {}, True, id="everybody"),
-        pytest.param("", {}, True, id="an empty check is satisfied"),
-        pytest.param("!", {}, False, id="nobody"),
-        pytest.param("not role:admin", {}, False, id="not"),
-        pytest.param("role:admin and project_id:%(project_id)s", {"project_id": "p"}, True, id="own project"),
-        pytest.param("user_id:u1", {"user_id": "u1"}, True, id="a user"),
-        pytest.param("user_id:u1", {"user_id": "u2"}, False, id="another user"),
-        pytest.param("user_domain_id:d", {"user_domain_id": "d"}, True, id="a domain of users"),
-        pytest.param("project_domain_id:d", {"project_domain_id": "d"}, True, id="a domain of projects"),
-        pytest.param("is_admin_project:True", {"is_admin_project": True}, True, id="the admin project"),
-        pytest.param("is_admin_project:True", {}, False, id="not the admin project"),
-    ],
+    {
+        "everybody has the role anyone": ("role:anyone", {}, True),
+        "everybody": ("@", {}, True),
+        "an empty check is satisfied": ("", {}, True),
+        "nobody": ("!", {}, False),
+        "not": ("not role:admin", {}, False),
+        "own project": ("role:admin and project_id:%(project_id)s", {"project_id": "p"}, True),
+        "a user": ("user_id:u1", {"user_id": "u1"}, True),
+        "another user": ("user_id:u1", {"user_id": "u2"}, False),
+        "a domain of users": ("user_domain_id:d", {"user_domain_id": "d"}, True),
+        "a domain of projects": ("project_domain_id:d", {"project_domain_id": "d"}, True),
+        "the admin project": ("is_admin_project:True", {"is_admin_project": True}, True),
+        "not the admin project": ("is_admin_project:True", {}, False),
+    },
 )
 def test_the_language_of_checks(file: Path, check: str, facts: dict[str, str], allowed: bool) -> None:
     policy = OsloPolicy(written(file, f'"{LIST}": "{check}"'))
@@ -123,7 +124,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("text", "told"), WRONG.values(), ids=WRONG)
+@table(("text", "told"), WRONG)
 def test_a_file_that_cannot_be_used_is_refused_at_start_in_one_line(
     file: Path, text: str, told: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -181,7 +182,7 @@ def test_an_older_file_put_in_its_place_counts_too(file: Path) -> None:
     assert policy.allows(LIST, who("operator"))
 
 
-@pytest.mark.parametrize(("text", "told"), WRONG.values(), ids=WRONG)
+@table(("text", "told"), WRONG)
 def test_while_the_file_cannot_be_used_nobody_is_let_in(
     file: Path, text: str, told: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -311,7 +312,7 @@ WRONG_FROM_THE_START = {
 }
 
 
-@pytest.mark.parametrize("make", WRONG_FROM_THE_START.values(), ids=WRONG_FROM_THE_START)
+@table("make", WRONG_FROM_THE_START)
 def test_a_usual_file_that_cannot_be_read_is_not_taken_for_none(file: Path, make: Callable[[Path], object]) -> None:
     make(file)
 

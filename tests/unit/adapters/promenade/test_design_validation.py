@@ -9,6 +9,7 @@ from shipyard_api.adapters.promenade.design_validation import PromenadeValidatio
 from shipyard_api.domain.findings import DocumentRef, Level
 from shipyard_api.ports.errors import PeerError, Unavailable
 from tests.peer import Answer, Peer
+from tests.unit.tables import table
 
 ROUTE = "POST /validatedesign"
 
@@ -83,17 +84,17 @@ def test_an_answer_without_details_is_one_error_with_the_whole_answer(promenade:
     assert (finding.level, json.loads(finding.message)) == (Level.ERROR, body)
 
 
-@pytest.mark.parametrize(
+@table(
     "answer",
-    [
-        pytest.param(Answer(500, status()), id="breaks"),
-        pytest.param(Answer(404, {}), id="is not there"),
-        pytest.param(Answer(401, {}), id="knows no such token"),
-        pytest.param(Answer(200, b"<html>"), id="answers something else"),
-        pytest.param(Answer(200, status(good=True), cut=3), id="is cut short"),
-        pytest.param(Answer(503, b""), id="is away"),
-        pytest.param(None, id="hangs up"),
-    ],
+    {
+        "breaks": Answer(500, status()),
+        "is not there": Answer(404, {}),
+        "knows no such token": Answer(401, {}),
+        "answers something else": Answer(200, b"<html>"),
+        "is cut short": Answer(200, status(good=True), cut=3),
+        "is away": Answer(503, b""),
+        "hangs up": None,
+    },
 )
 def test_anything_else_is_no_validation(promenade: Peer, answer: Answer | None) -> None:
     promenade.on(ROUTE, *([answer] if answer else []))

@@ -1,44 +1,37 @@
 """Histograms of activities: which labels a sample has."""
 
-import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from shipyard_api.adapters.prometheus.activities import ActivityMetrics
 from shipyard_api.adapters.prometheus.exposition import PrometheusText
 from shipyard_api.telemetry import Activity, Kind
+from tests.unit.tables import every_row
 
 
-@pytest.mark.parametrize(
-    ("activity", "metric", "labels"),
-    [
-        pytest.param(
+@every_row(
+    {
+        "peer": (
             Activity(Kind.PEER, "GET Drydock", {"system": "Drydock", "method": "GET"}, {"operation": "GET /a/n1"}),
             "shipyard_peer_call_seconds",
             {"system": "Drydock", "method": "GET", "outcome": "success"},
-            id="peer",
         ),
-        pytest.param(
+        "request": (
             Activity(Kind.REQUEST, "GET /", {"method": "GET", "route": "/{id}", "status": "404"}, outcome="refused"),
             "shipyard_request_seconds",
             {"method": "GET", "route": "/{id}", "status": "404"},
-            id="request",
         ),
-        pytest.param(
+        "turn": (
             Activity(Kind.TURN, "turn", {"action": "deploy_site"}, {"action": "01A"}, "fenced"),
             "shipyard_turn_seconds",
             {"action": "deploy_site", "outcome": "fenced"},
-            id="turn",
         ),
-        pytest.param(
-            Activity(Kind.ITEM, "item"), "shipyard_item_turn_seconds", {"outcome": "success"}, id="item of any action"
-        ),
-        pytest.param(
+        "item of any action": (Activity(Kind.ITEM, "item"), "shipyard_item_turn_seconds", {"outcome": "success"}),
+        "effect": (
             Activity(Kind.EFFECT, "Submit", {"effect": "Submit"}, outcome="unavailable"),
             "shipyard_effect_seconds",
             {"effect": "Submit", "outcome": "unavailable"},
-            id="effect",
         ),
-    ],
+    },
 )
 def test_an_activity_is_one_observation(activity: Activity, metric: str, labels: dict[str, str]) -> None:
     metrics = ActivityMetrics()

@@ -3,14 +3,14 @@
 import platform
 from importlib.metadata import version
 
-import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from shipyard_api.adapters.prometheus.activities import ActivityMetrics
 from shipyard_api.adapters.prometheus.exposition import PrometheusText
+from tests.unit.tables import every_row
 
 
-@pytest.mark.parametrize("site", ["", "berlin"])
+@every_row(["", "berlin"])
 def test_the_release_is_a_metric(site: str) -> None:
     text = PrometheusText(ActivityMetrics(), site=site).text().decode()
     families = {one.name: one for one in text_string_to_metric_families(text)}

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from shipyard_api.adapters.prometheus.activities import ActivityMetrics
@@ -10,6 +9,7 @@ from shipyard_api.adapters.prometheus.exposition import PrometheusText
 from shipyard_api.adapters.prometheus.site import SiteCollector
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.state.measures import Count, QueueLoad, SiteCounts
+from tests.unit.tables import every_row
 
 COUNTS = SiteCounts(
     actions=[Count(("deploy_site", "running"), 1), Count(("test_site", "failed"), 2)],
@@ -35,8 +35,7 @@ def scraped(collector: SiteCollector) -> dict[str, dict[tuple[str, ...], float]]
     }
 
 
-@pytest.mark.parametrize(
-    ("metric", "values"),
+@every_row(
     [
         ("database_up", {(): 1.0}),
         ("actions", {("deploy_site", "running"): 1.0, ("test_site", "failed"): 2.0}),

@@ -21,6 +21,7 @@ from shipyard_api.adapters.prometheus.site import SiteCollector
 from shipyard_api.telemetry import Activity, Kind
 from tests.conftest import ROOT
 from tests.unit.adapters.prometheus.test_site import COUNTS
+from tests.unit.tables import every_row
 
 RULES = ROOT / "etc" / "prometheus" / "shipyard-rules.yaml"
 DASHBOARD = ROOT / "etc" / "grafana" / "shipyard.json"
@@ -62,7 +63,7 @@ def panels() -> dict[str, str]:
     return {f"{one['title']} {target['refId']}": target["expr"] for one in listed for target in one["targets"]}
 
 
-@pytest.mark.parametrize(("name", "query"), [*rules().items(), *panels().items()])
+@every_row([*rules().items(), *panels().items()])
 def test_a_query_uses_metrics_and_labels_that_exist(name: str, query: str) -> None:
     names = {series.partition("{")[0] for series in recorded()}
     labels = {label for series in recorded() for label in re.findall(r"(\w+)=", series)}

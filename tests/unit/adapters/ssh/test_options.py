@@ -3,10 +3,10 @@
 import pytest
 
 from shipyard_api.adapters.ssh.options import JumpHost, jump_host
+from tests.unit.tables import every_row
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
+@every_row(
     [
         ("", None),
         ("gate", JumpHost("root", "gate", 22)),
@@ -22,9 +22,7 @@ def test_a_jump_host_has_a_user_and_a_port(written: str, expected: JumpHost | No
     assert jump_host(written, "root") == expected
 
 
-@pytest.mark.parametrize(
-    "written", ["@gate", "ops@", "gate:", "gate:x", "gate:0", "gate:65536", "gate:²", "[a]b", ":22"]
-)
+@every_row(["@gate", "ops@", "gate:", "gate:x", "gate:0", "gate:65536", "gate:²", "[a]b", ":22"])
 def test_anything_else_is_refused(written: str) -> None:
     with pytest.raises(ValueError, match="is not a host; write it as"):
         jump_host(written, "root")

@@ -2,14 +2,13 @@
 
 import re
 
-import pytest
-
 from shipyard_api.adapters.ssh.payload import SCRIPT, directory_name, start
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import RemoteFile, RemoteTask
+from tests.unit.tables import every_row
 
 
-@pytest.mark.parametrize("marker", ["a", "", "../../etc", "a b\n'$(x)", "-rf", "ä" * 300, ".", "act:1/2", "\ud800"])
+@every_row(["a", "", "../../etc", "a b\n'$(x)", "-rf", "ä" * 300, ".", "act:1/2", "\ud800"])
 def test_a_marker_is_a_safe_name(marker: str) -> None:
     assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,100}", directory_name(Marker(marker)))
 

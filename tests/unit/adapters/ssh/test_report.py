@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from shipyard_api.adapters.ssh.report import HEADER, ReportError, parse, refusal, result
 from shipyard_api.ports.remote_tasks import TAIL, RemoteResult, RemoteState, RemoteTask
+from tests.unit.tables import every_row
 
 CLAIMED = {"run": "supervisor b1 77 900", "attempt": "2 10.50 78 901"}
 TASK = RemoteTask("x", timeout=60, succeeds_with=frozenset({0, 2}))
@@ -19,8 +20,7 @@ def answer(body: bytes = b"", before: bytes = b"", **lines: str) -> bytes:
     return before + HEADER + "".join(f"{name} {words}\n" for name, words in written.items()).encode() + b"\n" + body
 
 
-@pytest.mark.parametrize(
-    ("lines", "expected"),
+@every_row(
     [
         pytest.param({}, RemoteResult(RemoteState.UNKNOWN), id="unknown"),
         pytest.param(
@@ -95,43 +95,35 @@ RESTARTED = {**CLAIMED, "boot": "b2", "now": "5.00"}
 REBOOT = RemoteTask("reboot", timeout=60, reboots=True)
 
 
-@pytest.mark.parametrize(
-    ("lines", "expected"),
-    [
-        pytest.param({}, RemoteResult(RemoteState.UNKNOWN), id="not-claimed"),
-        pytest.param({**CLAIMED, "alive": "yes"}, RemoteResult(RemoteState.RUNNING, None, 2, 9.5), id="command-runs"),
-        pytest.param(
-            {**CLAIMED, "end": "exit 0 1 10.50 10.75"}, RemoteResult(RemoteState.RUNNING, None, 2, 9.5), id="going-down"
-        ),
-        pytest.param(
+@every_row(
+    {
+        "not-claimed": ({}, RemoteResult(RemoteState.UNKNOWN)),
+        "command-runs": ({**CLAIMED, "alive": "yes"}, RemoteResult(RemoteState.RUNNING, None, 2, 9.5)),
+        "going-down": ({**CLAIMED, "end": "exit 0 1 10.50 10.75"}, RemoteResult(RemoteState.RUNNING, None, 2, 9.5)),
+        "told-to-end": (
             {**CLAIMED, "end": "stopped 143 1 10.50 10.75"},
             RemoteResult(RemoteState.RUNNING, None, 2, 9.5),
-            id="told-to-end",
         ),
-        pytest.param(CLAIMED, RemoteResult(RemoteState.RUNNING, None, 2, 9.5), id="killed-by-the-shutdown"),
-        pytest.param(
+        "killed-by-the-shutdown": (CLAIMED, RemoteResult(RemoteState.RUNNING, None, 2, 9.5)),
+        "declined": (
             {**CLAIMED, "end": "exit 1 1 10.50 10.75"},
             RemoteResult(RemoteState.FAILED, 1, 1, 0.25, detail="exit status 1"),
-            id="declined",
         ),
-        pytest.param(
+        "never-restarted": (
             {**CLAIMED, "now": "70.50", "end": "exit 0 1 10.50 10.75"},
             RemoteResult(RemoteState.TIMED_OUT, None, 2, 60.0, detail="the node was not restarted within 60 s"),
-            id="never-restarted",
         ),
-        pytest.param(RESTARTED, RemoteResult(RemoteState.SUCCESS, 0, 2), id="restarted"),
-        pytest.param(
+        "restarted": (RESTARTED, RemoteResult(RemoteState.SUCCESS, 0, 2)),
+        "restarted-after-its-end": (
             {**RESTARTED, "end": "exit 0 1 10.50 10.75"},
             RemoteResult(RemoteState.SUCCESS, 0, 2),
-            id="restarted-after-its-end",
         ),
-        pytest.param(
+        "restarted-before-the-command": (
             {"run": CLAIMED["run"], "boot": "b2"},
             RemoteResult(RemoteState.SUCCESS, 0, 1),
-            id="restarted-before-the-command",
         ),
-        pytest.param({"run": "x", "boot": "b2"}, RemoteResult(RemoteState.RUNNING), id="torn-claim"),
-    ],
+        "torn-claim": ({"run": "x", "boot": "b2"}, RemoteResult(RemoteState.RUNNING)),
+    },
 )
 def test_a_reboot_is_done_when_the_node_has_another_boot(lines: dict[str, str], expected: RemoteResult) -> None:
     assert result(parse(answer(**lines)), REBOOT) == expected
@@ -142,18 +134,17 @@ def test_the_report_is_found_behind_what_a_login_prints() -> None:
     assert result(found, TASK).tail == "tail"
 
 
-@pytest.mark.parametrize(
-    ("given_answer", "message"),
-    [
-        pytest.param(b"", "does not answer as the supervisor does: nothing", id="nothing"),
-        pytest.param(b"\x1b[31mThis account\nis not available.\n", "This account is not available.", id="no-shell"),
-        pytest.param(HEADER, "does not answer as", id="header-alone"),
-        pytest.param(HEADER + b"alive yes\n\n", "the node's report has no boot", id="half"),
-        pytest.param(answer(output="1 2"), "has no sizes of the output", id="sizes"),
-        pytest.param(answer(output="1 2 x"), "in the place of a number", id="size"),
-        pytest.param(answer(output="1 2 " + "9" * 100), "in the place of a number", id="huge"),
-        pytest.param(answer(run="x" * 5000), "does not answer as", id="long"),
-    ],
+@every_row(
+    {
+        "nothing": (b"", "does not answer as the supervisor does: nothing"),
+        "no-shell": (b"\x1b[31mThis account\nis not available.\n", "This account is not available."),
+        "header-alone": (HEADER, "does not answer as"),
+        "half": (HEADER + b"alive yes\n\n", "the node's report has no boot"),
+        "sizes": (answer(output="1 2"), "has no sizes of the output"),
+        "size": (answer(output="1 2 x"), "in the place of a number"),
+        "huge": (answer(output="1 2 " + "9" * 100), "in the place of a number"),
+        "long": (answer(run="x" * 5000), "does not answer as"),
+    },
 )
 def test_another_answer_is_refused_with_its_words(given_answer: bytes, message: str) -> None:
     with pytest.raises(ReportError) as caught:
@@ -185,13 +176,12 @@ def test_the_tail_has_a_limit_and_no_part_of_a_secret() -> None:
     assert "more" not in short.tail
 
 
-@pytest.mark.parametrize(
-    ("status", "output", "errors", "expected"),
-    [
-        pytest.param(28, b"/tasks\n", b"head: write error\n", "no space left on n1:/tasks", id="full"),
-        pytest.param(1, b"", b"cannot write to /tasks\n", "exit status 1: cannot write to /tasks", id="not writable"),
-        pytest.param(28, b"", b"", "exit status 28: no message", id="of another program"),
-    ],
+@every_row(
+    {
+        "full": (28, b"/tasks\n", b"head: write error\n", "no space left on n1:/tasks"),
+        "not writable": (1, b"", b"cannot write to /tasks\n", "exit status 1: cannot write to /tasks"),
+        "of another program": (28, b"", b"", "exit status 28: no message"),
+    },
 )
 def test_why_a_call_was_refused(status: int, output: bytes, errors: bytes, expected: str) -> None:
     assert refusal("n1", status, output, errors) == expected

@@ -2,31 +2,30 @@
 
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shipyard_api.adapters.ssh.text import margin, printable, readable, unfinished
+from tests.unit.tables import every_row
 
 SECRET = "päss/word"
 
 
-@pytest.mark.parametrize(
-    ("data", "text"),
-    [
-        pytest.param(b"plain\ttext\n", "plain\ttext\n", id="plain"),
-        pytest.param("ä€😀".encode(), "ä€😀", id="unicode"),
-        pytest.param(b"a\xff\xc3b", "a\ufffd\ufffdb", id="invalid"),
-        pytest.param(b"a\x00b\x07c\x7f\x08", "abc", id="controls"),
-        pytest.param(b"\x1b[1;31mred\x1b[0m \x1b[2J\x1b[H", "red ", id="colours"),
-        pytest.param(b"\x1b]0;title\x07a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "alink", id="titles-and-links"),
-        pytest.param(b"a\x1b]0;title\nlast\x1b]0;cut\r\nend\n", "a\nlast\nend\n", id="titles-that-nothing-ends"),
-        pytest.param(b"\x1bPq#0\x1b\\a\x1b_x\x1b\\b", "ab", id="device-strings"),
-        pytest.param("\x9b31mred\x9d0;t\x07".encode(), "red", id="eight-bit"),
-        pytest.param(b"\x1b(0a\x1b=b\x1b", "ab", id="short-escapes"),
-        pytest.param(b"10%\r20%\r\ndone\x0b\x0c", "10%\n20%\ndone\n\n", id="lines"),
-        pytest.param("a\u202eb\u2066c\u200bd\ufeff\u2028".encode(), "abcd\n", id="directions"),
-    ],
+@every_row(
+    {
+        "plain": (b"plain\ttext\n", "plain\ttext\n"),
+        "unicode": ("ä€😀".encode(), "ä€😀"),
+        "invalid": (b"a\xff\xc3b", "a\ufffd\ufffdb"),
+        "controls": (b"a\x00b\x07c\x7f\x08", "abc"),
+        "colours": (b"\x1b[1;31mred\x1b[0m \x1b[2J\x1b[H", "red "),
+        "titles-and-links": (b"\x1b]0;title\x07a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "alink"),
+        "titles-that-nothing-ends": (b"a\x1b]0;title\nlast\x1b]0;cut\r\nend\n", "a\nlast\nend\n"),
+        "device-strings": (b"\x1bPq#0\x1b\\a\x1b_x\x1b\\b", "ab"),
+        "eight-bit": ("\x9b31mred\x9d0;t\x07".encode(), "red"),
+        "short-escapes": (b"\x1b(0a\x1b=b\x1b", "ab"),
+        "lines": (b"10%\r20%\r\ndone\x0b\x0c", "10%\n20%\ndone\n\n"),
+        "directions": ("a\u202eb\u2066c\u200bd\ufeff\u2028".encode(), "abcd\n"),
+    },
 )
 def test_text_is_printable(data: bytes, text: str) -> None:
     assert printable(data) == text
@@ -55,8 +54,7 @@ def test_pages_show_no_part_of_a_secret_and_all_of_the_rest(text: str, size: int
     assert pages.replace("*", "") == text.replace("*", "")
 
 
-@pytest.mark.parametrize(
-    ("data", "number"),
+@every_row(
     [
         (b"", 0),
         (b"a", 0),

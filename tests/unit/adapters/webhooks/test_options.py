@@ -9,6 +9,7 @@ import yaml
 from shipyard_api.adapters.webhooks.options import Target, WebhookOptions, key_of
 from shipyard_api.ports.state.journal import EventFormat
 from shipyard_api.setting_types import Secret
+from tests.unit.tables import table
 
 SECRET = "s" * 32
 GOOD = {"name": "ops", "url": "https://ops.example/hooks/1?site=lab", "secret": SECRET}
@@ -31,31 +32,31 @@ def test_targets_are_read_and_their_secrets_hidden(tmp_path: Path) -> None:
     assert WebhookOptions().targets() == ()
 
 
-@pytest.mark.parametrize(
+@table(
     ("content", "fault"),
-    [
-        pytest.param([{**GOOD, "name": "Ops"}], "target 1: name", id="name"),
-        pytest.param([GOOD, GOOD], "target 2: name", id="twice"),
-        pytest.param([{**GOOD, "url": "ftp://x/y"}], "target 1: url", id="scheme"),
-        pytest.param([{**GOOD, "url": f"https://u:{SECRET}@x/y"}], "target 1: url", id="user"),
-        pytest.param([{**GOOD, "url": "https://x/a b"}], "target 1: url", id="blank"),
-        pytest.param([{**GOOD, "url": "https://x:99999/a"}], "target 1: url", id="port"),
-        pytest.param([{**GOOD, "url": None}], "target 1: url", id="no url"),
-        pytest.param([{**GOOD, "secret": SECRET[:-1]}], "target 1: secret", id="short secret"),
-        pytest.param([{**GOOD, "secret": []}], "target 1: secret", id="no secret"),
-        pytest.param([{**GOOD, "secret": [SECRET, SECRET[:-1]]}], "target 1: secret", id="short second secret"),
-        pytest.param([{**GOOD, "secret": f"whsec_{'A' * 28}"}], "target 1: secret", id="short key"),
-        pytest.param([{**GOOD, "secret": f"whsec_{'A' * 88}"}], "target 1: secret", id="long key"),
-        pytest.param([{**GOOD, "secret": f"whsec_{'A' * 33}"}], "target 1: secret", id="no base64"),
-        pytest.param([{**GOOD, "format": "xml"}], "target 1: format: needs shipyard or cloudevents", id="format"),
-        pytest.param([{**GOOD, "format": []}], "target 1: format", id="list of formats"),
-        pytest.param([{**GOOD, "kinds": ["action_end"]}], "target 1: kinds", id="unknown kind"),
-        pytest.param([{**GOOD, "kinds": "action_ended"}], "target 1: kinds", id="kinds"),
-        pytest.param([{**GOOD, "retries": 1}], "there is no setting retries", id="unknown setting"),
-        pytest.param({"ops": GOOD}, "target 1: name", id="mapping"),
-        pytest.param(["ops"], "target 1 is not a mapping", id="text"),
-        pytest.param(f"secret: {SECRET}\n\tname: ops", "is not YAML; see line 2", id="no YAML"),
-    ],
+    {
+        "name": ([{**GOOD, "name": "Ops"}], "target 1: name"),
+        "twice": ([GOOD, GOOD], "target 2: name"),
+        "scheme": ([{**GOOD, "url": "ftp://x/y"}], "target 1: url"),
+        "user": ([{**GOOD, "url": f"https://u:{SECRET}@x/y"}], "target 1: url"),
+        "blank": ([{**GOOD, "url": "https://x/a b"}], "target 1: url"),
+        "port": ([{**GOOD, "url": "https://x:99999/a"}], "target 1: url"),
+        "no url": ([{**GOOD, "url": None}], "target 1: url"),
+        "short secret": ([{**GOOD, "secret": SECRET[:-1]}], "target 1: secret"),
+        "no secret": ([{**GOOD, "secret": []}], "target 1: secret"),
+        "short second secret": ([{**GOOD, "secret": [SECRET, SECRET[:-1]]}], "target 1: secret"),
+        "short key": ([{**GOOD, "secret": f"whsec_{'A' * 28}"}], "target 1: secret"),
+        "long key": ([{**GOOD, "secret": f"whsec_{'A' * 88}"}], "target 1: secret"),
+        "no base64": ([{**GOOD, "secret": f"whsec_{'A' * 33}"}], "target 1: secret"),
+        "format": ([{**GOOD, "format": "xml"}], "target 1: format: needs shipyard or cloudevents"),
+        "list of formats": ([{**GOOD, "format": []}], "target 1: format"),
+        "unknown kind": ([{**GOOD, "kinds": ["action_end"]}], "target 1: kinds"),
+        "kinds": ([{**GOOD, "kinds": "action_ended"}], "target 1: kinds"),
+        "unknown setting": ([{**GOOD, "retries": 1}], "there is no setting retries"),
+        "mapping": ({"ops": GOOD}, "target 1: name"),
+        "text": (["ops"], "target 1 is not a mapping"),
+        "no YAML": (f"secret: {SECRET}\n\tname: ops", "is not YAML; see line 2"),
+    },
 )
 def test_a_fault_is_named_without_a_secret(tmp_path: Path, content: Any, fault: str) -> None:
     with pytest.raises(ValueError, match=r"^\[webhooks\] file: ") as raised:
