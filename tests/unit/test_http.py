@@ -14,6 +14,7 @@ import pytest
 
 from shipyard_api.http import HttpClient, clock_ahead, refuses_us, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Unavailable
+from tests.unit.tables import every_row, table
 
 Answer = Callable[[socket.socket], None]
 TOKEN = "s3cret-token-of-the-operator"
@@ -148,14 +149,14 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN.keys())
+@table("broken", BROKEN)
 def test_a_read_without_a_usable_answer_is_tried_again(peer, broken):
     server = peer(broken, broken, answer("200 OK", "good"))
     assert client(server).get("health").text == "good"
     assert len(server.requests) == 3
 
 
-@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN.keys())
+@table("broken", BROKEN)
 def test_a_read_is_given_up_after_a_few_attempts(peer, broken):
     server = peer(*[broken] * 5)
     with pytest.raises(Unavailable) as error:
@@ -164,7 +165,7 @@ def test_a_read_is_given_up_after_a_few_attempts(peer, broken):
     assert len(server.requests) == 3
 
 
-@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN.keys())
+@table("broken", BROKEN)
 def test_a_write_is_never_tried_again(peer, broken):
     server = peer(broken, answer("201 Created", "second"))
     with pytest.raises(Unavailable) as error:
@@ -182,7 +183,7 @@ ENDLESS = {
 }
 
 
-@pytest.mark.parametrize(("broken", "text"), ENDLESS.values(), ids=ENDLESS.keys())
+@table(("broken", "text"), ENDLESS)
 def test_a_slow_or_huge_answer_is_given_up_at_once(peer, broken, text):
     if text.startswith("larger") and broken is not flood:
         broken = raw("HTTP/1.1 200 OK\r\nContent-Length: 5001\r\n\r\n")
@@ -207,7 +208,7 @@ BUSY = {
 }
 
 
-@pytest.mark.parametrize(("busy", "after"), BUSY.values(), ids=BUSY.keys())
+@table(("busy", "after"), BUSY)
 def test_a_busy_peer_is_left_alone(peer, busy, after):
     server = peer(busy, answer("200 OK", "second"))
     with pytest.raises(Busy) as error:
@@ -236,7 +237,7 @@ UNDECODABLE = {
 }
 
 
-@pytest.mark.parametrize("body", UNDECODABLE.values(), ids=UNDECODABLE.keys())
+@table("body", UNDECODABLE)
 def test_a_body_that_is_not_json_is_no_answer(peer, body):
     server = peer(raw(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body))
     with pytest.raises(Unavailable, match="answered 200, not in"):
@@ -289,7 +290,7 @@ def test_objects_are_those_of_the_list(peer):
             within.objects(key)
 
 
-@pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\x00", "é", "a\n"], ids=repr)
+@every_row(["a\r\nX-Evil: 1", "a\x00", "é", "a\n"])
 def test_a_header_that_http_forbids_is_refused_without_showing_it(value):
     sender = HttpClient("http://127.0.0.1:1", system="x", credentials=lambda: {"X-Auth-Token": value})
     with pytest.raises(ValueError, match="the header X-Auth-Token holds") as error:
@@ -313,7 +314,7 @@ BAD_BASES = [
 ]
 
 
-@pytest.mark.parametrize("url", BAD_BASES)
+@every_row(BAD_BASES)
 def test_a_base_url_that_cannot_work_is_refused(url):
     with pytest.raises(ValueError, match="a base URL must"):
         HttpClient(url, system="x")
@@ -375,7 +376,7 @@ HINTS = [
 ]
 
 
-@pytest.mark.parametrize(("value", "seconds"), HINTS, ids=[value for value, _ in HINTS])
+@every_row(HINTS)
 def test_retry_after_is_read_as_seconds_or_date(value, seconds):
     assert retry_after({"retry-after": value}, now=NOW) == seconds
 

@@ -17,6 +17,7 @@ from shipyard_api.http import HttpClient
 from shipyard_api.http_failures import ConnectionFailure, describe_failure, hung_up
 from shipyard_api.ports.errors import PeerError, Unavailable
 from tests.authority import Authority
+from tests.unit.tables import table
 
 Handle = Callable[[socket.socket], None]
 
@@ -88,7 +89,7 @@ NO_TLS = {
 }
 
 
-@pytest.mark.parametrize(("handle", "told"), NO_TLS.values(), ids=NO_TLS.keys())
+@table(("handle", "told"), NO_TLS)
 def test_a_server_without_tls_is_told_from_one_that_does_not_answer(listening, handle, told):
     where = listening(handle)
     error = failure(f"https://{where}")

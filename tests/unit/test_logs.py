@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from shipyard_api.logs import AUDIT, JsonLines, configure, redacted, redacted_query, shortened, shortened_query
+from tests.unit.tables import every_row
 
 CANARY = "canary-Zq8.x_y"
 WORDS = f"correct {CANARY} battery-canary"
@@ -112,22 +113,19 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@every_row(TEXTS)
 def test_a_secret_in_a_text_is_left_out(text: str) -> None:
     assert "canary" not in redacted(text)
     assert "***" in redacted(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["db_pass=123", "--pass=123", "pass=12 monkeys", "token: 12", "pass=1234567", "pwd=123"]
-)
+@every_row(["db_pass=123", "--pass=123", "pass=12 monkeys", "token: 12", "pass=1234567", "pwd=123"])
 def test_a_number_that_is_no_count_is_left_out(text: str) -> None:
     assert "***" in redacted(text)
     assert "12" not in redacted(text)
 
 
-@pytest.mark.parametrize(
-    "text",
+@every_row(
     [
         "http://peer:8080/api/v1.0/tasks",
         "GET /api/v1.0/actions/01M7XV7VKPMDHXJVA7WMC7P6XP of ann@example.com",
@@ -159,8 +157,7 @@ def test_what_is_none_stays(text: str) -> None:
     assert redacted(text) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "left"),
+@every_row(
     [
         (f"GET http://me:{CANARY}@peer:80/a?b=c took 3 s", "GET http://***@peer:80/a?b=c took 3 s"),
         (f'"GET /a?token={CANARY}&b=c HTTP/1.1" 200', '"GET /a?token=***&b=c HTTP/1.1" 200'),
@@ -183,7 +180,7 @@ def test_the_rest_of_a_text_stays(text: str, left: str) -> None:
     assert redacted(left) == left
 
 
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@every_row(TEXTS)
 def test_wherever_a_text_is_cut_no_secret_comes_to_light(text: str) -> None:
     for longest in range(len(text)):
         kept, _, note = shortened(f"see {text}", longest).rpartition("[")
@@ -191,8 +188,7 @@ def test_wherever_a_text_is_cut_no_secret_comes_to_light(text: str) -> None:
         assert note == f"{len(text) + 4 - longest} characters left out]"
 
 
-@pytest.mark.parametrize(
-    "query",
+@every_row(
     [
         f"force=true&token={CANARY}&x=1",
         f"x=http://me:{CANARY}@peer/&y=1",
@@ -255,7 +251,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 }
 
 
-@pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
+@every_row(HOSTILE)
 def test_a_hostile_text_costs_no_time(hostile: Callable[[int], str]) -> None:
     """What grows with the square of the length takes half a minute for the shortest of these."""
     text = hostile(40_000)
@@ -292,8 +288,7 @@ def fail(text: str) -> None:
     raise RuntimeError(text)
 
 
-@pytest.mark.parametrize(
-    ("query", "told"),
+@every_row(
     [
         ("", ""),
         ("force=true&buffermode=append", "force=true&buffermode=append"),
@@ -379,7 +374,7 @@ def test_a_long_list_is_told_as_a_text() -> None:
     assert (len(read["nodes"]) < 17_000, read["last"]) == (True, 1)
 
 
-@pytest.mark.parametrize("character", ["a", '"', "\\", "\0", "é", "\N{SLEEPING SYMBOL}", "\ud83d"])
+@every_row(["a", '"', "\\", "\0", "é", "\N{SLEEPING SYMBOL}", "\ud83d"])
 def test_no_line_is_longer_than_it_may_be(character: str) -> None:
     fields = {f"field_{number}": character * 20_000 for number in range(10)}
     fields["nested"] = {"a": [character * 20_000] * 5}

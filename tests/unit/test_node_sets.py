@@ -3,6 +3,7 @@
 import pytest
 
 from shipyard_api.node_sets import MOST, InvalidNodeSet, expand, fold, is_node_set
+from tests.unit.tables import every_row
 
 READ = {
     "plain names": (["n1,n2", " n3 ,,n1"], ["n1", "n2", "n3"]),
@@ -20,7 +21,7 @@ READ = {
 }
 
 
-@pytest.mark.parametrize(("texts", "names"), READ.values(), ids=READ.keys())
+@every_row(READ)
 def test_what_is_read(texts: list[str], names: list[str]) -> None:
     assert list(expand(texts)) == names
 
@@ -54,7 +55,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("text", "why"), REFUSED.values(), ids=REFUSED.keys())
+@every_row(REFUSED)
 def test_what_is_refused(text: str, why: str) -> None:
     assert is_node_set(text)
     with pytest.raises(InvalidNodeSet, match=why) as refused:
@@ -72,6 +73,6 @@ FOLDED = {
 }
 
 
-@pytest.mark.parametrize(("names", "text"), FOLDED.values(), ids=FOLDED.keys())
+@every_row(FOLDED)
 def test_folding(names: list[str], text: str) -> None:
     assert fold(names) == text

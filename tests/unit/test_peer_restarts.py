@@ -25,6 +25,7 @@ from shipyard_api.peer_restarts import LASTS, PeerRestarts
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.setting_types import Secret
 from tests.peer import Answer, running
+from tests.unit.tables import table
 
 VERSIONS = {"x-openstack-ironic-api-minimum-version": "1.1", "x-openstack-ironic-api-maximum-version": "1.90"}
 TOKEN = {"issued_at": "2026-11-21T09:51:12.000000Z", "expires_at": "2026-11-21T10:51:12.000000Z", "catalog": []}
@@ -81,7 +82,7 @@ PEERS: dict[str, tuple[Callable[[str], Any], Callable[[Any], object], str, Answe
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-@pytest.mark.parametrize(("make", "ask", "route", "granted"), PEERS.values(), ids=PEERS)
+@table(("make", "ask", "route", "granted"), PEERS)
 def test_a_refusal_is_silence_only_from_a_peer_that_granted_it_before(
     make: Callable[[str], Any], ask: Callable[[Any], object], route: str, granted: Answer, status: int
 ) -> None:

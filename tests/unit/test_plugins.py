@@ -13,6 +13,7 @@ from shipyard_api.api.http.dialect import DIALECTS, mounted
 from shipyard_api.plugins import DESIGN_STORES, PROVISIONERS, Group
 from shipyard_api.settings import SettingsError, load
 from tests.distributions import install
+from tests.unit.tables import table
 
 OURS = ["drydock", "ironic", "maas"]
 MODULE = """
@@ -124,7 +125,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("entries", "fault"), BAD.values(), ids=BAD)
+@table(("entries", "fault"), BAD)
 def test_a_bad_plug_in_is_named_with_its_distribution(register: Register, entries: dict[str, str], fault: str) -> None:
     register(**entries)
     with pytest.raises(SettingsError) as refused:

@@ -11,6 +11,7 @@ from shipyard_api import request_context
 from shipyard_api.logs import JsonLines
 from shipyard_api.request_context import RequestContext
 from shipyard_api.telemetry import within
+from tests.unit.tables import every_row
 
 MARKER = "2b0f9b0a-8a6e-4c49-8f5d-5d8e0a6b7c11"
 
@@ -79,8 +80,7 @@ def test_the_origin_of_before_comes_back() -> None:
     assert request_context.marker() == MARKER
 
 
-@pytest.mark.parametrize(
-    ("user", "told"),
+@every_row(
     [
         ("ann", "ann"),
         ("Ann of Oz", "Ann of Oz"),

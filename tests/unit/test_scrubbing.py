@@ -4,11 +4,10 @@ import base64
 import json
 from urllib.parse import quote
 
-import pytest
-
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState
 from shipyard_api.scrubbing import DEEPEST, LONGEST, MOST_PASSING, Scrubber, without_users
+from tests.unit.tables import every_row
 
 SECRET = 'canary"/ö\\8 x'
 FORMS = {
@@ -20,7 +19,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
+@every_row(FORMS)
 def test_a_secret_is_hidden_in_every_form(form: str) -> None:
     scrubber = Scrubber(SECRET)
 
@@ -37,7 +36,7 @@ ADDRESSES = {
 }
 
 
-@pytest.mark.parametrize(("address", "quoted"), ADDRESSES.values(), ids=ADDRESSES.keys())
+@every_row(ADDRESSES)
 def test_what_an_address_proves_with_is_hidden_and_its_user_is_not(address: str, quoted: list[str]) -> None:
     scrubber = Scrubber()
     scrubber.hide_address(address)

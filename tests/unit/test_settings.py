@@ -11,6 +11,7 @@ from shipyard_api.plugins import PluginName
 from shipyard_api.setting_types import Address, Contact, Count, HeaderSecret, NodePage, Port, Seconds, Share
 from shipyard_api.settings import EngineOptions, LogLevel, SettingsError, load, section_types, unknown_variables
 from shipyard_api.wiring import bootstrap
+from tests.unit.tables import every_row
 
 RESTART = 1.0  # docs/howto/install.md, RestartSec
 START = 4.0  # of a worker on a loaded machine; a second on a quiet one
@@ -173,7 +174,7 @@ def of_types() -> Iterator[tuple[str, tuple[str, ...]]]:
                 yield f"SHIPYARD_{section}_{name}".upper(), (*wrong,)
 
 
-@pytest.mark.parametrize(("name", "wrong"), list(of_types()))
+@every_row(list(of_types()))
 def test_a_wrong_value_is_refused_by_its_type(name: str, wrong: tuple[str, ...]) -> None:
     for value in wrong:
         with pytest.raises(SettingsError) as refused:
@@ -187,7 +188,7 @@ def test_a_wrong_value_is_refused_by_its_type(name: str, wrong: tuple[str, ...])
 ROWS = [(name, *row) for name, rows in TEXTS.items() for row in rows]
 
 
-@pytest.mark.parametrize(("name", "others", "value", "error"), ROWS, ids=[f"{row[0]}={row[2]:.20}" for row in ROWS])
+@every_row(ROWS)
 def test_a_wrong_text_is_refused_before_the_service_starts(
     name: str, others: dict[str, str], value: str, error: str
 ) -> None:
@@ -206,7 +207,7 @@ def test_every_setting_has_a_wrong_value_here_or_has_none() -> None:
     assert every - {name for name, _ in of_types()} - set(TEXTS) - FREE == {"SHIPYARD_DATABASE_URL"}
 
 
-@pytest.mark.parametrize("others", [{}, MAAS, IRONIC, BASIC, KEYSTONE, DECKHAND, KUBERNETES], ids=str)
+@every_row([{}, MAAS, IRONIC, BASIC, KEYSTONE, DECKHAND, KUBERNETES])
 def test_what_the_rows_change_is_right_without_the_change(others: dict[str, str]) -> None:
     assert bootstrap.check(load({**NEEDED, **others})).provisioner
 
@@ -215,8 +216,7 @@ def test_a_level_may_be_written_in_small_letters() -> None:
     assert load({**NEEDED, "SHIPYARD_LOG_LEVEL": "warning"}).log.level is LogLevel.WARNING
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "fault"),
+@every_row(
     [
         ("SHIPYARD_DRYDOCK_URLL", "a", "there is no such setting; did you mean SHIPYARD_DRYDOCK_URL?"),
         ("SHIPYARD_DRYDOK_URL", "a", "there is no such setting; did you mean SHIPYARD_DRYDOCK_URL?"),

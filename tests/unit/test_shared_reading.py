@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
-
 from shipyard_api.ports.errors import Unavailable
 from shipyard_api.shared_reading import SharedReading
 from tests.fakes.clock import FakeClock
+from tests.unit.tables import every_row
 
 
 def test_a_reading_serves_others_for_its_time_and_not_after_the_clock_was_set_back() -> None:
@@ -23,7 +22,7 @@ def test_a_reading_serves_others_for_its_time_and_not_after_the_clock_was_set_ba
     assert (shared.fresh(), shared.recent()) == ("b", "b")
 
 
-@pytest.mark.parametrize("error", [None, Unavailable("Peer", "list", "no answer")], ids=["read", "no answer"])
+@every_row([None, Unavailable("Peer", "list", "no answer")])
 def test_those_who_come_while_it_is_read_wait_for_it_and_for_its_error(error: Unavailable | None) -> None:
     began, go_on, calls = threading.Event(), threading.Event(), []
 

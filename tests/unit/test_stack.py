@@ -9,6 +9,7 @@ import shipyard_simulators
 from shipyard_api.settings import SettingsError
 from shipyard_api.stack import StackOptions, refuse_unusable
 from shipyard_api.stack_settings import given_settings
+from tests.unit.tables import every_row
 
 FILE = "[engine]\nsettle_seconds = 7\n[api]\nwrites_per_minute = 9\n"
 
@@ -36,8 +37,7 @@ def test_the_environment_overrides_the_file_and_what_is_no_setting_stays_out(con
     }
 
 
-@pytest.mark.parametrize(
-    ("environ", "provisioner", "says"),
+@every_row(
     [
         ({"SHIPYARD_DRYDOCK_URL": "http://drydock"}, "drydock", "SHIPYARD_DRYDOCK_URL: a simulator is used"),
         ({"SHIPYARD_MAAS_API_KEY": "a:b:c"}, "maas", "SHIPYARD_MAAS_API_KEY: a simulator is used"),

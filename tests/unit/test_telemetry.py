@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from shipyard_api.telemetry import Activity, Kind, observe_with, observed, of_status
+from tests.unit.tables import every_row
 
 
 @pytest.fixture
@@ -45,8 +46,7 @@ def test_an_exception_is_a_failure_unless_the_outcome_is_known(seen: list[Activi
     assert [one.outcome for one in seen] == [after]
 
 
-@pytest.mark.parametrize(
-    ("status", "outcome"),
+@every_row(
     [(200, "success"), (302, "success"), (404, "refused"), (429, "busy"), (500, "error"), (503, "error")],
 )
 def test_outcomes_of_http(status: int, outcome: str) -> None:

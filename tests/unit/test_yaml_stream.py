@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from shipyard_api.yaml_stream import Limits, YamlFault, read_documents, write_documents
+from tests.unit.tables import every_row
 
 SITES = Path(__file__).parents[2].parent / "shared" / "data" / "sites"
 MIB = 1024 * 1024
@@ -178,7 +179,7 @@ ATTACKS = [
 ]
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+@every_row(ATTACKS)
 def test_an_attack_is_refused_with_its_place_and_costs_no_memory(attack: Attack) -> None:
     tracemalloc.start()
     try:
@@ -263,7 +264,7 @@ READINGS: list[tuple[str, bytes, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("raw", "expected"), [row[1:] for row in READINGS], ids=[row[0] for row in READINGS])
+@every_row([row[1:] for row in READINGS])
 def test_a_stream_is_read_as_json(raw: bytes, expected: list[Any]) -> None:
     # Compared as text, for 1 == 1.0 == True, and the order of keys counts.
     assert json.dumps(read_documents(raw)) == json.dumps(expected)
@@ -302,7 +303,7 @@ def test_a_message_is_one_line_and_tells_no_values() -> None:
 SECRET = b"metadata: {storagePolicy: encrypted}\n"
 
 
-@pytest.mark.parametrize("body", [
+@every_row([
     b"hush: 1\nhush: 2\n", b"a: &hush 1\nb: &hush 2\n", b"a: !hush x\n", b"a: !hush [x]\n", b"a: *hush\n",
     b"a: &hush [*hush]\n", b"a: &hush [x]\n*hush : 1\n",
 ])  # fmt: skip
@@ -315,7 +316,7 @@ def test_a_fault_of_a_secret_document_quotes_nothing(body: bytes) -> None:
         assert "hush" in str(fault_of(raw))
 
 
-@pytest.mark.parametrize("raw", [b"a: .nan", b"[.nan, .inf]", b"\xff"], ids=["one", "several", "bytes"])
+@every_row([b"a: .nan", b"[.nan, .inf]", b"\xff"])
 def test_a_fault_travels_between_processes(raw: bytes) -> None:
     fault = fault_of(raw)
     copy = pickle.loads(pickle.dumps(fault))
@@ -341,8 +342,7 @@ class Colour(StrEnum):
     RED = "red"
 
 
-@pytest.mark.parametrize(
-    ("value", "error", "words"),
+@every_row(
     [
         (float("nan"), ValueError, "nan is not a JSON value"),
         ([float("-inf")], ValueError, "-inf is not a JSON value"),
@@ -353,7 +353,6 @@ class Colour(StrEnum):
         (Colour.RED, TypeError, "a value of type Colour"),
         ("\ud800", ValueError, "surrogates not allowed"),
     ],
-    ids=["nan", "infinity", "key", "set", "tuple", "bytes", "enum", "surrogate"],
 )
 def test_what_is_not_json_is_not_written(value: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):

@@ -7,6 +7,7 @@ import pytest
 
 from tests.unit.cli.fake_api import TOKEN, Reply
 from tests.unit.cli.samples import ID
+from tests.unit.tables import table
 
 
 @pytest.mark.parametrize("end", ["", "/", "/api/v1.0", "/api/v1.0/"])
@@ -46,7 +47,7 @@ ADDRESSES = {
 }
 
 
-@pytest.mark.parametrize(("address", "text"), ADDRESSES.values(), ids=ADDRESSES.keys())
+@table(("address", "text"), ADDRESSES)
 def test_an_address_that_cannot_work_is_said(run, address, text):
     result = run("get", "actions", SHIPYARD_URL=address)
     assert (result.exit_code, result.stdout) == (1, text)
@@ -118,7 +119,7 @@ PROXIES = {
 PERHAPS = "\nThe server may have done it: check before you send it again.\n"
 
 
-@pytest.mark.parametrize("proxy", PROXIES.values(), ids=PROXIES.keys())
+@table("proxy", PROXIES)
 def test_an_answer_of_a_proxy_is_a_lost_answer(api, run, proxy):
     api.replies |= {"POST /actions": [proxy, CREATED], "GET /openapi.json": Reply(200, OURS)}
     result = run("create", "action", "deploy_site")
@@ -127,7 +128,7 @@ def test_an_answer_of_a_proxy_is_a_lost_answer(api, run, proxy):
     assert first == second
 
 
-@pytest.mark.parametrize("proxy", PROXIES.values(), ids=PROXIES.keys())
+@table("proxy", PROXIES)
 def test_behind_a_proxy_a_server_that_knows_no_keys_is_not_asked_twice(api, run, proxy):
     api.replies |= {"POST /actions": [proxy, CREATED]}
     result = run("create", "action", "deploy_site")
@@ -160,7 +161,7 @@ def test_a_lost_retry_is_asked_for_again_where_the_server_knows_keys_there(api, 
     assert first == second
 
 
-@pytest.mark.parametrize("description", OTHERS.values(), ids=OTHERS.keys())
+@table("description", OTHERS)
 def test_a_server_that_knows_no_keys_is_not_asked_twice(api, run, description):
     api.replies |= {"POST /actions": [LOST, CREATED], "GET /openapi.json": description}
     result = run("create", "action", "deploy_site")
@@ -178,7 +179,7 @@ NEVER_SENT = {
 }
 
 
-@pytest.mark.parametrize(("given", "text"), NEVER_SENT.values(), ids=NEVER_SENT.keys())
+@table(("given", "text"), NEVER_SENT)
 def test_a_request_that_never_arrived_is_not_said_to_have_been_done(run, given, text):
     result = run("create", "action", "deploy_site", **given)
     assert (result.exit_code, text in result.stdout) == (1, True)

@@ -8,6 +8,7 @@ import yaml
 
 from shipyard_api.cli.document_files import join_files
 from tests.unit.cli.fake_api import Reply
+from tests.unit.tables import table
 
 STATUS = {"kind": "Status", "status": "Success", "message": "Validations succeeded", "reason": "Validation"}
 
@@ -97,7 +98,7 @@ WITHOUT_DOCUMENTS = {
 }
 
 
-@pytest.mark.parametrize("files", WITHOUT_DOCUMENTS.values(), ids=WITHOUT_DOCUMENTS.keys())
+@table("files", WITHOUT_DOCUMENTS)
 def test_files_without_a_document_change_nothing(api, load, files):
     assert load(files).exit_code == 0
     assert documents(api) == [{"b": 1}, {"c": 1}]
@@ -160,7 +161,7 @@ POINTERS = {
 
 
 @pytest.mark.parametrize("form", ["cli", "raw"])
-@pytest.mark.parametrize(("faults", "lines"), POINTERS.values(), ids=POINTERS.keys())
+@table(("faults", "lines"), POINTERS)
 def test_what_is_refused_is_told_by_file_and_line(api, load, run, faults, lines, form):
     load(FILES)
     api.replies["POST /configdocs/c"] = refused(*faults)

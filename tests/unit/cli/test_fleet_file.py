@@ -6,6 +6,7 @@ import click
 import pytest
 
 from shipyard_api.cli.fleet_file import FleetSite, read_fleet
+from tests.unit.tables import table
 
 GOOD = """\
 sites:
@@ -56,7 +57,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("content", "fault"), FAULTS.values(), ids=FAULTS.keys())
+@table(("content", "fault"), FAULTS)
 def test_what_is_wrong_is_said_before_anything_is_sent(file: Path, content: str, fault: str) -> None:
     file.write_text(content)
     with pytest.raises(click.UsageError, match=fault) as refused:

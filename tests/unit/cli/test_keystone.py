@@ -4,6 +4,7 @@ import pytest
 
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.fake_keystone import PASSWORD, FakeKeystone
+from tests.unit.tables import table
 
 NOBODY = {"SHIPYARD_URL": "", "SHIPYARD_TOKEN": ""}
 
@@ -57,7 +58,7 @@ SCOPES = {
 }
 
 
-@pytest.mark.parametrize(("given", "scope"), SCOPES.values(), ids=SCOPES.keys())
+@table(("given", "scope"), SCOPES)
 def test_what_the_token_is_for(keystone, sign_in, given, scope):
     assert sign_in(**given).exit_code == 0
     assert keystone.logins[0]["scope"] == scope
@@ -135,7 +136,7 @@ OURS = {
 }
 
 
-@pytest.mark.parametrize(("given", "paths", "token"), OURS.values(), ids=OURS.keys())
+@table(("given", "paths", "token"), OURS)
 def test_with_our_own_address_no_catalog_is_needed(api, run, keystone, given, paths, token):
     who = {"OS_USERNAME": "operator", "OS_PASSWORD": PASSWORD, "OS_USER_DOMAIN_NAME": "people"}
     environment = {"SHIPYARD_TOKEN": "", "OS_AUTH_URL": keystone.url, "OS_PROJECT_NAME": "sites"} | who | given
@@ -174,7 +175,7 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize(("given", "text"), REFUSALS.values(), ids=REFUSALS.keys())
+@table(("given", "text"), REFUSALS)
 def test_what_keystone_refuses_is_an_error_on_stdout_and_never_shows_a_secret(sign_in, given, text):
     result = sign_in(**given)
     assert (result.exit_code, result.stdout, result.stderr) == (1, text, "")
@@ -223,7 +224,7 @@ ADDRESSES = {
 }
 
 
-@pytest.mark.parametrize(("url", "text"), ADDRESSES.values(), ids=ADDRESSES.keys())
+@table(("url", "text"), ADDRESSES)
 def test_an_address_that_cannot_be_asked_is_said_and_not_shown(sign_in, url, text):
     result = sign_in(OS_AUTH_URL=url)
     assert (result.exit_code, result.stdout) == (1, f"Error: Client Error: OS_AUTH_URL: a base URL {text}\n")
@@ -242,7 +243,7 @@ UNREACHABLE = {
 }
 
 
-@pytest.mark.parametrize(("given", "text"), UNREACHABLE.values(), ids=UNREACHABLE.keys())
+@table(("given", "text"), UNREACHABLE)
 def test_a_keystone_that_cannot_be_reached_is_said_in_one_line(sign_in, given, text):
     result = sign_in(**given)
     assert (result.exit_code, result.stdout) == (1, f"Error: Client Error: Keystone: {text}\n")

@@ -19,6 +19,7 @@ from shipyard_api.cli.output import action_tables
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import TOKEN, Reply
 from tests.unit.cli.samples import ID
+from tests.unit.tables import table
 
 
 def test_every_request_carries_the_global_options(api, run):
@@ -120,7 +121,7 @@ USAGE = {
 }
 
 
-@pytest.mark.parametrize(("line", "text"), USAGE.values(), ids=USAGE.keys())
+@table(("line", "text"), USAGE)
 def test_a_wrong_command_line_is_exit_code_2_and_never_reaches_the_server(api, run, line, text):
     result = run(*line.split())
     assert result.exit_code == 2

@@ -8,6 +8,7 @@ from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.printed import lines
 from tests.unit.cli.samples import ID
+from tests.unit.tables import table
 
 CREATED = {"id": ID, "name": "deploy_site", "dag_execution_date": "2026-11-21T01:23:55.745506Z"}
 
@@ -69,7 +70,7 @@ LISTS = {
 }
 
 
-@pytest.mark.parametrize(("options", "query", "order"), LISTS.values(), ids=LISTS.keys())
+@table(("options", "query", "order"), LISTS)
 def test_actions_are_listed_as_asked_for(api, run, options, query, order):
     api.replies["GET /actions"] = Reply(200, LISTED)
     result = run("get", "actions", *options.split())

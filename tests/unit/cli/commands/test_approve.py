@@ -2,9 +2,8 @@
 
 import json
 
-import pytest
-
 from tests.unit.cli.fake_api import Reply
+from tests.unit.tables import table
 
 ID = "01M7XV7VKPMDHXJVA7WMC7P6XP"
 GATE = {"group": "a", "wave": "canary", "place": 0, "index": 0, "deployed": 1, "since": "2026-11-26T10:00:00+00:00"}
@@ -25,16 +24,15 @@ def test_what_waits_and_what_was_answered_is_shown(api, run):
     ]
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "sent"),
-    [
-        pytest.param([ID], {"approve": True}, id="the only one"),
-        pytest.param(
+    {
+        "the only one": ([ID], {"approve": True}),
+        "refused, by name": (
             [ID, "--refuse", "--wave", "canary", "--group", "a", "--reason", "loud"],
             {"approve": False, "wave": "canary", "group": "a", "reason": "loud"},
-            id="refused, by name",
         ),
-    ],
+    },
 )
 def test_an_answer_is_sent(api, run, words, sent):
     api.replies[f"POST /actions/{ID}/approvals"] = Reply(200, {"waiting": [], "given": [GIVEN]})

@@ -14,6 +14,7 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from shipyard_api.cli.main import shipyard
+from tests.unit.tables import every_row
 
 
 def offered(*words: str, last: str = "") -> list[str]:
@@ -49,7 +50,7 @@ OFFERED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("words", "last", "values"), OFFERED.values(), ids=OFFERED.keys())
+@every_row(OFFERED)
 def test_what_is_offered(words, last, values):
     assert set(offered(*words, last=last)) == values
 

@@ -5,6 +5,7 @@ import yaml
 
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.printed import unpadded
+from tests.unit.tables import table
 
 STATUS = {"kind": "Status", "status": "Success", "message": "Validations succeeded", "reason": "Validation"}
 DOCUMENTS = b"# kept\nschema:   a/A/v1\n---\nschema: 'b/B/v1'\n"
@@ -76,7 +77,7 @@ CREATE = {
 }
 
 
-@pytest.mark.parametrize(("options", "query", "documents"), CREATE.values(), ids=CREATE.keys())
+@table(("options", "query", "documents"), CREATE)
 def test_create_configdocs_sends(api, run, site, options, query, documents):
     api.replies["POST /configdocs/c"] = Reply(201, STATUS)
     result = run("create", "configdocs", "c", *options.split())
@@ -122,7 +123,7 @@ COMMITS = {
 }
 
 
-@pytest.mark.parametrize(("options", "query", "title"), COMMITS.values(), ids=COMMITS.keys())
+@table(("options", "query", "title"), COMMITS)
 def test_commit_configdocs_sends(api, run, options, query, title):
     api.replies["POST /commitconfigdocs"] = Reply(200, STATUS)
     result = run("commit", "configdocs", *options.split())
@@ -180,7 +181,7 @@ READ = {
 }
 
 
-@pytest.mark.parametrize(("line", "path", "query"), READ.values(), ids=READ.keys())
+@table(("line", "path", "query"), READ)
 def test_get_sends_one_request(api, run, line, path, query):
     compares = query.startswith("versions=")
     api.replies[f"GET /{path}"] = Reply(200, []) if compares else Reply(200, DOCUMENTS, "application/x-yaml")
@@ -211,7 +212,7 @@ BASE_AND_DIFF = {
 }
 
 
-@pytest.mark.parametrize(("options", "query"), BASE_AND_DIFF.values(), ids=BASE_AND_DIFF.keys())
+@table(("options", "query"), BASE_AND_DIFF)
 def test_base_and_diff_version_show_the_table_and_then_what_differs(api, run, options, query):
     api.replies["GET /configdocs"] = [Reply(200, COMPARED), Reply(200, DIFF.encode(), "text/x-diff; charset=utf-8")]
     result = run("get", "configdocs", *options.split())
@@ -283,7 +284,7 @@ PATHS = (
 )
 
 
-@pytest.mark.parametrize(("line", "reply", "text"), FAILURES.values(), ids=FAILURES.keys())
+@table(("line", "reply", "text"), FAILURES)
 def test_an_error_of_the_api_is_printed_and_ends_with_1(api, run, site, line, reply, text):
     api.replies |= dict.fromkeys(PATHS, reply)
     result = run(*line.split())
@@ -364,7 +365,7 @@ USAGE = {
 }
 
 
-@pytest.mark.parametrize(("line", "text"), USAGE.values(), ids=USAGE.keys())
+@table(("line", "text"), USAGE)
 def test_a_wrong_command_line_ends_with_2_and_sends_nothing(api, run, site, line, text):
     result = run(*line.split())
     assert (result.exit_code, result.stdout) == (2, "")
@@ -394,7 +395,7 @@ COLOURED = {
 }
 
 
-@pytest.mark.parametrize(("environment", "coloured"), COLOURED.values(), ids=COLOURED.keys())
+@table(("environment", "coloured"), COLOURED)
 def test_what_differs_is_coloured_on_a_terminal_unless_unwanted(api, run_main, environment, coloured):
     api.replies["GET /configdocs"] = [Reply(200, COMPARED), Reply(200, DIFF.encode(), "text/x-diff")]
     written, code = run_main("get", "configdocs", "--base-version=committed", **environment)

@@ -14,6 +14,7 @@ import yaml
 from shipyard_api.cli import stack
 from shipyard_api.cli.commands import demo
 from tests.unit.cli import fake_api, samples
+from tests.unit.tables import every_row, table
 
 EXPECT = """
 expect:
@@ -122,7 +123,7 @@ UNEXPECTED = {
 }
 
 
-@pytest.mark.parametrize(("expect", "difference"), UNEXPECTED.values(), ids=UNEXPECTED.keys())
+@every_row(UNEXPECTED)
 def test_every_difference_from_the_scenario_is_found(expect, difference):
     assert demo.differences(yaml.safe_load(expect), RESULT) == [difference]
 
@@ -157,7 +158,7 @@ def test_a_stack_that_dies_shows_the_end_of_its_log(play_child):
 UNREADABLE = {"not YAML": "a: [", "a list": "- 1", "expect is a word": "expect: yes please"}
 
 
-@pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE.keys())
+@table("text", UNREADABLE)
 def test_a_scenario_that_cannot_be_read_starts_nothing(play_child, tmp_path, text):
     result = play_child(text)
     assert result.exit_code == 1
@@ -174,7 +175,7 @@ DESIGNS = {
 }
 
 
-@pytest.mark.parametrize(("text", "says"), DESIGNS.values(), ids=DESIGNS.keys())
+@table(("text", "says"), DESIGNS)
 def test_a_design_that_cannot_be_used_starts_nothing(run, monkeypatch, tmp_path, text, says):
     monkeypatch.setattr(stack, "running", None)
     site = tmp_path / "site.yaml"

@@ -15,6 +15,7 @@ from shipyard_simulators.scenario import SCENARIOS
 from tests.conftest import ROOT
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import FakeApi, Reply
+from tests.unit.tables import every_row
 
 NOW = datetime(2026, 11, 26, 23, 57, 29, tzinfo=UTC)
 SITE = (ROOT / "shipyard_simulators" / "sites" / "five-groups.yaml").read_bytes()
@@ -30,13 +31,11 @@ def configuration(design: bytes) -> Any:
     return found["data"]
 
 
-@pytest.mark.parametrize(
-    ("now", "starts"),
+@every_row(
     [
         (NOW, ["23:56", "23:59", "22:00"]),
         (NOW + timedelta(seconds=1), ["23:57", "00:00", "22:00"]),
     ],
-    ids=["half a minute away", "less"],
 )
 def test_windows_are_counted_from_the_next_full_minute_that_is_half_a_minute_away(
     now: datetime, starts: list[str]
@@ -49,7 +48,7 @@ def test_windows_are_counted_from_the_next_full_minute_that_is_half_a_minute_awa
     assert [window["start"] for window in policy["windows"]["open"]] == starts
 
 
-@pytest.mark.parametrize("name", [name for name, parts in PARTS.items() if parts])
+@every_row([name for name, parts in PARTS.items() if parts])
 def test_what_shipped_scenarios_add_to_the_design_is_valid_and_changes_nothing_else(name: str) -> None:
     changed = configuration(with_parts(SITE, PARTS[name], NOW))
 

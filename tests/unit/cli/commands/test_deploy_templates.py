@@ -13,6 +13,7 @@ from shipyard_api.cli.commands import deploy_templates
 from shipyard_api.cli.commands.deploy_templates import read_steps
 from shipyard_api.cli.main import shipyard
 from tests.unit.cli.fake_api import FakeApi, Reply
+from tests.unit.tables import every_row
 
 STEPS = [{"interface": "bios", "step": "apply", "args": {"on": True}, "priority": 5}]
 JSON = '[{"interface": "bios", "step": "apply", "args": {"on": true}, "priority": 5}]'
@@ -31,9 +32,7 @@ def test_steps_come_from_a_file_or_standard_input(
     assert read_steps(way.replace("file", str(file))) == STEPS
 
 
-@pytest.mark.parametrize(
-    "written", [JSON, f"  {JSON}", "[{interface: bios, step: apply, args: {'on': true}, priority: 5}]"]
-)
+@every_row([JSON, f"  {JSON}", "[{interface: bios, step: apply, args: {'on': true}, priority: 5}]"])
 def test_steps_come_as_text(written: str) -> None:
     assert read_steps(written) == STEPS
 
@@ -52,7 +51,7 @@ BAD: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("written", "text"), BAD.values(), ids=BAD)
+@every_row(BAD)
 def test_steps_that_cannot_be_read_are_refused(written: str, text: str) -> None:
     with pytest.raises(click.UsageError, match=text):
         read_steps(written)
@@ -65,8 +64,7 @@ def test_steps_that_are_too_long_are_not_read(tmp_path: Path, monkeypatch: pytes
         read_steps(str(tmp_path / "long"))
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
+@every_row(
     [
         (["set", "CUSTOM_A"], "Give --name, --steps or --extra"),
         (["set", "CUSTOM_A", "--extra", "a"], "write it as KEY=VALUE"),

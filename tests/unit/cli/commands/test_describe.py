@@ -6,6 +6,7 @@ from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.printed import lines
 from tests.unit.cli.samples import ID, RUN
+from tests.unit.tables import table
 
 DESCRIPTIONS = {
     "action": (["action", ID], f"/actions/{ID}"),
@@ -15,7 +16,7 @@ DESCRIPTIONS = {
 }
 
 
-@pytest.mark.parametrize(("words", "path"), DESCRIPTIONS.values(), ids=DESCRIPTIONS.keys())
+@table(("words", "path"), DESCRIPTIONS)
 def test_describe(api, run, words, path):
     api.replies[f"GET {path}"] = Reply(200, samples.action(task_id="preflight"))
     result = run("describe", *words)
@@ -96,7 +97,7 @@ LOGS = {
 
 
 @pytest.mark.parametrize("form", ["cli", "raw", "format"])
-@pytest.mark.parametrize(("words", "query"), LOGS.values(), ids=LOGS.keys())
+@table(("words", "query"), LOGS)
 def test_logs_are_text_in_every_form(api, run, words, query, form):
     api.replies[f"GET /actions/{ID}/steps/preflight/logs"] = Reply(200, b"a: [\nb\x1b[1m")
     result = run("--output-format", form, "logs", *words)
@@ -127,7 +128,7 @@ FEWEST = {
 }
 
 
-@pytest.mark.parametrize(("words", "request_line", "body"), FEWEST.values(), ids=FEWEST.keys())
+@table(("words", "request_line", "body"), FEWEST)
 def test_what_another_server_does_not_say_is_none(api, run, words, request_line, body):
     api.replies[request_line] = Reply(201 if request_line.startswith("POST") else 200, body)
     result = run(*words)

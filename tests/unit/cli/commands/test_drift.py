@@ -1,8 +1,7 @@
 """``shipyard diff site``: the table, and exit codes for scripts."""
 
-import pytest
-
 from tests.unit.cli.fake_api import Reply
+from tests.unit.tables import table
 
 ROW = {
     "node": "n1",
@@ -49,7 +48,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("found", "code", "lines"), CASES.values(), ids=CASES.keys())
+@table(("found", "code", "lines"), CASES)
 def test_the_exit_code_says_whether_anything_differs(api, run, found, code, lines):
     api.replies["GET /site/differences"] = Reply(200, {**NOTHING, **found})
     result = run("diff", "site")

@@ -1,8 +1,7 @@
 """``explain``: what is asked for, and what is refused before anything is."""
 
-import pytest
-
 from tests.unit.cli.fake_api import Reply
+from tests.unit.tables import table
 
 
 def test_a_document_is_named_with_or_without_its_schema(api, run):
@@ -27,7 +26,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("words", "said"), REFUSED.values(), ids=REFUSED)
+@table(("words", "said"), REFUSED)
 def test_what_is_no_document_or_path_is_a_usage_error(api, run, words, said):
     result = run("explain", *words)
 

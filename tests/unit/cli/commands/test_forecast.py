@@ -2,10 +2,9 @@
 
 import json
 
-import pytest
-
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.samples import FORECAST, ID
+from tests.unit.tables import table
 
 TEXT = """\
 Success:           8.9 % (7.7 % to 10.2 %)
@@ -77,7 +76,7 @@ REQUESTS = {
 }
 
 
-@pytest.mark.parametrize(("words", "body"), REQUESTS.values(), ids=REQUESTS.keys())
+@table(("words", "body"), REQUESTS)
 def test_what_is_asked(api, run, words, body):
     api.replies["POST /forecasts"] = Reply(200, FORECAST)
     assert run("forecast", *words).exit_code == 0
@@ -97,7 +96,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("words", "text"), WRONG.values(), ids=WRONG.keys())
+@table(("words", "text"), WRONG)
 def test_a_wrong_command_line_asks_nothing(api, run, words, text):
     result = run("forecast", *words)
     assert (result.exit_code, text in result.stderr, api.requests) == (2, True, [])

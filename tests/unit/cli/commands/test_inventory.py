@@ -8,6 +8,7 @@ import pytest
 from click.testing import Result
 
 from tests.unit.cli.fake_api import FakeApi, Reply
+from tests.unit.tables import table
 
 Run = Callable[..., Result]
 GROUP = {"order": 1, "critical": True, "depends_on": [], "sends": []}
@@ -153,7 +154,7 @@ REFUSED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("nodes", "plan", "option", "text"), REFUSED.values(), ids=REFUSED)
+@table(("nodes", "plan", "option", "text"), REFUSED)
 def test_what_makes_no_inventory_is_an_error_on_stderr(
     run: Run, api: FakeApi, nodes: list[dict[str, Any]], plan: dict[str, Any], option: str, text: str
 ) -> None:

@@ -2,44 +2,40 @@
 
 import json
 
-import pytest
-
 from tests.unit.cli.fake_api import Reply
+from tests.unit.tables import table
 
 TAG = {"name": "mysql", "meta": {"has_primary": True}, "owner": "release", "predefined": True}
 DONE = Reply(204, b"", content_type="")
 
-ASKED = [
-    pytest.param("tag list --release 2", "GET /releases/2/tags", None, Reply(200, [TAG]), "mysql", id="of a release"),
-    pytest.param(
+ASKED = {
+    "of a release": ("tag list --release 2", "GET /releases/2/tags", None, Reply(200, [TAG]), "mysql"),
+    "set": (
         "tag set own --no-primary --cluster 3",
         "PUT /clusters/3/tags/own",
         {"meta": {"has_primary": False}},
         Reply(200, {"name": "own", "meta": {"has_primary": False}}),
         "own no",
-        id="set",
     ),
-    pytest.param("tag unassign n1 a b", "DELETE /nodes/n1/tags", None, DONE, "n1 has no longer: a, b", id="unassign"),
-    pytest.param(
+    "unassign": ("tag unassign n1 a b", "DELETE /nodes/n1/tags", None, DONE, "n1 has no longer: a, b"),
+    "check with findings": (
         "tag check",
         "GET /clusters/1/tag_check",
         None,
         Reply(200, [{"name": "T", "level": "Warning", "message": "No node has x."}]),
         "Warning No node has x.",
-        id="check with findings",
     ),
-    pytest.param(
+    "assign a role to a set of nodes": (
         "role assign n[1-2],x db",
         "POST /clusters/1/assignment",
         [{"id": name, "roles": ["db"]} for name in ("n1", "n2", "x")],
         Reply(200, {}),
         "n[1-2],x have the roles: db",
-        id="assign a role to a set of nodes",
     ),
-]
+}
 
 
-@pytest.mark.parametrize(("line", "request_line", "body", "reply", "prints"), ASKED)
+@table(("line", "request_line", "body", "reply", "prints"), ASKED)
 def test_a_command_asks_and_prints(api, run, line, request_line, body, reply, prints):
     method, path = request_line.split()
     api.replies[f"{method} /api/v1{path}"] = reply

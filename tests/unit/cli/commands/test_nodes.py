@@ -9,6 +9,7 @@ from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.printed import unpadded
 from tests.unit.cli.samples import ID
+from tests.unit.tables import every_row, table
 
 STATUSES = {
     "nodes_provision_status": [{"hostname": "n0", "status": "Deployed"}, {"hostname": "compute11", "status": "Ready"}],
@@ -38,7 +39,7 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize(("options", "query"), QUERIES.values(), ids=QUERIES.keys())
+@table(("options", "query"), QUERIES)
 def test_site_statuses_asks_for_what_it_is_told(api, run, options, query):
     api.replies["GET /site_statuses"] = Reply(200, STATUSES)
     result = run("get", "site-statuses", *options)
@@ -64,7 +65,7 @@ SHOWN = {
 }
 
 
-@pytest.mark.parametrize(("body", "text"), SHOWN.values(), ids=SHOWN.keys())
+@every_row(SHOWN)
 def test_site_statuses_of_every_sort(body, text):
     assert unpadded(node_tables.site_statuses(json.dumps(body))) == text
 
@@ -309,7 +310,7 @@ USAGE = {
 }
 
 
-@pytest.mark.parametrize(("line", "text"), USAGE.values(), ids=USAGE.keys())
+@table(("line", "text"), USAGE)
 def test_a_wrong_command_line_never_reaches_the_server(api, run, line, text):
     result = run(*line.split())
     assert (result.exit_code, result.stdout, api.requests) == (2, "", [])
@@ -331,7 +332,7 @@ ORDERS = {
 }
 
 
-@pytest.mark.parametrize(("options", "names"), ORDERS.values(), ids=ORDERS.keys())
+@table(("options", "names"), ORDERS)
 def test_nodes_are_listed_as_asked_for(api, run, options, names):
     api.replies["GET /nodes"] = Reply(200, {"nodes": CHANGED, "next": None})
     result = run("get", "nodes", *options.split(), "-o", "name")

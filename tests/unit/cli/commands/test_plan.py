@@ -7,6 +7,7 @@ import pytest
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.printed import unpadded
 from tests.unit.cli.samples import FORECAST, ID
+from tests.unit.tables import table
 
 
 def group(name, order, nodes, **fields):
@@ -98,7 +99,7 @@ REQUESTS = {
 }
 
 
-@pytest.mark.parametrize(("words", "body", "query"), REQUESTS.values(), ids=REQUESTS.keys())
+@table(("words", "body", "query"), REQUESTS)
 def test_what_is_asked(api, run, words, body, query):
     api.replies["POST /plans"] = Reply(200, PLAN)
     assert run("plan", *words).exit_code == 0
@@ -227,7 +228,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("words", "text"), WRONG.values(), ids=WRONG.keys())
+@table(("words", "text"), WRONG)
 def test_a_wrong_command_line_asks_nothing(api, run, words, text):
     result = run("plan", *words)
     assert (result.exit_code, api.requests) == (2, [])

@@ -10,6 +10,7 @@ import pytest
 from shipyard_api import admin, imports, stack, worker
 from shipyard_api.cli.commands import programs
 from shipyard_api.cli.main import shipyard
+from tests.unit.tables import every_row, table
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ STARTED = {
 }
 
 
-@pytest.mark.parametrize(("line", "arguments"), STARTED.values(), ids=STARTED.keys())
+@table(("line", "arguments"), STARTED)
 def test_server_commands_become_the_program(run, started, line, arguments):
     assert run(*line.split()).exit_code == 0
     assert started == [arguments]
@@ -93,7 +94,7 @@ NOT_FOR_A_PROGRAM = {
 }
 
 
-@pytest.mark.parametrize("line", NOT_FOR_A_PROGRAM.values(), ids=NOT_FOR_A_PROGRAM.keys())
+@table("line", NOT_FOR_A_PROGRAM)
 def test_a_wrong_command_line_starts_no_program(run, started, line):
     result = run(*line.split())
     assert (result.exit_code, result.stdout, started) == (2, "", [])
@@ -110,7 +111,7 @@ MIRRORED = [
 OF_THE_PROGRAM = {"temporary", "with_parent"}
 
 
-@pytest.mark.parametrize(("line", "program"), MIRRORED, ids=[line for line, _ in MIRRORED])
+@every_row(MIRRORED)
 def test_what_a_program_takes_is_declared_alike_in_front_of_it(line, program):
     command: click.Command = shipyard
     for word in line.split():

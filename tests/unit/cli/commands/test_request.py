@@ -5,11 +5,12 @@ import pytest
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.samples import ID
+from tests.unit.tables import table
 
 SHAPES = {"an object": {"x": 1}, "a list": [], "a text": "x", "nothing": None, "texts": {"nodes": ["n1"]}}
 
 
-@pytest.mark.parametrize("body", SHAPES.values(), ids=SHAPES.keys())
+@table("body", SHAPES)
 @pytest.mark.parametrize("command", ["watch", "retry"])
 def test_an_answer_of_another_shape_is_an_error_and_nothing_is_retried(api, run, command, body):
     api.replies["POST /plans" if command == "retry" else f"GET /actions/{ID}"] = Reply(200, body)
@@ -55,7 +56,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize(("line", "path"), COMMANDS.values(), ids=COMMANDS.keys())
+@table(("line", "path"), COMMANDS)
 def test_a_login_page_is_no_success(api, run, line, path):
     api.replies[f"GET {path}"] = Reply(200, PAGE, "text/html; charset=utf-8")
     for form in ("cli", "format", "raw"):
@@ -73,7 +74,7 @@ UPSTREAM = {
 }
 
 
-@pytest.mark.parametrize(("line", "path", "body", "kind"), UPSTREAM.values(), ids=UPSTREAM.keys())
+@table(("line", "path", "body", "kind"), UPSTREAM)
 def test_what_other_servers_call_their_answers_is_taken(api, run, line, path, body, kind):
     api.replies[f"GET {path}"] = Reply(200, body, kind)
     for form in ("cli", "format", "raw"):
@@ -91,14 +92,14 @@ NO_STATUS = {
 }
 
 
-@pytest.mark.parametrize(("reply", "line"), NO_STATUS.values(), ids=NO_STATUS.keys())
+@table(("reply", "line"), NO_STATUS)
 def test_an_error_that_is_no_status_says_who_answered_what(api, run, reply, line):
     api.replies["GET /actions"] = reply
     result = run("get", "actions")
     assert (result.exit_code, result.stdout.splitlines()[-1], result.stderr) == (1, line.format(url=api.url), "")
 
 
-@pytest.mark.parametrize(("reply", "line"), NO_STATUS.values(), ids=NO_STATUS.keys())
+@table(("reply", "line"), NO_STATUS)
 def test_the_raw_form_is_the_body_and_the_rest_is_on_stderr(api, run, reply, line):
     api.replies["GET /actions"] = reply
     result = run("--output-format=raw", "get", "actions")

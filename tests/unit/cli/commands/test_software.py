@@ -8,6 +8,7 @@ from shipyard_api.cli.output import task_tables
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.samples import ID
+from tests.unit.tables import table
 
 
 def batch(priority, *runs):
@@ -76,7 +77,7 @@ NO_PLANS = {
 }
 
 
-@pytest.mark.parametrize(("plan", "text"), NO_PLANS.values(), ids=NO_PLANS)
+@table(("plan", "text"), NO_PLANS)
 def test_what_does_not_run_says_why(api, run, plan, text):
     api.replies["POST /plans"] = Reply(200, plan)
     assert run("software", "plan").stdout == text
@@ -146,7 +147,7 @@ NOTHING_NAMED = {
 }
 
 
-@pytest.mark.parametrize(("words", "said"), NOTHING_NAMED.values(), ids=NOTHING_NAMED)
+@table(("words", "said"), NOTHING_NAMED)
 def test_an_empty_limit_is_no_run_of_everything(api, run, words, said):
     result = run(*words)
 
@@ -164,12 +165,12 @@ def tasks(*totals, failed=()):
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "lifecycle", "code"),
-    [
-        pytest.param([], "Complete", 0, id="the newest action"),
-        pytest.param([f"action/{ID}"], "Failed", 1, id="an action"),
-    ],
+    {
+        "the newest action": ([], "Complete", 0),
+        "an action": ([f"action/{ID}"], "Failed", 1),
+    },
 )
 def test_watch_prints_each_change_until_the_action_ends(api, run, words, lifecycle, code):
     api.replies["GET /actions"] = Reply(200, [samples.action("Processing")])

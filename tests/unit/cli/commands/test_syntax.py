@@ -5,6 +5,7 @@ import pytest
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.samples import ID
+from tests.unit.tables import table
 
 OTHER = "01BTTMFVDKZFRJM80FGD7J1AKV"
 RUN = "deploy_site__2026-11-21T01:23:55"
@@ -65,12 +66,12 @@ def test_the_newest_action_and_the_beginning_of_an_id_need_no_whole_id(api, run,
     assert f"{sent.method} {sent.path.removeprefix('/api/v1.0')}" == request_
 
 
-@pytest.mark.parametrize(
+@table(
     ("short", "text"),
-    [
-        pytest.param(ID[:7], f"2 actions have an id that begins with {ID[:7]}: {OLDER}, {ID}.", id="of two"),
-        pytest.param("01ABC", "Invalid ID. ID can only be 26 characters. No action's id begins with 01ABC.", id="none"),
-    ],
+    {
+        "of two": (ID[:7], f"2 actions have an id that begins with {ID[:7]}: {OLDER}, {ID}."),
+        "none": ("01ABC", "Invalid ID. ID can only be 26 characters. No action's id begins with 01ABC."),
+    },
 )
 def test_a_beginning_that_names_no_one_action_is_refused(api, run, short, text):
     api.replies["GET /actions"] = Reply(200, [samples.action(), samples.action(id=OLDER)])

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from tests.unit.cli.fake_api import Reply
+from tests.unit.tables import table
 
 TASKS = [{"id": "b", "type": "stage", "odd": [1, None]}, {"id": "a", "type": "stage"}]
 
@@ -57,14 +58,14 @@ def test_a_tree_of_task_files_is_joined(api, run, tmp_path):
     assert json.loads(api.requests[0].body) == TASKS
 
 
-@pytest.mark.parametrize(
+@table(
     ("content", "says"),
-    [
-        pytest.param(None, "cannot be read", id="no file"),
-        pytest.param("a: b", "is not a list of tasks", id="no list"),
-        pytest.param("- [", "is not YAML", id="no YAML"),
-        pytest.param("- {id: a, at: 2026-01-01}", "is not YAML that can be sent", id="a date"),
-    ],
+    {
+        "no file": (None, "cannot be read"),
+        "no list": ("a: b", "is not a list of tasks"),
+        "no YAML": ("- [", "is not YAML"),
+        "a date": ("- {id: a, at: 2026-01-01}", "is not YAML that can be sent"),
+    },
 )
 def test_a_file_that_cannot_be_sent_is_refused_here(api, run, tmp_path, content, says):
     file = tmp_path / "cluster_1" / "deployment_tasks.yaml"

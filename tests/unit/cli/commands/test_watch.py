@@ -21,6 +21,7 @@ from tests.conftest import ROOT
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import FakeApi, Reply, deployment
 from tests.unit.cli.samples import ID
+from tests.unit.tables import table
 
 GROUPS = [
     samples.group("control-nodes", "success", counts={"success": 2}),
@@ -60,7 +61,7 @@ def test_watch_without_a_terminal_prints_one_line_per_change(site, run):
 ENDS = {"complete": ("Complete", 0), "failed": ("Failed", 1)}
 
 
-@pytest.mark.parametrize(("lifecycle", "code"), ENDS.values(), ids=ENDS.keys())
+@table(("lifecycle", "code"), ENDS)
 def test_watch_exits_as_the_action_ended(api, run, lifecycle, code):
     api.replies |= deployment(samples.action(lifecycle), GROUPS, NODES).replies
     assert run("watch", f"action/{ID}", "--interval", "0.1").exit_code == code

@@ -2,12 +2,11 @@
 
 import json
 
-import pytest
-
 from shipyard_api.cli.output import action_tables
 from tests.unit.cli import samples
 from tests.unit.cli.printed import lines
 from tests.unit.cli.samples import ID, RUN, WORKFLOW
+from tests.unit.tables import every_row
 
 
 def test_get_actions_sorts_by_id_and_explains_footnotes():
@@ -84,7 +83,7 @@ def test_describe_action_shows_validations():
 FIELDS = ("sub_type", "subject", "note_timestamp", "note_val", "resolved_url_value", "note_id")
 
 
-@pytest.mark.parametrize("lacking", FIELDS)
+@every_row(FIELDS)
 def test_a_note_without_one_of_its_six_fields_is_unparseable(lacking):
     note = {name: "" for name in FIELDS if name != lacking}
     assert action_tables.note_texts([note]) == [f"!!! Unparseable Note: {note}"]

@@ -3,10 +3,9 @@
 import json
 from dataclasses import replace
 
-import pytest
-
 from shipyard_api.cli.output import action_tables, answers
 from shipyard_api.cli.output.answers import Answer
+from tests.unit.tables import every_row
 
 
 def said(status: int, text: str, method: str = "GET", content_type: str = "application/json") -> Answer:
@@ -77,7 +76,7 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize(("answer", "form", "text", "good"), ANSWERS.values(), ids=ANSWERS.keys())
+@every_row(ANSWERS)
 def test_an_answer_becomes_the_text_of_the_contract(answer, form, text, good):
     kind = answers.YAML if "yaml" in answer.content_type else answers.JSON
     assert answers.rendered(answer, form, expected=200, cli=lambda body: f"<{body}>", kind=kind) == (text, good)

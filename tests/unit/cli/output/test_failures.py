@@ -1,10 +1,9 @@
 """Failures are said once, by their causes, and what followed from them is below."""
 
-import pytest
-
 from shipyard_api.cli.output.failures import failure_lines
 from shipyard_api.cli.output.snapshot import Snapshot
 from tests.unit.cli import samples
+from tests.unit.tables import every_row
 
 
 def failed(name, reason="dependency", *parents, **fields):
@@ -69,19 +68,18 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("groups", "nodes", "lines"), CASES.values(), ids=CASES.keys())
+@every_row(CASES)
 def test_failures(groups, nodes, lines):
     found = failure_lines(Snapshot(samples.action(), groups, nodes))
     assert ["- " * line.depth + line.text for line in found] == lines
 
 
-@pytest.mark.parametrize(
-    ("groups", "step", "lines"),
-    [
-        pytest.param([], "software.run_task_graph", ["step software.run_task_graph: ntp failed"], id="of no group"),
-        pytest.param([], "drydock_build.verify", ["step drydock_build.verify: ntp failed"], id="no group failed"),
-        pytest.param([failed("a", "deploy")], "drydock_build.prepare", ["group a, deploy"], id="said by its groups"),
-    ],
+@every_row(
+    {
+        "of no group": ([], "software.run_task_graph", ["step software.run_task_graph: ntp failed"]),
+        "no group failed": ([], "drydock_build.verify", ["step drydock_build.verify: ntp failed"]),
+        "said by its groups": ([failed("a", "deploy")], "drydock_build.prepare", ["group a, deploy"]),
+    },
 )
 def test_a_failed_step_says_why_unless_its_groups_do(groups, step, lines):
     steps = [{"id": step, "state": "failed", "detail": "ntp failed"}, {"id": "other", "state": "success", "detail": ""}]

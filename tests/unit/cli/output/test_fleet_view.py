@@ -10,6 +10,7 @@ from rich.console import Console
 from shipyard_api.cli.output.fleet_tables import NOT_YET
 from shipyard_api.cli.output.fleet_view import FleetView
 from tests.unit.cli.samples import ID, NOW
+from tests.unit.tables import every_row
 
 
 def row(site: str, lifecycle: str = "Complete", verdict: str | None = "success", **members: Any) -> dict[str, Any]:
@@ -82,7 +83,7 @@ def test_a_fleet_on_50_columns_has_sites_actions_and_counts() -> None:
     ]
 
 
-@pytest.mark.parametrize("width", [30, 40, 60, 80, 100, 140, 200])
+@every_row([30, 40, 60, 80, 100, 140, 200])
 def test_no_line_is_wider_than_the_terminal_and_every_site_has_one(width: int) -> None:
     text = drawn(FLEET, width)
 

@@ -8,6 +8,7 @@ import pytest
 from rich.text import Text
 
 from shipyard_api.cli.output.live_screen import live_screen
+from tests.unit.tables import table
 
 
 @pytest.fixture(autouse=True)
@@ -18,12 +19,12 @@ def _interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize(
+@table(
     ("ended_by", "raised"),
-    [
-        pytest.param(signal.SIGTERM, SystemExit, id="SIGTERM"),
-        pytest.param(signal.SIGINT, KeyboardInterrupt, id="SIGINT"),
-    ],
+    {
+        "SIGTERM": (signal.SIGTERM, SystemExit),
+        "SIGINT": (signal.SIGINT, KeyboardInterrupt),
+    },
 )
 def test_a_view_that_is_ended_gives_the_terminal_back_and_stays_in_full(
     ended_by: signal.Signals, raised: type[BaseException], monkeypatch: pytest.MonkeyPatch

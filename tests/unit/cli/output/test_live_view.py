@@ -14,6 +14,7 @@ from shipyard_api.cli.output.live_view import WatchView, export_svg, watch_view
 from shipyard_api.cli.output.snapshot import Snapshot
 from tests.unit.cli import samples
 from tests.unit.cli.samples import NOW
+from tests.unit.tables import every_row
 
 STATES = [*["success"] * 6, "running", "success", "success", "running"]
 
@@ -48,7 +49,7 @@ def test_the_designs_example_on_80_columns():
     ]
 
 
-@pytest.mark.parametrize("width", [40, 50, 60, 75, 76, 80, 100, 120, 200])
+@every_row([40, 50, 60, 75, 76, 80, 100, 120, 200])
 def test_no_line_is_wider_than_the_terminal_and_no_group_takes_two(width):
     text = five(width)
     assert max(cell_len(line) for line in text) <= width
@@ -112,8 +113,7 @@ def test_twenty_groups_with_long_names_are_twenty_different_rows(names, width):
         assert any(line.startswith(names[0].removesuffix(short[1:]) + "… ─") for line in text)
 
 
-@pytest.mark.parametrize(
-    ("total", "width", "shown"),
+@every_row(
     [(12, 80, "■" * 12), (30, 60, ""), (30, 80, "30 deployed"), (30, 100, "■" * 30), (80, 140, "■" * 80)],
 )
 def test_a_square_is_one_node_or_there_is_none(total, width, shown):
@@ -152,7 +152,7 @@ def test_failures_use_every_line_that_is_free(width, height, count):
     assert any(line.startswith("✗ group root, deploy: 0 of 1") for line in text)
 
 
-@pytest.mark.parametrize("width", [40, 80])
+@every_row([40, 80])
 def test_without_a_limit_no_reason_is_cut(width):
     groups, nodes = failing(40)
     text = " ".join(line.strip() for line in drawn(watch_view(samples.action(), groups, nodes, NOW), width))
@@ -162,7 +162,7 @@ def test_without_a_limit_no_reason_is_cut(width):
     assert text.endswith("- groups after-1, after-2 depend on it and were not started")
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 120])
+@every_row([40, 60, 80, 120])
 def test_a_thousand_groups_show_what_matters_in_run_order_and_fold_the_rest(width):
     groups = samples.many_groups(1000)
     text = drawn(watch_view(samples.action(), groups, [], NOW, 24), width)
@@ -177,7 +177,7 @@ def test_a_thousand_groups_show_what_matters_in_run_order_and_fold_the_rest(widt
     assert re.fullmatch(r"\+ \d+ more lines, all shown at the end", text[-1])
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
+@every_row([60, 80, 120])
 def test_no_groups_yet(width):
     text = drawn(watch_view(samples.action("Pending", steps=[], datetime=None), [], [], NOW), width)
     assert text[0].endswith("· Pending")
@@ -193,7 +193,7 @@ def test_an_empty_group_has_no_bar():
 LIFECYCLES = {"Complete": "✓ Complete", "Failed": "✗ Failed", "Pending": "· Pending", "Processing": "▸ Processing"}
 
 
-@pytest.mark.parametrize(("lifecycle", "text"), LIFECYCLES.items(), ids=LIFECYCLES.keys())
+@every_row(LIFECYCLES.items())
 def test_the_lifecycle_is_a_glyph_and_a_word(lifecycle, text):
     assert text in drawn(watch_view(samples.action(lifecycle), [], [], NOW), 80)[0]
 

@@ -1,8 +1,7 @@
 """Lists of names in a cell."""
 
-import pytest
-
 from shipyard_api.cli.output.node_names import listed
+from tests.unit.tables import every_row
 
 LISTS = {
     "few stay as they are": ([f"n{number}" for number in range(1, 9)], "n1, n2, n3, n4, n5, n6, n7, n8"),
@@ -18,6 +17,6 @@ LISTS = {
 }
 
 
-@pytest.mark.parametrize(("names", "text"), LISTS.values(), ids=LISTS.keys())
+@every_row(LISTS)
 def test_lists_of_names(names: list[str], text: str) -> None:
     assert listed(names) == text

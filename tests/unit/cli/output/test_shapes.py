@@ -4,6 +4,7 @@ import pytest
 
 from shipyard_api.cli.errors import ShapeError, UnreadableError
 from shipyard_api.cli.output import shapes
+from tests.unit.tables import every_row
 
 WRONG = {
     "a list for an object": (lambda: shapes.parse_object("[]"), "the body is not an object"),
@@ -16,19 +17,19 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("read", "text"), WRONG.values(), ids=WRONG.keys())
+@every_row(WRONG)
 def test_a_wrong_shape_names_the_field(read, text):
     with pytest.raises(ShapeError, match=text):
         read()
 
 
-@pytest.mark.parametrize("absent", [{}, {"nodes": None}], ids=["absent", "null"])
+@every_row([{}, {"nodes": None}])
 def test_what_is_absent_or_null_is_empty(absent):
     read = (shapes.objects_at, shapes.list_at, shapes.object_at, shapes.counts_at)
     assert [len(one(absent, "nodes")) for one in read] == [0, 0, 0, 0]
 
 
-@pytest.mark.parametrize("text", ["<html>", "", "[" * 100_000], ids=["HTML", "nothing", "too deep"])
+@every_row(["<html>", "", "[" * 100_000])
 def test_what_is_not_json_is_unreadable(text):
     with pytest.raises(UnreadableError):
         shapes.parse_json(text)

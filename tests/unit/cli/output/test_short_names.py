@@ -1,10 +1,10 @@
 """Names in little room: never longer than it, and never two alike."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shipyard_api.cli.output.short_names import prefixes, shortened
+from tests.unit.tables import every_row
 
 PREFIXES = {
     "at separators": (["a-site_n.1", "a-site_n.2"], ["a-site_", "a-site_n."]),
@@ -15,7 +15,7 @@ PREFIXES = {
 }
 
 
-@pytest.mark.parametrize(("names", "found"), PREFIXES.values(), ids=PREFIXES.keys())
+@every_row(PREFIXES)
 def test_prefixes(names, found):
     assert prefixes(names) == found
 
@@ -38,7 +38,7 @@ SHORT = {
 }
 
 
-@pytest.mark.parametrize(("names", "width", "short"), SHORT.values(), ids=SHORT.keys())
+@every_row(SHORT)
 def test_shortened(names, width, short):
     assert shortened(names, width) == short
 

@@ -2,11 +2,10 @@
 
 from datetime import timedelta
 
-import pytest
-
 from shipyard_api.cli.output.snapshot import Snapshot, change_lines
 from tests.unit.cli import samples
 from tests.unit.cli.samples import NOW
+from tests.unit.tables import every_row
 
 
 def test_changes_tells_nothing_twice():
@@ -75,7 +74,7 @@ ORDERS = {
 }
 
 
-@pytest.mark.parametrize(("parents", "order"), ORDERS.values(), ids=ORDERS.keys())
+@every_row(ORDERS)
 def test_groups_in_run_order(parents, order):
     groups = [samples.group(name, depends_on=above) for name, above in parents.items()]
     assert "".join(group["name"] for group in Snapshot(samples.action(), groups).groups_in_order) == order

@@ -3,7 +3,6 @@
 import io
 from typing import Any
 
-import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -11,6 +10,7 @@ from shipyard_api.cli.output.software_view import SoftwareView
 from shipyard_api.cli.output.task_tables import Progress
 from tests.unit.cli import samples
 from tests.unit.cli.samples import NOW
+from tests.unit.tables import every_row
 
 
 def total(task: str, **counts: int) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def test_tasks_on_80_columns() -> None:
     ]
 
 
-@pytest.mark.parametrize("width", [40, 60, 79, 100, 200])
+@every_row([40, 60, 79, 100, 200])
 def test_no_line_is_wider_than_the_terminal_and_failed_nodes_are_named(width: int) -> None:
     text = drawn(FIVE, width)
 

@@ -2,10 +2,9 @@
 
 import json
 
-import pytest
-
 from shipyard_api.cli.output import status_text
 from tests.unit.cli import samples
+from tests.unit.tables import every_row
 
 
 def test_status_of_a_refusal_is_sorted_by_level_and_counted():
@@ -26,7 +25,7 @@ LEVELS = {
 }
 
 
-@pytest.mark.parametrize(("fields", "text", "column"), LEVELS.values(), ids=LEVELS.keys())
+@every_row(LEVELS)
 def test_a_message_has_a_level_and_is_counted_by_it(fields, text, column):
     body = {"message": "M", "reason": "R", "details": {"messageList": [{"message": "m"} | fields]}}
     counts = [0, 0, 0, 0]
@@ -58,7 +57,7 @@ STATUS_FIELDS = {
 }
 
 
-@pytest.mark.parametrize(("body", "text"), STATUS_FIELDS.values(), ids=STATUS_FIELDS.keys())
+@every_row(STATUS_FIELDS)
 def test_a_status_may_lack_fields(body, text):
     assert status_text.status_text(json.dumps(body), word="Error") == text
 
@@ -66,7 +65,7 @@ def test_a_status_may_lack_fields(body, text):
 DETAILS = {"null list": {"messageList": None}, "text": "xx", "list": [1], "texts": {"messageList": ["xx"]}}
 
 
-@pytest.mark.parametrize("details", DETAILS.values(), ids=DETAILS.keys())
+@every_row(DETAILS)
 def test_details_of_another_shape_do_not_hide_what_is_said(details):
     text = status_text.status_text(json.dumps({"message": "m", "reason": "r", "details": details}), word="Error")
     assert text.startswith("Error: m\nReason: r")

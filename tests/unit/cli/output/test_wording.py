@@ -2,11 +2,10 @@
 
 from datetime import timedelta
 
-import pytest
-
 from shipyard_api.cli.output import wording
 from shipyard_api.cli.output.wording import clock, parse_time
 from tests.unit.cli.samples import NOW
+from tests.unit.tables import every_row
 
 HARMLESS = {
     "lines and tabs": ("a: b\n\n\tc\n", "a: b\n\n\tc\n"),
@@ -18,7 +17,7 @@ HARMLESS = {
 }
 
 
-@pytest.mark.parametrize(("text", "shown"), HARMLESS.values(), ids=HARMLESS.keys())
+@every_row(HARMLESS)
 def test_a_terminal_gets_no_character_that_it_would_obey(text, shown):
     assert wording.printable_lines(text) == shown
 
@@ -26,7 +25,7 @@ def test_a_terminal_gets_no_character_that_it_would_obey(text, shown):
 NEXT = [("2026-11-21T01:31:12Z", "2026-11-21T01:31:12Z"), (None, "not known until the worker reports")]
 
 
-@pytest.mark.parametrize(("attempt", "shown"), NEXT)
+@every_row(NEXT)
 def test_a_next_attempt_that_no_worker_has_reported_is_not_known(attempt, shown):
     rows = wording.waiting_rows({"waiting_for": {"who": "Drydock", "next_attempt": attempt}})
 
@@ -36,7 +35,7 @@ def test_a_next_attempt_that_no_worker_has_reported_is_not_known(attempt, shown)
 SPANS = [(0, "0:00"), (59.9, "0:59"), (61, "1:01"), (3599, "59:59"), (3723, "1:02:03"), (360000, "100:00:00")]
 
 
-@pytest.mark.parametrize(("seconds", "text"), SPANS, ids=[text for _, text in SPANS])
+@every_row(SPANS)
 def test_clock(seconds, text):
     assert clock(timedelta(seconds=seconds)) == text
 
@@ -48,11 +47,11 @@ MOMENTS = {
 }
 
 
-@pytest.mark.parametrize("text", MOMENTS.values(), ids=MOMENTS.keys())
+@every_row(MOMENTS)
 def test_moment_reads_every_spelling_of_the_contract(text):
     assert parse_time(text) == NOW
 
 
-@pytest.mark.parametrize("text", [None, "", "yesterday", 5])
+@every_row([None, "", "yesterday", 5])
 def test_moment_of_anything_else_is_none(text):
     assert parse_time(text) is None
