@@ -21,19 +21,13 @@ def answer(body: bytes = b"", before: bytes = b"", **lines: str) -> bytes:
 
 
 @every_row(
-    [
-        pytest.param({}, RemoteResult(RemoteState.UNKNOWN), id="unknown"),
-        pytest.param(
-            {"run": "stopped"}, RemoteResult(RemoteState.STOPPED, detail="it was stopped before it began"), id="stopped"
-        ),
-        pytest.param({**CLAIMED, "alive": "yes"}, RemoteResult(RemoteState.RUNNING, None, 2, 9.5), id="running"),
-        pytest.param(
-            {"run": CLAIMED["run"], "alive": "yes"}, RemoteResult(RemoteState.RUNNING), id="before-its-first-attempt"
-        ),
-        pytest.param(
-            {**CLAIMED, "alive": "yes", "now": "370.50"}, RemoteResult(RemoteState.RUNNING, None, 2, 360.0), id="late"
-        ),
-        pytest.param(
+    {
+        "unknown": ({}, RemoteResult(RemoteState.UNKNOWN)),
+        "stopped": ({"run": "stopped"}, RemoteResult(RemoteState.STOPPED, detail="it was stopped before it began")),
+        "running": ({**CLAIMED, "alive": "yes"}, RemoteResult(RemoteState.RUNNING, None, 2, 9.5)),
+        "before-its-first-attempt": ({"run": CLAIMED["run"], "alive": "yes"}, RemoteResult(RemoteState.RUNNING)),
+        "late": ({**CLAIMED, "alive": "yes", "now": "370.50"}, RemoteResult(RemoteState.RUNNING, None, 2, 360.0)),
+        "supervisor-hangs": (
             {**CLAIMED, "alive": "yes", "now": "371.50"},
             RemoteResult(
                 RemoteState.TIMED_OUT,
@@ -42,50 +36,39 @@ def answer(body: bytes = b"", before: bytes = b"", **lines: str) -> bytes:
                 361.0,
                 detail="it did not end in 60 s, and its supervisor on the node hangs",
             ),
-            id="supervisor-hangs",
         ),
-        pytest.param(
-            {**CLAIMED, "end": "exit 2 2 10.50 12.75"}, RemoteResult(RemoteState.SUCCESS, 2, 2, 2.25), id="success"
-        ),
-        pytest.param(
+        "success": ({**CLAIMED, "end": "exit 2 2 10.50 12.75"}, RemoteResult(RemoteState.SUCCESS, 2, 2, 2.25)),
+        "failed": (
             {**CLAIMED, "end": "exit 1 2 10.50 12.75", "alive": "yes"},
             RemoteResult(RemoteState.FAILED, 1, 2, 2.25, detail="exit status 1"),
-            id="failed",
         ),
-        pytest.param(
+        "timed-out": (
             {**CLAIMED, "end": "timed_out 143 1 10.50 70.50"},
             RemoteResult(RemoteState.TIMED_OUT, 143, 1, 60.0, detail="it did not end in 60 s, and was ended"),
-            id="timed-out",
         ),
-        pytest.param(
+        "stopped-at-work": (
             {**CLAIMED, "end": "stopped - 1 10.50 11.50"},
             RemoteResult(RemoteState.STOPPED, None, 1, 1.0, detail="it was stopped"),
-            id="stopped-at-work",
         ),
-        pytest.param(
+        "restarted": (
             {**CLAIMED, "boot": "b2"},
             RemoteResult(RemoteState.LOST, None, 2, detail="the node was restarted while it ran"),
-            id="restarted",
         ),
-        pytest.param(
+        "killed": (
             CLAIMED,
             RemoteResult(RemoteState.LOST, None, 2, detail="its supervisor on the node was killed while it ran"),
-            id="killed",
         ),
-        *(
-            pytest.param(
+        **{
+            f"garbage-{number}": (
                 {**CLAIMED, "end": end},
                 RemoteResult(RemoteState.LOST, detail="its record on the node cannot be read"),
-                id=f"garbage-{number}",
             )
             for number, end in enumerate(
                 ["exit", "exit x 1 1.0 2.0", "won 0 1 1.0 2.0", "exit - 1 1.0 2.0", "exit 0 1 1.0 2.0 3", "9" * 150]
             )
-        ),
-        pytest.param(
-            {**CLAIMED, "alive": "yes", "attempt": "many x"}, RemoteResult(RemoteState.RUNNING), id="garbage-attempt"
-        ),
-    ],
+        },
+        "garbage-attempt": ({**CLAIMED, "alive": "yes", "attempt": "many x"}, RemoteResult(RemoteState.RUNNING)),
+    },
 )
 def test_a_report_is_a_state(lines: dict[str, str], expected: RemoteResult) -> None:
     assert result(parse(answer(**lines)), TASK) == expected

@@ -110,39 +110,32 @@ def test_control_documents_get_the_defaults_too() -> None:
     assert parsed.is_concrete
 
 
-SOUND = [
-    pytest.param(plain(storagePolicy="encrypted"), id="encrypted"),
-    pytest.param(plain(labels={"a": 1, "b": None, "c": [True], "d": {"e": "f"}}), id="labels of any type"),
-    pytest.param(plain(labels={}), id="no labels"),
-    pytest.param(plain(replacement=True), id="replacement"),
-    pytest.param(plain(substitutions=[]), id="no substitutions"),
-    pytest.param(plain(substitutions=[taking("x", ".a", ".b")]), id="one destination"),
-    pytest.param(plain(substitutions=[taking("x", ".a", ".b", {"path": ".c", "pattern": "X"})]), id="two destinations"),
-    pytest.param(
-        plain(substitutions=[taking("x", "a.b", "$", pattern="(a)(b)", match_group=2, deepcopy=True)]), id="all of src"
+SOUND = {
+    "encrypted": plain(storagePolicy="encrypted"),
+    "labels of any type": plain(labels={"a": 1, "b": None, "c": [True], "d": {"e": "f"}}),
+    "no labels": plain(labels={}),
+    "replacement": plain(replacement=True),
+    "no substitutions": plain(substitutions=[]),
+    "one destination": plain(substitutions=[taking("x", ".a", ".b")]),
+    "two destinations": plain(substitutions=[taking("x", ".a", ".b", {"path": ".c", "pattern": "X"})]),
+    "all of src": plain(substitutions=[taking("x", "a.b", "$", pattern="(a)(b)", match_group=2, deepcopy=True)]),
+    "recurse": plain(substitutions=[taking("x", ".", {"path": ".", "pattern": "X", "recurse": {"depth": -1}})]),
+    "actions": in_layer("site", "n", parent={"a": 1}, actions=[("merge", "."), ("delete", "a.b")]),
+    "a name of 64": in_layer("site", "n" * 64),
+    "a layer of 64": in_layer("l" * 64, "n"),
+    "a schema of 64": in_layer("site", "n", schema=f"{'a' * 30}/{'B' * 30}/v1"),
+    "an odd name and a high version": in_layer("site", "Grüße: a/b c.d", schema="A/b/v123"),
+    "control: any other key": control(anything={"at": ["all"]}, labels={"a": "text"}),
+    "a policy without validations": control("deckhand/ValidationPolicy/v1", {"validations": []}),
+    "a validation policy": control(
+        "deckhand/ValidationPolicy/v1",
+        {"validations": [{"name": "a-validation", "expiresAfter": "P1W"}, {"name": "b-verification"}]},
     ),
-    pytest.param(
-        plain(substitutions=[taking("x", ".", {"path": ".", "pattern": "X", "recurse": {"depth": -1}})]), id="recurse"
-    ),
-    pytest.param(in_layer("site", "n", parent={"a": 1}, actions=[("merge", "."), ("delete", "a.b")]), id="actions"),
-    pytest.param(in_layer("site", "n" * 64), id="a name of 64"),
-    pytest.param(in_layer("l" * 64, "n"), id="a layer of 64"),
-    pytest.param(in_layer("site", "n", schema=f"{'a' * 30}/{'B' * 30}/v1"), id="a schema of 64"),
-    pytest.param(in_layer("site", "Grüße: a/b c.d", schema="A/b/v123"), id="an odd name and a high version"),
-    pytest.param(control(anything={"at": ["all"]}, labels={"a": "text"}), id="control: any other key"),
-    pytest.param(control("deckhand/ValidationPolicy/v1", {"validations": []}), id="a policy without validations"),
-    pytest.param(
-        control(
-            "deckhand/ValidationPolicy/v1",
-            {"validations": [{"name": "a-validation", "expiresAfter": "P1W"}, {"name": "b-verification"}]},
-        ),
-        id="a validation policy",
-    ),
-    pytest.param(data_schema("a/B/v1", {"type": "object"}), id="a data schema"),
-    pytest.param(data_schema("no schema name", {}), id="a data schema of no kind"),
-    pytest.param(data_schema("a/B/v1", {"$schema": "http://x.example/none", "const": 5}), id="a schema of whatever"),
-    *(
-        pytest.param(document(f"deckhand/{kind}/v1", "one", "text"), id=kind)
+    "a data schema": data_schema("a/B/v1", {"type": "object"}),
+    "a data schema of no kind": data_schema("no schema name", {}),
+    "a schema of whatever": data_schema("a/B/v1", {"$schema": "http://x.example/none", "const": 5}),
+    **{
+        kind: document(f"deckhand/{kind}/v1", "one", "text")
         for kind in (
             "Certificate",
             "CertificateAuthority",
@@ -152,17 +145,14 @@ SOUND = [
             "PrivateKey",
             "PublicKey",
         )
+    },
+    "another version of a secret kind": document("deckhand/Passphrase/v2", "one", {}),
+    "an abstract secret": in_layer("site", "n", {}, schema="deckhand/Passphrase/v1", abstract=True),
+    "a secret made of its parent": in_layer("site", "n", {}, schema="deckhand/Passphrase/v1", parent={"a": "b"}),
+    "a secret that is taken": in_layer(
+        "site", "n", {}, schema="deckhand/Passphrase/v1", substitutions=[taking("x", ".", ".")]
     ),
-    pytest.param(document("deckhand/Passphrase/v2", "one", {}), id="another version of a secret kind"),
-    pytest.param(in_layer("site", "n", {}, schema="deckhand/Passphrase/v1", abstract=True), id="an abstract secret"),
-    pytest.param(
-        in_layer("site", "n", {}, schema="deckhand/Passphrase/v1", parent={"a": "b"}), id="a secret made of its parent"
-    ),
-    pytest.param(
-        in_layer("site", "n", {}, schema="deckhand/Passphrase/v1", substitutions=[taking("x", ".", ".")]),
-        id="a secret that is taken",
-    ),
-]
+}
 
 
 @every_row(SOUND)
@@ -204,52 +194,49 @@ def test_metadata_must_be_a_mapping(metadata: object) -> None:
 LAYERING = "/metadata/layeringDefinition"
 ACTIONS = {"parentSelector": {"a": "b"}, "actions": [{"method": "merge", "path": "."}]}
 
-IN_METADATA = [
-    *(
-        pytest.param(plain(name=name), "/metadata/name", id=f"name {name!r}"[:30])
+IN_METADATA = {
+    **{
+        f"name {name!r}"[:30]: (plain(name=name), "/metadata/name")
         for name in ("", None, 3, [], "n" * 65, "a\nb", "a\0b")
-    ),
-    pytest.param(without(plain(), "metadata", "name"), "/metadata/name", id="no name"),
-    pytest.param(without(plain(), "metadata", "schema"), "/metadata/schema", id="no kind"),
-    *(
-        pytest.param(plain(schema=kind), "/metadata/schema", id=f"kind {kind!r}")
+    },
+    "no name": (without(plain(), "metadata", "name"), "/metadata/name"),
+    "no kind": (without(plain(), "metadata", "schema"), "/metadata/schema"),
+    **{
+        f"kind {kind!r}": (plain(schema=kind), "/metadata/schema")
         for kind in ("metadata/Document/v2", "metadata/Document/v1.0", "metadata/Control/v1.0", None, [], {}, 3)
-    ),
-    pytest.param(without(plain(), "metadata", "storagePolicy"), "/metadata/storagePolicy", id="no storage policy"),
-    *(
-        pytest.param(plain(storagePolicy=policy), "/metadata/storagePolicy", id=f"policy {policy!r}")
+    },
+    "no storage policy": (without(plain(), "metadata", "storagePolicy"), "/metadata/storagePolicy"),
+    **{
+        f"policy {policy!r}": (plain(storagePolicy=policy), "/metadata/storagePolicy")
         for policy in ("plain", None, [], {})
-    ),
-    pytest.param(plain(labels=["a"]), "/metadata/labels", id="labels as list"),
-    pytest.param(plain(labels=None), "/metadata/labels", id="labels null"),
-    pytest.param(plain(replacement="yes"), "/metadata/replacement", id="replacement as text"),
-    pytest.param(plain(replacement=1), "/metadata/replacement", id="replacement as number"),
-    pytest.param(plain(other=1), "/metadata/other", id="another key"),
-    pytest.param(plain(**{"a/b~c": 1}), "/metadata/a~1b~0c", id="another key that needs escaping"),
+    },
+    "labels as list": (plain(labels=["a"]), "/metadata/labels"),
+    "labels null": (plain(labels=None), "/metadata/labels"),
+    "replacement as text": (plain(replacement="yes"), "/metadata/replacement"),
+    "replacement as number": (plain(replacement=1), "/metadata/replacement"),
+    "another key": (plain(other=1), "/metadata/other"),
+    "another key that needs escaping": (plain(**{"a/b~c": 1}), "/metadata/a~1b~0c"),
     # layering
-    pytest.param(without(plain(), "metadata", "layeringDefinition"), f"{LAYERING}/layer", id="no layering"),
-    *(
-        pytest.param(plain(layeringDefinition=value), f"{LAYERING}/layer", id=f"layering {value!r}")
+    "no layering": (without(plain(), "metadata", "layeringDefinition"), f"{LAYERING}/layer"),
+    **{
+        f"layering {value!r}": (plain(layeringDefinition=value), f"{LAYERING}/layer")
         for value in (None, "site", [], {}, {"layer": ""}, {"layer": 3}, {"layer": None})
-    ),
-    pytest.param(layered(layer="l" * 65), f"{LAYERING}/layer", id="layer too long"),
-    *(
-        pytest.param(layered(abstract=value), f"{LAYERING}/abstract", id=f"abstract {value!r}")
-        for value in ("no", 0, None)
-    ),
-    pytest.param(layered(other=1), f"{LAYERING}/other", id="another key of the layering"),
-    pytest.param(layered(actions=ACTIONS["actions"]), LAYERING, id="actions without a selector"),
-    pytest.param(layered(parentSelector={"a": "b"}), LAYERING, id="a selector without actions"),
-    *(
-        pytest.param(layered(**{**ACTIONS, "parentSelector": value}), f"{LAYERING}/parentSelector", id=f"by {value!r}")
+    },
+    "layer too long": (layered(layer="l" * 65), f"{LAYERING}/layer"),
+    **{f"abstract {value!r}": (layered(abstract=value), f"{LAYERING}/abstract") for value in ("no", 0, None)},
+    "another key of the layering": (layered(other=1), f"{LAYERING}/other"),
+    "actions without a selector": (layered(actions=ACTIONS["actions"]), LAYERING),
+    "a selector without actions": (layered(parentSelector={"a": "b"}), LAYERING),
+    **{
+        f"by {value!r}": (layered(**{**ACTIONS, "parentSelector": value}), f"{LAYERING}/parentSelector")
         for value in ({}, None, "a=b", ["a"])
-    ),
-    *(
-        pytest.param(layered(**{**ACTIONS, "actions": value}), f"{LAYERING}/actions", id=f"actions {value!r}")
+    },
+    **{
+        f"actions {value!r}": (layered(**{**ACTIONS, "actions": value}), f"{LAYERING}/actions")
         for value in ([], {}, None, "merge")
-    ),
-    *(
-        pytest.param(layered(**{**ACTIONS, "actions": [value]}), f"{LAYERING}/actions/0{place}", id=f"action {value!r}")
+    },
+    **{
+        f"action {value!r}": (layered(**{**ACTIONS, "actions": [value]}), f"{LAYERING}/actions/0{place}")
         for value, place in (
             ("merge", ""),
             (None, ""),
@@ -264,8 +251,8 @@ IN_METADATA = [
             ({"method": "merge", "path": ".1a"}, "/path"),
             ({"method": "merge", "path": ".", "more": 1}, "/more"),
         )
-    ),
-]
+    },
+}
 
 
 @every_row(IN_METADATA)
@@ -340,13 +327,13 @@ def test_substitutions_must_be_a_list(value: Any) -> None:
     assert faults(plain(substitutions=value)) == [SUBSTITUTIONS]
 
 
-IN_CONTROL = [
-    pytest.param(control(name=""), "/metadata/name", id="no name"),
-    pytest.param(control(labels={"a": 1}), "/metadata/labels", id="labels that are no text"),
-    pytest.param(control(labels=["a"]), "/metadata/labels", id="labels as list"),
-    pytest.param(control(layeringDefinition={"layer": "l" * 65}), f"{LAYERING}/layer", id="a layer too long to keep"),
-    *(
-        pytest.param(control("deckhand/LayeringPolicy/v1", data), "/data/layerOrder", id=f"policy {data!r}")
+IN_CONTROL = {
+    "no name": (control(name=""), "/metadata/name"),
+    "labels that are no text": (control(labels={"a": 1}), "/metadata/labels"),
+    "labels as list": (control(labels=["a"]), "/metadata/labels"),
+    "a layer too long to keep": (control(layeringDefinition={"layer": "l" * 65}), f"{LAYERING}/layer"),
+    **{
+        f"policy {data!r}": (control("deckhand/LayeringPolicy/v1", data), "/data/layerOrder")
         for data in (
             {},
             [CANARY],
@@ -359,18 +346,14 @@ IN_CONTROL = [
             {"layerOrder": ["l" * 65]},
             {"layerOrder": {"a": CANARY}},
         )
-    ),
-    pytest.param(
-        control("deckhand/LayeringPolicy/v1", {"layerOrder": ["a"], "more": CANARY}), "/data/more", id="policy: more"
-    ),
-    *(
-        pytest.param(control("deckhand/DataSchema/v1", data), "/data", id=f"data schema {data!r}")
+    },
+    "policy: more": (control("deckhand/LayeringPolicy/v1", {"layerOrder": ["a"], "more": CANARY}), "/data/more"),
+    **{
+        f"data schema {data!r}": (control("deckhand/DataSchema/v1", data), "/data")
         for data in (["a"], CANARY, 3, {"type": "nonsense"}, {"properties": []}, {"$ref": "http://x.example/"})
-    ),
-    *(
-        pytest.param(
-            control("deckhand/ValidationPolicy/v1", data), f"/data/validations{place}", id=f"validations {data!r}"
-        )
+    },
+    **{
+        f"validations {data!r}": (control("deckhand/ValidationPolicy/v1", data), f"/data/validations{place}")
         for data, place in (
             ({}, ""),
             ([CANARY], ""),
@@ -382,8 +365,8 @@ IN_CONTROL = [
             ({"validations": [{"name": "a-validation"}, {"name": 3}]}, "/1"),
             ({"validations": [{"name": "a-validation", "more": CANARY}]}, "/0/more"),
         )
-    ),
-]
+    },
+}
 
 
 @every_row(IN_CONTROL)

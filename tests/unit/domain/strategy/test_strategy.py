@@ -242,8 +242,8 @@ CYCLE, UNKNOWN, TWICE, HIDDEN, NO_KEY = (
 
 
 @every_row(
-    [
-        pytest.param(
+    {
+        "a circle": (
             [
                 group_entry("first"),
                 group_entry("a", depends_on=["c"]),
@@ -252,9 +252,8 @@ CYCLE, UNKNOWN, TWICE, HIDDEN, NO_KEY = (
             ],
             [(CYCLE, "/groups/1/depends_on")],
             "The following are involved in a circular dependency: a -> c -> b -> a",
-            id="a circle",
         ),
-        pytest.param(
+        "two circles": (
             [
                 group_entry("a", depends_on=["b"]),
                 group_entry("b", depends_on=["a"]),
@@ -263,37 +262,32 @@ CYCLE, UNKNOWN, TWICE, HIDDEN, NO_KEY = (
             ],
             [(CYCLE, "/groups/0/depends_on"), (CYCLE, "/groups/2/depends_on")],
             ": c -> d -> c",
-            id="two circles",
         ),
-        pytest.param(
+        "a group that depends on itself": (
             [group_entry("a"), group_entry("b", depends_on=["a", "b"])],
             [(CYCLE, "/groups/1/depends_on/1")],
             "have groups that form a cycle.",
-            id="a group that depends on itself",
         ),
-        pytest.param(
+        "an unknown parent": (
             [group_entry("control-nodes"), group_entry("b", depends_on=["control-node"])],
             [(UNKNOWN, "/groups/1/depends_on/0")],
             "Did you mean 'control-nodes'?",
-            id="an unknown parent",
         ),
-        pytest.param(
+        "an unknown parent behind what is no name": (
             [group_entry("a", depends_on=[7, None, "zzzz"])],
             [(UNKNOWN, "/groups/0/depends_on/2")],
             "zzzz",
-            id="an unknown parent behind what is no name",
         ),
-        pytest.param(
+        "a name used twice": (
             [group_entry("a"), group_entry("b"), group_entry("a"), group_entry("a")],
             [(TWICE, "/groups/2/name"), (TWICE, "/groups/3/name")],
             "groups 0 and 2",
-            id="a name used twice",
         ),
-        *(
-            pytest.param([group_entry("ok é"), group_entry(name)], [(HIDDEN, "/groups/1/name")], "", id=ascii(name))
+        **{
+            ascii(name): ([group_entry("ok é"), group_entry(name)], [(HIDDEN, "/groups/1/name")], "")
             for name in ("a\u202eb", "a\u200bb", "a\u00adb")
-        ),
-    ],
+        },
+    },
 )
 def test_what_is_wrong_with_groups_is_an_error_with_its_place(
     entries: list[dict[str, Any]], found: list[tuple[str, str]], words: str

@@ -29,18 +29,15 @@ def task(kind: str, **parameters: Any) -> dict[str, Any]:
 
 
 @every_row(
-    [
-        pytest.param(
+    {
+        "shell": (
             task(
                 "shell", cmd="echo {CLUSTER_ID} ${CLUSTER_ID} {unknown}", timeout=9, retries=0, interval=1, cwd="/tmp"
             ),
             RemoteTask("echo 7 ${CLUSTER_ID} {unknown}", cwd="/tmp", timeout=9, interval=1),
-            id="shell",
         ),
-        pytest.param(
-            task("shell", cmd="true"), RemoteTask("true", timeout=300, retries=2, interval=2), id="shell-defaults"
-        ),
-        pytest.param(
+        "shell-defaults": (task("shell", cmd="true"), RemoteTask("true", timeout=300, retries=2, interval=2)),
+        "puppet": (
             task("puppet", **PUPPET, timeout=60),
             RemoteTask(
                 "puppet apply --detailed-exitcodes --modulepath=/etc/modules -- /etc/m.pp",
@@ -49,9 +46,8 @@ def task(kind: str, **parameters: Any) -> dict[str, Any]:
                 retries=2,
                 interval=2,
             ),
-            id="puppet",
         ),
-        pytest.param(
+        "puppet-quoted": (
             task("puppet", puppet_manifests="a b.pp", puppet_modules="/m;reboot", debug=True, cwd="/x"),
             RemoteTask(
                 "puppet apply --detailed-exitcodes '--modulepath=/m;reboot' --debug -- 'a b.pp'",
@@ -61,22 +57,19 @@ def task(kind: str, **parameters: Any) -> dict[str, Any]:
                 retries=2,
                 interval=2,
             ),
-            id="puppet-quoted",
         ),
-        pytest.param(
+        "upload": (
             task("upload_file", path="/etc/a b", data="ä\n", permissions="0600", dir_permissions="700"),
             RemoteTask(
                 None, (RemoteFile("/etc/a b", "ä\n".encode(), 0o600, 0o700),), timeout=60, retries=3, interval=2
             ),
-            id="upload",
         ),
-        pytest.param(
+        "upload-defaults": (
             task("upload_file", path="/a", data="x"),
             RemoteTask(None, (RemoteFile("/a", b"x", 0o644, 0o755),), timeout=60, retries=3, interval=2),
-            id="upload-defaults",
         ),
-        *(
-            pytest.param(
+        **{
+            kind: (
                 task(kind, src="rsync://10.0.0.1:/puppet/{CLUSTER_ID}/", dst="/etc/it's"),
                 RemoteTask(
                     f"{RSYNC_MISSING}mkdir -p -- '/etc/it'\"'\"'s' && rsync -c -r --delete -l -- "
@@ -85,11 +78,10 @@ def task(kind: str, **parameters: Any) -> dict[str, Any]:
                     retries=10,
                     interval=2,
                 ),
-                id=kind,
             )
             for kind in ("rsync", "sync")
-        ),
-        pytest.param(
+        },
+        "copy_files": (
             task(
                 "copy_files",
                 files=[
@@ -106,11 +98,10 @@ def task(kind: str, **parameters: Any) -> dict[str, Any]:
                 interval=2,
                 copies=(CopiedFile("keys/7/a", "/etc/a", 0o600, 0o700), CopiedFile("/b", "/b", 0o644, 0o700)),
             ),
-            id="copy_files",
         ),
-        pytest.param({"id": "t", "type": "reboot"}, RemoteTask("reboot", timeout=900, reboots=True), id="reboot"),
-        pytest.param(task("reboot", timeout=60), RemoteTask("reboot", timeout=60, reboots=True), id="reboot-timeout"),
-    ],
+        "reboot": ({"id": "t", "type": "reboot"}, RemoteTask("reboot", timeout=900, reboots=True)),
+        "reboot-timeout": (task("reboot", timeout=60), RemoteTask("reboot", timeout=60, reboots=True)),
+    },
 )
 def test_a_task_becomes_what_its_type_says(entry: dict[str, Any], expected: RemoteTask) -> None:
     assert remote_task(filled(entry, {"CLUSTER_ID": "7"})) == expected
@@ -118,17 +109,15 @@ def test_a_task_becomes_what_its_type_says(entry: dict[str, Any], expected: Remo
 
 
 @every_row(
-    [
-        pytest.param({"id": "t", "type": "group"}, "cannot run tasks of type 'group'", "/type", id="group"),
-        pytest.param(task("reboot", timeout=0), "timeout is 0", "/parameters/timeout", id="reboot-timeout"),
-        pytest.param(task("copy_files"), "files is not a list", "/parameters/files", id="copy-no-files"),
-        pytest.param(task("copy_files", files=[]), "files is not a list", "/parameters/files", id="copy-none"),
-        pytest.param(task("copy_files", files="a"), "files is not a list", "/parameters/files", id="copy-text"),
-        pytest.param(task("copy_files", files=["a"]), "files[0] is not an object", "/parameters/files", id="copy-item"),
-        *(
-            pytest.param(
-                task("copy_files", files=[{"src": "a", "dst": "/a"}, file]), words, f"/parameters/{at}", id=words
-            )
+    {
+        "group": ({"id": "t", "type": "group"}, "cannot run tasks of type 'group'", "/type"),
+        "reboot-timeout": (task("reboot", timeout=0), "timeout is 0", "/parameters/timeout"),
+        "copy-no-files": (task("copy_files"), "files is not a list", "/parameters/files"),
+        "copy-none": (task("copy_files", files=[]), "files is not a list", "/parameters/files"),
+        "copy-text": (task("copy_files", files="a"), "files is not a list", "/parameters/files"),
+        "copy-item": (task("copy_files", files=["a"]), "files[0] is not an object", "/parameters/files"),
+        **{
+            words: (task("copy_files", files=[{"src": "a", "dst": "/a"}, file]), words, f"/parameters/{at}")
             for file, words, at in (
                 ({"dst": "/a"}, "files[1]: src is missing", "files/1/src"),
                 ({"src": "../a", "dst": "/a"}, "files[1]: src is '../a'", "files/1/src"),
@@ -139,55 +128,50 @@ def test_a_task_becomes_what_its_type_says(entry: dict[str, Any], expected: Remo
                 ({"src": "a", "dst": "/a/"}, "files[1]: dst ends with '/'", "files/1/dst"),
                 ({"src": "a", "dst": "/a", "permissions": 644}, "files[1]: permissions is 644", "files/1/permissions"),
             )
-        ),
-        pytest.param(
+        },
+        "many": (
             task("copy_files", files=[{"src": "a", "dst": "/a"}] * 51),
             "files has 51 entries",
             "/parameters/files",
-            id="many",
         ),
-        pytest.param({"id": "t"}, "cannot run tasks of type None", "/type", id="no-type"),
-        pytest.param({"id": "t", "type": {}}, "cannot run tasks of type {}", "/type", id="type-object"),
-        pytest.param({"id": "t", "type": "shell"}, "cmd is missing", "/parameters/cmd", id="no-parameters"),
-        pytest.param(task("shell", cmd=" \n"), "cmd is empty", "/parameters/cmd", id="cmd-empty"),
-        pytest.param(task("shell", cmd="a\0b"), "cmd has a NUL", "/parameters/cmd", id="cmd-nul"),
-        pytest.param(task("shell", cmd=["a"]), "cmd is not a text", "/parameters/cmd", id="cmd-list"),
-        pytest.param(task("shell", cmd="\ud800"), "cmd is not valid Unicode", "/parameters/cmd", id="cmd-surrogate"),
-        pytest.param(task("shell", cmd="x" * (MOST_CONTENT + 1)), "cmd has 1048577 bytes", "/parameters/cmd", id="cmd"),
-        pytest.param(task("shell", cmd={"yaql_exp": "$"}), "is an expression", "/parameters/cmd", id="computed"),
-        pytest.param(task("shell", cmd="a", timeout=0), "timeout is 0", "/parameters/timeout", id="timeout-0"),
-        pytest.param(task("shell", cmd="a", timeout="9"), "timeout is '9'", "/parameters/timeout", id="timeout-text"),
-        pytest.param(task("shell", cmd="a", timeout=10**9), "from 1 to 604800", "/parameters/timeout", id="timeout"),
-        pytest.param(task("shell", cmd="a", retries=-1), "retries is -1", "/parameters/retries", id="retries"),
-        pytest.param(task("shell", cmd="a", retries=True), "retries is True", "/parameters/retries", id="retries-bool"),
-        pytest.param(task("shell", cmd="a", interval=1.5), "interval is 1.5", "/parameters/interval", id="interval"),
-        pytest.param(task("shell", cmd="a", cwd="tmp"), "write an absolute path", "/parameters/cwd", id="cwd"),
-        pytest.param(task("puppet", puppet_manifest="a"), "puppet_modules is missing", None, id="puppet-modules"),
-        pytest.param(task("puppet", puppet_modules="a"), "puppet_manifest is missing", None, id="puppet-manifest"),
-        pytest.param(task("sync", dst="/a"), "src is missing", "/parameters/src", id="sync-src"),
-        pytest.param(task("sync", src="a", dst="a"), "write an absolute path", "/parameters/dst", id="sync-dst"),
-        pytest.param(task("upload_file", data=""), "path is missing", "/parameters/path", id="no-path"),
-        pytest.param(task("upload_file", path="/a"), "data is missing", "/parameters/data", id="no-data"),
-        pytest.param(task("upload_file", path="", data=""), "path is empty", "/parameters/path", id="path-empty"),
-        pytest.param(task("upload_file", path="a", data=""), "absolute", "/parameters/path", id="path-relative"),
-        pytest.param(task("upload_file", path="/a/../b", data=""), "'..'", "/parameters/path", id="path-up"),
-        pytest.param(task("upload_file", path="/..", data=""), "'..'", "/parameters/path", id="path-only-up"),
-        pytest.param(task("upload_file", path="/a\0", data=""), "NUL", "/parameters/path", id="path-nul"),
-        pytest.param(task("upload_file", path="/a\nb", data=""), "control", "/parameters/path", id="path-line"),
-        pytest.param(task("upload_file", path="/a\x1bb", data=""), "control", "/parameters/path", id="path-escape"),
-        pytest.param(task("upload_file", path="/a/", data=""), "ends with '/'", "/parameters/path", id="path-slash"),
-        pytest.param(task("upload_file", path="/" + "a" * 5000, data=""), "5001 bytes", "/parameters/path", id="path"),
-        pytest.param(task("upload_file", path="/" + "a" * 250, data=""), "239 bytes", "/parameters/path", id="name"),
-        pytest.param(
-            task("upload_file", path="/a", data="x" * (MOST_CONTENT + 1)), "at most", "/parameters/data", id="large"
-        ),
-        *(
-            pytest.param(
-                task("upload_file", path="/a", data="", permissions=mode), "octal digits", None, id=f"mode-{mode}"
-            )
+        "no-type": ({"id": "t"}, "cannot run tasks of type None", "/type"),
+        "type-object": ({"id": "t", "type": {}}, "cannot run tasks of type {}", "/type"),
+        "no-parameters": ({"id": "t", "type": "shell"}, "cmd is missing", "/parameters/cmd"),
+        "cmd-empty": (task("shell", cmd=" \n"), "cmd is empty", "/parameters/cmd"),
+        "cmd-nul": (task("shell", cmd="a\0b"), "cmd has a NUL", "/parameters/cmd"),
+        "cmd-list": (task("shell", cmd=["a"]), "cmd is not a text", "/parameters/cmd"),
+        "cmd-surrogate": (task("shell", cmd="\ud800"), "cmd is not valid Unicode", "/parameters/cmd"),
+        "cmd": (task("shell", cmd="x" * (MOST_CONTENT + 1)), "cmd has 1048577 bytes", "/parameters/cmd"),
+        "computed": (task("shell", cmd={"yaql_exp": "$"}), "is an expression", "/parameters/cmd"),
+        "timeout-0": (task("shell", cmd="a", timeout=0), "timeout is 0", "/parameters/timeout"),
+        "timeout-text": (task("shell", cmd="a", timeout="9"), "timeout is '9'", "/parameters/timeout"),
+        "timeout": (task("shell", cmd="a", timeout=10**9), "from 1 to 604800", "/parameters/timeout"),
+        "retries": (task("shell", cmd="a", retries=-1), "retries is -1", "/parameters/retries"),
+        "retries-bool": (task("shell", cmd="a", retries=True), "retries is True", "/parameters/retries"),
+        "interval": (task("shell", cmd="a", interval=1.5), "interval is 1.5", "/parameters/interval"),
+        "cwd": (task("shell", cmd="a", cwd="tmp"), "write an absolute path", "/parameters/cwd"),
+        "puppet-modules": (task("puppet", puppet_manifest="a"), "puppet_modules is missing", None),
+        "puppet-manifest": (task("puppet", puppet_modules="a"), "puppet_manifest is missing", None),
+        "sync-src": (task("sync", dst="/a"), "src is missing", "/parameters/src"),
+        "sync-dst": (task("sync", src="a", dst="a"), "write an absolute path", "/parameters/dst"),
+        "no-path": (task("upload_file", data=""), "path is missing", "/parameters/path"),
+        "no-data": (task("upload_file", path="/a"), "data is missing", "/parameters/data"),
+        "path-empty": (task("upload_file", path="", data=""), "path is empty", "/parameters/path"),
+        "path-relative": (task("upload_file", path="a", data=""), "absolute", "/parameters/path"),
+        "path-up": (task("upload_file", path="/a/../b", data=""), "'..'", "/parameters/path"),
+        "path-only-up": (task("upload_file", path="/..", data=""), "'..'", "/parameters/path"),
+        "path-nul": (task("upload_file", path="/a\0", data=""), "NUL", "/parameters/path"),
+        "path-line": (task("upload_file", path="/a\nb", data=""), "control", "/parameters/path"),
+        "path-escape": (task("upload_file", path="/a\x1bb", data=""), "control", "/parameters/path"),
+        "path-slash": (task("upload_file", path="/a/", data=""), "ends with '/'", "/parameters/path"),
+        "path": (task("upload_file", path="/" + "a" * 5000, data=""), "5001 bytes", "/parameters/path"),
+        "name": (task("upload_file", path="/" + "a" * 250, data=""), "239 bytes", "/parameters/path"),
+        "large": (task("upload_file", path="/a", data="x" * (MOST_CONTENT + 1)), "at most", "/parameters/data"),
+        **{
+            f"mode-{mode}": (task("upload_file", path="/a", data="", permissions=mode), "octal digits", None)
             for mode in (644, "0999", "u+x", "", "10644")
-        ),
-    ],
+        },
+    },
 )
 def test_what_cannot_run_is_refused_with_its_place(entry: dict[str, Any], message: str, path: str | None) -> None:
     with pytest.raises(CommandError) as caught:
