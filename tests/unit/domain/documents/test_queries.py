@@ -109,11 +109,3 @@ def test_a_control_document_may_carry_other_labels(labels: Any) -> None:
     document = replace(DESIGN[0].document, metadata={"schema": "metadata/Control/v1", "labels": labels})
 
     assert choose([replace(DESIGN[0], document=document)], Query(labels=(("k", "v"),))) == ()
-
-
-def test_the_design_itself_is_not_changed() -> None:
-    before = list(DESIGN)
-
-    choose(DESIGN, Query(sort=("schema",), descending=True, limit=1))
-
-    assert before == DESIGN

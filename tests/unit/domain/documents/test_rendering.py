@@ -16,7 +16,6 @@ from tests.designs import (
     taking,
     wrong,
 )
-from tests.factories import document
 from tests.unit.tables import every_row
 
 PARENT = {"role": "parent"}
@@ -64,14 +63,6 @@ def test_a_rendered_document_says_which_collection_holds_it_and_since_when() -> 
     design, _ = render(held, SCHEMAS)
 
     assert [(one.collection, one.since) for one in design.documents] == [("a", 1), ("b", 7)]
-
-
-def test_the_design_comes_by_schema_and_name_whatever_the_order_of_the_input() -> None:
-    documents = stored(POLICY, *(in_layer("site", name) for name in "bca"), in_layer("site", "z", schema="a/B/v1"))
-
-    for given in (documents, documents[::-1]):
-        design, _ = render(given, SCHEMAS)
-        assert [one.document.name for one in design.documents] == ["z", "layering-policy", "a", "b", "c"]
 
 
 def test_documents_of_one_name_and_of_different_schemas_are_different() -> None:
@@ -399,21 +390,6 @@ def test_more_faults_of_one_document_than_anybody_reads_are_cut() -> None:
     findings = wrong(schema, in_layer("site", "one", {f"k{i}": "x" for i in range(1000)}))
 
     assert 50 < len(findings) <= 200
-
-
-def test_rendering_leaves_what_it_was_given_as_it_was() -> None:
-    entries = [
-        POLICY,
-        in_layer("global", "p", {"l": [{"a": 1}], "m": {"b": 2}}, labels=PARENT),
-        in_layer("site", "c", {"m": {"c": 3}}, parent=PARENT, substitutions=[taking("s", ".", ".l[0].a", ".l[4]")]),
-        in_layer("site", "s", {"x": {"y": 1}}),
-        document("test/Kind/v1", "plain", {"z": []}),
-    ]
-    before, after = stored(*entries), stored(*entries)
-
-    render(after, SCHEMAS)
-
-    assert after == before
 
 
 def test_a_secret_document_that_cannot_be_checked_says_why() -> None:

@@ -315,14 +315,6 @@ def test_no_finding_quotes_what_was_taken_or_what_it_was_put_beside() -> None:
 # The order of things, and who shares what with whom
 
 
-def test_a_chain_of_sources_is_followed_whatever_the_order_of_the_documents() -> None:
-    chain = [in_layer("site", f"n{i}", substitutions=[taking(f"n{i + 1}", ".v", ".v")]) for i in range(9)]
-    chain.append(in_layer("site", "n9", {"v": "end"}))
-
-    assert {one["v"] for one in data_of(*chain).values()} == {"end"}
-    assert {one["v"] for one in data_of(*reversed(chain)).values()} == {"end"}
-
-
 @every_row([{}, {"deepcopy": True}, {"deepcopy": False}])
 def test_writing_into_what_was_taken_changes_neither_the_source_nor_its_other_users(deepcopy: dict[str, bool]) -> None:
     data = data_of(

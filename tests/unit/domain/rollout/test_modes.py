@@ -9,7 +9,6 @@ from shipyard_api.domain.rollout.moves import Move, Outcome
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 from tests.factories import group
-from tests.unit.tables import table
 
 PREPARE, DEPLOY = Phase.PREPARE, Phase.DEPLOY
 
@@ -187,29 +186,6 @@ def test_a_node_is_deployed_as_soon_as_it_is_prepared_where_no_criterion_can_be_
     subject.finish(move("a", DEPLOY, "n1", batch=2), done("n1"))
     assert subject.groups[GroupName("a")] is GroupStatus.SUCCESS
     assert subject.done
-
-
-@table(
-    ("criteria", "prepared", "enough"),
-    {
-        "minimum not reached": ({"minimum": 2}, "n1", False),
-        "minimum reached": ({"minimum": 2}, "n1 n2", True),
-        "percentage not reached": ({"percent": 75}, "n1 n2", False),
-        "percentage reached": ({"percent": 75}, "n1 n2 n3", True),
-        "two could still fail": ({"maximum_failed": 1}, "n1 n2", False),
-        "only one could still fail": ({"maximum_failed": 1}, "n1 n2 n3", True),
-        "one of several criteria": ({"percent": 25, "maximum_failed": 0}, "n1 n2 n3", False),
-    },
-)
-def test_no_node_is_deployed_while_its_group_could_miss_its_prepare_criteria(
-    criteria: dict[str, int], prepared: str, *, enough: bool
-) -> None:
-    subject = rollout(STREAMING, (group("a", **criteria), "n1 n2 n3 n4"))
-    begin(subject)
-
-    subject.progress(move("a", PREPARE, "n1 n2 n3 n4"), done(prepared))
-
-    assert begin(subject) == ([move("a", DEPLOY, prepared)] if enough else [])
 
 
 def test_nodes_that_fail_early_do_not_fail_the_group_before_all_are_known() -> None:

@@ -1,8 +1,12 @@
 """Layers: what a cluster declares lies over what its release declares."""
 
-from shipyard_api.domain.task_graph.layers import SITE, Cluster, Label, Layer, Release, ReleaseId
+from shipyard_api.domain.task_graph.layers import SITE, Cluster, Label, Layer, Owner, OwnerKind, Release, ReleaseId
 from shipyard_api.domain.task_graph.tasks import Domain
 from tests.unit.tables import every_row
+
+
+def test_an_owner_is_named_in_the_singular() -> None:
+    assert (str(Owner(OwnerKind.RELEASE, 2)), str(Owner(OwnerKind.CLUSTER, 1))) == ("release 2", "cluster 1")
 
 
 @every_row(
