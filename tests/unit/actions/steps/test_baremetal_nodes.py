@@ -215,14 +215,6 @@ def test_an_accepted_move_is_watched_from_then_on() -> None:
     assert state.watches[PREPARE_A].done == ()
 
 
-def test_a_later_batch_says_its_number() -> None:
-    state = begun({"a": "n1 n2"}, mode=Mode(max_nodes_in_flight=1))
-    submit(state, "first")
-    poll(state, at(30), ended("first", "n1"))
-    folded = submit(state, "second", at(30))
-    assert folded.facts == (PhaseStarted(A, Phase.PREPARE, names("n2"), "second", 2),)
-
-
 def test_a_group_whose_nodes_are_all_under_way_starts_without_the_provisioner() -> None:
     folded = submit(begun({"a": "n1", "b": "n1"}, mode=PARALLEL), "j")
     assert folded.facts == (
@@ -321,14 +313,6 @@ def test_a_move_of_unknown_outcome_times_out_and_the_next_group_starts() -> None
     )
     assert (state.failed, state.watches) == ("", {})
     assert STEP.decide(state, at(300)) == Act(SubmitMove(PREPARE_B, DESIGN), give_up_at=at(600))
-
-
-def test_after_the_last_move_of_unknown_outcome_the_report_follows() -> None:
-    state = begun({"a": "n1"})
-    folded = STEP.fold(state, SubmitMove(Move(A, Phase.PREPARE, names("n1")), DESIGN), SILENCE, at(300))
-    assert folded.facts[-1] == RolloutEnded(
-        Verdict.SUCCESS, {GroupStatus.FAILED: (A,)}, {NodeStatus.FAILURE: names("n1")}
-    )
 
 
 @every_row([(PREPARE_A, PREPARE), (DEPLOY_A, DEPLOY)])

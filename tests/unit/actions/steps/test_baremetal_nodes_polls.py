@@ -11,13 +11,12 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged, RolloutEnded
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged
-from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning
+from shipyard_api.domain.facts.phases import PhaseEnded, PhaseRunning
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.modes import Mode, OnTimeout
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.strategy.strategy import GroupName
-from shipyard_api.ports.errors import Unavailable
 from shipyard_api.ports.provisioner import JobAhead, JobId, JobReport
 from shipyard_api.workflow.step import Act, Done, Folded, Look, PeerFailure
 from tests.unit.actions.steps.instants import MOMENT, T0, at
@@ -97,16 +96,6 @@ def test_the_next_poll_comes_when_the_first_of_the_jobs_needs_it() -> None:
     # The limit of j strikes at second 320, within the interval of k.
     folded = poll(state, at(300), running("j"), queued("k"))
     assert folded == Folded(state, (), wait_until=at(320), watch_at=at(320))
-
-
-def test_a_job_without_a_report_keeps_no_other_waiting() -> None:
-    state = begun(TWO_GROUPS, mode=Mode(max_parallel_groups=2))
-    submit(state, "j")
-    submit(state, "k")
-    folded = poll(state, at(10), ended("k", "n3"), errors={"j": Unavailable("Fake", "report", "mute")})
-    assert of(folded.facts, PhaseEnded) == [PhaseEnded(B, Phase.PREPARE, PhaseStatus.SUCCESS)]
-    assert [move.group for move in state.watches] == [A]
-    assert folded.watch_at == at(40)
 
 
 # --- A job that has ended ---------------------------------------------------------------------------------------------
@@ -218,16 +207,6 @@ def test_the_limit_of_the_work_counts_from_its_start() -> None:
     assert poll(state, at(1200) - MOMENT, running("j")).watch_at == at(1200)
     folded = poll(state, at(1200), running("j"))
     assert of(folded.facts, WorkLeftBehind) == [WorkLeftBehind("prepare_nodes", "j", DESIGN, names("n1 n2"), AT_WORK)]
-
-
-def test_the_limit_of_a_deployment_is_its_own() -> None:
-    state = deploying(TWO_GROUPS)
-    poll(state, at(30), running("deploy-1"))
-    assert not of(poll(state, at(430) - MOMENT, running("deploy-1")).facts, WorkLeftBehind)
-    folded = poll(state, at(430), running("deploy-1"))
-    assert of(folded.facts, WorkLeftBehind) == [
-        WorkLeftBehind("deploy_nodes", "deploy-1", DESIGN, names("n1 n2"), "limit 400 s since it started")
-    ]
 
 
 def test_nodes_that_were_done_when_the_time_was_up_count_and_are_not_held() -> None:
@@ -364,13 +343,6 @@ def test_nodes_that_were_settled_early_count_in_the_status_of_the_phase(report: 
     assert of(folded.facts, PhaseEnded) == [PhaseEnded(A, Phase.PREPARE, status)]
 
 
-def test_prepared_nodes_deploy_while_the_others_are_prepared() -> None:
-    state = submit(begun({"a": "n1 n2"}, mode=STREAM), "j").state
-    folded = poll(state, at(10), running("j", "n2"))
-    assert (folded.wait_until, folded.watch_at) == (None, at(40))
-    assert STEP.decide(state, at(10)) == Act(SubmitMove(Move(A, Phase.DEPLOY, names("n2")), DESIGN), give_up_at=at(410))
-
-
 # --- Nodes that no move sent ------------------------------------------------------------------------------------------
 
 
@@ -384,12 +356,6 @@ def test_facts_about_phases_name_only_nodes_that_a_move_sent() -> None:
         {GroupStatus.FAILED: (A, B)},
         {NodeStatus.PREPARED: names("n1"), NodeStatus.FAILURE: names("n2"), NodeStatus.NOT_STARTED: names("n3")},
     )
-
-
-def test_a_deployment_without_joining_is_the_end_of_its_nodes() -> None:
-    state = deploying({"a": "n1 n2"})
-    folded = poll(state, at(60), ended("deploy-1", "n1 n2"))
-    assert not of(folded.facts, JoinAwaited)
 
 
 def test_a_poll_without_jobs_folds_to_nothing() -> None:

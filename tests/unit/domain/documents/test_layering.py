@@ -152,12 +152,6 @@ def test_a_chain_over_all_layers_is_made_from_the_outside() -> None:
     assert data == {"c": {"a": 1, "b": 2, "c": 3, "o": "c"}, "d": {"a": 1, "b": 2, "c": 3, "d": 4, "o": "d"}}
 
 
-def test_layers_without_a_document_are_passed_over() -> None:
-    data = data_of(in_layer("global", "parent", {"a": 1}, labels=PARENT), in_layer("site", "child", parent=PARENT))
-
-    assert data["child"] == {"a": 1}
-
-
 def test_the_parent_in_the_nearest_outer_layer_is_taken() -> None:
     data = data_of(
         in_layer("global", "far", {"from": "far"}, labels=PARENT),
@@ -252,12 +246,6 @@ def test_a_layer_that_the_policy_does_not_name_is_an_error_and_the_message_names
     assert names_of([finding]) == [("InvalidDocumentLayer", ["one"])]
     assert "'rack'" in finding.message
     assert "global, region, type, site" in finding.message
-
-
-def test_without_a_policy_there_is_one_finding_about_that() -> None:
-    (finding,) = wrong(in_layer("global", "parent", labels=PARENT), in_layer("site", "c", parent=PARENT), policy=None)
-
-    assert finding.name == "LayeringPolicyNotFound"
 
 
 def test_without_a_policy_nothing_is_said_of_documents_that_have_not_met_their_parents() -> None:
@@ -414,10 +402,6 @@ def test_of_two_documents_of_one_name_neither_is_taken_from_nor_blamed_for_what_
     findings = wrong(*twins, in_layer("site", "user", substitutions=[taking("one", ".nothing", ".x")]))
 
     assert names_of(findings) == [("InvalidDocumentReplacement", ["one", "one"])]
-
-
-def test_a_document_and_another_kind_of_the_same_name_have_nothing_to_do_with_each_other() -> None:
-    assert len(rendered(in_layer("site", "one"), in_layer("site", "two", schema="test/Other/v1"))) == 2
 
 
 def test_a_replacement_that_takes_from_its_own_name_needs_itself() -> None:

@@ -16,7 +16,6 @@ from shipyard_api.domain.strategy.criteria import Criterion, Shortfall
 from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.strategy.strategy import GroupName, check_groups
 from tests.factories import (
-    five_groups_data,
     five_groups_inventory,
     five_groups_strategy,
     group,
@@ -543,13 +542,6 @@ def test_nothing_can_be_finished_that_was_not_started() -> None:
         rollout((group("a"), "n1")).progress(move("a", PREPARE, "n1"), Outcome())
 
 
-def test_asking_for_the_next_move_changes_nothing() -> None:
-    subject = rollout((group("a"), "n1"))
-
-    assert subject.next_move() == subject.next_move() == move("a", PREPARE, "n1")
-    assert groups(subject) == {"a": "not_started"}
-
-
 @every_row(
     {
         "every node counts": ({"percent": 100}, "", "deploy:n1", "failed"),
@@ -587,19 +579,3 @@ def test_a_rollout_taken_up_after_its_end_is_done() -> None:
 
     assert subject.done
     assert reasons(subject) == {"a": "timeout", "b": "dependency"}
-
-
-# --- The example as a document ----------------------------------------------------------------------------------------
-
-
-def test_every_order_of_the_document_gives_an_order_that_the_dependencies_allow() -> None:
-    entries = five_groups_data()["groups"]
-    for turn in range(len(entries)):
-        turned = entries[turn:] + entries[:turn]
-        plan = strategy(*(group(entry["name"], after=entry["depends_on"]) for entry in turned))
-
-        moves, _ = play(Rollout(plan, {entry.name: [] for entry in plan.groups}))
-
-        started = list(dict.fromkeys(one.group for one in moves))
-        for entry in turned:
-            assert all(started.index(parent) < started.index(entry["name"]) for parent in entry["depends_on"])

@@ -96,17 +96,6 @@ def test_nodes_go_on_by_themselves_and_a_group_waits_for_the_whole_group_before_
     assert min(at["one", "b1"], at["two", "b1"]) == len(story) - 2
 
 
-def test_a_quick_node_does_not_wait_for_a_slow_one() -> None:
-    execution, (one,) = begun(WIDE, THREE)
-
-    execution, pieces = execution.advance([Ended(one.id, {}, (one.nodes[1:],))])
-
-    assert [(piece.task, piece.nodes, piece.goes_on) for piece in pieces] == [
-        ("one", ("a2", "a3"), one.id),
-        ("two", ("a1",), None),
-    ]
-
-
 @every_row(range(1, 6))
 def test_an_amount_is_a_rolling_window_and_one_by_one_is_a_window_of_one(seed: int) -> None:
     entries = [
