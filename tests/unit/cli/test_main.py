@@ -84,10 +84,6 @@ USAGE = {
         "describe workflow/deploy_site__2026-11-21",
         "Invalid ID. The date portion of the ID must conform to YYYY-MM-DDTHH:mm:ss.SSSSSS",
     ),
-    "workflow with no time": (
-        "describe workflow/deploy_site__now",
-        "Invalid ID. The date portion of the ID must conform to YYYY-MM-DDTHH:mm:ss.SSSSSS",
-    ),
     "logs of nothing": ("logs nothing", "Invalid namespace item. Please utilize one of the following formats"),
     "command of a reader's own": ("show nodes n1", "Error: There is no command 'show'. `shipyard --help` lists all.\n"),
     "word that is no command": ("nosuch", "Missing argument '[TYPE]'."),
@@ -101,16 +97,8 @@ USAGE = {
     ),
     "word that is named first": ("telemetry", "Error: There is no command 'telemetry'. `shipyard --help` lists all.\n"),
     "word that is nearly a command": ("retri action/x", "There is no command 'retri'. Did you mean retry?"),
-    "shell": ("completion csh", "Invalid value for '{bash|zsh|fish}': "),
     "unknown word": ("describe nothing", "Invalid namespace item. Please utilize one of the following formats"),
-    "output format": ("--output-format=xml get actions", "Invalid value for '--output-format': "),
-    "verbosity": ("-v 6 get actions", "Invalid value for '--verbosity' / '-v': 6 is not in the range 0<=x<=5."),
-    "marker": ("--context-marker=x get actions", "Invalid value for '--context-marker': 'x' is not a valid UUID."),
-    "global option behind": ("get actions --debug", "No such option '--debug'."),
     "watch": ("watch X", "Invalid ID. ID can only be 26 characters."),
-    "watch interval": (f"watch {ID} --interval=0", "Invalid value for '--interval': "),
-    "demo speed": ("demo --speed=0", "Invalid value for '--speed': "),
-    "up port": ("up --port=70000", "Invalid value for '--port': "),
 } | {
     f"id {name}": (f"describe action {bad}", f"Invalid ID. ID can only {text}")
     for name, (bad, text) in {

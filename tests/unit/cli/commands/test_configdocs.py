@@ -316,21 +316,12 @@ USAGE = {
     ),
     "create no file": ("create configdocs c", FILES_OR_DIRECTORIES),
     "create files and directories": ("create configdocs c --filename=d/a.yaml --directory=d", FILES_OR_DIRECTORIES),
-    "create no such file": (
-        "create configdocs c --filename=none.yaml",
-        "Invalid value for '--filename': Path 'none.yaml' does not exist.",
-    ),
-    "create no such directory": (
-        "create configdocs c --directory=none",
-        "Invalid value for '--directory': Path 'none' does not exist.",
-    ),
     "create no YAML in the directory": ("create configdocs c --directory=empty", NO_YAML),
     "create YAML only further down": ("create configdocs c --directory=d/deep", NO_YAML),
     "create no YAML name": (
         "create configdocs c --filename=d/a.yaml --filename=d/e.json",
         "The file d/e.json is not a YAML file.  Please enter only YAML files.",
     ),
-    "create no collection": ("create configdocs", "Missing argument 'COLLECTION'."),
     "commit force and dryrun": (
         "commit configdocs -f --dryrun",
         "Either force or dryrun may be selected but not both.",
@@ -350,16 +341,6 @@ USAGE = {
     "get rendered collection": (
         "get configdocs --rendered --collection=c",
         "--rendered may only be used with --base-version or --diff-version",
-    ),
-    "get base of another word": (
-        "get configdocs --base-version=buffer",
-        "Invalid value for '--base-version': 'buffer' is not one of 'committed', 'successful-site-action', "
-        "'last-site-action'.",
-    ),
-    "get diff of another word": (
-        "get configdocs --diff-version=last_site_action",
-        "Invalid value for '--diff-version': 'last_site_action' is not one of 'buffer', 'committed', "
-        "'successful-site-action', 'last-site-action'.",
     ),
     "help": ("help me", "Invalid topic. Run command 'shipyard help' for a list of  available topics."),
 }
