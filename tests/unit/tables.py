@@ -30,7 +30,7 @@ def every_row(rows: Rows) -> Callable[[Callable[..., None]], Callable[[], None]]
                 try:
                     test(row) if alone else test(*row)
                 except (Exception, pytest.fail.Exception) as failure:  # noqa: BLE001  # told below
-                    failure.add_note(f"in the row: {name}")
+                    failure.add_note(f"in the row: {repr(row) if name is None else name}")
                     failures.append(failure)
             if len(failures) == 1:
                 raise failures[0]
@@ -45,7 +45,7 @@ def every_row(rows: Rows) -> Callable[[Callable[..., None]], Callable[[], None]]
     return decorate
 
 
-def _named(rows: Rows) -> Iterator[tuple[str, Any]]:
+def _named(rows: Rows) -> Iterator[tuple[str | None, Any]]:
     if isinstance(rows, Mapping):
         yield from rows.items()
         return
@@ -54,4 +54,4 @@ def _named(rows: Rows) -> Iterator[tuple[str, Any]]:
             assert not row.marks
             yield str(row.id), row.values if len(row.values) > 1 else row.values[0]
         else:
-            yield repr(row), row
+            yield None, row

@@ -1,6 +1,6 @@
 """Names and states of actions and steps."""
 
-import pytest
+from itertools import product
 
 from shipyard_api.domain.actions import (
     CONTROLLABLE,
@@ -47,8 +47,7 @@ def test_what_runs_can_be_paused_and_stopped_and_every_pause_and_failure_has_a_w
     }
 
 
-@pytest.mark.parametrize("state", list(RunState), ids=lambda state: state.value)
-@pytest.mark.parametrize("verb", list(Control), ids=lambda verb: verb.value)
+@every_row(product(list(Control), list(RunState)))
 def test_a_refusal_says_what_is_needed_and_what_there_is(verb: Control, state: RunState) -> None:
     allowed = CONTROLLABLE[verb]
 

@@ -1,5 +1,6 @@
 """What the parameters of actions mean, and what their authors are told."""
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -38,8 +39,11 @@ def test_continue_on_fail_is_a_boolean_or_its_text_in_any_case(name: ActionName,
     assert meaning(name, continue__on__fail=written, **nodes).continues_on_fail is meant
 
 
-@pytest.mark.parametrize("written", ["yes", "", " true", "truee", 1, 0, None, [], {}, ["true"]], ids=repr)
-@pytest.mark.parametrize("key", ["continue-on-fail", "allow-intermediate-commits"])
+@every_row(
+    product(
+        ["continue-on-fail", "allow-intermediate-commits"], ["yes", "", " true", "truee", 1, 0, None, [], {}, ["true"]]
+    )
+)
 def test_what_is_neither_counts_as_false_and_is_told(key: str, written: object) -> None:
     parameters, (warning,) = parse_parameters(DEPLOY, {key: written})
 
@@ -52,8 +56,7 @@ def test_what_is_neither_counts_as_false_and_is_told(key: str, written: object) 
     assert f"The parameter {key} is {written!r}, which counts as false" in warning.message
 
 
-@pytest.mark.parametrize("written", ["yes", "", 1, None, []], ids=repr)
-@pytest.mark.parametrize("key", ["force", "preserve-local-storage"])
+@every_row(product(["force", "preserve-local-storage"], ["yes", "", 1, None, []]))
 def test_where_a_misunderstanding_could_cost_data_it_is_refused(key: str, written: object) -> None:
     with refuses(InvalidParameters) as caught:
         parse_parameters(REDEPLOY, {"target_nodes": "n1", key: written})

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -319,8 +320,7 @@ def test_an_effect_begins_with_its_intent_and_a_question_with_nothing() -> None:
     assert world.rows.written == [("intend", intent)]
 
 
-@pytest.mark.parametrize("on_hold", [False, True], ids=["running", "paused"])
-@pytest.mark.parametrize("sort", ["question", "effect", "effect of unknown outcome"])
+@every_row(product(["question", "effect", "effect of unknown outcome"], [False, True]))
 def test_nothing_begins_while_too_many_turns_wait_for_the_peer(sort: str, on_hold: bool) -> None:
     """It is put off without an intent; once the peer answers again it begins as ever."""
     world = World()
@@ -345,8 +345,7 @@ def test_nothing_begins_while_too_many_turns_wait_for_the_peer(sort: str, on_hol
     assert isinstance(delivered(), Attempt)
 
 
-@pytest.mark.parametrize("found", ["found", None], ids=["it was sent", "it was not sent"])
-@pytest.mark.parametrize("since", [0.0, SETTLE], ids=["just noticed", "noticed before"])
+@every_row(product([0.0, SETTLE], ["found", None]))
 def test_after_a_loss_every_effect_is_looked_for_before_it_is_sent(since: float, found: str | None) -> None:
     """As if it had been sent until the loss was noticed; what may be repeated is sent at once."""
     world = World()

@@ -1,6 +1,7 @@
 """What becomes of a node in each state: the tables of a prepare, a deployment, a destroy and a stop."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import pytest
@@ -310,8 +311,7 @@ def test_a_node_of_somebody_else_is_never_touched(operation: Operation) -> None:
         table(operation, {}, mark=mark, instance="7d4b")
 
 
-@pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY])
-@pytest.mark.parametrize("fault", ["", "power failure", "service failure"])
+@every_row(product([PREPARE, DEPLOY, DESTROY], ["", "power failure", "service failure"]))
 def test_a_node_in_maintenance_is_never_touched(operation: Operation, fault: str) -> None:
     of_ironic = (operation, fault) == (DESTROY, "service failure")
     expected = {"service failed": Verb.END_MAINTENANCE} if of_ironic else {}

@@ -1,6 +1,7 @@
 """Kubernetes objects, as a teardown reads them."""
 
 from datetime import UTC, datetime
+from itertools import product
 from typing import Any
 
 import pytest
@@ -32,8 +33,12 @@ def test_a_node_is_read_with_its_lease() -> None:
     assert objects.cluster_node(node, lease) == expected
 
 
-@pytest.mark.parametrize("lease", [None, {}, {"spec": None}, {"spec": {"renewTime": None}}], ids=str)
-@pytest.mark.parametrize("status", [None, {}, {"conditions": [{"type": "Ready", "status": "odd"}]}], ids=str)
+@every_row(
+    product(
+        [None, {}, {"spec": None}, {"spec": {"renewTime": None}}],
+        [None, {}, {"conditions": [{"type": "Ready", "status": "odd"}]}],
+    )
+)
 def test_a_node_that_reports_nothing_is_unknown(lease: Any, status: Any) -> None:
     found = objects.cluster_node(
         {"metadata": {"name": "n1", "uid": "u", "resourceVersion": "7"}, "status": status}, lease

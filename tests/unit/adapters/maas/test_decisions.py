@@ -1,5 +1,7 @@
 """What is done about a machine: every status, for every operation, whoever has it (contract maas, 11)."""
 
+from itertools import product
+
 import pytest
 
 from shipyard_api.adapters.maas.decisions import (
@@ -145,8 +147,7 @@ def test_commissioning_scripts_of_a_template_run_once_before_the_deployment(
     assert_is(decide(machine(status, owner="shipyard"), Owner.US, history, DEPLOY, Rules()), wanted)
 
 
-@pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY], ids=lambda one: one.value)
-@pytest.mark.parametrize("begun", [False, True], ids=["found", "begun"])
+@every_row(product([PREPARE, DEPLOY, DESTROY], [False, True]))
 def test_a_machine_of_another_user_is_never_touched(operation: Operation, begun: bool) -> None:
     decisions = {status: asked(status, Owner.OTHER, operation, begun=begun) for status in Status}
     if operation is PREPARE:
@@ -155,9 +156,7 @@ def test_a_machine_of_another_user_is_never_touched(operation: Operation, begun:
     assert [status for status, decision in decisions.items() if "alice" not in decision.why] == []
 
 
-@pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY], ids=lambda one: one.value)
-@pytest.mark.parametrize("owner", Owner, ids=lambda owner: owner.value)
-@pytest.mark.parametrize("status", [-1, 23, 99])
+@every_row(product([PREPARE, DEPLOY, DESTROY], Owner, [-1, 23, 99]))
 def test_a_status_of_a_later_release_fails(operation: Operation, owner: Owner, status: int) -> None:
     strange = Machine("abc123", "n1", status, "Levitating", owner="" if owner is Owner.NOBODY else "someone")
     assert decide(strange, owner, History(), operation, Rules()).kind is Kind.FAIL
@@ -187,8 +186,7 @@ def test_disks_that_are_to_be_kept_are_never_erased(status: Status) -> None:
     assert asked(status, Owner.US, DESTROY, wipe=Wipe.OS_DISK_ONLY) == RELEASE
 
 
-@pytest.mark.parametrize("owner", Owner, ids=lambda owner: owner.value)
-@pytest.mark.parametrize("begun", [False, True], ids=["found", "begun"])
+@every_row(product(Owner, [False, True]))
 def test_only_failed_erasing_is_erased_again_by_a_prepare(owner: Owner, begun: bool) -> None:
     erased = {status for status in Status if asked(status, owner, PREPARE, begun=begun).verb is Verb.ERASE}
     assert erased <= {Status.FAILED_DISK_ERASING}

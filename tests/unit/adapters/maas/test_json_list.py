@@ -1,6 +1,7 @@
 """Lists that arrive in pieces, cut anywhere."""
 
 import json
+from itertools import product
 
 import pytest
 
@@ -10,9 +11,7 @@ from tests.unit.tables import every_row
 MACHINES = [{"hostname": "n1", "tags": ["ä,]", '"[{']}, {}, {"hostname": "n2", "disks": [{"id": 1}]}]
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
-@pytest.mark.parametrize("indent", [None, 4])
-@pytest.mark.parametrize("wanted", [[], MACHINES[:1], MACHINES], ids=["none", "one", "many"])
+@every_row(product([[], MACHINES[:1], MACHINES], [None, 4], [1, 2, 3, 7, 1000]))
 def test_objects_of_a_list_in_pieces(wanted: list[object], indent: int | None, size: int) -> None:
     body = json.dumps(wanted, indent=indent, ensure_ascii=False).encode()
     assert list(objects(body[at : at + size] for at in range(0, len(body), size))) == wanted

@@ -1,9 +1,9 @@
 """The picture of ``fleet``: right at every width and number of sites, and readable without colour."""
 
 import io
+from itertools import product
 from typing import Any
 
-import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -92,8 +92,7 @@ def test_no_line_is_wider_than_the_terminal_and_every_site_has_one(width: int) -
         assert sum(line[2:].startswith(f"{site['site']} ") or line[2:] == site["site"] for line in text) >= 1
 
 
-@pytest.mark.parametrize("height", [8, 12, 24])
-@pytest.mark.parametrize("number", [1, 6, 30, 500])
+@every_row(product([1, 6, 30, 500], [8, 12, 24]))
 def test_the_view_fits_the_terminal_and_shows_first_what_needs_a_look(number: int, height: int) -> None:
     calm = [row(f"calm-{at}") for at in range(number)]
     rows = [*calm, row("broken", "Failed", "failed"), row("dark", error="no answer")]

@@ -4,9 +4,9 @@ import io
 import re
 import time
 import xml.etree.ElementTree as ET
+from itertools import product
 from typing import Any
 
-import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -99,8 +99,7 @@ CITIES = [
 ]
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 100, 140])
-@pytest.mark.parametrize("names", [RACKS, CITIES], ids=["one prefix", "no common prefix"])
+@every_row(product([RACKS, CITIES], [40, 60, 80, 100, 140]))
 def test_twenty_groups_with_long_names_are_twenty_different_rows(names, width):
     groups = [samples.group(name, "deploying", counts={"success": 2, "prepared": 10}, needs=9) for name in names]
     text = drawn(watch_view(samples.action(), groups, [], NOW, 32), width)
@@ -138,9 +137,7 @@ def failing(count: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     return groups, nodes
 
 
-@pytest.mark.parametrize("width", [40, 80, 140])
-@pytest.mark.parametrize("height", [18, 24, 50])
-@pytest.mark.parametrize("count", [1, 3, 40])
+@every_row(product([40, 80, 140], [18, 24, 50], [1, 3, 40]))
 def test_failures_use_every_line_that_is_free(width, height, count):
     groups, nodes = failing(count)
     text = drawn(watch_view(samples.action(), groups, nodes, NOW, height), width)

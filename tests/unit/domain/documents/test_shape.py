@@ -1,9 +1,8 @@
 """Whether what came in is a document: every rule, every fault at once, and never a word of the data."""
 
 import copy
+from itertools import product
 from typing import Any
-
-import pytest
 
 from shipyard_api.domain.documents import find, parse_documents
 from shipyard_api.domain.findings import Level
@@ -171,8 +170,7 @@ AT_SCHEMA = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("schema", AT_SCHEMA, ids=repr)
-@pytest.mark.parametrize("make", [plain, control], ids=["document", "control"])
+@every_row(product([plain, control], AT_SCHEMA))
 def test_a_schema_is_two_words_and_a_version(make: Any, schema: object) -> None:
     assert faults({**make(), "schema": schema}) == ["/schema"]
 
