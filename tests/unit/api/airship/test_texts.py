@@ -6,8 +6,7 @@ from shipyard_api.api.airship.texts import text_of
 from shipyard_api.api.http.errors import BodyIncomplete, status_of
 from shipyard_api.domain import errors
 from shipyard_api.domain.actions import Control
-from shipyard_api.domain.documents import Revision, Version
-from shipyard_api.domain.error_kinds import Forbidden, ShipyardError, Unauthenticated
+from shipyard_api.domain.error_kinds import Forbidden, ShipyardError
 from shipyard_api.domain.findings import error, warning
 from tests.unit.tables import every_row
 
@@ -16,13 +15,6 @@ SIX = [f"n{number}" for number in range(6)]
 
 @every_row(
     [
-        (
-            errors.InvalidTargets(),
-            400,
-            "Invalid target_nodes parameter",
-            "The target_nodes parameter for this action should be a list with one or more string values representing "
-            "node names",
-        ),
         (
             errors.InvalidParameters([error("A", "First."), error("B", "Second.")]),
             400,
@@ -63,26 +55,6 @@ SIX = [f"n{number}" for number in range(6)]
             "([kubernetes] kubeconfig or url). Configure it. Nothing was changed.",
         ),
         (
-            errors.NothingDrains(SIX[:1]),
-            409,
-            "Nothing can be drained",
-            "n0 may be in use, and no Kubernetes is configured from which servers could be drained ([kubernetes] "
-            "kubeconfig or url). Configure it; or, to destroy servers as they are, use force. Nothing was changed.",
-        ),
-        (
-            errors.EtcdForbids([error("LastHealthyEtcdMember", "Add a member first.")]),
-            409,
-            "Etcd forbids the teardown",
-            "Add a member first.",
-        ),
-        (
-            errors.BufferChanged(Revision(3), Revision(4)),
-            409,
-            "Unable to commit configuration documents",
-            "The buffer was changed while it was checked: revision 3 was checked, 4 is in it. Nothing was committed. "
-            "Commit again",
-        ),
-        (
             errors.TooManyRequests(9.2),
             429,
             "Too many requests",
@@ -105,9 +77,6 @@ def test_an_error_has_its_sentence(failed: ShipyardError, code: int, title: str,
 
 @every_row(
     {
-        "no token": (Unauthenticated(was_sent=False), "No token was sent. Send one in the header"),
-        "a wrong token": (Unauthenticated(), "The token that was sent is not valid: "),
-        "nothing committed": (errors.NothingCommitted(), "commit them: shipyard commit configdocs"),
         "retry": (
             errors.WrongState(Control.RETRY, "failed", "queued"),
             "Only an action that is failed or has nodes that did not succeed can be retried; this one is queued",
@@ -115,8 +84,6 @@ def test_an_error_has_its_sentence(failed: ShipyardError, code: int, title: str,
         "action": (ours.UnsupportedAction("deploysite"), "Did you mean 'deploy_site'? It is one of: "),
         "long": (ours.UnsupportedAction("x" * 99), f"There is no action '{'x' * 60}…'. It is one of"),
         "control": (ours.ControlNotFound("Pause"), "Did you mean 'pause'?"),
-        "filter": (ours.InvalidStatusFilter("nodes"), "machines-power-state"),
-        "buffer": (errors.VersionNotFound(Version.BUFFER), "The buffer is empty. Load documents"),
     },
 )
 def test_what_is_behind_an_error_is_in_its_list(failed: ShipyardError, cause: str) -> None:
