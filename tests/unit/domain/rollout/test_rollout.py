@@ -16,6 +16,7 @@ from shipyard_api.domain.strategy.criteria import Criterion, Shortfall
 from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.strategy.strategy import GroupName, check_groups
 from tests.factories import (
+    five_groups_data,
     five_groups_inventory,
     five_groups_strategy,
     group,
@@ -129,6 +130,30 @@ def test_third_worked_example_a_failed_deploy_of_compute_2_leaves_the_rest_and_t
     assert reasons(subject) == {"compute-nodes-2": "deploy"}
     assert [name for name, status in nodes(subject).items() if status == "failure"] == COMPUTE_2.split()
     assert subject.verdict() is Verdict.SUCCESS
+
+
+def test_every_criterion_of_the_control_group_of_the_example_must_hold() -> None:
+    subject = example()
+
+    _, facts = play(subject, fail="deploy:control01")
+
+    (failed,) = [fact for fact in facts if isinstance(fact, GroupChanged) and fact.reason is Reason.DEPLOY]
+    assert failed.group == "control-nodes"
+    assert failed.shortfalls == (Shortfall(Criterion.PERCENT, needed=90, actual=75),)
+    assert subject.verdict() is Verdict.FAILED
+
+
+def test_every_order_of_the_document_gives_an_order_that_the_dependencies_allow() -> None:
+    entries = five_groups_data()["groups"]
+    for turn in range(len(entries)):
+        turned = entries[turn:] + entries[:turn]
+        plan = strategy(*(group(entry["name"], after=entry["depends_on"]) for entry in turned))
+
+        moves, _ = play(Rollout(plan, {entry.name: [] for entry in plan.groups}))
+
+        started = list(dict.fromkeys(one.group for one in moves))
+        for entry in turned:
+            assert all(started.index(parent) < started.index(entry["name"]) for parent in entry["depends_on"])
 
 
 # --- Order ------------------------------------------------------------------------------------------------------------

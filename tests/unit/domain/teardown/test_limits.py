@@ -5,6 +5,20 @@ from shipyard_api.domain.teardown.limits import TeardownLimits
 from tests.unit.tables import every_row
 
 
+def test_the_defaults_are_those_of_the_seed() -> None:
+    limits = TeardownLimits()
+
+    assert (limits.drain, limits.drain_grace_period, limits.clear_labels, limits.remove_etcd, limits.etcd_ready) == (
+        3600,
+        1800,
+        1800,
+        1800,
+        600,
+    )
+    assert limits.shutdown_kubelet == 300
+    assert limits.check() == ()
+
+
 @every_row(
     [
         (TeardownLimits(drain=100, drain_grace_period=99), []),
