@@ -26,9 +26,9 @@ from shipyard_api.telemetry import NO_ANSWER, Kind, observed, of_status
 if TYPE_CHECKING:
     import ssl
 
-    import requests
     from msgspec.json import Decoder
-    from requests.adapters import HTTPAdapter
+
+    from shipyard_api.http_deadline import Answer, Connections, Request
 
 T = TypeVar("T")
 MAX_BODY = 64 * 1024 * 1024
@@ -36,8 +36,8 @@ MAX_BODY = 64 * 1024 * 1024
 _READS = frozenset({"GET", "HEAD"})
 _NO_ANSWER = frozenset({502, 503, 504})
 _OF_EVERY_REQUEST = frozenset({401, 403, 404, 405, 406, 407})
-_PIECE = 64 * 1024
 _LONGEST_PAUSE = 86_400.0  # seconds of Retry-After
+_IN_TARGETS = "%/?:@!$&'()*+,;="  # beside letters, digits and what is never quoted
 _HOST = re.compile(r"[\w.~:%-]+")
 
 Headers = Mapping[str, str]
@@ -183,7 +183,7 @@ class HttpClient:
         self._verify = verify
         self._tls = (tls, server_name)
         self._restarts = restarts or PeerRestarts()
-        self._connections: HTTPAdapter | None = None
+        self._connections: Connections | None = None
         self._lock = threading.Lock()
 
     def get(self, path: str, **options: Unpack[RequestOptions]) -> Response:
@@ -218,7 +218,7 @@ class HttpClient:
         path = path.lstrip("/")
         headers = self._headers | _checked_headers(options.get("headers", {}))
         limit = options.get("seconds", self._total_timeout)
-        call = _Call(method.upper(), f"{self.base_url}/{path}", f"{method.upper()} /{path}", headers, limit, options)
+        call = _Call(method.upper(), self.base_url, path, headers, limit, options)
         for pause in self._pauses if call.method in _READS else ():
             try:
                 answer = self._attempt(call)
@@ -237,12 +237,13 @@ class HttpClient:
         if self._connections:
             self._connections.close()
 
-    def _adapter(self) -> "HTTPAdapter":
+    def _opened(self) -> "Connections":
         with self._lock:
             if self._connections is None:
-                from shipyard_api import http_deadline  # only when needed: the slowest import of a command
+                from shipyard_api.http_deadline import Connections  # only when needed: a slow import of a command
 
-                self._connections = http_deadline.adapter(*self._tls)
+                tls, server_name = self._tls
+                self._connections = Connections(self.base_url, verify=self._verify, tls=tls, server_name=server_name)
             return self._connections
 
     def _attempt(self, call: "_Call") -> Response:
@@ -259,10 +260,7 @@ class HttpClient:
             return replace(answer, restarting=restarting)
 
     def _exchange(self, call: "_Call") -> Response:
-        from requests import RequestException
-        from urllib3.exceptions import HTTPError
-
-        from shipyard_api import http_deadline
+        from shipyard_api.http_deadline import FAILURES, Limits, Waiting
 
         # Called for every attempt: a nonce must be new, and a token may have expired.
         proof = _checked_headers(self._credentials()) if self._credentials else {}
@@ -271,37 +269,34 @@ class HttpClient:
             if value.count(" ") <= 1:
                 self.scrubber.hide_passing(value.rpartition(" ")[2])
         is_wanted = call.options.get("is_wanted")
-        waiting = http_deadline.Waiting(is_wanted, call.options.get("every", 4.0)) if is_wanted else None
-        deadline = http_deadline.begin(call.limit, waiting)
+        waiting = Waiting(is_wanted, call.options.get("every", 4.0)) if is_wanted else None
+        deadline = time.monotonic() + call.limit
         try:
-            prepared, timeouts = _prepared(call, proof), self._timeouts(call)
-            # Without a session, which would look for proxies, cookies and .netrc, and read the body of a redirect.
-            with self._adapter().send(prepared, stream=True, timeout=timeouts, verify=self._verify) as raw:
-                headers = {name.lower(): value for name, value in raw.headers.items()}
-                pieces = self._pieces(call, raw, headers, deadline)
+            limits = Limits(*self._timeouts(call), deadline, waiting)
+            with self._opened().exchange(_prepared(call, proof), limits) as raw:
+                pieces = self._pieces(call, raw, deadline)
                 parse, parsed = call.options.get("parse"), None
-                if parse and 200 <= raw.status_code < 300:
+                if parse and 200 <= raw.status < 300:
                     try:
                         parsed = parse(pieces)
                     except (ValueError, RecursionError) as error:
-                        raise self._final(call, f"answered {raw.status_code}, not in the JSON expected") from error
+                        raise self._final(call, f"answered {raw.status}, not in the JSON expected") from error
                 body = b"".join(pieces)
-                answer = Response(raw.status_code, headers, body, self.system, call.operation, self.scrubber)
+                answer = Response(raw.status, raw.headers, body, self.system, call.operation, self.scrubber)
                 return replace(answer, parsed=parsed)
-        except (RequestException, HTTPError, OSError) as error:
+        except FAILURES as error:
             if is_wanted and not is_wanted():
                 raise self._final(call, "the answer is no longer waited for") from error
             if time.monotonic() > deadline:
                 raise self._late(call) from error
             raise self._explain(call, error) from error
 
-    def _pieces(self, call: "_Call", raw: "requests.Response", headers: Headers, deadline: float) -> Iterator[bytes]:
+    def _pieces(self, call: "_Call", raw: "Answer", deadline: float) -> Iterator[bytes]:
         """Yield the body in pieces; raise if it is too large or too slow."""
-        announced = headers.get("content-length", "")
+        announced = raw.headers.get("content-length", "")
         size = int(announced) if announced.isdecimal() and call.method != "HEAD" else 0
         received = 0
-        # read1() returns what has arrived; read() would wait for a full piece, past any deadline.
-        while size <= self._max_body and (piece := raw.raw.read1(_PIECE, decode_content=True)):
+        while size <= self._max_body and (piece := next(raw.pieces, b"")):
             received += len(piece)
             size = max(size, received)
             if time.monotonic() > deadline:
@@ -332,11 +327,19 @@ class _Call:
     """A request, ready to be sent once or several times."""
 
     method: str
-    url: str
-    operation: str
+    base_url: str
+    path: str
     headers: Headers
     limit: float  # seconds
     options: RequestOptions
+
+    @property
+    def url(self) -> str:
+        return f"{self.base_url}/{self.path}"
+
+    @property
+    def operation(self) -> str:
+        return f"{self.method} /{self.path}"
 
     @property
     def marker(self) -> str:
@@ -347,23 +350,20 @@ class _Final(Unavailable):
     """No usable answer, and an immediate retry would only take as long again."""
 
 
-def _prepared(call: _Call, proof: Headers) -> "requests.PreparedRequest":
-    """Return the request to send; the library's own preparation takes as long as sending it."""
-    from requests import PreparedRequest
-    from requests.utils import default_user_agent
+def _prepared(call: _Call, proof: Headers) -> "Request":
+    from shipyard_api.http_deadline import Request
 
-    headers = {"accept": "*/*", "user-agent": default_user_agent(), **call.headers, **proof}
+    headers = {"accept": "*/*", "user-agent": "shipyard", **call.headers, **proof}
     body, value = call.options.get("body"), call.options.get("json")
     if value is not None:
         body = json.dumps(value, allow_nan=False).encode()
         headers.setdefault("content-type", "application/json")
     if body is not None or call.method not in _READS:
-        headers["Content-Length"] = str(len(body or b""))  # as the library looks for it
-    request, params = PreparedRequest(), urlencode(call.options.get("params", ()))
-    request.method, request.body = call.method, body
-    request.headers = headers  # type: ignore[assignment]  # any mapping will do
-    request.url = call.url + ("&" if "?" in call.url else "?") * bool(params) + params
-    return request
+        headers["content-length"] = str(len(body or b""))
+    params = urlencode(call.options.get("params", ()))
+    target = quote(urlsplit(call.base_url).path + f"/{call.path}", safe=_IN_TARGETS)
+    target += ("&" if "?" in target else "?") * bool(params) + params
+    return Request(call.method, target, headers, body)
 
 
 def segment(text: str) -> str:

@@ -1,24 +1,30 @@
 """Connections whose answers have a deadline as a whole, status line and headers included.
 
 The library's timeouts bound the time between two pieces only, so a peer that sends a byte now and then would hold a
-thread for ever.
+thread for ever. Connections, with their TLS, are urllib3's; answers are read by the standard library. What urllib3 and
+requests do beyond that (redirects, retries, cookies, proxies) is not wanted, and took nine tenths of the CPU of a
+request.
 """
 
+import contextlib
 import http.client
 import io
 import socket
 import ssl
-import threading
 import time
-from collections.abc import Callable
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from errno import ETIMEDOUT
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
-from requests.adapters import HTTPAdapter
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+import certifi
+from urllib3 import HTTPResponse
 from urllib3.connection import HTTPConnection, HTTPSConnection
-
-_request = threading.local()
+from urllib3.exceptions import HTTPError
 
 KEPT = 32
 """Connections to a peer that are kept for the next request; beyond them, one is made for each request in flight."""
@@ -39,6 +45,10 @@ _OPTIONS = [
     *HTTPConnection.default_socket_options,
     *((level, getattr(socket, name), value) for name, level, value in _ALIVE if hasattr(socket, name)),
 ]
+_PIECE = 64 * 1024
+
+FAILURES = (OSError, HTTPError, http.client.HTTPException)
+"""What an exchange raises, also while its answer is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,93 +59,187 @@ class Waiting:
     every: float = 4.0
 
 
-def begin(seconds: float, waiting: Waiting | None = None) -> float:
-    """Bound the answer to this thread's next request; return its deadline on the monotonic clock."""
-    _request.waiting = waiting
-    _request.deadline = time.monotonic() + seconds
-    deadline: float = _request.deadline
-    return deadline
+class Limits(NamedTuple):
+    """Limits of an exchange: ``connect`` and ``read`` in seconds, as in ``HttpClient``; ``deadline`` is monotonic."""
+
+    connect: float
+    read: float
+    deadline: float
+    waiting: Waiting | None = None
 
 
-class _Reader(io.RawIOBase):
-    """What a socket receives until the deadline; afterwards TimeoutError."""
+class Request(NamedTuple):
+    """A request, as it is sent. ``target``: path and query, quoted."""
 
-    def __init__(self, sock: socket.socket, raw: io.RawIOBase) -> None:
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Status and headers of an answer, with lower-case names; ``pieces`` reads its body."""
+
+    status: int
+    headers: dict[str, str]
+    pieces: Iterator[bytes]
+
+
+class Connections:
+    """Connections to one address, for any thread.
+
+    ``verify``: a file or directory of trusted certificates, True for the public authorities, False for none. ``tls``:
+    trust and credentials instead; ``server_name``: checked instead of the address.
+    """
+
+    def __init__(
+        self, base_url: str, *, verify: bool | str = True, tls: ssl.SSLContext | None = None, server_name: str = ""
+    ) -> None:
+        address = urlsplit(base_url)
+        self.address = f"{address.scheme}://{address.netloc}"
+        self._host, self._port = address.hostname or "", address.port
+        self._is_secure = address.scheme == "https"
+        self._verify, self._tls, self._server_name = verify, tls, server_name
+        self._kept: deque[HTTPConnection] = deque()
+        weakref.finalize(self, _close, self._kept)
+
+    @contextlib.contextmanager
+    def exchange(self, request: Request, limits: Limits) -> Iterator[Answer]:
+        """Send the request; what the block does not read of the answer is lost, with the connection.
+
+        Raises one of ``FAILURES``.
+        """
+        connection = self._idle() or self.connect(limits.connect)
+        is_whole = False
+        try:
+            stream = _Stream(connection.sock, limits)
+            # A peer may answer and hang up before it has read everything.
+            with contextlib.suppress(BrokenPipeError):
+                connection.sock.sendall(_text(request, _host_header(connection)))
+            with http.client.HTTPResponse(stream, method=request.method) as response:  # type: ignore[arg-type]
+                response.begin()
+                headers = _headers(response)
+                yield Answer(response.status, headers, _pieces(response, headers))
+                is_whole = not response.will_close and (response.isclosed() or response.length == 0)
+        finally:
+            if is_whole and len(self._kept) < KEPT:
+                self._kept.append(connection)
+            else:
+                connection.close()
+
+    def connect(self, seconds: float) -> HTTPConnection:
+        """Return a new connection. Raises one of ``FAILURES``."""
+        settings: dict[str, Any] = {"port": self._port, "timeout": seconds, "socket_options": _OPTIONS}
+        if not self._is_secure:
+            connection = HTTPConnection(self._host, **settings)
+        elif self._tls:
+            connection = HTTPSConnection(
+                self._host, **settings, ssl_context=self._tls, server_hostname=self._server_name or None
+            )
+        else:
+            connection = HTTPSConnection(self._host, **settings, **_trust(self._verify))
+        try:
+            connection.connect()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def close(self) -> None:
+        """Close the connections that are not in use; others may still be made."""
+        _close(self._kept)
+
+    def _idle(self) -> HTTPConnection | None:
+        """Return a kept connection that the peer has not closed, the one that was used last."""
+        while True:
+            try:
+                connection = self._kept.pop()
+            except IndexError:
+                return None
+            if connection.is_connected:
+                return connection
+            connection.close()
+
+
+def _close(connections: deque[HTTPConnection]) -> None:
+    with contextlib.suppress(IndexError):
+        while True:
+            connections.pop().close()
+
+
+class _Stream(io.RawIOBase):
+    """What a socket receives until the deadline; afterwards TimeoutError. Closing it leaves the socket open."""
+
+    def __init__(self, sock: socket.socket, limits: Limits) -> None:
         self._socket = sock
-        self._raw = raw  # keeps the socket open as long as this is
+        self._limits = limits
+        self._seconds = limits.read
+        sock.settimeout(limits.read)
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        """Return a buffer of this stream, as sockets do."""
+        return io.BufferedReader(self, _PIECE)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        waiting: Waiting | None = _request.waiting
-        usual, began = self._socket.gettimeout(), time.monotonic()
-        until = _request.deadline if usual is None else min(_request.deadline, began + usual)
-        try:
-            while (left := until - time.monotonic()) > 0:
-                self._socket.settimeout(min(left, waiting.every) if waiting else left)
-                try:
-                    return self._socket.recv_into(buffer)
-                except TimeoutError:
-                    if waiting and not waiting.is_wanted():
-                        raise TimeoutError("the answer is no longer wanted") from None
-            raise TimeoutError("the answer is late")
-        finally:
-            self._socket.settimeout(usual)
+        _, read, deadline, waiting = self._limits
+        until = min(deadline, time.monotonic() + read)
+        while (left := until - time.monotonic()) > 0:
+            seconds = min(left, waiting.every) if waiting else min(read, deadline - time.monotonic())
+            self._wait_at_most(seconds)
+            try:
+                return self._socket.recv_into(buffer)
+            except TimeoutError as error:
+                if error.errno == ETIMEDOUT:  # the kernel has given up
+                    raise
+                if waiting and not waiting.is_wanted():
+                    raise TimeoutError("the answer is no longer wanted") from None
+        raise TimeoutError("the answer is late")
 
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
-
-
-class _Response(http.client.HTTPResponse):
-    def __init__(self, sock: socket.socket, *arguments: Any, **named: Any) -> None:
-        super().__init__(sock, *arguments, **named)
-        self.fp = io.BufferedReader(_Reader(sock, self.fp.detach()))
+    def _wait_at_most(self, seconds: float) -> None:
+        if seconds != self._seconds:  # each setting is a call of the kernel
+            self._seconds = seconds
+            self._socket.settimeout(seconds)
 
 
-class _Connection(HTTPConnection):
-    response_class = _Response
+def _text(request: Request, host: str) -> bytes:
+    lines = [f"{request.method} {request.target} HTTP/1.1", f"Host: {host}"]
+    lines += [f"{name}: {value}" for name, value in request.headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode("ascii") + (request.body or b"")
 
 
-class _TlsConnection(HTTPSConnection):
-    response_class = _Response
+def _host_header(connection: HTTPConnection) -> str:
+    host = connection.host if connection.host.isascii() else connection.host.encode("idna").decode("ascii")
+    host = f"[{host.partition('%')[0]}]" if ":" in host else host
+    return host if connection.port == connection.default_port else f"{host}:{connection.port}"
 
 
-class _Pool(HTTPConnectionPool):
-    ConnectionCls = _Connection
+def _headers(response: http.client.HTTPResponse) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for name, value in response.headers.items():
+        name = name.lower()
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers
 
 
-class _TlsPool(HTTPSConnectionPool):
-    ConnectionCls = _TlsConnection
+def _pieces(response: http.client.HTTPResponse, headers: Mapping[str, str]) -> Iterator[bytes]:
+    """Yield the body as it arrives. Raises IncompleteRead if the connection ends before it does."""
+    source: Any = response
+    if headers.get("content-encoding", "identity").lower() != "identity":
+        # We ask for none; a peer may do it all the same.
+        source = HTTPResponse(response, headers, preload_content=False)
+    # read1() returns what has arrived; read() would wait for a full piece.
+    while piece := source.read1(_PIECE):
+        yield piece
+    if response.length:
+        raise http.client.IncompleteRead(b"", response.length)
 
 
-class _Adapter(HTTPAdapter):
-    def __init__(self) -> None:
-        super().__init__(pool_maxsize=KEPT)
-
-    def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
-        super().init_poolmanager(*arguments, **named, socket_options=_OPTIONS)
-        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
-
-
-class _OwnTls(_Adapter):
-    """Connections with one TLS context; the library would trust the public authorities, too."""
-
-    def __init__(self, context: ssl.SSLContext, server_name: str) -> None:
-        self._tls = {"ssl_context": context} | ({"server_hostname": server_name} if server_name else {})
-        super().__init__()
-
-    def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
-        super().init_poolmanager(*arguments, **named, **self._tls)
-
-    def cert_verify(self, *_: Any) -> None:
-        """Leave it to the context."""
-
-
-def adapter(tls: ssl.SSLContext | None = None, server_name: str = "") -> HTTPAdapter:
-    """Return connections, for any thread, in which every answer has the deadline of its request.
-
-    ``tls``: trust and credentials for all connections; ``server_name``: checked instead of the address.
-    """
-    return _OwnTls(tls, server_name) if tls else _Adapter()
+def _trust(verify: bool | str) -> dict[str, Any]:
+    if not verify:
+        return {"cert_reqs": "CERT_NONE"}
+    place = certifi.where() if verify is True else verify
+    return {"cert_reqs": "CERT_REQUIRED", "ca_cert_dir" if Path(place).is_dir() else "ca_certs": place}

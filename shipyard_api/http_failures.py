@@ -26,12 +26,13 @@ class ConnectionFailure(NamedTuple):
 def describe_failure(
     error: BaseException, url: str, *, connect: float, read: float, verify: bool | str = True
 ) -> ConnectionFailure:
-    """Describe an error of requests below HTTP; the library's own texts quote whole URLs, and each other.
+    """Describe an error below HTTP, of ours or of requests; the libraries' texts quote whole URLs, and each other.
 
-    ``connect``, ``read``: timeouts for the peer at ``url`` in seconds; ``verify`` as for requests.
+    ``connect``, ``read``: timeouts for the peer at ``url`` in seconds; ``verify`` as for ``HttpClient``.
     """
-    from requests import exceptions
-    from urllib3.exceptions import NewConnectionError, ReadTimeoutError
+    import ssl
+
+    from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ReadTimeoutError
 
     from shipyard_api.http_deadline import DEAD_SECONDS
 
@@ -39,19 +40,19 @@ def describe_failure(
     where, inner, early = parts.netloc, _innermost(error), _while_connecting(error)
     if isinstance(verify, str) and parts.scheme == "https" and not Path(verify).exists():
         return ConnectionFailure(f"the file of trusted certificates {verify} does not exist", lasting=True, sent=False)
-    if isinstance(error, exceptions.InvalidURL):
+    if isinstance(inner, ValueError) and not isinstance(inner, ssl.SSLError):
         return ConnectionFailure(f"{where} is not a valid address", lasting=True, sent=False)
-    if isinstance(error, exceptions.ConnectTimeout):
+    if isinstance(inner, ConnectTimeoutError) and not isinstance(inner, NewConnectionError):
         return ConnectionFailure(f"no connection to {where} within {connect:g} s", lasting=True, sent=False)
     if not early and not isinstance(inner, NewConnectionError) and _died(error):
         return ConnectionFailure(f"the connection to {where} is dead: nothing was acknowledged for {DEAD_SECONDS} s")
-    if isinstance(error, exceptions.ReadTimeout | ReadTimeoutError | TimeoutError):
+    if isinstance(inner, ReadTimeoutError | TimeoutError):
         if early:
             return ConnectionFailure(f"no TLS with {where} within {connect:g} s; {_PLAIN}", lasting=True, sent=False)
         return ConnectionFailure(f"no answer from {where} within {read:g} s", lasting=True)
     if isinstance(inner, NewConnectionError):
         return ConnectionFailure(f"no connection to {where}: {getattr(inner.__cause__, 'strerror', '')}", sent=False)
-    if isinstance(error, exceptions.SSLError):
+    if isinstance(inner, ssl.SSLError):
         hint = f"; {_PLAIN}" if getattr(inner, "reason", "") in _NO_TLS else ""
         return ConnectionFailure(f"no trusted connection to {where}: {inner}{hint}", sent=not early)
     if early:
@@ -69,10 +70,7 @@ def hung_up(error: PeerError) -> bool:
 
 def silent(error: PeerError) -> bool:
     """Return whether the peer took the connection and then did not answer in time, or not completely."""
-    from requests.exceptions import ReadTimeout
-    from urllib3.exceptions import ReadTimeoutError
-
-    return isinstance(error.__cause__, ReadTimeout | ReadTimeoutError | TimeoutError)
+    return isinstance(error.__cause__, TimeoutError)
 
 
 def _died(error: BaseException | None) -> bool:

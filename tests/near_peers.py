@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 from urllib.parse import urlsplit
 
 import requests
-from requests.adapters import HTTPAdapter
 
-from shipyard_api import http_deadline
+from shipyard_api.http_deadline import Answer, Connections, Limits, Request
 from shipyard_simulators.server import Served, Server, in_thread
 from shipyard_simulators.tests.in_process import answered
 
@@ -32,10 +30,22 @@ def near(simulator: Served) -> Iterator[Served]:
             del _servers[server.server_port]
 
 
-def _send(adapter: HTTPAdapter, request: requests.PreparedRequest, *args: Any, **options: Any) -> requests.Response:
-    if server := _servers.get(urlsplit(request.url).port or 0):
-        return answered(request, server)
-    return HTTPAdapter.send(adapter, request, *args, **options)
+_over_socket = Connections.exchange
 
 
-http_deadline._Adapter.send = _send  # type: ignore[method-assign]
+@contextmanager
+def _exchange(connections: Connections, request: Request, limits: Limits) -> Iterator[Answer]:
+    server = _servers.get(urlsplit(connections.address).port or 0)
+    if server is None:
+        with _over_socket(connections, request, limits) as answer:
+            yield answer
+        return
+    prepared = requests.PreparedRequest()
+    prepared.method, prepared.url, prepared.body = request.method, connections.address + request.target, request.body
+    prepared.headers = dict(request.headers)  # type: ignore[assignment]  # any mapping will do
+    given = answered(prepared, server)
+    headers = {name.lower(): value for name, value in given.headers.items()}
+    yield Answer(given.status_code, headers, iter([given.content] if given.content else []))
+
+
+Connections.exchange = _exchange  # type: ignore[method-assign]

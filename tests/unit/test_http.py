@@ -1,7 +1,9 @@
 """The HTTP client against a small server that misbehaves on purpose."""
 
 import contextlib
+import gzip
 import json
+import select
 import socket
 import threading
 import time
@@ -11,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
+from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from shipyard_api.http import HttpClient, clock_ahead, refuses_us, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Unavailable
@@ -353,6 +356,68 @@ def test_a_connection_is_kept_for_any_thread_and_a_cookie_for_none(peer):
     assert texts == ["first", "second"]
     assert len(server.requests) == 1
     one.close()
+
+
+def test_a_connection_that_the_peer_has_closed_is_not_used_again(peer):
+    server = peer(answer("200 OK", "first"), answer("201 Created", "second"))
+    one = client(server)
+    assert one.get("x").text == "first"
+    (kept,) = one._opened()._kept
+    select.select([kept.sock], [], [], 10)
+    assert one.post("x", body=b"").text == "second"
+
+
+def test_a_connection_with_the_rest_of_an_answer_is_not_used_again(peer):
+    def more(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nother")
+        silence(connection)
+
+    one = client(peer(more, answer("200 OK", "good")), max_body=5)
+    with pytest.raises(Unavailable, match="larger than 5 bytes"):
+        one.get("x")
+    assert one.get("x").text == "good"
+
+
+def test_a_compressed_answer_is_unpacked_although_none_was_asked_for(peer):
+    body = gzip.compress(b"[1, 2]")
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n"
+    assert client(peer(raw(head.encode() + body))).get("x").json() == [1, 2]
+
+
+def test_a_header_that_comes_twice_is_one_with_both_values(peer):
+    got = client(peer(answer("200 OK", "", "Via: 1.1 a", "via: 1.1 b"))).get("x")
+    assert got.headers["via"] == "1.1 a, 1.1 b"
+
+
+def test_what_an_address_cannot_hold_is_quoted_and_nothing_twice(peer):
+    server = peer(answer("200 OK"))
+    client(server).get("a%2Fb/é [x]?op=a,b&c=d e")
+    assert server.requests[0].split(b"\r\n")[0] == b"GET /api/a%2Fb/%C3%A9%20%5Bx%5D?op=a,b&c=d%20e HTTP/1.1"
+
+
+HOSTS = {
+    "http://Peer:80/api": "peer",
+    "https://peer": "peer",
+    "https://peer:80": "peer:80",
+    "http://[fe80::1%25eth0]:8080": "[fe80::1]:8080",
+    "http://bücher.example": "xn--bcher-kva.example",
+}
+
+
+@pytest.mark.parametrize(("url", "host"), HOSTS.items())
+def test_the_host_of_a_request_is_that_of_the_address(monkeypatch, url, host):
+    ours = socket.socketpair()
+
+    def connect(connection: HTTPConnection) -> None:
+        connection.sock = ours[0]
+        ours[1].sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    for kind in (HTTPConnection, HTTPSConnection):
+        monkeypatch.setattr(kind, "connect", connect)
+    HttpClient(url, system="x").get("a")
+    sent = ours[1].recv(65536).split(b"\r\n")
+    ours[1].close()
+    assert sent[1] == f"Host: {host}".encode()
 
 
 def test_parameters_follow_those_of_the_path(peer):

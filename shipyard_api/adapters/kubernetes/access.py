@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import certifi
 import yaml
-from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
 from shipyard_api.adapters.kubernetes.answer import SYSTEM
 from shipyard_api.domain.json_types import JsonObject
@@ -170,7 +170,7 @@ def _tls(cluster: Mapping[str, str], user: Mapping[str, str], directory: Path) -
         # With the line break it is never empty: then every well-known authority would be trusted.
         context = ssl.create_default_context(cadata=authority.decode("ascii", "ignore") + "\n")
     else:
-        context = ssl.create_default_context(cafile=DEFAULT_CA_BUNDLE_PATH)
+        context = ssl.create_default_context(cafile=certifi.where())
     certificate, key = (_pem(user, name, directory) for name in ("client-certificate", "client-key"))
     if bool(certificate) != bool(key):
         raise _UnusableError("a client certificate and its key are only of use together")
