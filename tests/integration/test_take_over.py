@@ -44,7 +44,7 @@ class Place:
         def lost(error: Exception) -> NoReturn:
             raise error
 
-        lifeline = Lifeline(connector, connect, lost, stalled, Slots(8, lambda: 0))
+        lifeline = Lifeline(connector, connect, lost, stalled, Slots(8, lambda: 0), 0.5)
         return lifeline, await lifeline.register_worker()
 
     async def sql(self, text: str) -> list[tuple[Any, ...]]:
@@ -97,6 +97,11 @@ def test_the_job_of_a_dead_worker_is_taken_up_as_soon_as_another_one_starts(data
             "INSERT INTO procrastinate_jobs (queue_name, task_name, lock, args, status) "
             "VALUES ('turns', 'turn', 'a', '{\"action\": \"a\"}', 'doing')"
         )
+    assert ran_by_a_worker_without_heartbeats(database_url, 1) == ["a"]
+
+
+def ran_by_a_worker_without_heartbeats(database_url: str, count: int) -> list[str]:
+    """Return the actions of the first turns that a worker runs; it sends one heartbeat when it starts."""
     ran: list[str] = []
 
     def stop() -> None:
@@ -104,15 +109,34 @@ def test_the_job_of_a_dead_worker_is_taken_up_as_soon_as_another_one_starts(data
 
     def run(action: ActionId) -> None:
         ran.append(action)
-        stop()
+        if len(ran) == count:
+            stop()
 
     too_late = threading.Timer(30, stop)
     too_late.start()
-    options = WorkerOptions(heartbeat_seconds=LONG, stalled_seconds=2 * LONG)
+    options = WorkerOptions(heartbeat_seconds=LONG, stalled_seconds=2 * LONG, poll_seconds=0.05)
     assert TurnWorker(database_url, run, lambda _action, _name: None, lambda: 0, options).run() == 0
     too_late.cancel()
+    return ran
 
-    assert ran == ["a"]
+
+def test_a_job_is_fetched_when_it_is_due(database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO procrastinate_jobs (queue_name, task_name, args, scheduled_at) VALUES "
+            "('turns', 'turn', '{\"action\": \"later\"}', now() + interval '0.6 s'), "
+            "('turns', 'turn', '{\"action\": \"now\"}', NULL)"
+        )
+    assert ran_by_a_worker_without_heartbeats(database_url, 2) == ["now", "later"]
+
+
+def test_a_job_that_waits_for_another_one_of_its_action_is_fetched_after_it(database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO procrastinate_jobs (queue_name, task_name, lock, args) VALUES "
+            "('turns', 'turn', 'a', '{\"action\": \"first\"}'), ('turns', 'turn', 'a', '{\"action\": \"second\"}')"
+        )
+    assert ran_by_a_worker_without_heartbeats(database_url, 2) == ["first", "second"]
 
 
 def test_a_frozen_worker_is_buried_and_sees_it_when_it_wakes_up(database_url: str) -> None:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any, NoReturn
 
 import psycopg
@@ -29,6 +30,8 @@ _LOCKS = 0x5317_DB01
 """The first of the two keys of a worker's lock; the second is the worker's id."""
 
 _REGISTRATION_SECONDS = 10.0
+# Seconds after the moment when a job is due: a fetch that comes a little early finds nothing.
+_LATER = 0.01
 # In one statement, so that no process sees a worker without its lock.
 _REGISTER = """
 SELECT worker_id, pg_advisory_lock(%(locks)s, worker_id::int) FROM procrastinate_register_worker_v1()
@@ -84,10 +87,12 @@ class Lifeline(JobManager):
         lost: Callable[[Exception], NoReturn],
         stalled: float,
         slots: Slots,
+        poll_seconds: float,
     ) -> None:
         """``connect`` makes the connection; ``lost`` is called when the queue is out of reach.
 
-        ``stalled``: seconds without a heartbeat after which a worker is dead.
+        ``stalled``: seconds without a heartbeat after which a worker is dead. ``poll_seconds``: how often the queue is
+        polled while a job is due that cannot be fetched.
         """
         super().__init__(connector)
         self._slots = slots
@@ -103,8 +108,13 @@ class Lifeline(JobManager):
         self._heartbeats: dict[int, tuple[str, float]] = {}
         # On the monotonic clock: when the latest heartbeat was written; None before the first.
         self.beat_at: float | None = None
+        self._poll_seconds = poll_seconds
         # On the monotonic clock: when the next job is due, as far as is known.
         self._next_job_at = 0.0
+        # Lets Procrastinate's worker fetch a job.
+        self._wake: Callable[[], Awaitable[None]] | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._waking: asyncio.Future[None] | None = None
 
     async def register_worker(self) -> int:
         """Register the worker, take its lock, and log that it is ready."""
@@ -136,6 +146,9 @@ class Lifeline(JobManager):
             self._lost(error)
         if job is not None:
             self._slots.take()
+        elif time.monotonic() >= self._next_job_at:
+            # It waits for another one of its action, or has a notification that came meanwhile.
+            self._poll_at(time.monotonic() + self._poll_seconds)
         return job
 
     async def finish_job(self, job: jobs.Job, status: jobs.Status, delete_job: bool) -> None:
@@ -165,6 +178,9 @@ class Lifeline(JobManager):
             self._next_job_at = 0.0
             await on_notification(channel=channel, notification=notification)
 
+        inserted = jobs.JobInserted(type="job_inserted", job_id=0)
+        self._wake = partial(on_notification, channel="", notification=inserted)
+        self._poll_at(self._next_job_at)  # a heartbeat may have found a job before
         await super().listen_for_jobs(on_notification=notified, queues=queues)
 
     async def beat(self) -> list[tuple[int, str | None]]:
@@ -188,7 +204,20 @@ class Lifeline(JobManager):
                     (seconds_to_next,) = await _row(connection, _DUE)
         self.beat_at = time.monotonic()
         self._next_job_at = math.inf if seconds_to_next is None else time.monotonic() + seconds_to_next
+        self._poll_at(self._next_job_at)
         return [(int(job), lock) for job, lock in taken]
+
+    def _poll_at(self, moment: float) -> None:
+        """Fetch jobs at a moment of the monotonic clock, and no other; infinity: not before a notification."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if math.isfinite(moment):
+            self._alarm = asyncio.get_running_loop().call_at(moment + _LATER, self._poll)
+
+    def _poll(self) -> None:
+        if self._wake is not None:
+            self._waking = asyncio.ensure_future(self._wake())
 
     def _dead(self, others: Iterable[tuple[int, str, bool]]) -> list[int]:
         """Return the workers without a lock, and those whose heartbeat has not changed for too long."""

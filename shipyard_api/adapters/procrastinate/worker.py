@@ -76,7 +76,9 @@ class TurnWorker:
         )
         self._app = procrastinate.App(connector=connector)
         self._slots = Slots(options.concurrency, waiting)
-        self._lifeline = Lifeline(connector, self._connect, _lost, options.stalled_seconds, self._slots)
+        self._lifeline = Lifeline(
+            connector, self._connect, _lost, options.stalled_seconds, self._slots, options.poll_seconds
+        )
         self._app.job_manager = self._lifeline
         self._app.task(name=TASK, queue=QUEUE, retry=_AfterOutage())(self._turn)
         self._app.task(name=ITEMS_TASK, queue=ITEMS_QUEUE, retry=_AfterOutage(), pass_context=True)(self._items)
@@ -112,7 +114,7 @@ class TurnWorker:
                 self._app.run_worker_async(
                     queues=[QUEUE, ITEMS_QUEUE],
                     concurrency=most_jobs,  # the slots allow fewer
-                    fetch_job_polling_interval=options.poll_seconds,
+                    fetch_job_polling_interval=NEVER,  # the lifeline knows when a job is due
                     abort_job_polling_interval=NEVER,
                     update_heartbeat_interval=NEVER,  # the lifeline sends them
                     stalled_worker_timeout=NEVER,
