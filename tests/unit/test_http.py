@@ -141,6 +141,11 @@ NO_LAST_CHUNK = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nonly\
 BROKEN = {
     "reset": reset,
     "hangs up": raw(""),
+    "half a head": raw("HTTP/1.1 200 OK\r\nContent-Ty"),
+    "no end of its head": raw("HTTP/1.1 200 OK\r\nContent-Type: a\r\n"),
+    "too many headers": raw("HTTP/1.1 200 OK\r\n" + "A: 1\r\n" * 300 + "\r\n"),
+    "too long a header": raw("HTTP/1.1 200 OK\r\nA: " + "1" * 70_000 + "\r\n\r\n"),
+    "another version": raw("HTTP/2.0 200 OK\r\n\r\n"),
     "not HTTP": raw("SSH-2.0-OpenSSH_9.9\r\n"),
     "truncated": raw(TRUNCATED),
     "half a chunk": raw(HALF_CHUNK),
@@ -384,9 +389,39 @@ def test_a_compressed_answer_is_unpacked_although_none_was_asked_for(peer):
     assert client(peer(raw(head.encode() + body))).get("x").json() == [1, 2]
 
 
-def test_a_header_that_comes_twice_is_one_with_both_values(peer):
-    got = client(peer(answer("200 OK", "", "Via: 1.1 a", "via: 1.1 b"))).get("x")
-    assert got.headers["via"] == "1.1 a, 1.1 b"
+HEADS = {
+    "twice": ("Via: 1.1 a\r\nvia: 1.1 b", {"via": "1.1 a, 1.1 b"}),
+    "folded": ("X-Long: one\r\n\ttwo\r\n three", {"x-long": "one two three"}),
+    "empty and without a space": ("X-None:\r\nX-Close:a:b ", {"x-none": "", "x-close": "a:b"}),
+    "not ASCII": ("X-Name: b\xfccher", {"x-name": "bücher"}),
+    "no header": ("nonsense\r\n more\r\nX-A: 1", {"x-a": "1"}),
+    "most": ("\r\n".join(f"x-{number}: 1" for number in range(190)), {f"x-{number}": "1" for number in range(190)}),
+}
+
+
+@pytest.mark.parametrize(("head", "headers"), HEADS.values(), ids=HEADS.keys())
+def test_headers_are_read_as_the_standard_has_them(peer, head, headers):
+    text = f"HTTP/1.1 200 OK\r\n{head}\r\nContent-Length: 2\r\n\r\nok"
+    got = client(peer(raw(text.encode("latin-1")))).get("x")
+    assert (got.headers, got.text) == (headers | {"content-length": "2"}, "ok")
+
+
+BODIES = {
+    "chunked": (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1;x=y\r\nc\r\n0\r\nX: 1\r\n\r\n",
+        "abc",
+    ),
+    "until the end": ("HTTP/1.1 200 OK\r\n\r\nabc", "abc"),
+    "HTTP/1.0": ("HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nabc", "abc"),
+    "after a 100": ("HTTP/1.1 100 Continue\r\nX: 1\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", "abc"),
+    "none": ("HTTP/1.1 204 No Content\r\n\r\n", ""),
+    "length twice": ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc", "abc"),
+}
+
+
+@pytest.mark.parametrize(("text", "body"), BODIES.values(), ids=BODIES.keys())
+def test_a_body_ends_where_its_head_says(peer, text, body):
+    assert client(peer(raw(text))).get("x").text == body
 
 
 def test_what_an_address_cannot_hold_is_quoted_and_nothing_twice(peer):
