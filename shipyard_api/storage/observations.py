@@ -19,6 +19,7 @@ from shipyard_api.storage.action_rows import SHOWN, action_record
 from shipyard_api.storage.worked_nodes import TORN_DOWN, removed, worked_on
 
 _ENDED = tuple(state.value for state in ENDED)
+_OTHERS = t.actions.alias("other").c  # made once: an alias copies every column of the table
 
 
 class Observations:
@@ -101,8 +102,7 @@ class Observations:
     def to_observe(self, *, now: datetime, pause: float) -> Sequence[Unobserved]:
         """Return ended actions to observe, and postpone them by ``pause`` seconds; none while a site action runs."""
         actions, rows = t.actions.c, s.sighted_actions
-        other = t.actions.alias("other").c
-        moving = sa.exists().where(other.exclusive, other.state.not_in(_ENDED))
+        moving = sa.exists().where(_OTHERS.exclusive, _OTHERS.state.not_in(_ENDED))
         new = sa.select(actions.id, sa.literal(now)).where(
             actions.state.in_(_ENDED), actions.exclusive, ~sa.exists().where(rows.c.action_id == actions.id), ~moving
         )
