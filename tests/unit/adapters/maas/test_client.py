@@ -195,6 +195,30 @@ def test_few_machines_are_asked_for_by_name(peer: Peer) -> None:
     assert [one.query for one in peer.requests] == [[("hostname", "n1"), ("hostname", "n2")]]
 
 
+MANY_FIELDS: dict[str, Any] = {**MACHINE, "owner": "admin", "locked": True, "tag_names": ["a", "b"]}
+LISTS: dict[str, tuple[Any, list[Any]]] = {
+    "none": ([], []),
+    "what is not read": ([{**MANY_FIELDS, "interface_set": [{"links": []}], "cpu_count": 4}], [MANY_FIELDS]),
+    "null": ([{**MACHINE, "owner": None}], [MACHINE]),
+    "no machine": ([MACHINE, "text", None], [MACHINE]),
+    "a number that is none": (b'[{"system_id": "abc123", "hostname": "n1", "status": 4, "x": NaN}]', [MACHINE]),
+}
+
+
+@pytest.mark.parametrize(("shown", "machines"), LISTS.values(), ids=LISTS.keys())
+def test_a_list_has_the_fields_that_are_read(peer: Peer, shown: Any, machines: list[Any]) -> None:
+    peer.on("GET /machines/", Answer(200, shown))
+    found = list(client(peer.url).machines({"n1"}))
+    assert [{name: value for name, value in one.items() if name in machines[0]} for one in found] == machines
+
+
+@pytest.mark.parametrize("shown", [{}, None, b"[", b'"\xff"'], ids=repr)
+def test_what_is_no_list_of_machines_is_no_answer(peer: Peer, shown: Any) -> None:
+    peer.on("GET /machines/", *[Answer(200, shown)] * 5)
+    with pytest.raises(Unavailable):
+        list(client(peer.url).machines({"n1"}))
+
+
 @pytest.mark.parametrize(("count", "requests"), [(0, 0), (200, 1), (700, 3), (10_000, 34)])
 def test_many_machines_are_asked_for_in_turns(peer: Peer, count: int, requests: int) -> None:
     peer.on("GET /machines/", Answer(200, [MACHINE]))
