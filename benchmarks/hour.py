@@ -143,8 +143,7 @@ def play(provisioner: str, machines: int, speed: float, seconds: float) -> Hour:
         with stack.running(Path("calm"), speed, provisioner, site) as access:
             url, parent = access["database_url"], access["pid"]
             api = large_site.Api(access["url"], access["token"])
-            api.send("POST", "configdocs/site?buffermode=replace", text.encode(), "application/x-yaml")
-            api.send("POST", "commitconfigdocs", b"", "application/json")
+            large_site.load(api, text)
             size, before, began = database_bytes(url), Processes.of(parent, url), time.monotonic()
             action = api.send("POST", "actions", json.dumps({"name": "deploy_site"}).encode(), "application/json")
             time.sleep(seconds / speed)

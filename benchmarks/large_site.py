@@ -17,6 +17,7 @@ state grow with polls.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tempfile
 import time
@@ -36,6 +37,7 @@ from shipyard_api.cli import stack
 NODES, SPEED, GROUPS = 2_000, 200.0, 40
 MOST_REQUESTS, MOST_MEGABYTES = {"maas": 20.0, "ironic": 3.0}, 200.0
 LONGEST = 1_800.0  # seconds of wall clock for one run
+STREAM = 25_000  # documents; the service takes 50,000, and 500,000 values in them
 QUEUE = ("actions", "procrastinate_jobs", "procrastinate_events", "procrastinate_workers")
 STATE = ("steps", "deployment_groups", "group_phases", "action_nodes", "node_changes", "journal")
 # The requests of a poll; the first of these begins it. (Verifying the site sends others, once.)
@@ -88,6 +90,16 @@ def design(nodes: int, plan: Plan) -> str:
     return yaml.safe_dump_all(documents, explicit_start=True)
 
 
+def load(api: Api, text: str) -> None:
+    """Load and commit a design, in collections of as many documents as the service takes in one stream."""
+    documents = re.split(r"^---\n", text, flags=re.MULTILINE)[1:]
+    for at, begin in enumerate(range(0, len(documents), STREAM)):
+        stream = "".join(f"---\n{document}" for document in documents[begin : begin + STREAM])
+        mode = "append" if at else "replace"
+        api.send("POST", f"configdocs/site{at}?buffermode={mode}", stream.encode(), "application/x-yaml")
+    api.send("POST", "commitconfigdocs", b"", "application/json")
+
+
 def play(plan: Plan, nodes: int, speed: float) -> Cost:
     """Deploy the site once and return its cost."""
     text = design(nodes, plan)
@@ -96,8 +108,7 @@ def play(plan: Plan, nodes: int, speed: float) -> Cost:
         site.write_text(text)
         with stack.running(Path("calm"), speed, plan.provisioner, site) as access:
             api = Api(access["url"], access["token"])
-            api.send("POST", "configdocs/site?buffermode=replace", text.encode(), "application/x-yaml")
-            api.send("POST", "commitconfigdocs", b"", "application/json")
+            load(api, text)
             before, began = rows(access["database_url"]), time.monotonic()
             action = api.send("POST", "actions", json.dumps({"name": "deploy_site"}).encode(), "application/json")
             ended = api.until_it_ends(action["id"])
