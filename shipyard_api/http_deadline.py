@@ -118,7 +118,7 @@ class Connections:
         try:
             stream = _Stream(connection.sock, limits)
             # A peer may answer and hang up before it has read everything.
-            with contextlib.suppress(BrokenPipeError):
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 connection.sock.sendall(_text(request, _host_header(connection)))
             with _Response(stream, method=request.method) as response:  # type: ignore[arg-type]
                 response.begin()
@@ -188,10 +188,12 @@ class _Stream(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         _, read, deadline, waiting = self._limits
-        until = min(deadline, time.monotonic() + read)
+        began = time.monotonic()
+        until = min(deadline, began + read)
         while (left := until - time.monotonic()) > 0:
-            seconds = min(left, waiting.every) if waiting else min(read, deadline - time.monotonic())
-            self._wait_at_most(seconds)
+            # Mostly it is the same for every piece.
+            longest = read if deadline - began > read else left
+            self._wait_at_most(min(left, waiting.every) if waiting else longest)
             try:
                 return self._socket.recv_into(buffer)
             except TimeoutError as error:

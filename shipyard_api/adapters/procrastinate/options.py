@@ -11,7 +11,7 @@ class WorkerOptions:
     """The worker process; all times in seconds.
 
     ``concurrency``: how many turns run at once, beside those that wait for a slow peer.
-    ``poll_seconds``: how often the queue is polled for turns that are due.
+    ``poll_seconds``: how often the queue is polled while a turn is due that waits for another one of its action.
     ``heartbeat_seconds``: how often the worker sends a heartbeat, and takes over the work of dead workers.
     ``stalled_seconds``: time without a heartbeat after which a worker is considered dead; a killed one is at once. A
     worker whose database is silent for half of it exits.
