@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shipyard_api.actions.catalog import catalog
@@ -109,7 +110,7 @@ def build(settings: Settings, bound: ConnectionBound | None = None) -> Parts:
     engine = connect(url, pool_size=size, open_with=open_with)
     readers = connect_readers(url, pool_size=size, open_with=open_with)
     (bound or ConnectionWatchdog()).watch(engine, readers)
-    compile_schema, schemas = DataSchemas(), SchemaFiles(share_directory() / "schemas")
+    compile_schema, schemas = DataSchemas(), _schema_files(share_directory() / "schemas")
     designs = design_stores.design_store(settings, engine, compile_schema)
     rendered = RenderedDesigns(designs, remember=_DESIGN_SECONDS if other_store else 0.0)
     cluster = clusters.cluster(settings)
@@ -146,6 +147,12 @@ def build(settings: Settings, bound: ConnectionBound | None = None) -> Parts:
         etcd=EtcdGateway(),
         access=remote_nodes.access(settings),
     )
+
+
+@cache
+def _schema_files(directory: Path) -> SchemaFiles:
+    """Return the schemas of the directory, compiled once for all sites of this process."""
+    return SchemaFiles(directory)
 
 
 def definitions(parts: Parts) -> Mapping[ActionName, Definition]:
