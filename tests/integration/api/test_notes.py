@@ -96,8 +96,7 @@ def ended_late(store: Any) -> None:
             tx.stragglers.end(straggler, report, now=datetime.now(UTC) + timedelta(seconds=3), worker="w")
 
 
-@pytest.fixture
-def action(site: Site) -> str:
+def noted(site: Site) -> str:
     """An action with something to say in three of its steps, and about itself."""
     site.commit(*small_design())
     action = site.create_action()
@@ -105,6 +104,12 @@ def action(site: Site) -> str:
     recorded(site.store, action, VERIFY, (JobStarted("verify_site", "job-0"), LEFT))
     recorded(site.store, action, NODES, ROLLOUT)
     ended_late(site.store)
+    return action
+
+
+@pytest.fixture
+def action(site: Site) -> str:
+    action = site.kept(noted)
     site.drydock.on(JOB_2, Answer(200, {"task_id": "job-2"}))
     site.drydock.on(BUILD_DATA, Answer(200, RECORDS))
     return action

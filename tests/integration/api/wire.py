@@ -1,8 +1,8 @@
 """Callers of the API in this process, and the documents that they send."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import falcon
 import sqlalchemy as sa
@@ -24,12 +24,15 @@ from tests.factories import (
 )
 from tests.integration.api import description
 from tests.integration.api.in_process import Client
+from tests.integration.storage import rows
 from tests.peer import Peer
 
 V1 = "/api/v1.0"
 YAML = {"Content-Type": "application/x-yaml"}
 JSON = {"Content-Type": "application/json"}
 
+T = TypeVar("T")
+_KEPT: dict[Callable[..., Any], tuple[Mapping[str, bytes], Any]] = {}
 _DESIGN_TABLES = (t.revisions, t.document_contents, t.revision_documents, t.revision_tags)
 _COMMITTED: dict[tuple[str, bytes], list[tuple[sa.Table, list[dict[str, Any]]]]] = {}
 
@@ -103,8 +106,8 @@ class Site:
         with self.store._engine.begin() as connection:
             is_first = connection.exec_driver_sql("SELECT NOT EXISTS (SELECT FROM revisions)").scalar_one()
             if is_first and (kept := _COMMITTED.get(design)):
-                for table, rows in kept:
-                    connection.execute(table.insert(), rows)
+                for table, of_table in kept:
+                    connection.execute(table.insert(), of_table)
                 return 1
         assert self.admin.load(collection, *documents).status == falcon.HTTP_201
         answer = self.admin.commit()
@@ -115,10 +118,24 @@ class Site:
 
     def _keep(self, design: tuple[str, bytes]) -> None:
         with self.store._engine.connect() as connection:
-            rows_of = {table: connection.execute(table.select()).mappings().all() for table in _DESIGN_TABLES}
+            found = {table: connection.execute(table.select()).mappings().all() for table in _DESIGN_TABLES}
         # A store elsewhere leaves no rows, and the key of secrets is no part of a design.
-        if all(rows_of.values()) and all(row["sealed"] is None for row in rows_of[t.document_contents]):
-            _COMMITTED[design] = [(table, list(map(_kept, rows))) for table, rows in rows_of.items()]
+        if all(found.values()) and all(row["sealed"] is None for row in found[t.document_contents]):
+            _COMMITTED[design] = [(table, list(map(_kept, listed))) for table, listed in found.items()]
+
+    def kept(self, build: Callable[["Site"], T]) -> T:
+        """Return what ``build`` returns for an empty site: its rows are built once for a process, with their moments.
+
+        ``build`` is a function of a module: what it depends on is the same for every test.
+        """
+        engine = self.store._engine
+        if build in _KEPT:
+            rows.put(engine, _KEPT[build][0])
+        else:
+            built = build(self)
+            _KEPT[build] = rows.saved(engine), built
+        found: T = _KEPT[build][1]
+        return found
 
     def create_action(self) -> str:
         """Create an action on the committed revision, and return its id."""

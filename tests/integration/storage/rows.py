@@ -1,6 +1,7 @@
 """All rows of a database of ours, those of the queue included: counted, or gone."""
 
-from collections.abc import Iterator
+import io
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 import sqlalchemy as sa
@@ -28,6 +29,25 @@ def counts(engine: sa.Engine) -> dict[str, int]:
     """The number of rows in each table, without the measures of the clock."""
     with engine.connect() as connection:
         return {row[0]: row[1] for row in connection.exec_driver_sql(_COUNTS)}
+
+
+def saved(engine: sa.Engine) -> dict[str, bytes]:
+    """Return what is in the tables, without those of tokens and of the clock: as ``put`` takes it."""
+    with engine.begin() as connection:
+        cursor = connection.connection.cursor()
+        copies = {name: io.BytesIO() for name, count in counts(engine).items() if count and name != "api_tokens"}
+        for name, copy in copies.items():
+            cursor.copy_expert(f"COPY {name} TO STDOUT (FORMAT binary)", copy)
+    return {name: copy.getvalue() for name, copy in copies.items()}
+
+
+def put(engine: sa.Engine, rows: Mapping[str, bytes]) -> None:
+    """Put rows into an empty database, in which no trigger reacts to them; sequences go on from where they are."""
+    with engine.begin() as connection:
+        cursor = connection.connection.cursor()
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        for name, copy in rows.items():
+            cursor.copy_expert(f"COPY {name} FROM STDIN (FORMAT binary)", io.BytesIO(copy))
 
 
 class BrokenOffError(Exception):
