@@ -1,6 +1,6 @@
 """What is kept rendered is what would be rendered now, whatever has happened to an action in between.
 
-Each test asks before and after, through an application that has answered already, and through one that has not.
+Each test asks before and after, through an application that has answered already, and through one that keeps nothing.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,7 +17,9 @@ import sqlalchemy as sa
 from falcon.testing import Result
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.api.airship import app as airship
 from shipyard_api.api.airship.rendered_actions import BATCH, RenderedActions, listed
+from shipyard_api.api.mount import Mount
 from shipyard_api.domain.actions import ActionId, ActionName, Control, RunState, StepId, StepState
 from shipyard_api.domain.facts import steps
 from shipyard_api.domain.facts.actions import ActionEnded, Noted
@@ -75,17 +78,17 @@ VERBOSITIES = (0, 1, 5)
 
 @dataclass
 class Watched:
-    """An action, somebody who has seen it before, and a way to somebody who has not."""
+    """An action, somebody who has seen it before, and somebody who never has."""
 
     store: Store
     action: ActionId
     before: Caller
-    new: Callable[[], Caller]
+    new: Caller
     claim: Claim | None = None
 
-    def shown(self, caller: Caller) -> list[Any]:
+    def shown(self, caller: Caller, *levels: int) -> list[Any]:
         paths = ("/actions", f"/actions/{self.action}")
-        return [caller.get(path, verbosity=level).content for path in paths for level in VERBOSITIES]
+        return [caller.get(path, verbosity=level).content for path in paths for level in levels or (5,)]
 
     def versions(self) -> list[Any]:
         with self.store.begin() as tx:
@@ -104,15 +107,23 @@ class Watched:
         return self.claim
 
 
-@pytest.fixture
-def watched(site: Site, shared_url: str, drydock: Peer) -> Watched:
+def created(site: Site) -> ActionId:
     site.commit(*small_design())
-    action = ActionId(site.create_action())
-    token = site.admin.client.headers["X-Auth-Token"]
+    return ActionId(site.create_action())
 
-    def new() -> Caller:
-        return Caller(bootstrap.api(settings(shared_url, drydock.url)), token)
 
+@pytest.fixture(scope="module")
+def forgetful(shared_url: str, drydock: Peer) -> Mount:
+    """The API of a process that has no room for what it has rendered."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(airship, "RenderedActions", partial(RenderedActions, most=0))
+        return bootstrap.api(settings(shared_url, drydock.url))
+
+
+@pytest.fixture
+def watched(site: Site, forgetful: Mount) -> Watched:
+    action = site.kept(created)
+    new = Caller(forgetful, site.admin.client.headers["X-Auth-Token"])
     return Watched(site.store, action, site.admin, new)
 
 
@@ -356,19 +367,18 @@ def test_after_every_change_one_is_shown_what_there_is(watched: Watched, change:
 
     assert watched.versions() != versions
     after = watched.shown(watched.before)
-    assert after == watched.shown(watched.new())
+    assert after == watched.shown(watched.new)
     assert (after != before) == change.shown
 
 
 def test_one_change_after_another(watched: Watched) -> None:
     """All on one action, each asked for by somebody who has seen what was there before."""
-    fresh = watched.new
     watched.turn()
     names = ("a step begins", "something is intended", "something came of it", "a turn ended in a bug")
     names += ("a step ends, and one after it", "somebody stops", "a step is skipped", "the action ends")
     for name in names:
         watched.do(CHANGES[name].act)
-        assert watched.shown(watched.before) == watched.shown(fresh())
+        assert watched.shown(watched.before, *VERBOSITIES) == watched.shown(watched.new, *VERBOSITIES)
 
 
 def test_what_did_not_change_is_not_read_again(watched: Watched, engine: sa.Engine) -> None:
@@ -378,7 +388,7 @@ def test_what_did_not_change_is_not_read_again(watched: Watched, engine: sa.Engi
         connection.execute(sa.text("UPDATE steps SET state = 'success'"))
 
     assert watched.shown(watched.before) == before
-    assert watched.shown(watched.new()) != before
+    assert watched.shown(watched.new) != before
 
 
 def test_who_holds_an_action_gets_it_again_only_when_it_has_changed(watched: Watched, engine: sa.Engine) -> None:
