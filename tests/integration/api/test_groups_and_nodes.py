@@ -15,14 +15,14 @@ from shipyard_api.domain.strategy import selectors
 from shipyard_api.domain.strategy.strategy import GroupName
 from tests.factories import five_groups_inventory, five_groups_strategy
 from tests.integration.api.recorded import pages, record
-from tests.integration.api.wire import Site, five_groups_design
+from tests.integration.api.wire import Site, five_groups_design, kept
 
 CONTROL, NTP, ONE = GroupName("control-nodes"), GroupName("ntp-node"), GroupName("compute-nodes-1")
 CONTROLLERS = tuple(NodeName(f"control0{number}") for number in range(1, 5))
 ORDER = ["control-nodes", "compute-nodes-1", "compute-nodes-2", "monitoring-nodes", "ntp-node"]
 
 
-@pytest.fixture
+@kept
 def action(site: Site) -> str:
     """An action on the five groups: the time server is up, of the control nodes one failed, one hangs in deploy."""
     site.commit(*five_groups_design())

@@ -38,6 +38,7 @@ from tests.integration.api.wire import (
     configuration,
     everything_said,
     five_groups_design,
+    kept,
     messages,
     small_design,
 )
@@ -439,7 +440,7 @@ def test_servers_that_are_deployed_again_together_and_their_retry(site: Site) ->
     assert (only["name"], only["sends"], retry["refused"]) == ("target-group", ["n1", "n2"], None)
 
 
-@pytest.fixture
+@kept
 def failed(site: Site) -> str:
     """An action of which n1 is deployed and n2 failed."""
     site.commit(*small_design())

@@ -29,7 +29,7 @@ from tests.factories import group, strategy
 from tests.integration.api.conftest import settings
 from tests.integration.api.in_process import Client
 from tests.integration.api.recorded import pages, record, statements
-from tests.integration.api.wire import Caller, Site, small_design
+from tests.integration.api.wire import Caller, Site, kept, small_design
 
 A, B = GroupName("a"), GroupName("b")
 GOOD, BAD, KEPT, PREPARED = NodeStatus.SUCCESS, NodeStatus.FAILURE, NodeStatus.NOT_STARTED, NodeStatus.PREPARED
@@ -83,11 +83,12 @@ def committed(site: Site) -> Site:
     return site
 
 
-@pytest.fixture
-def two(committed: Site) -> tuple[str, str]:
+@kept
+def two(site: Site) -> tuple[str, str]:
     """Two actions: n2 failed in the first one; the second holds n1, n3 and n10, and did not come to n3."""
-    first = played(committed, rolled(members(a="n1 n2 n3"), {"n2": BAD}, job="first"))
-    second = played(committed, rolled(members(a="n1 n10", b="n3 n1"), {"n10": BAD}, job="second"))
+    site.commit(*small_design())
+    first = played(site, rolled(members(a="n1 n2 n3"), {"n2": BAD}, job="first"))
+    second = played(site, rolled(members(a="n1 n10", b="n3 n1"), {"n10": BAD}, job="second"))
     return first, second
 
 

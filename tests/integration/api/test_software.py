@@ -121,9 +121,14 @@ def callers(site: Site) -> Callers:
     return fuel_of(site, ["n1", "n2", "n3"])
 
 
+def with_roles(site: Site) -> None:
+    prepared(fuel_of(site, ["n1", "n2", "n3"]).admin)
+
+
 @pytest.fixture
-def admin(callers: Callers) -> Fuel:
-    return prepared(callers.admin)
+def admin(site: Site) -> Fuel:
+    site.kept(with_roles)
+    return Fuel(site.admin.client)
 
 
 def ran(store: Store, nodes: Sequence[str] = ("n1", "n2", "n3")) -> Mapping[str, list[str]]:

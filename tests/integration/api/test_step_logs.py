@@ -23,7 +23,7 @@ from shipyard_api.storage import tables as t
 from shipyard_api.storage.journal_entries import Journal
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api.recorded import statements
-from tests.integration.api.wire import V1, Site, messages, small_design
+from tests.integration.api.wire import V1, Site, kept, messages, small_design
 
 if TYPE_CHECKING:
     from shipyard_api.storage.unit_of_work import Store
@@ -52,7 +52,8 @@ def run(store: "Store", action: str, facts: dict[StepId, tuple[Fact, ...]]) -> N
             tx.turns.sleep(claim, until=moment)
 
 
-def verified(site: Site) -> str:
+@kept
+def action(site: Site) -> str:
     """An action whose provisioner was away at first, and that has verified the site."""
     site.commit(*small_design())
     action = site.create_action()
@@ -70,11 +71,6 @@ def verified(site: Site) -> str:
         },
     )
     return action
-
-
-@pytest.fixture
-def action(site: Site) -> str:
-    return site.kept(verified)
 
 
 def log(site: Site, action: str, step: str, **params: Any) -> list[str]:

@@ -13,7 +13,7 @@ from shipyard_api.ports.errors import Unavailable
 from shipyard_api.usecases.software.results import ReadTaskResults
 from tests.fakes.remote_tasks import FakeRemoteTasks
 from tests.integration.api.recorded import record
-from tests.integration.api.wire import Site, five_groups_design
+from tests.integration.api.wire import Site, five_groups_design, kept
 from tests.refusals import refuses
 from tests.software_world import SoftwareWorld
 
@@ -22,7 +22,7 @@ NTP, NET = TaskId("ntp"), TaskId("net")
 FAILED = NodeResult(N2, TaskStatus.FAILED, 1, 3, 12.5, "exit 1", "no server\n")
 
 
-@pytest.fixture
+@kept
 def action(site: Site) -> str:
     """net has ended on three nodes; ntp failed on one, runs on one, and has not begun on the third."""
     site.commit(*five_groups_design())

@@ -11,7 +11,7 @@ from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.notes import note_id
 from tests.integration.api.recorded import record
-from tests.integration.api.wire import Site, messages, small_design
+from tests.integration.api.wire import Site, kept, messages, small_design
 
 FOUND = (
     FindingReported(Finding("DD1", Level.INFO, "fine", source="Drydock")),
@@ -20,7 +20,7 @@ FOUND = (
 )
 
 
-@pytest.fixture
+@kept
 def action(site: Site) -> str:
     site.commit(*small_design())
     action = site.create_action()

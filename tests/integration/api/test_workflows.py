@@ -11,13 +11,13 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.storage import tables as t
-from tests.integration.api.wire import Site, messages, small_design
+from tests.integration.api.wire import Site, kept, messages, small_design
 
 # What upstream's client accepts as an id, and nothing else (contract: shipyard-cli).
 PRINTED = re.compile(r"deploy_site__\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}")
 
 
-@pytest.fixture
+@kept
 def action(site: Site) -> dict[str, Any]:
     """An action that was just created, as it is listed."""
     site.commit(*small_design())

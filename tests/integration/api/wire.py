@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import falcon
+import pytest
 import sqlalchemy as sa
 from falcon.testing import Result
 
@@ -142,6 +143,16 @@ class Site:
         answer = self.admin.act()
         assert answer.status == falcon.HTTP_201, answer.text
         return str(answer.json["id"])
+
+
+def kept(build: Callable[[Site], T]) -> Any:
+    """Return a fixture of a state that is built once for a process (``Site.kept``)."""
+
+    @pytest.fixture
+    def found(site: Site) -> T:
+        return site.kept(build)
+
+    return found
 
 
 def configuration(**sections: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,8 @@ from tests.integration.api.contract import action_states
 from tests.integration.api.contract.case import Who
 from tests.integration.api.contract.states import STATES, Stage
 from tests.integration.api.wire import Caller
-from tests.integration.storage.rows import counts, empty
-from tests.peer import Peer, running
+from tests.integration.storage.rows import counts, empty, put, saved
+from tests.peer import Answer, Peer, running
 
 if TYPE_CHECKING:
     from tests.databases import Databases
@@ -59,6 +60,7 @@ class Given:
         self._state = ""
         self._rows: dict[str, int] | None = None
         self._names: dict[str, Any] = {}
+        self._kept: dict[str, tuple[dict[str, bytes], dict[str, list[Answer]], dict[str, Any]]] = {}
         self._callers: dict[Who, Caller] = {}
 
     def state(self, name: str) -> tuple[dict[Who, Caller], dict[str, Any]]:
@@ -88,7 +90,13 @@ class Given:
         empty(self.engine)
         state = STATES[name]
         site = new_site(self._app(state.sections), self._store, self.engine, self._drydock)
-        self._names = state.build(Stage(site, self.engine, self._stack))
+        if name in self._kept:
+            rows, self._drydock.answers, self._names = deepcopy(self._kept[name])
+            put(self.engine, rows)
+        else:
+            self._names = state.build(Stage(site, self.engine, self._stack))
+            if state.is_in_rows:
+                self._kept[name] = deepcopy((saved(self.engine), self._drydock.answers, self._names))
         self._callers = {
             Who.ADMIN: site.admin,
             Who.VIEWER: site.viewer,

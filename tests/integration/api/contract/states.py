@@ -153,20 +153,21 @@ Build = Callable[[Stage], dict[str, Any]]
 
 @dataclass(frozen=True)
 class State:
-    """How a state is made, and which settings its API has."""
+    """How a state is made, and its settings; ``is_in_rows``: whether all of it is in rows and in Drydock's answers."""
 
     build: Build
     sections: dict[str, Any] = field(default_factory=dict)
+    is_in_rows: bool = True
 
 
 STATES: dict[str, State] = {}
 
 
-def state(**sections: Any) -> Callable[[Build], Build]:
+def state(*, is_in_rows: bool = True, **sections: Any) -> Callable[[Build], Build]:
     """Enter a state under the name of its function."""
 
     def enter(build: Build) -> Build:
-        STATES[build.__name__] = State(build, sections)
+        STATES[build.__name__] = State(build, sections, is_in_rows)
         return build
 
     return enter
@@ -396,7 +397,7 @@ def keystone(_: Stage) -> dict[str, Any]:
 # --- other processes ------------------------------------------------------------------------------------------------
 
 
-@state()
+@state(is_in_rows=False)
 def locked(stage: Stage) -> dict[str, Any]:
     """Another process is writing configdocs, with a design in the buffer."""
     names = buffered(stage)
@@ -404,7 +405,7 @@ def locked(stage: Stage) -> dict[str, Any]:
     return names
 
 
-@state()
+@state(is_in_rows=False)
 def broken(stage: Stage) -> dict[str, Any]:
     """A bug of ours."""
 
