@@ -179,36 +179,17 @@ BY_VERBOSITY = {
 @pytest.mark.parametrize(
     ("params", "own", "nodes", "verify", "validate"), BY_VERBOSITY.values(), ids=BY_VERBOSITY.keys()
 )
-def test_a_step_shows_its_notes_up_to_the_verbosity(
+def test_notes_are_shown_up_to_the_verbosity(
     site: Site, action: str, params: dict[str, str], own: bool, nodes: list[str], verify: list[str], validate: list[str]
 ) -> None:
+    """All by a step; by an action its notes and the summary of its steps; by the list those of actions only."""
     for step, expected in {NODES: nodes, VERIFY: verify, VALIDATE: validate}.items():
         assert lines(of_step(site, action, step, **params)) == expected
-
-
-@pytest.mark.parametrize(
-    ("params", "own", "nodes", "verify", "validate"), BY_VERBOSITY.values(), ids=BY_VERBOSITY.keys()
-)
-def test_an_action_shows_its_notes_and_of_its_steps_the_summary(
-    site: Site, action: str, params: dict[str, str], own: bool, nodes: list[str], verify: list[str], validate: list[str]
-) -> None:
-    found = asked(site.viewer, f"/actions/{action}", **params)
-
-    assert lines(found["notes"]) == (own_lines(action) if own else [])
-    shown = {step["id"]: lines(step["notes"]) for step in found["steps"] if step["notes"]}
+    one, (listed,) = (asked(site.viewer, path, **params) for path in (f"/actions/{action}", "/actions"))
+    assert lines(one["notes"]) == lines(listed["notes"]) == (own_lines(action) if own else [])
+    shown = {step["id"]: lines(step["notes"]) for step in one["steps"] if step["notes"]}
     assert shown == ({NODES: ENDS, VERIFY: [LEFT_LINE]} if own else {})
-
-
-@pytest.mark.parametrize(
-    ("params", "own", "nodes", "verify", "validate"), BY_VERBOSITY.values(), ids=BY_VERBOSITY.keys()
-)
-def test_the_list_of_actions_shows_the_notes_of_actions_only(
-    site: Site, action: str, params: dict[str, str], own: bool, nodes: list[str], verify: list[str], validate: list[str]
-) -> None:
-    (found,) = asked(site.viewer, "/actions", **params)
-
-    assert lines(found["notes"]) == (own_lines(action) if own else [])
-    assert [step["notes"] for step in found["steps"]] == [[]] * len(found["steps"])
+    assert [step["notes"] for step in listed["steps"]] == [[]] * len(listed["steps"])
 
 
 def test_a_note_has_the_fields_of_the_contract(site: Site, action: str) -> None:
@@ -310,45 +291,12 @@ def refused(answer: Any, code: str, message: str, reason: str, error_type: str =
     assert (answer.json["details"]["errorType"], answer.json["retry"]) == (error_type, False)
 
 
-LENGTHS = {
-    "short": "01ARZ3NDEKTSV4RRFFQ69G5FA",
-    "long": "01ARZ3NDEKTSV4RRFFQ69G5FAVV",
-    "one letter": "x",
-    "not ASCII": "é",
-    "very long": "0" * 3_000,
-}
-
-
-@pytest.mark.parametrize("written", LENGTHS.values(), ids=LENGTHS.keys())
-def test_an_id_of_another_length_is_none(site: Site, written: str) -> None:
-    refused(
-        site.viewer.get(f"/notedetails/{written}"),
-        falcon.HTTP_400,
-        "Notes ID values are 26 character ULID values",
-        f"Invalid note_id: {written} in URL",
-        "InvalidFormatError",
-    )
-
-
-UNKNOWN = {
-    "a ULID": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
-    "no ULID": "01ARZ3NDEKTSV4RRFFQ69G5FAU",
-    "letters that are no digits": "é" * 26,
-    "quotation marks": "'" * 26,
-    "the largest": "7ZZZZZZZZZZZZZZZZZZZZZZZZZ",
-    "larger": "Z" * 26,
-    "zero": "0" * 26,
-    "line 0": note_id(datetime(2026, 1, 1, tzinfo=UTC), 0, 0),
-    "the largest line": note_id(datetime(2026, 1, 1, tzinfo=UTC), 2**63 - 1, 0),
-    "a larger line": note_id(datetime(2026, 1, 1, tzinfo=UTC), 2**63, 0),
-}
-
-
-@pytest.mark.parametrize("written", UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_an_unknown_note(site: Site, action: str, written: str) -> None:
-    refused(
-        site.viewer.get(f"/notedetails/{written}"), falcon.HTTP_404, "No note found", f"Note {written} is not found"
-    )
+def test_an_unknown_note(site: Site, action: str) -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    lines = [note_id(at, 0, 0), note_id(at, 2**63 - 1, 0), note_id(at, 2**63, 0)]
+    for written in ("é" * 26, "'" * 26, "7" + "Z" * 25, "Z" * 26, *lines):
+        reason = f"Note {written} is not found"
+        refused(site.viewer.get(f"/notedetails/{written}"), falcon.HTTP_404, "No note found", reason)
 
 
 def test_a_note_that_was_made_up_about_a_line_that_there_is(site: Site, action: str) -> None:
@@ -515,20 +463,6 @@ def test_the_logs_of_a_node_that_drydock_could_not_deploy(
     assert led[jobs[Phase.DEPLOY]]["result"]["failures"] == ["n2"]
     assert led[jobs[Phase.DEPLOY]]["subtask_errors"]
     assert {one["node_name"] for one in led["n2"]} == {"n2"}
-
-
-def test_who_may_ask(site: Site, action: str) -> None:
-    note = leading_on(site, action, "job-2")["note_id"]
-    askers = {"admin": site.admin, "viewer": site.viewer, "peer": site.peer, "nobody": site.nobody}
-
-    assert {name: caller.get(f"/notedetails/{note}").status_code for name, caller in askers.items()} == {
-        "admin": 200,
-        "viewer": 200,
-        "peer": 403,
-        "nobody": 401,
-    }
-    # Who may not ask learns nothing of what there is.
-    assert site.peer.get("/notedetails/x").status == falcon.HTTP_403
 
 
 @pytest.mark.parametrize(("rule", "codes"), [("get_action", (403, 200)), ("get_action_step", (404, 403))])

@@ -21,67 +21,23 @@ POWER = {"machines_powerstate": [{"hostname": "n1", "power_state": "on"}, {"host
 BOTH = STATUS | POWER
 ONE, OTHER = "nodes-provision-status", "machines-power-state"
 
-ASKED = {
-    "nothing said": ("", BOTH),
-    "empty": ("filters=", BOTH),
-    "status": (f"filters={ONE}", STATUS),
-    "power": (f"filters={OTHER}", POWER),
-    "both, plain comma": (f"filters={ONE},{OTHER}", BOTH),
-    "both, escaped comma": (f"filters={ONE}%2C{OTHER}", BOTH),
-    "both, the other way round": (f"filters={OTHER}%2C{ONE}", BOTH),
-    "both, repeated": (f"filters={ONE}&filters={OTHER}", BOTH),
-    "twice the same": (f"filters={ONE},{ONE}", STATUS),
-    "beside an empty one": (f"filters=&filters={OTHER}", POWER),
-    "with a verbosity": (f"filters={OTHER}&verbosity=5", POWER),
-    "another parameter": (f"filter={OTHER}", BOTH),
-    "the name in capitals": (f"FILTERS={OTHER}", BOTH),
-}
 
-
-@pytest.mark.parametrize(("query", "expected"), ASKED.values(), ids=ASKED.keys())
-def test_what_is_asked_for_is_shown_and_nothing_else(site: Site, query: str, expected: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("query", "expected"), [("", BOTH), (f"filters={OTHER}%2C{ONE}", BOTH), (f"filters={OTHER}", POWER)]
+)
+def test_drydock_is_asked_once_and_the_status_stands_first(site: Site, query: str, expected: dict[str, Any]) -> None:
     answer = site.viewer.ask("GET", f"{V1}/site_statuses", query=query)
 
-    assert (answer.status, answer.json) == (falcon.HTTP_200, expected)
-    assert list(answer.json) == list(expected)
+    assert (answer.status, list(answer.json.items())) == (falcon.HTTP_200, list(expected.items()))
     assert len(site.drydock.asked("GET /nodes")) == 1
 
 
-REFUSED = {
-    "unknown": ("filters=nodes", "nodes"),
-    "the key of the answer": ("filters=nodes_provision_status", "nodes_provision_status"),
-    "in capitals": (f"filters={ONE.upper()}", ONE.upper()),
-    "one of two": (f"filters={ONE}%2Cpower", "power"),
-    "one of two parameters": (f"filters={ONE}&filters=power", "power"),
-    "the first of two": ("filters=a,b", "a"),
-    "a blank": (f"filters={ONE},%20{OTHER}", f" {OTHER}"),
-    "another separator": (f"filters={ONE};{OTHER}", f"{ONE};{OTHER}"),
-    "NUL": ("filters=%00", "\0"),
-    "not ASCII": ("filters=n%C3%B6des", "nödes"),
-}
+def test_a_filter_that_is_none_is_refused_before_anybody_is_asked(site: Site) -> None:
+    answer = site.viewer.ask("GET", f"{V1}/site_statuses", query=f"filters={ONE},power")
 
-
-@pytest.mark.parametrize(("query", "word"), REFUSED.values(), ids=REFUSED.keys())
-def test_a_filter_that_is_none_is_refused_before_anybody_is_asked(site: Site, query: str, word: str) -> None:
-    answer = site.viewer.ask("GET", f"{V1}/site_statuses", query=query)
-
-    reason = f"filter {word} is not supported"
-    cause = f"There is no filter '{word}'. "
     assert answer.status == falcon.HTTP_400
     (entry,) = answer.json["details"]["messageList"]
-    assert entry["message"].startswith(cause)
-    assert entry["message"].endswith("It is one of: nodes-provision-status, machines-power-state")
-    assert answer.json == {
-        "kind": "status",
-        "apiVersion": "v1.0",
-        "metadata": {},
-        "status": "Failure",
-        "message": "Not a valid status filter",
-        "reason": reason,
-        "details": {"errorType": "ApiError", "errorCount": 1, "messageList": [entry]},
-        "code": "400 Bad Request",
-        "retry": False,
-    }
+    assert entry["message"] == "There is no filter 'power'. It is one of: nodes-provision-status, machines-power-state"
     assert site.drydock.requests == []
 
 
@@ -101,8 +57,6 @@ UNAVAILABLE = falcon.HTTP_503
 POWER_TITLE = "Unable to retrieve nodes power-state"
 TROUBLES = {
     "broken": Trouble([Answer(500, {"message": "MAAS is away"})], UNAVAILABLE, "answered 500: MAAS is away", True),
-    "broken, status": Trouble([Answer(500)], UNAVAILABLE, "answered 500", True, {"filters": ONE}),
-    "broken, power": Trouble([Answer(500)], UNAVAILABLE, "answered 500", True, {"filters": OTHER}, POWER_TITLE),
     "broken, power first": Trouble([Answer(500)], UNAVAILABLE, "answered 500", True, {"filters": f"{OTHER},{ONE}"}),
     "forbidden": Trouble([Answer(403)], UNAVAILABLE, "it granted this a moment ago", True),
     "forbidden, power": Trouble([Answer(403)], UNAVAILABLE, "answered 403", True, {"filters": OTHER}, POWER_TITLE),
@@ -158,17 +112,6 @@ def test_machines_of_every_sort(site: Site, listed: Any, expected: list[tuple[st
     assert site.viewer.get("/site_statuses").json == {
         "nodes_provision_status": [{"hostname": name, "status": status} for name, status, _ in expected],
         "machines_powerstate": [{"hostname": name, "power_state": power} for name, _, power in expected],
-    }
-
-
-def test_who_may_ask(site: Site) -> None:
-    askers = {"admin": site.admin, "viewer": site.viewer, "peer": site.peer, "nobody": site.nobody}
-
-    assert {name: caller.get("/site_statuses").status_code for name, caller in askers.items()} == {
-        "admin": 200,
-        "viewer": 200,
-        "peer": 403,
-        "nobody": 401,
     }
 
 

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.storage import tables as t
-from tests.integration.api.wire import Site, kept, messages, small_design
+from tests.integration.api.wire import Site, kept, small_design
 
 # What upstream's client accepts as an id, and nothing else (contract: shipyard-cli).
 PRINTED = re.compile(r"deploy_site__\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}")
@@ -36,10 +36,6 @@ def workflows(site: Site, **params: Any) -> list[dict[str, Any]]:
 def created(site: Site, engine: sa.Engine, action: str, at: datetime) -> None:
     with engine.begin() as connection:
         connection.execute(t.actions.update().where(t.actions.c.id == action).values(created_at=at))
-
-
-def test_there_are_none_before_there_is_an_action(site: Site) -> None:
-    assert workflows(site) == []
 
 
 def test_each_action_is_a_workflow(site: Site, action: dict[str, Any]) -> None:
@@ -102,8 +98,6 @@ def test_the_id_has_the_form_that_the_client_insists_on(
 
 
 SPELLINGS = {
-    "as listed": lambda written: written,
-    "with Z": lambda written: f"{written}Z",
     "with an offset": lambda written: quote(f"{written}+00:00"),
     "with an offset, its plus lost": lambda written: f"{written} 00:00",
 }
@@ -160,51 +154,3 @@ def test_since_says_how_far_to_look_back(
     found = [datetime.fromisoformat(one["execution_date"]) for one in workflows(site, **params)]
 
     assert [(now - one).days for one in found] == ages
-
-
-def refused(answer: Any, code: str, message: str, reason: str) -> None:
-    assert (answer.status, answer.json["message"], answer.json["reason"]) == (code, message, reason)
-    assert (answer.json["details"]["errorType"], answer.json["retry"]) == ("ApiError", False)
-    assert messages(answer) == [{"message": reason, "error": True}]
-
-
-@pytest.mark.parametrize("written", ["", "x", "deploy_site", "deploy_site_2026-11-21T01:23:55.745506"])
-def test_an_id_without_its_separator(site: Site, action: dict[str, Any], written: str) -> None:
-    answer = site.viewer.get(f"/workflows/{written}")
-
-    refused(
-        answer,
-        falcon.HTTP_400,
-        "Invalid Workflow ID specified",
-        "Workflow id must use {dag id}__{execution date} format",
-    )
-
-
-@pytest.mark.parametrize(
-    "written",
-    [
-        "deploy_site__2026-11-21T01:23:55.745506",
-        "deploy_site__yesterday",
-        "deploy_site__",
-        "__",
-        "nothing__2026-11-21T01:23:55.745506",
-        "deploy_site__0001-01-01T00:00:00",
-        "deploy_site__P7D",
-    ],
-)
-def test_a_workflow_that_there_is_not(site: Site, action: dict[str, Any], written: str) -> None:
-    answer = site.viewer.get(f"/workflows/{written}")
-
-    refused(answer, falcon.HTTP_404, "Workflow not found", f"A Workflow with id {written} was not found")
-
-
-def test_an_action_of_another_name_was_not_created_then(site: Site, action: dict[str, Any]) -> None:
-    written = f"update_site__{action['dag_execution_date']}"
-
-    assert site.viewer.get(f"/workflows/{written}").status == falcon.HTTP_404
-
-
-def test_who_may_not_read_workflows(site: Site) -> None:
-    for path in ("/workflows", "/workflows/x"):
-        assert site.nobody.get(path).status == falcon.HTTP_401
-        assert site.peer.get(path).status == falcon.HTTP_403

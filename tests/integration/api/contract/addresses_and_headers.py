@@ -37,6 +37,10 @@ NOWHERE = {
     "a collection with a slash in it": "configdocs/a/b",
     "a trailing slash after a commit": "commitconfigdocs/",
     "a trailing slash after the list of site statuses": "site_statuses/",
+    "a trailing slash after health": "health/",
+    "an address below a log": "actions/x/steps/y/logs/z",
+    "an address below a workflow": "workflows/x/y",
+    "an address with two slashes": "actions//x",
     "the address in capitals": "ACTIONS",
 }
 CASES = [
@@ -52,7 +56,7 @@ CASES = [
             code=404,
             answer=framework(404, "HTTPRouteNotFound", version="N/A"),
         )
-        for path in ("/nowhere", "/api", "/api/v2.0/actions", "/versions/")
+        for path in ("/nowhere", "/api", "/api/v1.1/actions", "/api/v2.0/actions", "/versions/")
     ),
     Case(
         section="1",

@@ -37,6 +37,7 @@ CASES = [
     details("an admin may read too", "$leading", who=Who.ADMIN, code=200, answer=Raw(Pattern(".*no root device.*"))),
     details("with a verbosity, as the client sends it", "$leading?verbosity=1", code=200, answer=Raw(Pattern(".+"))),
     details("a provisioner's token is not enough", "$leading", who=Who.PEER, code=403, answer=FORBIDDEN),
+    details("who may not ask learns nothing of what there is", "x", who=Who.PEER, code=403, answer=FORBIDDEN),
     details(
         "a note that leads nowhere",
         "$leading_nowhere",

@@ -46,6 +46,9 @@ CASES = [
     statuses("both, with an escaped comma", f"?filters={ONE}%2C{OTHER}", code=200, answer=STATUS | POWER),
     statuses("both, the other way round", f"?filters={OTHER},{ONE}", code=200, answer=STATUS | POWER),
     statuses("as the client sends it", f"?filters={ONE}%2C{OTHER}&verbosity=1", code=200, answer=STATUS | POWER),
+    statuses("both, repeated", f"?filters={ONE}&filters={OTHER}", code=200, answer=STATUS | POWER),
+    statuses("twice the same", f"?filters={ONE},{ONE}", code=200, answer=STATUS),
+    statuses("another parameter", f"?filter={OTHER}&FILTERS={OTHER}", code=200, answer=STATUS | POWER),
     # 1: what is empty counts as absent, between commas as well.
     *(
         statuses(f"{query!r} asks for one", f"?filters={query}", code=200, answer=STATUS)
@@ -68,7 +71,16 @@ CASES = [
         # 15: the keys of the answer are not the names of the filters.
         for word in ("nodes", "nodes_provision_status", "machines_powerstate", ONE.upper())
     ),
-    statuses("one of two is none", f"?filters={ONE},power", code=400, answer=unsupported("power")),
+    *(
+        statuses(f"{query!r} has a word that is none", f"?filters={query}", code=400, answer=unsupported(word))
+        for query, word in {
+            f"{ONE},power": "power",
+            f"{ONE}&filters=power": "power",
+            "a,b": "a",
+            f"{ONE};{OTHER}": f"{ONE};{OTHER}",
+            "n%C3%B6des": "nödes",
+        }.items()
+    ),
     *(
         statuses(
             f"{given}: {one}",

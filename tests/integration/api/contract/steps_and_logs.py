@@ -185,12 +185,13 @@ CASES = [
             code=404,
             answer=NO_STEP,
         )
-        for written in ("0", "-1", "0" * 25, "1" + "0" * 25, "-" + "0" * 25 + "1")
+        for written in ("0", "-1", "0" * 25, "1" + "0" * 25, "-" + "0" * 25 + "1", "9" * 3000)
     ),
     *(
         log(f"an id of {len(action)} letters", "running", f"{action}/steps/preflight/logs", code=400, answer=BAD_ID)
         for action in ("x", UNKNOWN_ULID[:-1], UNKNOWN_ULID + "0", "0" * 100)
     ),
+    log("without an id", "running", "/steps/preflight/logs", code=400, answer=BAD_ID),
     log(
         "an unknown action",
         "running",
@@ -200,11 +201,11 @@ CASES = [
     ),
     *(
         log(f"no such step: {name!r}", "running", f"$action/steps/{name}/logs", code=404, answer=NO_STEP)
-        for name in ("nothing", "PREFLIGHT", "drydock_build.")
+        for name in ("nothing", "PREFLIGHT", "drydock_build.", "", "validate_site_design", "preflight.ucp")
     ),
     *(
         log(f"no such attempt: {number}", "running", f"$action/steps/$done/logs?try={number}", code=404, answer=NO_STEP)
-        for number in (7, 100)
+        for number in (2, 7, 100)
     ),
     *(
         Case(

@@ -26,6 +26,16 @@ CASES = [
         )
         for validation in (UNKNOWN_ULID, "x", "")
     ),
+    *(
+        Case(
+            section="6.6",
+            name=f"the action without an id has no {what}",
+            ask=f"GET actions//{what}/x",
+            code=404,
+            answer=unknown_action(""),
+        )
+        for what in ("validations", "steps")
+    ),
     Case(
         section="6.5",
         name="an action lists none",

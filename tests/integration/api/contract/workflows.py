@@ -113,7 +113,10 @@ CASES = [
     ),
     *(
         one(f"there is no {workflow!r}", "running", workflow, code=404, answer=not_found(workflow))
-        for workflow in ("deploy_site__2016-11-21T01:23:55.745506", "deploy_site__yesterday", "deploy_site__", "__")
+        for workflow in (
+            *("deploy_site__2016-11-21T01:23:55.745506", "deploy_site__yesterday", "deploy_site__", "__"),
+            *("nothing__2026-11-21T01:23:55.745506", "deploy_site__0001-01-01T00:00:00", "deploy_site__P7D"),
+        )
     ),
     one(
         "the same time with another name is another run",
