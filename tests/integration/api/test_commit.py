@@ -79,72 +79,6 @@ def test_without_a_strategy_everything_is_deployed_at_once_and_the_commit_says_s
     }
 
 
-def test_errors_keep_the_design_in_the_buffer(site: Site) -> None:
-    site.admin.load("design", *bad_design(*LOOP))
-
-    answer = site.admin.commit()
-
-    assert outcome(answer) == (falcon.HTTP_400, "Failure", "Validations failed", 1)
-    assert (is_committed(site), is_in_buffer(site)) == (False, True)
-
-
-def test_force_commits_what_has_errors_and_lists_them(site: Site) -> None:
-    site.admin.load("design", *bad_design(*LOOP))
-
-    answer = site.admin.commit(force="true")
-
-    assert outcome(answer) == (falcon.HTTP_200, "Failure", "Validations failed FORCED SUCCESS", 1)
-    assert names(answer) == ["DeploymentGroupCycleError"]
-    assert (is_committed(site), is_in_buffer(site)) == (True, False)
-
-
-def test_force_on_a_sound_design_is_a_plain_success(site: Site) -> None:
-    site.admin.load("design", *small_design())
-
-    assert outcome(site.admin.commit(force="true")) == (falcon.HTTP_200, "Success", "Validations succeeded", 0)
-
-
-@pytest.mark.parametrize("force", ["true", "false"])
-def test_a_dry_run_only_looks_even_with_force(site: Site, force: str) -> None:
-    site.admin.load("design", *small_design())
-    assert outcome(site.admin.commit(dryrun="true", force=force)) == (
-        falcon.HTTP_200, "Success", "Validations succeeded DRYRUN", 0,
-    )  # fmt: skip
-    site.admin.load("design", *bad_design(*LOOP), buffermode="replace")
-    assert outcome(site.admin.commit(dryrun="true", force=force)) == (
-        falcon.HTTP_200, "Failure", "Validations failed DRYRUN", 1,
-    )  # fmt: skip
-
-    assert (is_committed(site), is_in_buffer(site)) == (False, True)
-
-
-@pytest.mark.parametrize("spelling", ["true", "True", "t", "yes", "y", "1", "on"])
-def test_every_spelling_of_yes(site: Site, spelling: str) -> None:
-    site.admin.load("design", *small_design())
-
-    assert site.admin.commit(dryrun=spelling).json["message"] == "Validations succeeded DRYRUN"
-
-
-@pytest.mark.parametrize("spelling", ["false", "False", "f", "no", "n", "0", "off", ""])
-def test_every_spelling_of_no(site: Site, spelling: str) -> None:
-    site.admin.load("design", *small_design())
-
-    assert site.admin.commit(dryrun=spelling).json["message"] == "Validations succeeded"
-
-
-@pytest.mark.parametrize("before", [False, True], ids=["nothing at all", "all committed"])
-def test_an_empty_buffer_cannot_be_committed(site: Site, before: bool) -> None:
-    if before:
-        site.commit(*small_design())
-
-    answer = site.admin.commit()
-
-    assert answer.status == falcon.HTTP_409
-    assert answer.json["message"] == "Unable to commit configuration documents"
-    assert answer.json["reason"] == "There are no documents in the buffer to commit"
-    assert (answer.json["retry"], answer.json["details"]["errorType"]) == (True, "ApiError")
-
-
 def test_all_faults_of_a_strategy_are_told_at_once(site: Site) -> None:
     site.admin.load(
         "design",
@@ -217,37 +151,6 @@ def test_a_design_without_nodes_is_only_warned_about(site: Site) -> None:
 
     assert outcome(answer)[0] == falcon.HTTP_200
     assert "DesignWithoutNodes" in names(answer)
-
-
-@pytest.mark.parametrize(
-    ("documents", "schema", "name"),
-    [
-        pytest.param(
-            [node_document("n1")],
-            "shipyard/DeploymentConfiguration/v1",
-            "deployment-configuration",
-            id="no configuration",
-        ),
-        pytest.param(
-            [configuration(physical_provisioner={"deployment_strategy": "mine"}), strategy_document()],
-            "shipyard/DeploymentStrategy/v1",
-            "mine",
-            id="a strategy of another name",
-        ),
-    ],
-)
-def test_a_missing_document_is_named(site: Site, documents: list[dict[str, Any]], schema: str, name: str) -> None:
-    site.admin.load("design", layering_policy(), *documents)
-
-    answer = site.admin.commit()
-
-    (said,) = [entry for entry in messages(answer) if entry["error"]]
-    assert answer.status == falcon.HTTP_400
-    assert said["name"] == "DocumentNotFoundError"
-    assert said["message"] == f"Missing required document {schema}"
-    assert said["diagnostic"] == (
-        f"The configuration documents must include a document with schema: {schema} and name: {name}"
-    )
 
 
 def test_the_strategy_that_the_configuration_names_is_the_one_that_counts(site: Site) -> None:

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 
 from shipyard_api.domain.documents import RevisionTag
 from shipyard_api.storage.writer_lock import SqlWriterLock
-from shipyard_api.yaml_stream import read_documents, write_documents
+from shipyard_api.yaml_stream import read_documents
 from tests.factories import document, layering_policy
-from tests.integration.api.wire import YAML, Site, messages, small_design
+from tests.integration.api.wire import Site, small_design
 
 ONE = document("a/B/v1", "one", {"x": 1})
 TWO = document("a/B/v1", "two", {"x": 2})
@@ -35,87 +35,12 @@ def act(site: Site, tag: RevisionTag) -> None:
     site.designs.tag(site.designs.heads().head, tag.value, {})
 
 
-def test_a_load_answers_where_the_collection_is(site: Site) -> None:
-    answer = site.admin.load("design", ONE)
-
-    assert answer.status == falcon.HTTP_201
-    assert answer.headers["Location"] == "/api/v1.0/configdocs/design"
-    assert answer.json == {
-        "kind": "Status",
-        "apiVersion": "v1.0",
-        "metadata": {},
-        "status": "Success",
-        "message": "Validations succeeded",
-        "reason": "Validation",
-        "details": {"errorCount": 0, "messageList": []},
-        "code": "201 Created",
-    }
-
-
 def test_the_address_of_a_strange_collection_is_quoted(site: Site) -> None:
     answer = site.admin.load("a b%3fé", ONE)
 
     assert answer.headers["Location"] == "/api/v1.0/configdocs/a%20b%3F%C3%A9"
     assert site.viewer.get("/configdocs/a b%3fé").status == falcon.HTTP_200
     assert list(statuses(site)) == ["a b?é"]
-
-
-@pytest.mark.parametrize("mode", ["rejectoncontents", "append", "replace", "REPLACE", ""])
-def test_an_empty_buffer_takes_a_collection_in_every_mode(site: Site, mode: str) -> None:
-    assert site.admin.load("design", ONE, buffermode=mode).status == falcon.HTTP_201
-    assert statuses(site) == {"design": "created"}
-
-
-@pytest.mark.parametrize(
-    ("mode", "collection", "code", "left"),
-    [
-        pytest.param("rejectoncontents", "other", 409, {"design": "created"}, id="reject another"),
-        pytest.param("rejectoncontents", "design", 409, {"design": "created"}, id="reject the same"),
-        pytest.param("append", "other", 201, {"design": "created", "other": "created"}, id="append another"),
-        pytest.param("append", "design", 409, {"design": "created"}, id="append the same"),
-        pytest.param("replace", "other", 201, {"other": "created"}, id="replace by another"),
-        pytest.param("replace", "design", 201, {"design": "created"}, id="replace the same"),
-    ],
-)
-def test_a_full_buffer(site: Site, mode: str, collection: str, code: int, left: dict[str, str]) -> None:
-    site.admin.load("design", ONE)
-
-    answer = site.admin.load(collection, TWO, buffermode=mode)
-
-    assert answer.status_code == code
-    assert statuses(site) == left
-    if code == 409:
-        assert answer.json["message"] == "Invalid collection specified for buffer"
-        assert answer.json["reason"] == f"Buffermode : {mode}"
-        assert answer.json["details"]["errorType"] == "ApiError"
-        assert messages(answer)[0]["message"] == (
-            "Buffer is either not empty or the collection already exists in buffer. Setting a different buffermode "
-            "may provide the desired functionality"
-        )
-
-
-def test_the_default_mode_rejects(site: Site) -> None:
-    site.admin.load("design", ONE)
-
-    assert site.admin.load("other", TWO).status == falcon.HTTP_409
-    assert site.admin.load("other", TWO, bufferMode="append").status == falcon.HTTP_409  # names are case sensitive
-
-
-def test_append_takes_a_committed_collection_that_the_buffer_does_not_touch(site: Site) -> None:
-    committed(site, "a", ONE)
-    site.admin.load("b", TWO)
-
-    assert site.admin.load("a", THREE, buffermode="append").status == falcon.HTTP_201
-    assert statuses(site) == {"a": "modified", "b": "created"}
-
-
-def test_replace_goes_back_to_what_is_committed(site: Site) -> None:
-    committed(site, "a", ONE)
-    site.admin.load("b", TWO)
-
-    site.admin.load("c", THREE, buffermode="replace")
-
-    assert statuses(site) == {"a": "unmodified", "c": "created"}
 
 
 def test_a_load_leaves_out_what_it_does_not_name(site: Site) -> None:
@@ -154,36 +79,6 @@ def test_an_emptied_collection_goes_with_the_next_commit(site: Site) -> None:
     assert (gone.status, gone.content) == (falcon.HTTP_200, b"")
 
 
-def test_emptying_ignores_the_body(site: Site) -> None:
-    committed(site, "a", ONE)
-
-    assert site.admin.post("/configdocs/a", b"]not yaml", YAML, empty_collection="1").status == falcon.HTTP_201
-
-
-def test_emptying_what_is_empty_changes_nothing(site: Site) -> None:
-    answer = site.admin.post("/configdocs/a", empty_collection="true")
-
-    assert (answer.status, answer.json["reason"]) == (falcon.HTTP_400, "Collection created no new revision")
-
-
-def test_a_document_belongs_to_one_collection(site: Site) -> None:
-    committed(site, "a", ONE)
-
-    answer = site.admin.load("b", ONE)
-
-    assert answer.status == falcon.HTTP_409
-    assert answer.json["message"] == "Documents may not exist in more than one collection"
-    assert answer.json["reason"] == "a/B/v1 'one' belongs to collection 'a'"
-
-
-def test_the_content_type_of_a_load_does_not_matter(site: Site) -> None:
-    body = write_documents([ONE])
-
-    for kind in ("application/json", "text/plain", None):
-        headers = {"Content-Type": kind} if kind else {}
-        assert site.admin.post("/configdocs/a", body, headers, buffermode="replace").status == falcon.HTTP_201
-
-
 def test_while_another_writes_nobody_else_does(site: Site, engine: sa.Engine) -> None:
     site.admin.load("a", ONE)
 
@@ -220,52 +115,6 @@ def test_loads_at_the_same_time_lose_nothing(site: Site) -> None:
 # --- comparing ---------------------------------------------------------------------------------------------------
 
 
-def test_with_nothing_at_all_there_is_nothing_to_compare(site: Site) -> None:
-    assert site.viewer.get("/configdocs").json == []
-
-
-def test_a_comparison_tells_both_versions(site: Site) -> None:
-    committed(site, "design", ONE)
-    site.admin.load("extras", TWO)
-
-    assert site.viewer.get("/configdocs").json == [
-        {
-            "collection_name": "design",
-            "base_version": "committed",
-            "base_revision": 1,
-            "new_version": "buffer",
-            "new_revision": 2,
-            "new_status": "unmodified",
-            "base_status": "present",
-        },
-        {
-            "collection_name": "extras",
-            "base_version": "committed",
-            "base_revision": 1,
-            "new_version": "buffer",
-            "new_revision": 2,
-            "new_status": "created",
-            "base_status": "not present",
-        },
-    ]
-
-
-def test_an_empty_buffer_counts_as_what_is_committed(site: Site) -> None:
-    committed(site, "design", ONE)
-
-    (entry,) = site.viewer.get("/configdocs").json
-
-    assert (entry["base_revision"], entry["new_revision"], entry["new_status"]) == (1, 1, "unmodified")
-
-
-def test_before_the_first_commit_the_base_is_revision_0(site: Site) -> None:
-    site.admin.load("design", ONE)
-
-    (entry,) = site.viewer.get("/configdocs").json
-
-    assert (entry["base_revision"], entry["new_revision"], entry["new_status"]) == (0, 1, "created")
-
-
 def test_the_base_does_not_depend_on_the_order(site: Site) -> None:
     committed(site, "a", ONE)
     act(site, RevisionTag.SITE_ACTION_SUCCESS)
@@ -296,17 +145,6 @@ def test_the_base_does_not_depend_on_the_order(site: Site) -> None:
         "last_site_action",
         {"a": "unmodified", "b": "created"},
     )  # fmt: skip
-
-
-@pytest.mark.parametrize("version", ["successful_site_action", "last_site_action"])
-def test_without_a_site_action_there_is_no_such_version(site: Site, version: str) -> None:
-    committed(site, "a", ONE)
-
-    answer = site.viewer.get("/configdocs", versions=[version, "committed"])
-
-    assert (answer.status, answer.json["message"]) == (falcon.HTTP_404, "Version does not exist")
-    assert answer.json["reason"] == f"{version} version does not exist"
-    assert answer.json["details"]["errorType"] == "AppError"
 
 
 # --- reading -----------------------------------------------------------------------------------------------------
@@ -345,30 +183,6 @@ def test_the_version_is_read_without_regard_to_case(site: Site) -> None:
     assert name() == name(version="buffer") == name(version="BUFFER") == "two"
     for version in ("committed", "Committed", "successful_site_action", "successful-site-action", "last_site_action"):
         assert name(version=version) == "one"
-
-
-@pytest.mark.parametrize(
-    ("version", "reason"),
-    [
-        ("buffer", "The Shipyard buffer is empty or does not contain this collection"),
-        ("committed", "No collection a for revision committed"),
-        ("last_site_action", "No collection a for revision last_site_action"),
-        ("successful_site_action", "No collection a for revision successful_site_action"),
-    ],
-)
-def test_there_is_nothing_to_read_before_anything_was_loaded(site: Site, version: str, reason: str) -> None:
-    answer = site.viewer.get("/configdocs/a", version=version)
-
-    assert (answer.status, answer.json["message"]) == (falcon.HTTP_404, "No documents to retrieve")
-    assert answer.json["reason"] == reason
-
-
-def test_the_buffer_only_has_what_it_changes(site: Site) -> None:
-    committed(site, "a", ONE)
-    site.admin.load("b", TWO)
-
-    assert site.viewer.get("/configdocs/a").status == falcon.HTTP_404
-    assert site.viewer.get("/configdocs/b").status == falcon.HTTP_200
 
 
 def test_the_design_of_a_revision_has_all_collections_and_only_what_is_concrete(site: Site) -> None:

@@ -177,7 +177,7 @@ CASES = [
             headers={"Location": "/api/v1.0/actions/$id"},
             answer=CREATED,
         )
-        for kind in ("application/json", "application/json; charset=utf-8", "application/json;charset=UTF-8")
+        for kind in ("application/json", "Application/JSON", "application/json; charset=utf-8")
     ),
     *(
         Case(

@@ -23,8 +23,12 @@ OTHER = write_documents([extra("other")])
 MODES = ("rejectoncontents", "append", "replace")
 INVALID = error(400, "Document(s) invalid syntax or otherwise unsuitable", SOME, kind=OF_DOCUMENTS, messages=Each(
     Entity({"message": SOME, "error": True}), least=1), count=INTEGER)  # fmt: skip
-ELSEWHERE = error(409, "Documents may not exist in more than one collection", SOME, kind=OF_DOCUMENTS, messages=Each(
-    Entity({"message": SOME, "error": True}), least=1))  # fmt: skip
+ELSEWHERE = error(
+    409,
+    "Documents may not exist in more than one collection",
+    Pattern(".+ 'n1' belongs to collection 'design'"),
+    kind=OF_DOCUMENTS,
+)
 NO_REVISION = "Collection created no new revision"
 MISSING = (
     "Deployment version document missing from collection. Expected document to be present with schema: "
@@ -93,6 +97,14 @@ CASES = [
         "rejectoncontents: the buffer is not empty",
         "other?buffermode=rejectoncontents",
         OTHER,
+        given="buffered",
+        code=409,
+        answer=buffer_refused("rejectoncontents"),
+    ),
+    load(
+        "rejectoncontents: this collection is in the buffer",
+        "design?buffermode=rejectoncontents",
+        WIDER,
         given="buffered",
         code=409,
         answer=buffer_refused("rejectoncontents"),
