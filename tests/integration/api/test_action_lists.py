@@ -6,11 +6,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import falcon
 import pytest
-import sqlalchemy as sa
 from falcon.testing import Result
 
 from shipyard_api.storage import tables as t
-from tests.integration.api.wire import V1, Caller, Site, small_design
+from tests.integration.api.wire import V1, Caller, Site, kept, small_design
 
 NOW = datetime.now(UTC)
 HOURS = (700, 48, 3, 2, 1)
@@ -24,11 +23,11 @@ ROWS = [
 ]
 
 
-@pytest.fixture
-def actions(site: Site, engine: sa.Engine) -> list[str]:
+@kept
+def actions(site: Site) -> list[str]:
     """Five actions, in order of creation: from a month ago to an hour ago."""
     site.commit(*small_design())
-    with engine.begin() as connection:
+    with site.store._engine.begin() as connection:
         for row, action, hours in zip(ROWS, IDS, HOURS, strict=True):
             at = NOW - timedelta(hours=hours)
             ended = at if row["state"] in ("failed", "success") else None

@@ -1,9 +1,7 @@
 """Who may do what."""
 
 import base64
-import re
 from datetime import timedelta
-from typing import Any
 
 import falcon
 import pytest
@@ -13,44 +11,7 @@ from shipyard_api.api.mount import Mount
 from shipyard_api.domain.error_kinds import Unauthenticated
 from shipyard_api.storage.unit_of_work import Store, connect, connect_readers
 from shipyard_api.usecases.tokens.manage import ApiTokens
-from tests.integration.api import description
 from tests.integration.api.wire import Caller, Site, small_design
-
-GUARDED = [one for one in description.airship_operations() if one[2].get("security") != []]
-# Plans and forecasts are asked for with a body, and a ticket is new each time; none of them changes anything.
-LOOKING = ("/plans", "/forecasts", "/tickets")
-WRITING = [one for one in GUARDED if one[0] != "GET" and not one[1].endswith(LOOKING)]
-
-
-def filled(path: str) -> str:
-    ulid = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
-    names = {"collection_id": "design", "revision": "1", "workflow_id": "deploy_site__2026-11-21T01:23:55.638118"}
-    return re.sub(r"\{(\w+)\}", lambda found: names.get(found[1], ulid), path)
-
-
-@pytest.mark.parametrize(("method", "path", "operation"), GUARDED)
-def test_without_a_token_nobody_gets_in(site: Site, method: str, path: str, operation: dict[str, Any]) -> None:
-    answer = site.nobody.ask(method, filled(path))
-
-    assert answer.status == falcon.HTTP_401
-    assert answer.headers["WWW-Authenticate"]
-    assert (answer.json["message"], answer.json["reason"]) == ("Unauthenticated", "Credentials are not established")
-    assert (answer.json["details"]["errorType"], answer.json["retry"]) == ("ApiError", False)
-
-
-@pytest.mark.parametrize(("method", "path", "operation"), WRITING)
-def test_a_viewer_changes_nothing(site: Site, method: str, path: str, operation: dict[str, Any]) -> None:
-    answer = site.viewer.ask(method, filled(path))
-
-    assert answer.status == falcon.HTTP_403
-    assert (answer.json["message"], answer.json["reason"]) == ("Forbidden", "Credentials do not permit access")
-    assert "WWW-Authenticate" not in answer.headers
-
-
-@pytest.mark.parametrize(("method", "path", "operation"), [one for one in GUARDED if one[0] == "GET"])
-def test_a_viewer_sees_everything(site: Site, method: str, path: str, operation: dict[str, Any]) -> None:
-    # Nothing is in the site, no Kubernetes is configured, and no parameter is given.
-    assert site.viewer.ask(method, filled(path)).status_code in (200, 400, 404, 409)
 
 
 def test_a_refusal_reads_neither_body_nor_parameters(site: Site) -> None:

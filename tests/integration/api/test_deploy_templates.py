@@ -17,6 +17,7 @@ from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api import description
 from tests.integration.api.in_process import Client
+from tests.integration.api.wire import Site
 from tests.integration.storage.rows import counts, empty
 
 PATH, DASHED = "/v1/deploy_templates", "/v1/deploy-templates"
@@ -79,10 +80,8 @@ class Callers(NamedTuple):
 
 
 @pytest.fixture
-def callers(app: Mount, store: Store, engine: sa.Engine) -> Callers:
-    empty(engine)
-    tokens = ApiTokens(store)
-    admin, viewer = (tokens.create(name, role)[1] for name, role in (("ann", "admin"), ("vic", "viewer")))
+def callers(site: Site, app: Mount) -> Callers:
+    admin, viewer = (one.client.headers["X-Auth-Token"] for one in (site.admin, site.viewer))
     return Callers(Ironic(app, admin), Ironic(app, viewer), Ironic(app, None))
 
 

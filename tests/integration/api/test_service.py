@@ -2,37 +2,19 @@
 
 import re
 import time
-import uuid
 from pathlib import Path
-from typing import Any
 
 import falcon
 import pytest
 import sqlalchemy as sa
 
 from shipyard_api.storage import schema, tables
-from shipyard_api.storage.actions import Actions
 from shipyard_api.wiring import bootstrap
 from tests.integration.api import description
 from tests.integration.api.conftest import settings
 from tests.integration.api.wire import JSON, V1, Caller, Site, small_design
 
 OPEN = ["/versions", "/health", "/health/live", "/health/ready", "/openapi.json", f"{V1}/health"]
-
-
-def test_versions(site: Site) -> None:
-    answer = site.nobody.ask("GET", "/versions")
-
-    assert answer.status == falcon.HTTP_200
-    assert answer.json == {"v1.0": {"path": "/api/v1.0", "status": "stable"}}
-    assert answer.headers["Content-Type"] == "application/json"
-
-
-@pytest.mark.parametrize("path", ["/health", f"{V1}/health"])
-def test_health_is_204_without_a_body(site: Site, path: str) -> None:
-    answer = site.nobody.ask("GET", path)
-
-    assert (answer.status, answer.content) == (falcon.HTTP_204, b"")
 
 
 def test_health_names_the_actions_that_wait_for_another_release(site: Site, engine: sa.Engine) -> None:
@@ -95,29 +77,17 @@ def test_a_process_is_ready_without_a_worker_and_without_a_peer_that_answers(sit
     }
 
 
-@pytest.mark.parametrize("path", [*OPEN, f"{V1}/actions", "/nowhere"])
-def test_every_answer_has_a_request_id_of_its_own(site: Site, path: str) -> None:
-    ids = [site.nobody.ask("GET", path).headers["X-Shipyard-Req"] for _ in range(2)]
-
-    assert ids[0] != ids[1]
-    assert [str(uuid.UUID(one)) for one in ids] == ids
-
-
-@pytest.mark.parametrize("verbosity", ["0", "1", "5", ""])
-def test_verbosity_is_taken_by_every_resource(site: Site, verbosity: str) -> None:
+def test_verbosity_is_taken_by_every_resource(site: Site) -> None:
     for path in [*OPEN, f"{V1}/actions", f"{V1}/configdocs"]:
-        answer = site.viewer.ask("GET", path, query=f"verbosity={verbosity}")
-        assert answer.status_code in (200, 204), path
+        for verbosity in ("0", "1", "5", ""):
+            answer = site.viewer.ask("GET", path, query=f"verbosity={verbosity}")
+            assert answer.status_code in (200, 204), path
 
 
-@pytest.mark.parametrize("verbosity", ["6", "-1", "+1", "1.0", "x", "01", "%D9%A3", "1%00", "99999999999999999999"])
-@pytest.mark.parametrize("path", [*OPEN, f"{V1}/actions", "/nowhere"])
-def test_a_wrong_verbosity_is_found_before_address_and_token(site: Site, path: str, verbosity: str) -> None:
-    answer = site.nobody.ask("GET", path, query=f"verbosity={verbosity}")
-
-    assert answer.status == falcon.HTTP_400
-    assert answer.json["message"] == "Invalid verbosity parameter"
-    assert answer.json["reason"] == "If specified, verbosity parameter should be a value from 0 to 5"
+def test_a_wrong_verbosity_is_found_before_address_and_token(site: Site) -> None:
+    for path in [*OPEN, f"{V1}/actions", "/nowhere"]:
+        answer = site.nobody.ask("GET", path, query="verbosity=6")
+        assert (answer.status, answer.json["message"]) == (falcon.HTTP_400, "Invalid verbosity parameter"), path
 
 
 def test_an_unknown_address_is_a_404_in_the_shape_of_all_errors(site: Site) -> None:
@@ -147,11 +117,6 @@ def test_an_unknown_address_is_a_404_in_the_shape_of_all_errors(site: Site) -> N
     }
 
 
-def test_outside_the_versioned_address_space_there_is_no_api_version(site: Site) -> None:
-    assert site.nobody.ask("GET", "/nowhere").json["apiVersion"] == "N/A"
-    assert site.nobody.ask("POST", "/versions").json["apiVersion"] == "N/A"
-
-
 @pytest.mark.parametrize(
     ("path", "code", "members"),
     [
@@ -177,65 +142,14 @@ def test_an_error_is_a_problem_for_callers_who_name_its_type(
     assert "Accept" in answer.headers["Vary"]
 
 
-@pytest.mark.parametrize(("method", "path", "operation"), list(description.airship_operations()))
-def test_options_lists_the_methods_to_anyone(site: Site, method: str, path: str, operation: dict[str, Any]) -> None:
-    answer = site.nobody.ask("OPTIONS", path.replace("{", "").replace("}", ""))
+def test_options_lists_the_methods_to_anyone(site: Site) -> None:
+    for method, path, _ in description.airship_operations():
+        answer = site.nobody.ask("OPTIONS", path.replace("{", "").replace("}", ""))
 
-    assert (answer.status, answer.content) == (falcon.HTTP_200, b"")
-    allowed = answer.headers["Allow"].split(", ")
-    assert allowed == sorted(allowed)
-    assert {method, "OPTIONS"} <= set(allowed)
-
-
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "HEAD"])
-@pytest.mark.parametrize("path", [f"{V1}/actions", f"{V1}/commitconfigdocs", "/versions"])
-def test_another_method_is_a_405_that_says_which_there_are(site: Site, method: str, path: str) -> None:
-    answer = site.admin.ask(method, path)
-
-    assert answer.status == falcon.HTTP_405
-    assert "OPTIONS" in answer.headers["Allow"]
-    if method != "HEAD":
-        assert answer.json["code"] == falcon.HTTP_405
-
-
-def test_a_trailing_slash_is_an_empty_id(site: Site) -> None:
-    answer = site.viewer.get("/actions/")
-
-    assert (answer.status, answer.json["reason"]) == (falcon.HTTP_404, "Unknown Action: ")
-
-
-MARKER = "a13b0122-0885-4745-84e9-39d1ce42b025"
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [
-        pytest.param(MARKER, id="as it is"),
-        pytest.param(MARKER.upper(), id="upper case"),
-        pytest.param(MARKER.replace("-", ""), id="without dashes"),
-        pytest.param(f"{{{MARKER}}}", id="in braces"),
-        pytest.param(f"urn:uuid:{MARKER}", id="urn"),
-    ],
-)
-def test_the_marker_of_the_caller_is_kept_with_the_action(site: Site, sent: str) -> None:
-    site.commit(*small_design())
-    body = '{"name": "deploy_site"}'
-
-    answer = site.admin.post("/actions", body, JSON | {"X-Context-Marker": sent})
-
-    assert answer.json["context_marker"] == MARKER
-    assert site.viewer.get("/actions").json[0]["context_marker"] == MARKER
-    assert answer.headers["X-Shipyard-Req"] != MARKER
-
-
-@pytest.mark.parametrize("sent", ["", "me", "0" * 31, "0" * 33, "a" * 5000, "'; DROP TABLE actions; --"])
-def test_any_other_marker_is_replaced_by_the_request_id(site: Site, sent: str) -> None:
-    site.commit(*small_design())
-    body = '{"name": "deploy_site"}'
-
-    answer = site.admin.post("/actions", body, JSON | {"X-Context-Marker": sent})
-
-    assert answer.json["context_marker"] == answer.headers["X-Shipyard-Req"]
+        assert (answer.status, answer.content) == (falcon.HTTP_200, b""), path
+        allowed = answer.headers["Allow"].split(", ")
+        assert allowed == sorted(allowed)
+        assert {method, "OPTIONS"} <= set(allowed), path
 
 
 def test_without_its_database_the_service_says_so_and_invites_to_ask_again(tmp_path: Path) -> None:
@@ -253,18 +167,3 @@ def test_without_its_database_the_service_says_so_and_invites_to_ask_again(tmp_p
         assert "127.0.0.1" not in answer.text
     assert gone.get("/health").status == falcon.HTTP_204
     assert gone.ask("GET", "/versions").status == falcon.HTTP_200
-
-
-def test_a_bug_is_a_500_that_gives_nothing_away(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_self: Actions, *_arguments: Any) -> None:
-        raise RuntimeError("the password is swordfish")
-
-    for question in ("version", "described"):
-        monkeypatch.setattr(Actions, question, broken)
-    answer = site.viewer.client.simulate_get(f"{V1}/actions/x")
-
-    assert answer.status == falcon.HTTP_500
-    assert answer.json["message"] == "Unhandled Exception raised: RuntimeError"
-    assert answer.json["retry"] is True
-    assert answer.headers["X-Shipyard-Req"]
-    assert "swordfish" not in answer.text

@@ -10,11 +10,10 @@ from falcon.testing import Result
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.documents import Revision, RevisionTag
-from shipyard_api.storage import tables as t
 from shipyard_api.wiring import bootstrap
-from tests.factories import document, group_entry, layering_policy, strategy_document
+from tests.factories import document, group_entry, strategy_document
 from tests.integration.api.conftest import settings
-from tests.integration.api.test_create_action import acted_on, commit_again, rows
+from tests.integration.api.test_create_action import acted_on
 from tests.integration.api.wire import Site, configuration, messages, small_design
 from tests.integration.storage.rows import counts
 from tests.peer import Answer
@@ -37,58 +36,11 @@ def nodes_of(name: str) -> dict[str, Any]:
     return {"target_nodes": "n1"} if name in TARGETED else {}
 
 
-@pytest.mark.parametrize("name", ["update_site", "update_software", "test_site"])
-def test_an_action_is_queued_on_the_committed_revision(site: Site, name: str) -> None:
-    revision = site.commit(*small_design())
-
-    answer = ask(site, name)
-
-    assert answer.status == falcon.HTTP_201
-    assert (answer.json["dag_id"], answer.json["committed_rev_id"]) == (name, revision)
-    assert "warnings" not in answer.json
-    assert site.viewer.get(f"/actions/{answer.json['id']}").json["action_lifecycle"] == "Pending"
-
-
-@pytest.mark.parametrize("name", ["update_site", "update_software", *TARGETED])
-def test_without_a_committed_revision_only_the_test_of_a_site_is_taken(
-    site: Site, engine: sa.Engine, name: str
-) -> None:
-    refused = ask(site, name, nodes_of(name))
-    assert (refused.status, refused.json["message"]) == (falcon.HTTP_400, "No committed configdocs")
-    assert refused.json["reason"] == "Unable to locate a committed revision in Deckhand"
-    assert rows(engine, t.actions) == []
-
+def test_the_report_of_a_test_without_a_revision_has_none(site: Site) -> None:
     taken = ask(site, "test_site")
 
-    assert (taken.status, taken.json["committed_rev_id"]) == (falcon.HTTP_201, None)
     report = site.viewer.get(f"/actions/{taken.json['id']}/report").json
     assert report["action"]["committed_rev_id"] is None
-
-
-@pytest.mark.parametrize("name", ["update_site", "update_software"])
-def test_intermediate_commits_refuse_every_site_action(site: Site, name: str) -> None:
-    site.commit(*small_design())
-    commit_again(site, 1)
-
-    refused = ask(site, name)
-
-    assert (refused.status, refused.json["message"]) == (falcon.HTTP_409, "Intermediate commit detected")
-    assert ask(site, name, allow_intermediate_commits="true").status == falcon.HTTP_201
-
-
-def test_the_test_of_a_site_minds_no_commits_and_runs_beside_anything(site: Site) -> None:
-    site.commit(*small_design())
-    commit_again(site, 1)
-
-    assert ask(site, "test_site").status == falcon.HTTP_201
-    assert ask(site, "test_site").status == falcon.HTTP_201
-    running = ask(site, "update_site", allow_intermediate_commits="true")
-    assert running.status == falcon.HTTP_201
-    assert ask(site, "test_site").status == falcon.HTTP_201
-    busy = ask(site, "update_software", allow_intermediate_commits="true")
-
-    assert (busy.status, busy.json["message"]) == (falcon.HTTP_409, "Another site action is running")
-    assert f"update_site {running.json['id']} is running" in busy.json["reason"]
 
 
 @pytest.mark.parametrize(
@@ -120,18 +72,6 @@ def test_a_strategy_that_took_a_secret_matters_only_to_what_deploys(site: Site, 
 
     assert [one["name"] for one in messages(refused)] == ["SecretInDeploymentDocument"]
     assert ended(site, shared_url, taken_up.json["id"]) == "success"
-
-
-@pytest.mark.parametrize("name", ["update_software", *TARGETED])
-def test_without_a_configuration_nothing_but_a_test_is_taken(site: Site, name: str) -> None:
-    site.admin.load("design", layering_policy())
-    site.admin.commit(force="true")
-
-    answer = ask(site, name, nodes_of(name))
-
-    assert (answer.status, answer.json["message"]) == (falcon.HTTP_400, "Document validation failed")
-    assert [one["name"] for one in messages(answer)] == ["DocumentNotFoundError"]
-    assert ask(site, "test_site").status == falcon.HTTP_201
 
 
 def test_what_cannot_be_done_safely_here_is_checked_and_then_refused(site: Site, engine: sa.Engine) -> None:

@@ -162,6 +162,9 @@ CASES = [
             ("as a number in base 16", "0x345678123412341234123456789abc", "$request"),
             ("with a sign", "+1345678123412341234123456789abc", "$request"),
             ("of dashes", "-" * 32, "$request"),
+            ("without a letter", "", "$request"),
+            ("one digit long", MARKER + "0", "$request"),
+            ("of 5,000 letters", "a" * 5000, "$request"),
         )
     ),
     # --- Content-Type -----------------------------------------------------------------------------------------------
