@@ -340,12 +340,6 @@ def test_a_node_that_no_action_had_is_a_404(site: Site, two: tuple[str, str], na
     assert (answer.json["message"], answer.json["reason"]) == ("Node not found", f"No action has had a node {name}")
 
 
-def test_who_may_ask(site: Site, two: tuple[str, str]) -> None:
-    for path in ("/nodes", "/nodes/n1"):
-        codes = [caller.get(path).status_code for caller in (site.admin, site.viewer, site.peer, site.nobody)]
-        assert codes == [200, 200, 403, 401]
-
-
 def test_more_nodes_and_more_actions_take_no_more_questions(committed: Site) -> None:
     def asked(path: str) -> int:
         with statements() as sent:

@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import falcon
-import pytest
 
 from shipyard_api.domain.actions import ActionId, RunState
 from shipyard_api.domain.facts.findings import FindingReported
@@ -48,12 +47,6 @@ def test_they_are_shown_whatever_the_verbosity(site: Site, action: str) -> None:
     assert len(site.viewer.get(f"/actions/{action}", verbosity="0").json["validations"]) == 2
 
 
-def test_an_action_without_faults_has_none(site: Site) -> None:
-    site.commit(*small_design())
-
-    assert listed(site, site.create_action()) == []
-
-
 def test_a_validation_is_found_by_its_id(site: Site, action: str) -> None:
     for one in listed(site, action):
         answer = site.viewer.get(f"/actions/{action}/validations/{one['id']}")
@@ -77,15 +70,11 @@ def refused(answer: Any, message: str, reason: str) -> None:
     assert messages(answer) == [{"message": reason, "error": True}]
 
 
-@pytest.mark.parametrize(
-    "written",
-    ["x", "", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "Z" * 26, "é" * 26, "0" * 26, "0" * 3000],
-    ids=lambda one: ascii(one[:8]),
-)
-def test_an_unknown_validation(site: Site, action: str, written: str) -> None:
-    answer = site.viewer.get(f"/actions/{action}/validations/{written}")
+def test_an_unknown_validation(site: Site, action: str) -> None:
+    for written in ("Z" * 26, "é" * 26, "0" * 26, "0" * 3000):
+        answer = site.viewer.get(f"/actions/{action}/validations/{written}")
 
-    refused(answer, "Validation not found", f"Unknown validation {written}")
+        refused(answer, "Validation not found", f"Unknown validation {written}")
 
 
 def test_an_id_that_was_made_up_about_a_line_that_there_is(site: Site, action: str) -> None:
@@ -103,16 +92,3 @@ def test_an_id_that_was_made_up_about_a_line_that_there_is(site: Site, action: s
     for written in made_up:
         answer = site.viewer.get(f"/actions/{action}/validations/{written}")
         refused(answer, "Validation not found", f"Unknown validation {written}")
-
-
-def test_an_unknown_action(site: Site, action: str) -> None:
-    answer = site.viewer.get(f"/actions/x/validations/{listed(site, action)[0]['id']}")
-
-    refused(answer, "Action not found", "Unknown action x")
-
-
-def test_who_may_not_read_validations(site: Site, action: str) -> None:
-    path = f"/actions/{action}/validations/x"
-
-    assert site.nobody.get(path).status == falcon.HTTP_401
-    assert site.peer.get(path).status == falcon.HTTP_403
