@@ -69,21 +69,6 @@ def test_the_buffer_is_rendered_unless_another_version_is_asked_for(site: Site) 
     assert buffer["more"]["status"] == {"bucket": "extra", "revision": 2}
 
 
-@pytest.mark.parametrize("version", ["buffer", "committed", "last_site_action", "successful_site_action"])
-def test_a_version_that_does_not_exist(site: Site, version: str) -> None:
-    answer = site.viewer.get("/renderedconfigdocs", version=version)
-
-    assert answer.status == falcon.HTTP_404
-    assert answer.json["message"] == "This revision does not exist"
-    assert answer.json["reason"] == f"{version} version does not exist"
-
-
-def test_a_version_that_is_none(site: Site) -> None:
-    answer = site.viewer.get("/renderedconfigdocs", version="newest")
-
-    assert answer.json["message"] == "Invalid version query parameter specified"
-
-
 def test_layering_and_substitution_are_done(site: Site) -> None:
     site.admin.load("design", *secret_design())
 
