@@ -87,6 +87,7 @@ class Watched:
     claim: Claim | None = None
 
     def shown(self, caller: Caller, *levels: int) -> list[Any]:
+        """The answers at these verbosities; at 5, unless some are named, every note is shown."""
         paths = ("/actions", f"/actions/{self.action}")
         return [caller.get(path, verbosity=level).content for path in paths for level in levels or (5,)]
 
