@@ -224,7 +224,7 @@ def test_a_stop_is_neither_taken_back_by_a_pause_nor_accepted_twice(worlds: Worl
     with refuses(WrongState) as refused:
         control(world)(world.action, verb, BEA)
 
-    assert refused.value.data == {"control": verb, "needed": "running", "found": "being stopped"}
+    assert refused.value.data == {"control": verb, "needed": "running", "actual": "being stopped"}
     assert audit(world) == [("invoke", "tester"), ("stop", "ann")]
     world.run(worker)
     assert state(world) is RunState.FAILED
@@ -357,7 +357,7 @@ def test_what_a_state_does_not_allow_is_refused_and_changes_nothing(worlds: Worl
             tx.turns._connection.execute(tables.actions.update().values(state=stands.value, ended_at=ended))
         with refuses(WrongState) as refused:
             send(control(world), verb, world.action)
-        assert refused.value.data == {"control": verb, "needed": CONTROLLABLE[verb][0].value, "found": stands.value}
+        assert refused.value.data == {"control": verb, "needed": CONTROLLABLE[verb][0].value, "actual": stands.value}
         assert audit(world) == [("invoke", "tester")]
 
 

@@ -182,7 +182,7 @@ def test_what_was_loaded_while_the_peers_looked_is_not_committed_unseen(desk: De
     with refuses(BufferChanged) as refused:
         desk.commit(meanwhile(lambda: desk.load("other", mode=BufferMode.APPEND)))
 
-    assert refused.value.data == {"checked": looked_at, "found": looked_at + 1}
+    assert refused.value.data == {"checked": looked_at, "actual": looked_at + 1}
     assert desk.committed() == []
     assert desk.commit().revision == looked_at + 1
     assert desk.committed() == [looked_at + 1]
