@@ -48,7 +48,7 @@ def item_worlds(database_url: str) -> Iterator[Worlds]:
         world.close()
 
 
-@pytest.fixture(params=[7, pytest.param(1, marks=pytest.mark.crash)], ids=["some", "every"])
+@pytest.fixture(params=[13, pytest.param(1, marks=pytest.mark.crash)], ids=["some", "every"])
 def stride(request: pytest.FixtureRequest) -> int:
     """How many checkpoints a test goes on at a time; the long tests take every one."""
     step: int = request.param

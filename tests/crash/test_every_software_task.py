@@ -47,7 +47,7 @@ def worlds(database_url: str) -> Iterator[Worlds]:
         world.close()
 
 
-@pytest.fixture(params=[11, pytest.param(1, marks=pytest.mark.crash)], ids=["some", "every"])
+@pytest.fixture(params=[23, pytest.param(1, marks=pytest.mark.crash)], ids=["some", "every"])
 def stride(request: pytest.FixtureRequest) -> int:
     """How many checkpoints a test goes on at a time; the long tests take every one."""
     step: int = request.param

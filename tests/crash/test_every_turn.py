@@ -45,7 +45,7 @@ def test_the_calm_run_is_what_the_design_says(worlds: Callable[..., World]) -> N
     ]
 
 
-@pytest.mark.parametrize("stride", [5, pytest.param(1, marks=pytest.mark.crash)], ids=["some", "every"])
+@pytest.mark.parametrize("stride", [11, pytest.param(1, marks=pytest.mark.crash)], ids=["some", "every"])
 def test_killed_at_every_checkpoint_it_ends_like_the_calm_run(calm: Calm, plan: Plan, stride: int) -> None:
     different = [(moment, one) for moment, one in zip(calm.moments, enumerate(calm.names), strict=True) if moment]
     for moment, (chosen, name) in different[::stride]:
@@ -68,7 +68,7 @@ def test_delivered_twice_every_turn_ends_like_the_calm_run(calm: Calm, plan: Pla
     assert plan.ending(world) == calm.ending
 
 
-@pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.crash)], ids=["some", "every"])
+@pytest.mark.parametrize("stride", [13, pytest.param(1, marks=pytest.mark.crash)], ids=["some", "every"])
 def test_a_worker_that_was_taken_for_dead_is_fenced_wherever_it_stood(calm: Calm, plan: Plan, stride: int) -> None:
     """It stops for longer than ``settle``, another one goes on, and then it wakes up and wants to finish its turn."""
     # Before a commit it holds the row, so nobody can take over. And between the last look at the clock and a submission
@@ -86,7 +86,7 @@ def test_a_worker_that_was_taken_for_dead_is_fenced_wherever_it_stood(calm: Calm
         assert plan.ending(world) == calm.ending, f"overtaken at checkpoint {chosen}, {name}"
 
 
-@pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.crash)], ids=["some", "every"])
+@pytest.mark.parametrize("stride", [13, pytest.param(1, marks=pytest.mark.crash)], ids=["some", "every"])
 @pytest.mark.parametrize("breakage", list(Breakage), ids=lambda one: one.value)
 def test_every_call_that_breaks_once_changes_nothing(calm: Calm, plan: Plan, breakage: Breakage, stride: int) -> None:
     calls = [one for one in enumerate(calm.names) if one[1].startswith("before ") and one[1] != "before commit"]
