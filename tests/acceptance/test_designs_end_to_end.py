@@ -6,11 +6,8 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,9 +15,10 @@ import requests
 import sqlalchemy as sa
 
 from shipyard_api.adapters.encryption.fernet import new_key
-from shipyard_api.child_processes import die_with_parent
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.yaml_stream import read_documents, write_documents
+from shipyard_simulators.deckhand.simulator import DeckhandSimulator
+from shipyard_simulators.server import in_thread
 from tests.factories import document
 from tests.integration.api import canaries
 from tests.integration.storage.rows import TABLES
@@ -130,33 +128,10 @@ def test_secrets_are_in_no_log_and_no_table_of_a_whole_deployment(tmp_path: Path
     assert canaries.found_in("\n".join(rows)) == []
 
 
-@contextlib.contextmanager
-def deckhand(directory: Path) -> Iterator[str]:
-    """A simulated Deckhand, as a program."""
-    ready = directory / "deckhand.ready"
-    with (directory / "deckhand.log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "shipyard_simulators.deckhand", "--port", "0", "--ready-file", str(ready)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            preexec_fn=die_with_parent,
-        )
-    try:
-        deadline = time.monotonic() + 30
-        while not ready.is_file():
-            assert process.poll() is None, (directory / "deckhand.log").read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        yield f"{json.loads(ready.read_text())['url']}/api/v1.0"
-    finally:
-        process.kill()
-        process.wait(10)
-
-
 def test_a_site_whose_documents_are_in_deckhand_is_deployed(tmp_path: Path, database_url: str) -> None:
     """Loaded through us, kept and rendered by Deckhand, fetched there by Drydock, and the tag is left there."""
-    with deckhand(tmp_path) as url:
+    with in_thread(DeckhandSimulator()) as deckhand:
+        url = f"{deckhand.url}/api/v1.0"
         settings = {"SHIPYARD_DESIGNS_STORE": "deckhand", "SHIPYARD_DECKHAND_URL": url,
                     "SHIPYARD_DECKHAND_TOKEN": "ours", "SHIPYARD_DRYDOCK_DESIGN_URL": "",
                     "SHIPYARD_SECRETS_KEYS": new_key()}  # fmt: skip

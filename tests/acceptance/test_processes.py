@@ -7,8 +7,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
@@ -22,13 +20,13 @@ import requests
 
 from shipyard_api import programs
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.child_processes import die_with_parent
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.settings import load
 from shipyard_api.storage.unit_of_work import Store, connect
 from tests.acceptance.programs import left_running, marked, processes, up
 from tests.conftest import ROOT
 from tests.databases import empty
+from tests.forked import Program
 from tests.peer import Answer, running
 from tests.stand import Stand
 
@@ -91,15 +89,13 @@ def test_two_deploy_site_at_once_are_one_action_that_two_workers_share(tmp_path:
 
 
 @contextlib.contextmanager
-def _worker(url: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def _worker(url: str, log: Path) -> Iterator[Program]:
     """A worker that has registered."""
     settings = {"SHIPYARD_CONFIG": os.devnull, "DATABASE_URL": url, "SHIPYARD_DRYDOCK_URL": "http://127.0.0.1:9/api"}
     settings["SHIPYARD_DRYDOCK_DESIGN_URL"] = "http://127.0.0.1:9/{revision}"
     with log.open("wb") as output, contextlib.closing(psycopg2.connect(url)) as connection:
         connection.autocommit = True
-        command = [sys.executable, "-m", "shipyard_api.worker"]
-        environment = {**os.environ, **settings}
-        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, preexec_fn=die_with_parent)
+        process = Program("shipyard_api.worker", [], {**os.environ, **settings}, output.fileno())
         deadline = time.monotonic() + 60
         with connection.cursor() as cursor:
             while not cursor.rowcount > 0:
@@ -110,7 +106,7 @@ def _worker(url: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
         try:
             yield process
         finally:
-            process.kill()
+            process.send_signal(signal.SIGKILL)
             process.wait(20)
 
 
