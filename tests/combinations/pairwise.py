@@ -13,14 +13,23 @@ Allowed = Callable[[Row], bool]
 _CANDIDATES = 4
 
 
-def rows(options: Mapping[str, Sequence[str]], allowed: Allowed, strength: int = 2, seed: int = 0) -> list[Row]:
+def rows(
+    options: Mapping[str, Sequence[str]],
+    allowed: Allowed,
+    strength: int = 2,
+    seed: int = 0,
+    known: Sequence[Row] = (),
+) -> list[Row]:
     """Return rows that cover every tuple of ``strength`` values that some allowed row has; always the same ones.
+
+    Those that a ``known`` row has need no other.
 
     Each row starts with a tuple that is still missing, and is the one of a few candidates that adds most. ``allowed``
     is asked about parts of rows, too: it must answer yes unless the part alone makes each row with it impossible.
     """
     dice = Random(seed)
-    missing = dict.fromkeys(_cells(options, strength))
+    covered = {cell for row in known for cell in cells_of(row, strength)}
+    missing = {cell: None for cell in _cells(options, strength) if cell not in covered}
     found: list[Row] = []
     while missing:
         first = next(iter(missing))

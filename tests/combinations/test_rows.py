@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from functools import cache
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,11 +16,11 @@ import pytest
 from shipyard_api.domain.actions import Control, RunState
 from tests.combinations.model import FAULTS, OPTIONS, REFUSALS, TARGETED, Row, is_accepted, refusal
 from tests.combinations.oracle import Asked, complaints
-from tests.combinations.pairwise import cells_of, rows
+from tests.combinations.pairwise import rows
 from tests.combinations.site import API, CHANGED, NODES, TEMPLATE, TIMEOUT, Site, failing, reason_of, targets_of
 
 PLAIN: Row = {name: values[0] for name, values in OPTIONS.items()}
-ACCEPTED = rows(OPTIONS, is_accepted, seed=4)
+PAIRS = Path(__file__).with_name("pairs.txt")
 SLOW = 1000  # seconds, in which Ironic syncs the power of its nodes several times
 CONTROLS: dict[str, dict[int, Control | str]] = {
     "none": {},
@@ -48,6 +49,16 @@ def row_id(row: Row) -> str:
     """Return the action, the provisioner, and every value of the row that is not plain."""
     first, second, *others = row
     return " ".join([row[first], row[second], *(f"{one}={row[one]}" for one in others if row[one] != PLAIN[one])])
+
+
+def row_of(line: str) -> Row:
+    """Return the row with this id."""
+    first, second, *others = line.split()
+    return {**PLAIN, "action": first, "provisioner": second, **dict(one.split("=") for one in others)}
+
+
+# Fewer rows than a search finds in the seconds that each process of a run could give it.
+ACCEPTED = [row_of(line) for line in PAIRS.read_text("utf-8").splitlines()]
 
 
 def cases(found: Sequence[Row]) -> list[Any]:
@@ -136,10 +147,10 @@ def test_one_caller_has_few_plans_under_way_and_others_are_served(module_databas
         assert other.simulate_post(f"{API}/plans", body=body, headers=sent).status_code == 200
 
 
-@pytest.mark.crash
 def test_every_pair_that_may_occur_is_in_some_row() -> None:
-    covered = {cell for row in ACCEPTED for cell in cells_of(row)}
-    assert {cell for row in triples() for cell in cells_of(row)} <= covered
+    assert all(map(is_accepted, ACCEPTED))
+    lacking = rows(OPTIONS, is_accepted, known=ACCEPTED)
+    assert [row_id(row) for row in lacking] == [], f"add these lines to {PAIRS.name}"
 
 
 def _play(url: str, row: Row, test: str, command: str) -> None:
