@@ -27,7 +27,6 @@ from shipyard_api.ports.documents import DesignStore
 from shipyard_api.settings import load
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.wiring.design_stores import other_store
-from tests.distributions import installed_example
 from tests.integration.storage.rows import empty
 
 PATIENCE = 20.0  # seconds; nothing takes that long, it only ends a test that would hang
@@ -205,9 +204,9 @@ def simulator(ready: Path, *options: str) -> Iterator[str]:
 @contextmanager
 def files(request: pytest.FixtureRequest) -> Iterator[Home]:
     """The store of the how-to, installed as a plug-in."""
-    with installed_example("file_design_store"):
-        settings = load({"SHIPYARD_FILES_URL": request.getfixturevalue("tmp_path").as_uri()})
-        yield Home(other_store(settings, "files", fingerprint_key="key"))
+    request.getfixturevalue("file_store_plugin")
+    settings = load({"SHIPYARD_FILES_URL": request.getfixturevalue("tmp_path").as_uri()})
+    yield Home(other_store(settings, "files", fingerprint_key="key"))
 
 
 Start = Callable[[pytest.FixtureRequest], AbstractContextManager[Home]]

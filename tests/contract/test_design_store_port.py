@@ -42,6 +42,7 @@ from tests.contract.design_stores import (
     thing,
     why_no_real_deckhand,
 )
+from tests.distributions import installed_example
 
 CREATED, DELETED, MODIFIED, SAME = Change.CREATED, Change.DELETED, Change.MODIFIED, Change.UNMODIFIED
 NONE = Revision(0)
@@ -60,6 +61,13 @@ def engine(module_database_url: str) -> Iterator[sa.Engine]:
     engine = connect(module_database_url, pool_size=5)
     yield engine
     engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def file_store_plugin() -> Iterator[None]:
+    """The plug-in is looked for once: that reads what all distributions register."""
+    with installed_example("file_design_store"):
+        yield
 
 
 @pytest.fixture(params=STORES)
