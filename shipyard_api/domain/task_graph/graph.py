@@ -158,7 +158,7 @@ def with_stages(tasks: Iterable[Task]) -> dict[TaskId, Task]:
 def _topological(tasks: Mapping[TaskId, Task], before: Mapping[TaskId, Collection[TaskId]]) -> dict[TaskId, int]:
     graph: nx.DiGraph[TaskId] = nx.DiGraph()
     graph.add_nodes_from(tasks)
-    graph.add_edges_from((earlier, task) for task, befores in before.items() for earlier in befores)
+    graph.add_edges_from((earlier, task) for task, tasks in before.items() for earlier in tasks)
     position = {task: number for number, task in enumerate(tasks)}
     ordered = nx.lexicographical_topological_sort(graph, key=position.__getitem__)
     return {task: number for number, task in enumerate(ordered)}

@@ -37,7 +37,7 @@ def order_units(placement: Placement) -> Ordering:
     builder.edges_within_classes()
     builder.relations()
     builder.seed_stages()
-    before = {unit: frozenset(befores) for unit, befores in builder.before.items()}
+    before = {unit: frozenset(units) for unit, units in builder.before.items()}
     return Ordering(
         before,
         tuple(dict.fromkeys(builder.waiting_for_itself)),
@@ -195,8 +195,8 @@ class _Builder:
             self._edges(((PRE, None),), self.after_pre)
         if in_stage[POST]:
             after: dict[Unit, set[Unit]] = {unit: set() for unit in self.before}
-            for unit, befores in self.before.items():
-                for unit_before in befores:
+            for unit, units in self.before.items():
+                for unit_before in units:
                     after[unit_before].add(unit)
             later = self._reachable(in_stage[POST], after)
             join: Unit = (JOIN, self._joins)

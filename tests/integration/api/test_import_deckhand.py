@@ -41,7 +41,7 @@ from tests.integration.api.conftest import KEY, known_tokens
 from tests.integration.api.conftest import settings as configured
 from tests.integration.api.wire import Caller, Site
 
-REVISIONS = 12
+REVISIONS = 30
 PASSPHRASE = "deckhand/Passphrase/v1"
 PATIENCE = 60.0  # seconds; nothing takes that long, it only ends a test that would hang
 
@@ -210,7 +210,7 @@ def expected(deckhand: Deckhand) -> dict[int, tuple[str, dict[str, Any]]]:
     return {number: (at, deckhand.tags.get(number, {})) for number, at in deckhand.revisions().items()}
 
 
-def test_twelve_revisions_are_served_with_their_numbers_times_tags_and_equal_hashes(
+def test_thirty_revisions_are_served_with_their_numbers_times_tags_and_equal_hashes(
     site: Site, deckhand: Deckhand, run_import: Import
 ) -> None:
     live(deckhand)
@@ -218,7 +218,7 @@ def test_twelve_revisions_are_served_with_their_numbers_times_tags_and_equal_has
     ended = run_import()
 
     assert ended.err == ""
-    assert ended.out.splitlines()[-1] == "12 revision(s) imported, 0 of them render differently; 0 left out"
+    assert ended.out.splitlines()[-1] == "30 revision(s) imported, 0 of them render differently; 0 left out"
     assert ended.code == 0
     assert stored(site) == expected(deckhand)
     ours = served(site)
