@@ -1,5 +1,7 @@
 """The step "real Ironic" of .ci/run: a real Ironic from the recipe beside this checkout, and our tests against it.
 
+First it plays the recorded exchanges that the simulator is held to: they must still be what it answers.
+
 Ironic uses the embedded Postgres, so nothing is installed on the machine. Everything is stopped at the end.
 """
 
@@ -56,4 +58,4 @@ def ironic() -> Iterator[Environment]:
 
 
 if __name__ == "__main__":
-    sys.exit(step(ironic, TESTS))
+    sys.exit(step(ironic, TESTS, first=[sys.executable, ".ci/record_ironic.py", "--check"]))

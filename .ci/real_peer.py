@@ -28,16 +28,22 @@ class LeftOut(Exception):
 
 
 def step(
-    peer: Callable[[], AbstractContextManager[Environment]], tests: list[str], *, within: Sequence[str] = ()
+    peer: Callable[[], AbstractContextManager[Environment]],
+    tests: list[str],
+    *,
+    within: Sequence[str] = (),
+    first: Sequence[str] = (),
 ) -> int:
     """Start the peer, run the tests with its environment, stop it; return the exit code.
 
-    ``within``: a command that runs the command after it, such as ``unshare --net``.
+    ``within``: a command that runs the command after it, such as ``unshare --net``. ``first``: a command that runs
+    before the tests, while the peer is untouched; they run even if it fails.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         with peer() as environment:
-            return run([*within, "./dev", "test", *tests], environment)
+            failed = run(list(first), environment) if first else 0
+            return run([*within, "./dev", "test", *tests], environment) or failed
     except LeftOut as reason:
         sys.stdout.write(f"left out: {reason}\n")
         return LEFT_OUT

@@ -11,7 +11,7 @@ from shipyard_simulators.ironic.errors import IronicError, invalid
 from shipyard_simulators.ironic.fields import is_uuid, links, read_uuid
 from shipyard_simulators.ironic.node import Node
 from shipyard_simulators.ironic.registry import Registry
-from shipyard_simulators.ironic.versions import need
+from shipyard_simulators.ironic.versions import version_of
 from shipyard_simulators.ironic.wire import check_members, object_of
 
 _SINCE = 52
@@ -26,7 +26,7 @@ class Allocations:
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Return all of them."""
-        need(req, _SINCE)
+        _need(req)
         query = queries.parameters(req, ("node", "resource_class", "state", "owner", "fields", "limit", "marker"))
         names = [name for name in ("resource_class", "state", "owner") if name in query]
 
@@ -41,7 +41,7 @@ class Allocations:
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Request a node. The result, a node or an error, follows later."""
-        need(req, _SINCE)
+        _need(req)
         body = object_of(req)
         check_members(body, (), _OPTIONAL, "allocation")
         if not body.get("resource_class"):
@@ -78,12 +78,12 @@ class Allocations:
 
     def on_get_one(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
         """Return one."""
-        need(req, _SINCE)
+        _need(req)
         resp.media = self._conductor.look(lambda registry: _view(_find(registry, ident), req.prefix))
 
     def on_delete_one(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
         """Release the node, unless an instance is deployed on it."""
-        need(req, _SINCE)
+        _need(req)
 
         def delete(registry: Registry) -> None:
             allocation = _find(registry, ident)
@@ -100,6 +100,11 @@ class Allocations:
 
         self._conductor.look(delete)
         resp.status = falcon.HTTP_204
+
+
+def _need(req: falcon.Request) -> None:
+    if version_of(req) < _SINCE:
+        raise IronicError(404 if req.method == "GET" else 405, "The API version does not allow allocations")
 
 
 def _check_free(registry: Registry, allocation: dict[str, Any]) -> None:

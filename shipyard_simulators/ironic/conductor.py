@@ -21,7 +21,7 @@ from shipyard_simulators.events import EventLog
 from shipyard_simulators.ironic.errors import node_locked
 from shipyard_simulators.ironic.node import HOST, Node
 from shipyard_simulators.ironic.registry import Registry
-from shipyard_simulators.ironic.states import FAILED_STATE, LOCKED, STABLE
+from shipyard_simulators.ironic.states import AIMLESS, FAILED_STATE, LOCKED
 from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
 from shipyard_simulators.scenario import Scenario
 
@@ -126,7 +126,7 @@ class Conductor:
         """Move the node to a state. It is locked exactly in the states in which a conductor works on it."""
         before, values = node.state, node.values
         values["provision_state"] = state
-        values["target_provision_state"] = None if state in STABLE else target or values["target_provision_state"]
+        values["target_provision_state"] = None if state in AIMLESS else target or values["target_provision_state"]
         values["provision_updated_at"] = self.stamp()
         values["reservation"] = HOST if state in LOCKED else None
         self.touch(node)

@@ -1,6 +1,7 @@
 """Ironic's errors, in its two formats. Each format is a JSON string inside of JSON."""
 
 import json
+from http import HTTPStatus
 from typing import Any
 
 
@@ -17,12 +18,12 @@ class IronicError(Exception):
         return handler_error(self.status, self.text)
 
 
-class VersionRefused(IronicError):
-    """An unsupported API version. Its body has the format of routing errors."""
+class Unrouted(IronicError):
+    """A request rejected before a handler ran, such as that of an unsupported version."""
 
     def body(self) -> dict[str, Any]:
         """Return the body of an error from routing or from the version check."""
-        return routing_error(self.status, "Not Acceptable", self.text)
+        return routing_error(self.status, HTTPStatus(self.status).phrase, self.text)
 
 
 def handler_error(status: int, text: str) -> dict[str, Any]:
@@ -79,9 +80,10 @@ def too_many_at_once(kind: str) -> IronicError:
     )
 
 
-def above_version() -> IronicError:
-    """Return the 406 of a field, verb or path that a later version introduced."""
-    return IronicError(406, "Request not acceptable.")
+def above_version(needed: int | None = None) -> IronicError:
+    """Return the 406 of a field, verb or path that a later version introduced, which only some texts name."""
+    hint = "" if needed is None else f" The minimal required API version should be 1.{needed}"
+    return IronicError(406, f"Request not acceptable.{hint}")
 
 
 def unexpected_arguments(names: list[str]) -> IronicError:
@@ -97,3 +99,13 @@ def in_maintenance(node: str) -> IronicError:
 def protected(node: str) -> IronicError:
     """Return the 403 of undeploying a protected node."""
     return IronicError(403, f"Node {node} is protected and cannot be undeployed, rebuilt or deleted")
+
+
+def duplicate_steps(keys: list[tuple[str, str]]) -> IronicError:
+    """Return the 400 of a template or a runbook with a step (interface, name) that is there twice."""
+    twice = sorted({key for key in keys if keys.count(key) > 1})
+    named = "; ".join(f"interface: {interface}, step: {step}" for interface, step in twice)
+    return invalid(
+        "Deploy template invalid: Duplicate deploy steps. A template cannot have multiple deploy steps with the same "
+        f"interface and step. Duplicates: {named}."
+    )

@@ -33,6 +33,7 @@ from shipyard_simulators.ironic.versions import version_of
 from shipyard_simulators.ironic.wire import body_of, object_of
 
 _NAMES_SINCE = 5
+_LISTED_LAST = ("parent_node", "firmware_interface")  # as a real Ironic lists them
 
 
 def ident_of(req: falcon.Request, ident: str) -> str:
@@ -133,7 +134,7 @@ class OneNode:
         for change in patch:
             root = root_of(change)
             if root not in PATCHABLE:
-                allowed = ", ".join(sorted(PATCHABLE))
+                allowed = ", ".join([*sorted(set(PATCHABLE) - set(_LISTED_LAST)), *_LISTED_LAST])
                 raise invalid(f"Cannot patch /{root}. Only the following can be updated: {allowed}")
             need_field(root, version)
         ident = ident_of(req, ident)
@@ -185,6 +186,12 @@ class OneNode:
                 raise invalid(f"Node {ident}: Cannot change name to invalid name '{after['name']}'")
             self._conductor.registry.check_name(after["name"])
         _check_driver(after["driver"])
+        if after["protected"] and not before["protected"] and node.state not in ("active", "rescue"):
+            raise IronicError(
+                409,
+                f"Node {node.uuid} can only be made protected in provision states 'active' or 'rescue', "
+                f"the current state is '{node.state}'",
+            )
         claim = after["instance_uuid"]
         if claim and claim != before["instance_uuid"]:
             self._conductor.registry.check_instance(claim, node.uuid)

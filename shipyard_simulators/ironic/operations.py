@@ -143,7 +143,7 @@ def undeploy(conductor: Conductor, node: Node) -> Operation:
     nominal = conductor.scenario.durations["destroy_nodes"] / 2
     yield inf if outcome.kind is NodeOutcomeKind.NEVER else conductor.seconds(nominal, outcome)
     if outcome.kind in FAILING:
-        conductor.fail(node, f"Failed to tear down. Error: {outcome.reason or 'the node could not be switched off'}")
+        conductor.fail(node, f"Failed to tear down: {outcome.reason or 'the node could not be switched off'}")
         return
     node.values |= {"instance_uuid": None, "instance_info": {}, "instance_name": None, "power_state": "power off"}
     conductor.registry.allocations.pop(node.values["allocation_uuid"], None)

@@ -138,8 +138,10 @@ def page(
     if len(chosen) < limit or not chosen:
         return chosen, None
     kept = [("sort_key", query.get("sort_key", "id")), ("sort_dir", query.get("sort_dir", "asc"))]
-    kept += [(name, value) for name, value in query.items() if name not in (*_PAGING,)]
-    kept += [("fields", fields)] if fields else [("detail", "True")]
+    # A real Ironic keeps these filters only.
+    kept += [(name, "True") for name in ("associated", *_FLAGS) if name in query and read_flag(name, query[name])]
+    kept += [("detail", str(read_flag("detail", query["detail"])))] if "detail" in query else []
+    kept += [("fields", fields)] if fields else [] if "detail" in query else [("detail", "True")]
     kept += [("limit", str(limit)), ("marker", chosen[-1])]
     return chosen, f"{base}{path}?" + "&".join(f"{name}={quote(value, safe=',')}" for name, value in kept)
 

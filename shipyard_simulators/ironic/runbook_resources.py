@@ -9,7 +9,7 @@ import falcon
 
 from shipyard_simulators.ironic import queries
 from shipyard_simulators.ironic.conductor import Conductor
-from shipyard_simulators.ironic.errors import IronicError, invalid
+from shipyard_simulators.ironic.errors import IronicError, Unrouted, duplicate_steps, invalid
 from shipyard_simulators.ironic.fields import links, mask_secrets, read_flag, read_uuid
 from shipyard_simulators.ironic.node import Node
 from shipyard_simulators.ironic.registry import Registry
@@ -21,7 +21,6 @@ from shipyard_simulators.ironic.wire import body_of, check_members, object_of
 _SINCE, _TRAITS_SINCE = 92, 112
 _OPTIONAL = ("disable_ramdisk", "extra", "public", "owner", "uuid")
 _NAME = re.compile(r"[A-Za-z0-9\-._~]{1,255}")
-_STEP = {"interface", "step", "args", "order"}
 
 
 class Runbooks:
@@ -115,28 +114,35 @@ def steps_for(registry: Registry, ident: object, node: Node, version: int) -> li
         raise invalid("The API version does not allow runbooks")
     runbook = find(registry, ident)
     wanted = runbook["traits"] if version >= _TRAITS_SINCE else [runbook["name"]]
+    if not wanted:
+        text = "has no traits configured. Please ask an administrator to add traits to the runbook."
+        raise invalid(f"Runbook {runbook['uuid']} {text}")
     if not set(wanted) & set(node.values["traits"]):
-        raise IronicError(400, f"Node {node.uuid} is not approved for the runbook {runbook['name']}.")
+        raise invalid(
+            f"This runbook has not been approved for use on this node {node.uuid}. The node does not have any of the "
+            f"runbook's traits {wanted}. Please ask an administrator to add a matching trait to your node."
+        )
     ordered = sorted(runbook["steps"], key=lambda step: int(step["order"]))
     return [{key: deepcopy(step[key]) for key in ("interface", "step", "args")} for step in ordered]
 
 
 def _need(req: falcon.Request) -> None:
     if version_of(req) < _SINCE:
-        raise IronicError(404 if req.method == "GET" else 405, "The API version does not allow runbooks")
+        raise Unrouted(404 if req.method == "GET" else 405, "The API version does not allow runbooks")
 
 
 def _checked(steps: object) -> list[dict[str, Any]]:
     if not isinstance(steps, list) or not steps:
         raise invalid("Schema error for runbook: [] should be non-empty")
     for step in steps:
-        if not isinstance(step, dict) or not _STEP - {"args"} <= step.keys() <= _STEP:
-            raise invalid("Schema error for runbook: a step has interface, step and order, and may have args")
-        if step["interface"] not in INTERFACES or not str(step["order"]).isdigit():
-            raise invalid(f"Schema error for runbook: {step!r} is not valid")
+        check_members(step, ("interface", "step", "order"), ("args",), "runbook")
+        if step["interface"] not in INTERFACES:
+            raise invalid(f"Schema error for runbook: {step['interface']!r} is not one of {list(INTERFACES)}")
+        if not str(step["order"]).isdigit():
+            raise invalid(f"Schema error for runbook: {step['order']!r} is not valid under any of the given schemas")
     keys = [(step["interface"], step["step"]) for step in steps]
     if len(set(keys)) < len(keys):
-        raise invalid("Duplicate runbook steps. A step of a runbook may be there once.")
+        raise duplicate_steps(keys)
     return [{"args": {}, **deepcopy(step), "order": int(step["order"])} for step in steps]
 
 

@@ -2,10 +2,12 @@
 
 import falcon
 
+from shipyard_simulators.ironic.errors import IronicError
 from shipyard_simulators.ironic.fields import links
 from shipyard_simulators.ironic.node import DRIVERS, HOST
-from shipyard_simulators.ironic.versions import MINIMUM, need
+from shipyard_simulators.ironic.versions import MINIMUM, version_of
 
+_CONDUCTORS_SINCE = 49
 _COLLECTIONS = ("allocations", "conductors", "deploy_templates", "drivers", "nodes", "ports")
 
 
@@ -52,7 +54,8 @@ class Conductors:
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Return it."""
-        need(req, 49)
+        if version_of(req) < _CONDUCTORS_SINCE:
+            raise IronicError(404, "The API is not supported for this version")
         conductor = {"hostname": HOST, "conductor_group": "", "alive": True}
         resp.media = {"conductors": [conductor | {"links": links(req.prefix, f"conductors/{HOST}")}]}
 

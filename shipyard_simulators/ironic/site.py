@@ -13,7 +13,7 @@ import yaml
 from shipyard_simulators.ironic.conductor import Conductor
 from shipyard_simulators.ironic.node import HOST
 from shipyard_simulators.ironic.node_resources import create_node
-from shipyard_simulators.ironic.states import LOCKED, STABLE
+from shipyard_simulators.ironic.states import AIMLESS, LOCKED, STABLE
 
 _NODE, _PROFILE = "drydock/BaremetalNode/v1", "drydock/HostProfile/v1"
 MACHINE_STATES: Mapping[str, str] = MappingProxyType(
@@ -112,13 +112,13 @@ def put(conductor: Conductor, ident: str, values: Mapping[str, Any]) -> None:
         if state not in ("enroll",) and node.has_agent and node.values["power_state"] is None:
             node.values["power_state"] = "power on" if state == "active" else "power off"
     elif "target_provision_state" not in values:
-        node.values["target_provision_state"] = _target(state)
+        node.values["target_provision_state"] = None if state in AIMLESS else _target(state)
 
 
 def _target(state: str) -> str:
     if state.startswith(("inspect", "adopt")):
         return "manageable"
-    return "available" if state.startswith("clean") or state in ("deleting", "error") else "active"
+    return "available" if state.startswith("clean") or state == "deleting" else "active"
 
 
 def _merged(name: str, data: Mapping[str, Any], profiles: Mapping[str, Mapping[str, Any]]) -> SiteNode:

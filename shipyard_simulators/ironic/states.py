@@ -40,9 +40,11 @@ VERBS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """All states, each with the verbs that it accepts."""
 
 OTHER_WORDS: Mapping[str, str] = MappingProxyType({"deploy": "active", "undeploy": "deleted"})
-OTHER_WORDS_SINCE = 73
 
 STABLE = frozenset({"enroll", "manageable", "available", "active", "rescue"})
+AIMLESS = STABLE | {"error"}
+"""States without a target."""
+
 LOCKED = frozenset(
     {
         "verifying",

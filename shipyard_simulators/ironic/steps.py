@@ -106,7 +106,7 @@ def check_shape(steps: object, what: str = "deploy_steps") -> list[dict[str, Any
     if steps is None:
         return []
     if not isinstance(steps, list):
-        raise invalid(f"Invalid {what}: {steps!r} is not of type 'array'")
+        raise invalid(f"Expected types <class 'NoneType'>, <class 'list'> for {what}: {steps}")
     for step in steps:
         _check_step(step, what)
     return steps
@@ -130,20 +130,16 @@ def _check_step(step: object, what: str) -> None:
     priority = step["priority"]
     if isinstance(priority, float) and priority.is_integer():
         priority = int(priority)
-    digits = isinstance(priority, str) and priority.isdecimal() and priority.isascii()
-    if not digits and (isinstance(priority, bool) or not isinstance(priority, int)):
-        raise invalid(f"Invalid {what}: {priority!r} is not of type 'integer'")
+    if isinstance(priority, str) and not (priority.isdecimal() and priority.isascii()):
+        raise invalid(f"Invalid {what}: {priority!r} does not match '^[0-9]+$'")
+    if isinstance(priority, bool) or not isinstance(priority, int | str):
+        raise invalid(f"Invalid {what}: {priority!r} is not valid under any of the given schemas")
     if not 0 <= int(priority) <= _LARGEST_PRIORITY:
         raise invalid(f"Invalid {what}: {priority!r} is less than the minimum of 0")
 
 
-def check_request(
-    node: Node, requested: Sequence[Requested], templates: Sequence[Mapping[str, Any]], *, agent: bool
-) -> None:
-    """Raise all faults of the steps of a deployment, in one text.
-
-    ``agent``: all steps are known, so an unknown one is an error. Without it, unknown steps are ignored.
-    """
+def check_allowed(requested: Sequence[Requested]) -> None:
+    """Raise what the API finds in steps before it calls the conductor."""
     if any(isinstance(step["priority"], str) for step in requested):
         # A real Ironic compares the text with a number and fails.
         raise IronicError(500, "'>' not supported between instances of 'str' and 'int'")
@@ -153,7 +149,16 @@ def check_request(
                 f"deploy step '{'.'.join(key_of(step))}' is not allowed. "
                 "Disallowed by operator configuration [api]disallow_deploy_steps."
             )
-    prefix = f"Failed to validate deploy or power info for node {node.uuid}: Validation of deploy steps from "
+
+
+def check_request(
+    node: Node, requested: Sequence[Requested], templates: Sequence[Mapping[str, Any]], *, agent: bool
+) -> None:
+    """Raise all faults of the steps of a deployment, in one text.
+
+    ``agent``: all steps are known, so an unknown one is an error. Without it, unknown steps are ignored.
+    """
+    prefix = "Validation of deploy steps from "
     named = ", ".join(template["name"] for template in templates)
     findings = _findings(node, _steps_of(templates), agent=agent)
     if findings:
@@ -234,15 +239,12 @@ def check_instance_traits(node: Node) -> list[str]:
     if not traits:
         return []
     if not isinstance(traits, list) or not all(isinstance(trait, str) for trait in traits):
-        raise invalid(
-            f"Failed to validate deploy or power info for node {node.uuid}: Error parsing traits from Node "
-            f"{node.uuid} instance_info field. A list of strings is expected."
-        )
+        raise invalid(f"Error parsing traits from Node {node.uuid} instance_info field. A list of strings is expected.")
     missing = sorted(set(traits) - set(node.values["traits"]))
     if missing:
         raise invalid(
-            f"Failed to validate deploy or power info for node {node.uuid}: Cannot specify instance traits that are "
-            f"not also set on the node. Node {node.uuid} is missing traits {', '.join(missing)}"
+            "Cannot specify instance traits that are not also set on the node. "
+            f"Node {node.uuid} is missing traits {', '.join(missing)}"
         )
     return traits
 

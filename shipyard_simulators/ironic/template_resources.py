@@ -8,7 +8,7 @@ import falcon
 
 from shipyard_simulators.ironic import queries
 from shipyard_simulators.ironic.conductor import Conductor
-from shipyard_simulators.ironic.errors import IronicError, invalid
+from shipyard_simulators.ironic.errors import IronicError, Unrouted, duplicate_steps, invalid
 from shipyard_simulators.ironic.fields import is_uuid, links, mask_secrets, read_flag, read_uuid
 from shipyard_simulators.ironic.json_patch import apply_patch, check_patch, root_of
 from shipyard_simulators.ironic.registry import Registry
@@ -54,7 +54,7 @@ class Templates:
         self._conductor.look(add)
         resp.status = falcon.HTTP_201
         resp.set_header("Location", f"{req.prefix}/v1/deploy_templates/{template['uuid']}")
-        resp.media = _view(template, req.prefix, None)
+        resp.media = _view({**template, "steps": body["steps"]}, req.prefix, None)
 
     def on_get_one(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
         """Return one."""
@@ -93,7 +93,7 @@ class Templates:
 
 def _need(req: falcon.Request) -> None:
     if version_of(req) < _SINCE:
-        raise IronicError(404 if req.method == "GET" else 405, "The API version does not allow deploy templates")
+        raise Unrouted(404 if req.method == "GET" else 405, "The API version does not allow deploy templates")
 
 
 def _checked(template: dict[str, Any]) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _checked(template: dict[str, Any]) -> dict[str, Any]:
         raise invalid("Schema error for template: [] should be non-empty")
     keys = [key_of(step) for step in steps]
     if len(set(keys)) < len(keys):
-        raise invalid("Deploy template invalid: Duplicate deploy steps. A step of a template may be there once.")
+        raise duplicate_steps(keys)
     return {**template, "steps": [{**step, "priority": int(step["priority"])} for step in deepcopy(steps)]}
 
 

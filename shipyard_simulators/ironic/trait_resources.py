@@ -7,10 +7,10 @@ import falcon
 
 from shipyard_simulators.ironic import queries
 from shipyard_simulators.ironic.conductor import Conductor
-from shipyard_simulators.ironic.errors import IronicError, invalid
+from shipyard_simulators.ironic.errors import IronicError, above_version, invalid
 from shipyard_simulators.ironic.node import Node
 from shipyard_simulators.ironic.node_resources import ident_of
-from shipyard_simulators.ironic.versions import need
+from shipyard_simulators.ironic.versions import need, version_of
 from shipyard_simulators.ironic.wire import body_of, object_of
 
 _SINCE = 37
@@ -37,7 +37,8 @@ class Traits:
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
         """Return them."""
-        need(req, _SINCE)
+        if version_of(req) < _SINCE:
+            raise above_version()
         queries.parameters(req, ())
         node = self._conductor.look(lambda registry: registry.node(ident_of(req, ident)))
         resp.media = {"traits": node.values["traits"]}
@@ -47,7 +48,11 @@ class Traits:
         need(req, _SINCE)
         body = object_of(req)
         if "traits" not in body:
-            raise invalid("All traits are replaced with a body that has 'traits', one is added at its own address.")
+            raise invalid(
+                "A single node trait may be added via PUT /v1/nodes/<node identifier>/traits/<trait> with no body, or "
+                "all node traits may be replaced via PUT /v1/nodes/<node identifier>/traits with the list of traits "
+                "specified in the request body."
+            )
         if not isinstance(body["traits"], list):
             raise invalid(f"Schema error for body: {body['traits']!r} is not of type 'array'")
         wanted = {check_trait(name, "body") for name in body["traits"]}
@@ -56,7 +61,7 @@ class Traits:
 
     def on_delete(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
         """Remove all of them."""
-        need(req, _SINCE)
+        _check_delete(req)
         self._change(req, ident, lambda _node: set[str]())
         resp.status = falcon.HTTP_204
 
@@ -72,7 +77,7 @@ class Traits:
 
     def on_delete_one(self, req: falcon.Request, resp: falcon.Response, ident: str, trait: str) -> None:
         """Remove one."""
-        need(req, _SINCE)
+        _check_delete(req)
 
         def without(node: Node) -> set[str]:
             if trait not in node.values["traits"]:
@@ -93,3 +98,8 @@ class Traits:
             node.values["traits"] = sorted(traits)
 
         self._conductor.locked(ident_of(req, ident), change)
+
+
+def _check_delete(req: falcon.Request) -> None:
+    if version_of(req) < _SINCE:
+        raise IronicError(404, "Resource could not be found.")

@@ -20,12 +20,13 @@ from shipyard_simulators.ironic.errors import (
 )
 from shipyard_simulators.ironic.node import Node
 from shipyard_simulators.ironic.runbook_resources import steps_for
-from shipyard_simulators.ironic.states import LOCKED, OTHER_WORDS, OTHER_WORDS_SINCE, VERBS
+from shipyard_simulators.ironic.states import LOCKED, OTHER_WORDS, VERBS
 
 _SINCE: Mapping[str, int] = MappingProxyType(
     {"manage": 4, "provide": 4, "inspect": 6, "abort": 13, "clean": 15, "adopt": 17, "rescue": 38, "unrescue": 38}
-    | {"unhold": 85, "service": 87, **dict.fromkeys(OTHER_WORDS, OTHER_WORDS_SINCE)}
+    | {"unhold": 85, "service": 87, "deploy": 73}  # undeploy is let through
 )
+_LATE = frozenset({"unhold", "service"})  # refused for their version only after the node's state
 _ABORT_SINCE: Mapping[str, int] = MappingProxyType({"inspect wait": 41, "wait call-back": 110, "deploy hold": 110})
 _MEMBERS = {
     "target",
@@ -50,10 +51,12 @@ def request(conductor: Conductor, ident: str, body: Mapping[str, Any], version: 
     asked = body["target"]
     deploy_steps = steps.check_shape(body.get("deploy_steps"))
     node = conductor.look(lambda registry: registry.node(ident))
+    verb = OTHER_WORDS.get(asked, asked)
+    if _SINCE.get(asked, 1) > version and asked not in _LATE:
+        raise above_version()
+    conductor.look(lambda _registry: _check(node, verb, asked))
     if _SINCE.get(asked, 1) > version:
         raise above_version()
-    verb = OTHER_WORDS.get(asked, asked)
-    conductor.look(lambda _registry: _check(node, verb, asked))
     if verb == "abort" and version < _ABORT_SINCE.get(node.state, 1):
         raise above_version()
     _check_members(body, verb, version)
@@ -76,7 +79,7 @@ def _check(node: Node, verb: str, asked: str) -> None:
 def _check_members(body: Mapping[str, Any], verb: str, version: int) -> None:
     configdrive = body.get("configdrive")
     if configdrive is not None and verb not in ("active", "rebuild"):
-        raise invalid('Adding a config drive is only supported when setting provision state to "active" or "rebuild"')
+        raise invalid("Adding a config drive is only supported when setting provision state to active, rebuild")
     if isinstance(configdrive, dict) and version < _OBJECT_CONFIGDRIVE_SINCE:
         raise invalid("Providing a JSON object for configdrive is only supported starting with API version 1.56")
     if body.get("runbook") and (verb not in ("clean", "service") or body.get(f"{verb}_steps")):
@@ -91,7 +94,7 @@ def _check_members(body: Mapping[str, Any], verb: str, version: int) -> None:
         raise invalid('"clean_steps" is only valid when setting target provision state to clean')
     if body.get("deploy_steps"):
         if version < _STEPS_SINCE:
-            raise above_version()
+            raise above_version(_STEPS_SINCE)
         if verb not in ("active", "rebuild"):
             raise invalid('"deploy_steps" is only valid when setting target provision state to active or rebuild')
 
@@ -106,15 +109,26 @@ def _accept(
 ) -> None:
     _check(node, verb, asked)
     _check_limits(conductor, verb)
+    if verb == "provide" and node.values["retired"]:
+        raise invalid(f"The providing operation can't be performed on node {node.uuid} because it is retired.")
     if verb in ("deleted", "rebuild") and node.values["protected"]:
         raise protected(node.uuid)
     if verb == "rebuild" and "image_source" not in node.values["instance_info"]:
         raise IronicError(500, "cannot access local variable 'auto_lessee' where it is not associated with a value")
     if verb in ("active", "rebuild"):
-        templates = conductor.registry.templates_for(steps.check_instance_traits(node))
-        steps.check_request(node, deploy_steps, templates, agent=False)
+        _check_deployment(conductor, node, deploy_steps)
     conductor.note("verb", node, verb=verb, state=node.state)
     _start(conductor, node, verb, body, deploy_steps)
+
+
+def _check_deployment(conductor: Conductor, node: Node, deploy_steps: list[dict[str, Any]]) -> None:
+    steps.check_allowed(deploy_steps)
+    try:
+        templates = conductor.registry.templates_for(steps.check_instance_traits(node))
+        steps.check_request(node, deploy_steps, templates, agent=False)
+    except IronicError as refusal:
+        text = f"Failed to validate deploy or power info for node {node.uuid}: {refusal.text}"
+        raise IronicError(refusal.status, text) from refusal
 
 
 def _start(

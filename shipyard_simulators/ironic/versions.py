@@ -5,7 +5,7 @@ from typing import Any
 
 import falcon
 
-from shipyard_simulators.ironic.errors import VersionRefused, above_version
+from shipyard_simulators.ironic.errors import IronicError, Unrouted
 
 MINIMUM = 1
 LATEST = 115
@@ -29,18 +29,19 @@ class Versions:
         if asked and asked.lower() != "latest":
             number = _NUMBER.fullmatch(asked)
             if number is None:
-                raise VersionRefused(406, f"Invalid value for {HEADER} header")
+                raise Unrouted(406, f"Invalid value for {HEADER} header")
             major, minor = (int(part) for part in number.groups())
         else:
             major, minor = 1, self.highest if asked else MINIMUM
         resp.set_header(f"{HEADER.replace('-Version', '')}-Minimum-Version", f"1.{MINIMUM}")
         resp.set_header(f"{HEADER.replace('-Version', '')}-Maximum-Version", f"1.{self.highest}")
         if major != 1 or not MINIMUM <= minor <= self.highest:
-            raise VersionRefused(
-                406,
-                f"Version {asked} was requested but the minor version is not supported by this service. "
-                f"The supported version range is: [1.{MINIMUM}, 1.{self.highest}].",
-            )
+            text = f"Version {asked} was requested but the minor version is not supported by this service."
+            if major != 1:
+                requested = f"Version {asked} requested but not supported by this service."
+                text = f"Mutually exclusive versions requested. {requested}"
+            text = f"{text} The supported version range is: [1.{MINIMUM}, 1.{self.highest}]."
+            raise IronicError(406, text) if req.path == "/" else Unrouted(406, text)
         req.context.version = minor
         resp.set_header(HEADER, f"1.{minor}")
 
@@ -52,9 +53,9 @@ def version_of(req: falcon.Request) -> int:
 
 
 def need(req: falcon.Request, version: int) -> None:
-    """Reject the request with a 406 if its version is older."""
+    """Reject the request as one of an unknown path if its version is older."""
     if version_of(req) < version:
-        raise above_version()
+        raise Unrouted(404 if req.method == "GET" else 405, "")
 
 
 def _asked(req: falcon.Request) -> str:
