@@ -1,12 +1,16 @@
 """What goes over the wire, and what each kind of answer means."""
 
 import json
+import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from shipyard_api.adapters.ironic.client import IronicClient, Reply
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from shipyard_simulators.tests.ironic.stories import RECORDINGS
+from shipyard_simulators.tests.recorded import stories
 from tests.peer import Answer, Peer
 from tests.unit.tables import table
 
@@ -248,3 +252,23 @@ def test_a_token_and_a_password_together_are_a_mistake() -> None:
 @pytest.mark.parametrize("suffix", ["", "/", "/v1", "/v1/"])
 def test_the_address_may_end_in_the_version(ironic: Peer, suffix: str) -> None:
     assert IronicClient(ironic.url + suffix).version() == 115
+
+
+CHANGES: dict[str, Callable[[IronicClient], Reply]] = {
+    "PATCH /v1/nodes/n1": lambda asking: asking.patch("n1", []),
+    "DELETE /v1/nodes/n1": lambda asking: asking.remove("n1"),
+    "PUT /v1/nodes/n1/states/provision": lambda asking: asking.provision("n1", {}),
+    "PUT /v1/nodes/n1/states/power": lambda asking: asking.reboot("n1"),
+}
+
+
+def test_every_recorded_refusal_of_a_real_ironic_is_read(ironic: Peer) -> None:
+    steps = [step for file in RECORDINGS.glob("*.yaml") for story in stories(file) for step in story["steps"]]
+    # 406 and 500 are not answers about a node.
+    refusals = [step for step in steps if "fault" in step and step["status"] not in (406, 500)]
+    recorded = [(step, route) for step in refusals if (route := re.sub(r"/n\d+", "/n1", step["ask"])) in CHANGES]
+    asking = client(ironic)
+    for step, route in recorded:
+        ironic.on(route, wrapped(step["fault"], step["status"]))
+        assert CHANGES[route](asking) == Reply(step["status"], " ".join(step["fault"].split())), step
+    assert {step["status"] for step, _ in recorded} == {400, 403, 409}
