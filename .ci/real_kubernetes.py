@@ -1,5 +1,6 @@
 """The step "real Kubernetes" of .ci/run: a real API server with its controllers from the recipe, and our tests on it.
 
+First it plays the recorded exchanges that the simulator is held to: they must still be what it answers.
 Its programs are built once and kept in the cache of this account; everything else has its own directory and free
 ports, and is stopped at the end. The argument is the seconds that a build may take.
 """
@@ -63,4 +64,5 @@ def _free_ports() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(step(partial(kubernetes, float(sys.argv[1]) if len(sys.argv) > 1 else 0.0), TESTS))
+    left = float(sys.argv[1]) if len(sys.argv) > 1 else 0.0
+    sys.exit(step(partial(kubernetes, left), TESTS, first=[sys.executable, ".ci/record_kubernetes.py", "--check"]))

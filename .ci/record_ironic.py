@@ -4,49 +4,26 @@
 ``--check`` the answers replace those in the files; the files to play may be named.
 """
 
-import difflib
 import json
 import os
 import sys
-import time
-import urllib.request
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
 
-from real_peer import ROOT
-
-sys.path.insert(0, str(ROOT))
+from recording import record, sent, until
 
 from shipyard_simulators.tests.ironic.stories import RECORDINGS, IronicPlayer, json_of
-from shipyard_simulators.tests.recorded import Answer, answered, stories, written
+from shipyard_simulators.tests.recorded import Answer
 
 URL = os.environ["IRONIC_URL"].rstrip("/")
-PATIENCE = 60.0  # seconds for one answer or wait
 THINGS = ("nodes", "deploy_templates", "runbooks")
 
 
 def send(method: str, path: str, body: Any, headers: dict[str, str]) -> Answer:
-    """Send a request over a connection of its own."""
+    """Send a request."""
     content = None if body is None else json.dumps(body).encode()
-    headers = {"Content-Type": "application/json", **headers}
-    request = urllib.request.Request(URL + path, content, headers, method=method)  # noqa: S310  # of a test's Ironic
-    try:
-        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
-            return Answer(answer.status, answer.headers, answer.read().decode())
-    except HTTPError as error:
-        return Answer(error.code, error.headers, error.read().decode())
-
-
-def until(happened: Callable[[], bool]) -> None:
-    """Wait until something happens."""
-    deadline = time.monotonic() + PATIENCE
-    while not happened():
-        if time.monotonic() > deadline:
-            raise TimeoutError("it never happened")
-        time.sleep(0.1)
+    return sent(URL + path, method, content, {"Content-Type": "application/json", **headers})
 
 
 def ran(name: str) -> list[str]:
@@ -71,34 +48,7 @@ def gone(path: str) -> bool:
     return ironic.call("DELETE", path).status in (204, 404)
 
 
-def main(arguments: list[str]) -> int:
-    """Play the stories; return 1 if a file would change, and is only checked."""
-    check = "--check" in arguments
-    named = [Path(argument) for argument in arguments if argument != "--check"]
-    changed = failed = False
-    for file in named or sorted(RECORDINGS.glob("*.yaml")):
-        told = []
-        for story in stories(file):
-            steps = story["steps"]
-            clear()
-            try:
-                told.append({**story, "steps": list(answered(steps, ironic))})
-            except (AssertionError, TimeoutError) as error:
-                sys.stdout.write(f"{file.name}: {story['story']}: {error!r}\n")
-                failed, told = True, [*told, story]
-        clear()
-        before, after = file.read_text(), written(file, told)
-        if check:
-            pairs = before.splitlines(), after.splitlines()
-            changes = list(difflib.unified_diff(*pairs, "recorded", "now", lineterm="", n=0))
-            sys.stdout.write("".join(f"{line}\n" for line in changes))
-            changed = changed or bool(changes)
-        else:
-            file.write_text(after)
-    return int(changed or failed)
-
-
 ironic = IronicPlayer(URL, send, until, ran)
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(record(sys.argv[1:], RECORDINGS, ironic, clear))

@@ -20,13 +20,13 @@ class ApiError(Exception):
     ) -> None:
         super().__init__(message)
         self.code, self.reason, self.message = code, reason, message
-        self.details, self.metadata = dict(details or {}), dict(metadata or {})
+        self.details, self.metadata = details, dict(metadata or {})
 
     def body(self) -> dict[str, Any]:
         """Return the Status."""
         status: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": self.metadata, "status": "Failure"}
         fields = {"message": self.message, "reason": self.reason, "details": self.details, "code": self.code}
-        return status | {key: value for key, value in fields.items() if value}
+        return status | {key: value for key, value in fields.items() if value or value == {}}
 
 
 def bad_request(message: str) -> ApiError:
@@ -83,7 +83,11 @@ def conflict(name: str, cause: str, kind: Kind = NODES) -> ApiError:
 
 def another_uid(name: str, wanted: str, uid: str, kind: Kind = NODES) -> ApiError:
     """Return the error for a deletion of what has another uid."""
-    return conflict(name, f"the UID in the precondition ({wanted}) does not match the UID in record ({uid})", kind)
+    message = (
+        f'Operation cannot be fulfilled on {kind.name} "{name}": the UID in the precondition ({wanted}) does not match '
+        f"the UID in record ({uid}). The object might have been deleted and then recreated"
+    )
+    return ApiError(409, "Conflict", message, details=_details(kind, name) | {"kind": kind.name})
 
 
 def invalid(name: str, field: str, cause: str, kind: Kind = NODES) -> ApiError:
@@ -91,6 +95,13 @@ def invalid(name: str, field: str, cause: str, kind: Kind = NODES) -> ApiError:
     causes = [{"reason": "FieldValueInvalid", "message": cause, "field": field}]
     details = {"name": name, "kind": kind.name, "causes": causes}
     return ApiError(422, "Invalid", f'{kind.name} "{name}" is invalid: {field}: {cause}', details=details)
+
+
+def nameless(kind: Kind = NODES) -> ApiError:
+    """Return the error for an object without a name."""
+    cause, field = "Required value: name or generateName is required", "metadata.name"
+    details = {"kind": kind.name, "causes": [{"reason": "FieldValueRequired", "message": cause, "field": field}]}
+    return ApiError(422, "Invalid", f'{kind.name} "" is invalid: {field}: {cause}', details=details)
 
 
 def expired(following: str) -> ApiError:

@@ -42,7 +42,11 @@ def list_objects(
     limit = _number(req.get_param("limit"))
     following, version = req.get_param("continue"), req.get_param("resourceVersion") or ""
     if version and not (version.isascii() and version.isdecimal()):
-        raise ApiError(500, "", f'resourceVersion: Invalid value: "{version}": it is no number')
+        raise ApiError(
+            500,
+            "",
+            f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": invalid syntax',
+        )
     if following and version not in ("", "0"):
         raise bad_request("specifying resource version is not allowed when using continue")
     moment, start = _decoded(following) if following else (cluster.version, "")
@@ -117,7 +121,7 @@ def _field_tests(selector: str, fields: Mapping[str, Callable[[Object], str]]) -
     for part in selector.split(",") if selector.strip() else ():
         found = _REQUIREMENT.fullmatch(part)
         if not found or found["not"] or not found["how"]:
-            raise bad_request(f"invalid selector: {part.strip()!r}; can't understand it")
+            raise bad_request(f"invalid selector: {part.strip()!r}; can't understand {part.strip()!r}")
         if found["key"] not in fields:
             raise bad_request(f"field label not supported: {found['key']}")
         tests.append(_field_test(fields[found["key"]], found["how"], found["value"]))

@@ -8,7 +8,7 @@ from uuid import uuid4
 import falcon
 
 from shipyard_simulators.kubernetes.cluster import SimulatedCluster
-from shipyard_simulators.kubernetes.errors import another_uid, bad_request, conflict, invalid
+from shipyard_simulators.kubernetes.errors import another_uid, bad_request, conflict, invalid, nameless
 from shipyard_simulators.kubernetes.kinds import NODES
 from shipyard_simulators.kubernetes.listing import list_objects
 from shipyard_simulators.kubernetes.node import Object
@@ -17,6 +17,12 @@ from shipyard_simulators.kubernetes.wire import object_of, send
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+_SUBDOMAIN = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
 
 
 class Nodes:
@@ -37,9 +43,9 @@ class Nodes:
         metadata = node.setdefault("metadata", {})
         name = metadata.get("name") if isinstance(metadata, dict) else None
         if not name:
-            raise invalid("", "metadata.name", "Required value: name or generateName is required")
+            raise nameless()
         if not isinstance(name, str) or len(name) > 253 or not _NAME.fullmatch(name):
-            raise invalid(str(name), "metadata.name", f'Invalid value: "{name}": a lowercase RFC 1123 subdomain')
+            raise invalid(str(name), "metadata.name", f'Invalid value: "{name}": {_SUBDOMAIN}')
         kept = {key: metadata[key] for key in ("labels", "annotations", "finalizers") if key in metadata}
 
         def create() -> Object:

@@ -14,6 +14,7 @@ from shipyard_simulators.kubernetes.errors import (
     bad_request,
     conflict,
     invalid,
+    nameless,
     namespace_ends,
     not_found,
 )
@@ -165,7 +166,7 @@ def create(cluster: SimulatedCluster, kind: Kind, sent: Object, namespace: str) 
     metadata: Object = sent.get("metadata") or {}
     name = str(metadata.get("name") or "")
     if not name:
-        raise invalid("", "metadata.name", "Required value: name or generateName is required", kind)
+        raise nameless(kind)
     namespace = namespace or (str(metadata.get("namespace") or "default") if kind.namespaced else "")
     if (namespace, name) in cluster.objects(kind):
         raise already_exists(name, kind)

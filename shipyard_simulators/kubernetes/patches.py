@@ -3,7 +3,7 @@
 from copy import deepcopy
 from typing import Any
 
-from shipyard_simulators.kubernetes.errors import ApiError
+from shipyard_simulators.kubernetes.errors import ApiError, bad_request
 
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -16,10 +16,7 @@ def patched(content: Any, patch: Any, kind: str | None) -> Any:
     """Return a patched copy of the content, by the patch's media type. Raises ApiError."""
     kind = (kind or "").partition(";")[0].strip()
     if kind not in (MERGE, STRATEGIC):
-        message = (
-            f"the body of the request was in an unknown format - accepted media types include: {MERGE}, {STRATEGIC}"
-        )
-        raise ApiError(415, "UnsupportedMediaType", message)
+        raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
     return _merged(deepcopy(content), patch, strategic=kind == STRATEGIC)
 
 
@@ -45,14 +42,19 @@ def _merged_list(content: Any, patch: list[Any], key: str) -> list[Any]:
     if any(isinstance(each, dict) and each.get("$patch") == "replace" for each in patch):
         return [each for each in patch if not (isinstance(each, dict) and "$patch" in each)]
     entries: list[Any] = list(content) if isinstance(content, list) else []
-    for change in patch:
-        if not isinstance(change, dict) or key not in change:
-            raise ApiError(400, "BadRequest", f"map: {change} does not contain declared merge key: {key}")
+    if not all(isinstance(each, dict) for each in patch):
+        raise bad_request(f"the entries of a list that is merged by {key} are objects")
+    nameless = [each for each in patch if key not in each]
+    if nameless and entries:
+        members = " ".join(f"{name}:{value}" for name, value in sorted(nameless[0].items()))
+        raise ApiError(500, "", f"map: map[{members}] does not contain declared merge key: {key}")
+    new = []
+    for change in ({key: "", **each} for each in patch):
         place = next((index for index, each in enumerate(entries) if each.get(key) == change[key]), len(entries))
         if change.get("$patch") == "delete":
             del entries[place : place + 1]
+        elif place < len(entries):
+            entries[place] = _merged(entries[place], change, strategic=True)
         else:
-            entries[place : place + 1] = [
-                _merged(entries[place] if place < len(entries) else {}, change, strategic=True)
-            ]
-    return entries
+            new.append(_merged({}, change, strategic=True))
+    return new + entries

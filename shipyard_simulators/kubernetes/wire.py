@@ -67,7 +67,7 @@ def refuse_as_framework(req: falcon.Request, resp: falcon.Response, error: falco
         return
     if code == 405:
         message = "the server does not allow this method on the requested resource"
-        refuse(req, resp, ApiError(405, "MethodNotAllowed", message))
+        refuse(req, resp, ApiError(405, "MethodNotAllowed", message, details={}))
         return
     refuse(req, resp, ApiError(code, "BadRequest", error.description or error.title or ""))
 

@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -36,9 +37,13 @@ class Answer:
 
 
 class Player(Protocol):
-    """A peer, real or simulated, that stories are played to. ``unordered``: the members whose lists have no order."""
+    """A peer, real or simulated, that stories are played to. ``unordered``: the members whose lists have no order.
+
+    ``hidden``: by their word, more texts that differ each time, as they are in JSON.
+    """
 
     url: str
+    hidden: Mapping[str, re.Pattern[str]]
     unordered: tuple[str, ...]
 
     def ask(self, method: str, path: str, body: Any, step: Step) -> Answer: ...
@@ -55,7 +60,7 @@ def stories(file: Path) -> list[Any]:
 
 def answered(steps: list[Step], player: Player) -> Iterator[Step]:
     """Play the steps; yield each with the answer of this peer."""
-    names = _Names(player.url)
+    names = _Names(player.url, {"uuid": _UUID, **player.hidden})
     for step in steps:
         known = {key: value for key, value in step.items() if key not in _ANSWER}
         if "ask" not in step:
@@ -99,15 +104,22 @@ class _Names:
     """The placeholders of a story."""
 
     url: str
-    uuids: dict[str, str] = field(default_factory=dict)
+    patterns: Mapping[str, re.Pattern[str]]
+    names: dict[str, str] = field(default_factory=dict)
 
     def hidden(self, text: str) -> str:
         text = _TIME.sub("<time>", text.replace(self.url, "<url>"))
-        return _UUID.sub(lambda found: self.uuids.setdefault(found[0], f"<uuid {len(self.uuids) + 1}>"), text)
+        for word, pattern in self.patterns.items():
+            text = pattern.sub(partial(self._name, word), text)
+        return text
+
+    def _name(self, word: str, found: re.Match[str]) -> str:
+        count = sum(name.startswith(f"<{word} ") for name in self.names.values())
+        return self.names.setdefault(found[0], f"<{word} {count + 1}>")
 
     def filled(self, text: str) -> str:
-        for uuid, name in self.uuids.items():
-            text = text.replace(name, uuid)
+        for hidden, name in self.names.items():
+            text = text.replace(name, hidden)
         return text
 
 
@@ -124,10 +136,12 @@ def _settled(body: Any, unordered: tuple[str, ...]) -> Any:
 
 
 def _part(body: Any, names: Any) -> Any:
+    """Return the named members of the body, at any depth, and the lists that were empty before."""
     if names is None:
         return body
     if isinstance(body, list):
-        return [_part(item, names) for item in body]
+        return list(filter(None, (_part(item, names) for item in body if isinstance(item, dict | list))))
     if any(name in body for name in names):
         return {name: body[name] for name in names if name in body}
-    return {key: _part(value, names) for key, value in body.items() if isinstance(value, dict | list)}
+    parts = {key: _part(value, names) for key, value in body.items() if isinstance(value, dict | list)}
+    return {key: part for key, part in parts.items() if part or body[key] == []}

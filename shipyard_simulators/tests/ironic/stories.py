@@ -9,8 +9,9 @@ A request has a ``version`` of the API unless that is the newest. The other step
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from shipyard_simulators.tests.recorded import Answer, Step
@@ -33,6 +34,7 @@ class IronicPlayer:
     """Plays stories to an Ironic. ``until`` waits for a condition; ``ran`` reads which steps of a node ran."""
 
     unordered = ("traits",)
+    hidden: Mapping[str, re.Pattern[str]] = MappingProxyType({})
 
     def __init__(
         self,
