@@ -11,8 +11,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,34 +76,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+def pytest_collection() -> Generator[None, object, object]:
     """Search for no garbage while tests are collected, later seldom, and never among the tests, which stay."""
     gc.disable()
-    if session.config.args == session.config.getini("testpaths"):
-        _import_share(session.config)
     collected = yield
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
     gc.enable()
     return collected
-
-
-def _import_share(config: pytest.Config) -> None:
-    """Import a share of all test modules, another in each worker of xdist but the first, which goes from the start.
-
-    All workers collect all tests in the same order. In a fresh checkout each would compile each module, just when the
-    others do; so they find most of them compiled.
-    """
-    at_worker = getattr(config, "workerinput", {})
-    if not (number := int(at_worker.get("workerid", "gw0").removeprefix("gw"))):
-        return
-    skipped = set(config.getini("norecursedirs"))
-    paths = [path.relative_to(ROOT) for path in sorted((ROOT / "tests").rglob("test_*.py"))]
-    wanted = [path for path in paths if not skipped & set(path.parts) and not pytest_ignore_collect(path, config)]
-    count = at_worker["workercount"]
-    for path in wanted[len(wanted) * number // count : len(wanted) * (number + 1) // count]:
-        with suppress(Exception, pytest.skip.Exception):  # the collection says what is wrong with it
-            import_module(".".join(path.with_suffix("").parts))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
