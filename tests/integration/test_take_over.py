@@ -124,8 +124,8 @@ def test_a_job_is_fetched_when_it_is_due(database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(
             "INSERT INTO procrastinate_jobs (queue_name, task_name, args, scheduled_at) VALUES "
-            "('turns', 'turn', '{\"action\": \"later\"}', now() + interval '0.6 s'), "
-            "('turns', 'turn', '{\"action\": \"now\"}', NULL)"
+            "('turns', 'turn', '{\"action\": \"now\"}', NULL), "
+            "('turns', 'turn', '{\"action\": \"later\"}', now() + interval '0.6 s')"
         )
     assert ran_by_a_worker_without_heartbeats(database_url, 2) == ["now", "later"]
 
