@@ -1,5 +1,6 @@
 """One item of all rows of a table fails if any row does, and tells which."""
 
+import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -51,3 +52,4 @@ def test_an_item_has_the_name_of_its_test_and_takes_nothing() -> None:
     item: Any = every_row({"zero": 0})(is_even)
 
     assert (item.__name__, item.__code__.co_argcount) == ("is_even", 0)
+    assert inspect.unwrap(item) is is_even  # whose file reports name

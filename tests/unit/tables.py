@@ -1,5 +1,6 @@
 """Tests that are tables: a row a line, its name in words first."""
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -37,8 +38,9 @@ def every_row(rows: Rows) -> Callable[[Callable[..., None]], Callable[[], None]]
             if failures:
                 raise BaseExceptionGroup(f"{len(failures)} of {len(named)} rows fail", failures)
 
-        check.__name__, check.__qualname__ = test.__name__, test.__qualname__
-        check.__module__, check.__doc__ = test.__module__, test.__doc__
+        # Reports name the file of the test, and pytest looks for no fixtures.
+        functools.update_wrapper(check, test)
+        check.__signature__ = inspect.Signature()  # type: ignore[attr-defined]
         return check
 
     assert named, "a table without rows"
