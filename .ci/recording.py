@@ -47,17 +47,17 @@ def record(arguments: list[str], folder: Path, player: Player, clear: Callable[[
     named = [Path(argument) for argument in arguments if argument != "--check"]
     changed = failed = False
     for file in named or sorted(folder.glob("*.yaml")):
-        told = []
+        played = []
         for story in stories(file):
             steps = story["steps"]
             clear()
             try:
-                told.append({**story, "steps": list(answered(steps, player))})
+                played.append({**story, "steps": list(answered(steps, player))})
             except (AssertionError, TimeoutError) as error:
                 sys.stdout.write(f"{file.name}: {story['story']}: {error!r}\n")
-                failed, told = True, [*told, story]
+                failed, played = True, [*played, story]
         clear()
-        before, after = file.read_text(), written(file, told)
+        before, after = file.read_text(), written(file, played)
         if check:
             pairs = before.splitlines(), after.splitlines()
             changes = list(difflib.unified_diff(*pairs, "recorded", "now", lineterm="", n=0))

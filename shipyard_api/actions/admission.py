@@ -89,10 +89,7 @@ def of_last_with_targets(case: Case, desk: Desk) -> Case:
         lambda tx: {record.action for record in tx.nodes.latest(names=nodes, limit=len(nodes), **_ANY)}
     )
     worked = desk.store.read(lambda tx: {action.revision for action in tx.actions.by_ids(actions)})
-    for revision in (
-        Revision(case.inputs.revision),
-        *sorted((worked_revision for worked_revision in worked if worked_revision), reverse=True),
-    ):
+    for revision in (Revision(case.inputs.revision), *sorted(filter(None, worked), reverse=True)):
         with suppress(RenderingFailed, UnknownRevision):
             if desk.inventory(revision).nodes.keys() >= set(nodes):
                 return case.having(revision=revision)

@@ -1,4 +1,4 @@
-"""One item of all rows of a table fails if any row does, and tells which."""
+"""One item of all rows of a table fails if any row does, and names it."""
 
 import inspect
 from collections.abc import Iterable, Mapping
@@ -39,7 +39,7 @@ def rows_that_fail(test: Any, rows: Mapping[str, Any] | Iterable[Any]) -> list[s
         pytest.param(differ, [pytest.param(1, 1, id="same")], ["same"], id="rows of pytest"),
     ],
 )
-def test_an_item_tells_every_row_that_fails(test: Any, rows: Any, failing: list[str]) -> None:
+def test_an_item_names_every_row_that_fails(test: Any, rows: Any, failing: list[str]) -> None:
     assert rows_that_fail(test, rows) == [f"in the row: {name}" for name in failing]
 
 

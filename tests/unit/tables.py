@@ -16,7 +16,7 @@ def table(names: str | tuple[str, ...], rows: Mapping[str, Any]) -> pytest.MarkD
 
 
 def every_row(rows: Rows) -> Callable[[Callable[..., None]], Callable[[], None]]:
-    """Make one item of all rows, which tells each row that fails; for tests that take nothing but a row's values.
+    """Make one item of all rows, which names each row that fails; for tests that take nothing but a row's values.
 
     Rows without names, and those of ``pytest.param``, are taken as well.
     """
@@ -30,7 +30,7 @@ def every_row(rows: Rows) -> Callable[[Callable[..., None]], Callable[[], None]]
             for name, row in named:
                 try:
                     test(row) if alone else test(*row)
-                except (Exception, pytest.fail.Exception) as failure:  # noqa: BLE001  # told below
+                except (Exception, pytest.fail.Exception) as failure:  # noqa: BLE001  # raised below
                     failure.add_note(f"in the row: {repr(row) if name is None else name}")
                     failures.append(failure)
             if len(failures) == 1:
