@@ -169,7 +169,8 @@ class ActionOptions:
 
     ``max_share_touched``: the share of the site's nodes that an action may touch without force, above 0; 1: all.
     ``keep_days``: days after its end in which an action is kept with its journal, audit, nodes and tasks, and after its
-    creation a revision of the embedded document store, or a plan that started no action; 0: for ever.
+    creation a revision of the embedded document store, or a plan that started no action, and after its end a hold;
+    0: for ever.
     ``keep_newest``: how many of the newest actions and revisions are kept however old they are.
     """
 

@@ -1,13 +1,15 @@
-"""Deletes old actions, revisions and stored plans. Tables that refer to actions are found by their foreign keys."""
+"""Deletes what a site no longer keeps. Tables that refer to actions are found by their foreign keys."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
+from ulid import ULID
 
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName
 from shipyard_api.domain.documents import Revision, RevisionTag
+from shipyard_api.domain.holds import HoldId
 from shipyard_api.domain.plans.plan import PlanId
 from shipyard_api.storage import design_rows
 from shipyard_api.storage import tables as t
@@ -66,6 +68,22 @@ class Retention:
     def delete_plans(self, expired: Collection[PlanId]) -> None:
         """Delete these plans, unless one has started an action meanwhile."""
         self._connection.execute(plans.delete().where(plans.c.id.in_(expired), plans.c.action_id.is_(None)))
+
+    def expired_holds(self, *, before: datetime, limit: int) -> Sequence[HoldId]:
+        """Return the oldest holds that ended before a moment, at most ``limit``.
+
+        One that was released early ends no sooner than it would have: a window does not place it again until then.
+        """
+        holds = t.holds.c
+        # Ids grow with time: what was placed since then is not read.
+        placed = holds.id < str(ULID.from_datetime(before))
+        query = sa.select(holds.id).where(placed, sa.func.coalesce(holds.until, holds.released_at) < before)
+        return [HoldId(row) for row in self._connection.execute(query.order_by(holds.id).limit(limit)).scalars()]
+
+    def delete_holds(self, expired: Collection[HoldId]) -> None:
+        """Delete these holds."""
+        ids = sa.cast([*expired], ARRAY(sa.Text))
+        self._connection.execute(t.holds.delete().where(t.holds.c.id == sa.any_(ids)))
 
     def expired_revisions(
         self, *, before: datetime, newest: int, limit: int, without: Collection[ActionId] = ()

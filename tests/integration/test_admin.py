@@ -214,7 +214,7 @@ def test_old_actions_are_counted_and_deleted(admin: Admin, database_url: str) ->
         return admin("db", "prune", *words, DATABASE_URL=database_url, **settings)
 
     def deleted(actions: int, word: str = "deleted") -> str:
-        return f"{actions} action(s), 0 revision(s) and 0 stored plan(s) {word}\n"
+        return f"{actions} action(s), 0 revision(s), 0 stored plan(s) and 0 hold(s) {word}\n"
 
     assert prune().stdout == deleted(0)
     assert prune("--days=30", "--newest=1", "--dry-run").stdout == deleted(2, "would be deleted")

@@ -1,4 +1,4 @@
-"""Delete actions, stored plans, and revisions of the embedded document store, older than the site wants to keep."""
+"""Delete actions, plans, holds, and revisions of the embedded document store, older than the site wants to keep."""
 
 import logging
 import time
@@ -14,6 +14,8 @@ LOG = logging.getLogger(__name__)
 
 BATCH = 5
 """Actions, revisions, and plans, that one transaction deletes: some of them have 100,000 rows."""
+HOLDS = 10_000
+"""Holds that one transaction deletes: a maintenance window places one on each node."""
 _ALL = 1_000_000
 _PAUSE = 600.0
 
@@ -24,16 +26,23 @@ class Pruned(NamedTuple):
     actions: int
     revisions: int
     plans: int
+    holds: int
+
+    @property
+    def may_leave_more(self) -> bool:
+        """Whether a batch was full."""
+        return BATCH in self[:3] or self.holds == HOLDS
 
 
-NOTHING = Pruned(0, 0, 0)
+NOTHING = Pruned(0, 0, 0, 0)
 
 
 @dataclass(slots=True)
 class PruneHistory:
     """The use case. Actions and revisions are kept for ``days`` (0: for ever), and the ``newest`` ones for longer.
 
-    A stored plan is kept for as many days or, once it has started an action, as long as that.
+    A stored plan is kept for as many days or, once it has started an action, as long as that; a hold, so many days
+    after its end.
 
     ``site``: the names of actions whose last success, and all that came after it, is kept.
     """
@@ -53,7 +62,8 @@ class PruneHistory:
             actions = tx.retention.expired(before=before, newest=newest, limit=_ALL, site=self.site)
             revisions = tx.retention.expired_revisions(before=before, newest=newest, limit=_ALL, without=actions)
             plans = tx.retention.expired_plans(before=before, limit=_ALL)
-            return Pruned(len(actions), len(revisions), len(plans))
+            holds = tx.retention.expired_holds(before=before, limit=_ALL)
+            return Pruned(len(actions), len(revisions), len(plans), len(holds))
 
         return self.store.read(count)
 
@@ -69,6 +79,8 @@ class PruneHistory:
                 tx.retention.delete_revisions(revisions)
             if plans := tx.retention.expired_plans(before=before, limit=BATCH):
                 tx.retention.delete_plans(plans)
+            if holds := tx.retention.expired_holds(before=before, limit=HOLDS):
+                tx.retention.delete_holds(holds)
         if actions:
             ids = {"oldest": actions[0], "newest": actions[-1]}
             LOG.info("old actions deleted", extra={"actions": len(actions), **ids})
@@ -77,14 +89,16 @@ class PruneHistory:
             LOG.info("old revisions deleted", extra={"revisions": len(revisions), **numbers})
         if plans:
             LOG.info("old plans deleted", extra={"plans": len(plans), "oldest": plans[0], "newest": plans[-1]})
-        return Pruned(len(actions), len(revisions), len(plans))
+        if holds:
+            LOG.info("old holds deleted", extra={"holds": len(holds), "oldest": holds[0], "newest": holds[-1]})
+        return Pruned(len(actions), len(revisions), len(plans), len(holds))
 
     def chore(self) -> Pruned:
         """Delete a batch if it is time to, and return how many; the next one is due at once if there may be more."""
         if not self.days or time.monotonic() < self._next:
             return NOTHING
         deleted = self.batch()
-        self._next = 0.0 if BATCH in deleted else time.monotonic() + _PAUSE
+        self._next = 0.0 if deleted.may_leave_more else time.monotonic() + _PAUSE
         return deleted
 
     def _before(self) -> datetime:

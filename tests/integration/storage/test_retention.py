@@ -17,6 +17,7 @@ from shipyard_api.storage.plan_tables import plans
 from shipyard_api.storage.retention import _PARTS
 from shipyard_api.storage.table_metadata import metadata
 from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.usecases.retention import prune as module
 from shipyard_api.usecases.retention.prune import BATCH, PruneHistory
 from tests.integration.storage.rows import counts
 
@@ -63,7 +64,7 @@ def test_old_actions_go_with_all_their_rows_in_batches(store: Store, engine: sa.
         action(engine, which)
     old = prune(store)
 
-    assert old.expired() == (BATCH + 4, 0, 0)
+    assert old.expired() == (BATCH + 4, 0, 0, 0)
     assert [old.batch().actions for _ in range(3)] == [BATCH, 4, 0]
     assert left(engine) == {BATCH + 4}
     assert {counts(engine)[name] for name in ("actions", "steps", "journal", "command_audit")} == {1}
@@ -77,7 +78,7 @@ def test_young_and_newest_actions_stay(store: Store, engine: sa.Engine, days: in
     for which in range(3):
         action(engine, which)
 
-    assert prune(store, newest, days).batch() == (0, 0, 0)
+    assert prune(store, newest, days).batch() == (0, 0, 0, 0)
 
 
 def test_what_is_needed_stays(store: Store, engine: sa.Engine) -> None:
@@ -97,7 +98,7 @@ def test_what_is_needed_stays(store: Store, engine: sa.Engine) -> None:
         connection.execute(t.stragglers.insert().values({**late, "action_id": number(5)}))
         connection.execute(t.stragglers.insert().values({**late, "action_id": number(7), "ended_at": OLD}))
 
-    assert prune(store).batch() == (3, 0, 0)
+    assert prune(store).batch() == (3, 0, 0, 0)
     assert left(engine) == {1, 3, 4, 5, 6, 8}
 
 
@@ -105,7 +106,7 @@ def test_actions_since_the_last_successful_site_action_stay(store: Store, engine
     for which, name in enumerate(["deploy_site", "redeploy_server", "update_site", "redeploy_server", "test_site"]):
         action(engine, which, name=name, state="success")
 
-    assert prune(store).batch() == (2, 0, 0)
+    assert prune(store).batch() == (2, 0, 0, 0)
     assert left(engine) == {2, 3, 4}
 
 
@@ -114,8 +115,8 @@ def test_two_processes_do_not_delete_at_once(store: Store, engine: sa.Engine) ->
         action(engine, which)
     with store.begin() as tx:
         assert tx.retention.begin()
-        assert prune(store).batch() == (0, 0, 0)
-    assert prune(store).batch() == (2, 0, 0)
+        assert prune(store).batch() == (0, 0, 0, 0)
+    assert prune(store).batch() == (2, 0, 0, 0)
 
 
 def test_a_worker_deletes_now_and_then_and_never_with_0_days(store: Store, engine: sa.Engine) -> None:
@@ -123,10 +124,10 @@ def test_a_worker_deletes_now_and_then_and_never_with_0_days(store: Store, engin
         action(engine, which)
     old = prune(store)
 
-    assert prune(store, days=0).chore() == (0, 0, 0)
+    assert prune(store, days=0).chore() == (0, 0, 0, 0)
     assert [old.chore().actions for _ in range(3)] == [BATCH, 2, 0]
     action(engine, 99)
-    assert old.chore() == (0, 0, 0)  # its next look is due in minutes
+    assert old.chore() == (0, 0, 0, 0)  # its next look is due in minutes
 
 
 def revision(engine: sa.Engine, number: int, *tags: str, **contents: str) -> None:
@@ -155,7 +156,7 @@ def test_old_revisions_go_with_the_documents_that_no_other_has(store: Store, eng
     revision(engine, 4, "committed", one="a")
     old = prune(store)
 
-    assert old.expired() == (0, 3, 0)
+    assert old.expired() == (0, 3, 0, 0)
     assert [old.batch().revisions for _ in range(2)] == [3, 0]
     assert revisions(engine) == {4}
     with engine.connect() as connection:
@@ -171,10 +172,10 @@ def test_revisions_that_are_needed_stay(store: Store, engine: sa.Engine) -> None
     for which, number in ((0, 3), (1, 6), (2, 9)):
         action(engine, which, revision=number)
 
-    assert prune(store).expired() == (2, 4, 0)
-    assert prune(store, newest=2).batch() == (1, 3, 0)
+    assert prune(store).expired() == (2, 4, 0, 0)
+    assert prune(store, newest=2).batch() == (1, 3, 0, 0)
     assert revisions(engine) == {2, 5, 6, 7, 8, 9, 10, 11}
-    assert prune(store, days=501).expired() == prune(store, newest=99).expired() == (0, 0, 0)
+    assert prune(store, days=501).expired() == prune(store, newest=99).expired() == (0, 0, 0, 0)
 
 
 def test_every_table_that_refers_to_actions_is_known() -> None:
@@ -203,7 +204,32 @@ def test_old_plans_go_and_those_of_actions_go_with_them(store: Store, engine: sa
         plan(engine, which, stored_at)
     old = prune(store)
 
-    assert old.expired() == (1, 0, BATCH + 1)
-    assert [old.batch() for _ in range(3)] == [(1, 0, BATCH), (0, 0, 1), (0, 0, 0)]
+    assert old.expired() == (1, 0, BATCH + 1, 0)
+    assert [old.batch() for _ in range(3)] == [(1, 0, BATCH, 0), (0, 0, 1, 0), (0, 0, 0, 0)]
     with engine.connect() as connection:
         assert [int(one) for one in connection.execute(sa.select(plans.c.id).order_by(plans.c.id)).scalars()] == [1, 3]
+
+
+def test_holds_go_once_they_have_ended_long_ago(
+    store: Store, engine: sa.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A window does not place the hold of a node again that somebody has released."""
+    ends = {
+        1: {"until": OLD},
+        2: {"released_by": "ann", "released_at": OLD},
+        3: {"until": NOW},
+        4: {"until": NOW, "released_by": "ann", "released_at": OLD},
+        5: {},
+        6: {"until": OLD, "released_by": "ann", "released_at": OLD},
+    }
+    row = {"kind": "manual", "reason": "disk", "placed_by": "ann", "placed_at": OLD}
+    with engine.begin() as connection:
+        for which, end in ends.items():
+            connection.execute(t.holds.insert().values({"id": number(which), "node": "n1", **row, **end}))
+    monkeypatch.setattr(module, "HOLDS", 2)
+    old = prune(store)
+
+    assert old.expired().holds == 3
+    assert [old.chore().holds for _ in range(3)] == [2, 1, 0]
+    with engine.connect() as connection:
+        assert {int(one) for one in connection.execute(sa.select(t.holds.c.id)).scalars()} == {3, 4, 5}
