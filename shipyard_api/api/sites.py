@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import falcon
@@ -16,14 +17,16 @@ import falcon.asgi
 
 from shipyard_api import request_context
 from shipyard_api.api.airship import error_answers as airship_errors
+from shipyard_api.api.airship.statuses import problem
 from shipyard_api.api.dashboard.app import PREFIX as DASHBOARD
 from shipyard_api.api.dashboard.app import Dashboard
 from shipyard_api.api.events.resources import PATH as EVENTS
 from shipyard_api.api.http import health
-from shipyard_api.api.http.authentication import Policy
-from shipyard_api.api.http.dialect import mounted
+from shipyard_api.api.http.authentication import Guarded, Policy
+from shipyard_api.api.http.dialect import Dialect, mounted
 from shipyard_api.api.http.limits import MOUNTED, Application, Receive, Scope, Send
 from shipyard_api.api.http.observation import Observation
+from shipyard_api.api.http.problems import Problems
 from shipyard_api.api.http.request_context import RequestContextMiddleware
 from shipyard_api.api.http.security_headers import SecurityHeaders
 from shipyard_api.api.mount import Mount
@@ -77,16 +80,20 @@ class Site:
 
 
 class Sites:
-    """ASGI application. ``most_streams``: sites whose event streams may be open at the same time; each has a LISTEN."""
+    """ASGI application.
 
-    def __init__(self, sites: Mapping[str, Site], *, most_streams: int) -> None:
+    ``most_streams``: sites whose event streams may be open at the same time; each has a LISTEN. ``openapi``: the
+    document about the addresses outside of all sites.
+    """
+
+    def __init__(self, sites: Mapping[str, Site], *, most_streams: int, openapi: Path) -> None:
         self._sites = sites
         self._most_streams = most_streams
         self._streams: Counter[str] = Counter()
         # One after another, so that no site is made twice.
         self._maker = ThreadPoolExecutor(1, thread_name_prefix="site")
         self._absent = _absent()
-        self._roof = _roof(sites)
+        self._roof = _roof(routes(sites, openapi))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, to a site or to the pages of all of them."""
@@ -171,13 +178,24 @@ class _Absence:
         raise req.scope[_ABSENCE]
 
 
-def _roof(sites: Mapping[str, Site]) -> Mount:
-    """Return what serves the addresses outside of all sites."""
+def routes(sites: Mapping[str, Site], openapi: Path) -> Mapping[str, Guarded]:
+    """Return the addresses outside of all sites, with their resources."""
     ready = SitesHealth(sites)
-    routes = {PREFIX: SiteList(sites), "/health": ready, "/health/ready": ready, "/health/live": health.Live()}
+    return {
+        PREFIX: SiteList(sites),
+        "/health": ready,
+        "/health/ready": ready,
+        "/health/live": health.Live(),
+        "/openapi.json": health.OpenApi(openapi),
+    }
+
+
+def _roof(resources: Mapping[str, Guarded]) -> Mount:
+    """Return what serves the addresses outside of all sites."""
     # An address of a single site's installation is explained as one that is not known.
-    app = _app(partial(airship_errors.install, addresses=(*routes, f"{PREFIX}/{{name}}/api/v1.0/actions")))
-    for address, resource in routes.items():
+    addresses = (*resources, f"{PREFIX}/{{name}}/api/v1.0/actions")
+    app = _app(partial(airship_errors.install, addresses=addresses), Problems(problem))
+    for address, resource in resources.items():
         app.add_route(address, resource)
     page = Dashboard(otherwise=app, page="/sites.html")
     return Mount(app, {"/": page, DASHBOARD: page})
@@ -185,8 +203,12 @@ def _roof(sites: Mapping[str, Site]) -> Mount:
 
 def _absent() -> Mount:
     """Return what answers for a site that is not there, in the form of each dialect."""
-    prefixes = mounted(lambda dialect: _app(dialect.install_errors, _Absence()))
-    return Mount(_app(partial(airship_errors.install, addresses=()), _Absence()), prefixes)
+
+    def app(dialect: Dialect) -> Any:
+        forms = (one for one in dialect.middleware if isinstance(one, Problems))
+        return _app(dialect.install_errors, *forms, _Absence())
+
+    return Mount(_app(partial(airship_errors.install, addresses=()), Problems(problem), _Absence()), mounted(app))
 
 
 def _app(install: Callable[[Any], None], *middleware: object) -> Any:

@@ -5,7 +5,7 @@ from functools import partial
 from shipyard_api.api.airship.costly_work import CostlyWork
 from shipyard_api.api.http.limits import Application
 from shipyard_api.api.sites import Site, Sites, UnusableSite
-from shipyard_api.settings import Settings, SettingsError
+from shipyard_api.settings import Settings, SettingsError, share_directory
 from shipyard_api.site_files import load_sites
 from shipyard_api.storage.connection_bound import ConnectionBound
 from shipyard_api.wiring import bootstrap, monitoring
@@ -26,7 +26,8 @@ def api(directory: str, settings: Settings, costly: CostlyWork) -> Sites:
         )
         if isinstance(loaded, SettingsError):
             sites[name].open()  # logs the faults
-    return Sites(sites, most_streams=2 * settings.database.pool_size)
+    openapi = share_directory() / "schemas" / "openapi-sites.yaml"
+    return Sites(sites, most_streams=2 * settings.database.pool_size, openapi=openapi)
 
 
 def _application(

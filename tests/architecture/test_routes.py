@@ -2,6 +2,7 @@
 
 from collections import Counter
 from configparser import ConfigParser
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -12,6 +13,7 @@ from jsonschema import Draft202012Validator
 
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.adapters.drydock.options import DrydockOptions
+from shipyard_api.api import sites
 from shipyard_api.api.airship import app as app_module
 from shipyard_api.api.airship.holds import FORCE_RULE
 from shipyard_api.api.airship.limits import DELETE_RULE
@@ -85,6 +87,17 @@ def test_the_document_has_exactly_the_routes(routes: dict[str, Any]) -> None:
 
     assert described == served
     assert set(description.read()["paths"]) == set(everything)
+
+
+def test_the_document_of_many_sites_has_exactly_the_routes_outside_of_them() -> None:
+    resources = sites.routes({}, Path("unread"))
+    served = {(method, path) for path, resource in resources.items() for method in _methods(resource)}
+    document = description.read("openapi-sites")
+
+    assert {(method, path) for method, path, _ in description.operations(document)} == served
+    assert {rule for resource in resources.values() for rule in resource.policy.values()} == {None}
+    assert document["security"] == []
+    assert document["info"]["version"] == description.read()["info"]["version"]
 
 
 def test_every_method_has_a_rule_that_exists_and_no_rule_is_left_over(routes: dict[str, Any]) -> None:

@@ -43,7 +43,10 @@ def problem(status: Mapping[str, Any]) -> Problem | None:
     """Return the problem in a Status object; None for a success, and for a body that is none."""
     if status.get("status") != "Failure":
         return None
-    further = {"retry": status.get("retry", False), "messages": status["details"]["messageList"]}
+    details = status["details"]
+    further = {"retry": status.get("retry", False), "messages": details["messageList"]}
+    if details.get("errorType", "").startswith("HTTP"):  # the framework's, whose reason is its title
+        return Problem(status["reason"], details["messageList"][0]["message"], further)
     return Problem(status["message"], status["reason"], further)
 
 

@@ -2,6 +2,7 @@
 
 from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.api.http.dialect import Dialect, UseCases
+from shipyard_api.api.http.problems import Problems
 from shipyard_api.api.ironic import error_answers
 from shipyard_api.api.ironic.discovery import Root, Version1
 from shipyard_api.api.ironic.templates import IRONIC, SEED, Template, Templates
@@ -21,7 +22,7 @@ DIALECT = Dialect(
     routes,
     error_answers.install,
     prefixes=("/", "/v1"),  # the root itself, and everything below its version
-    middleware=[Microversions()],
+    middleware=[Problems(error_answers.problem), Microversions()],
     ignores_trailing_slash=True,
     for_known_callers=[VersionCheck()],
 )

@@ -9,6 +9,7 @@ import falcon
 
 from shipyard_api.api.http import errors as http
 from shipyard_api.api.http.dialect import App
+from shipyard_api.api.http.problems import Problem
 from shipyard_api.api.ironic.faults import NotServed, TooDeep
 from shipyard_api.api.ironic.templates import RULES
 from shipyard_api.domain.deploy_steps.errors import InvalidTemplate
@@ -47,6 +48,14 @@ def install(app: App) -> None:
     app.add_error_handler(Unauthenticated, _unauthenticated)
     for kind in http.SYSTEMS:
         app.add_error_handler(kind, _system)
+
+
+def problem(answer: Mapping[str, Any]) -> Problem:
+    """Return the problem in an error of this dialect; few of them have a title."""
+    if "error" in answer:
+        return Problem(answer["error"]["title"], answer["error"]["message"])
+    inner = json.loads(answer["error_message"]) if "error_message" in answer else answer
+    return Problem(inner.get("title"), inner.get("faultstring") or inner["description"])
 
 
 async def _ours(req: falcon.Request, resp: falcon.Response, error: ShipyardError, _params: Any) -> None:

@@ -18,16 +18,16 @@ METHODS = ("get", "post", "put", "patch", "delete", "head", "options", "trace")
 
 
 @cache
-def read() -> dict[str, Any]:
-    """The document."""
-    text = (share_directory() / "schemas" / "openapi.yaml").read_text(encoding="utf-8")
+def read(name: str = "openapi") -> dict[str, Any]:
+    """The document of a site, or another one."""
+    text = (share_directory() / "schemas" / f"{name}.yaml").read_text(encoding="utf-8")
     document: dict[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
     return document
 
 
-def operations() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+def operations(document: Mapping[str, Any] | None = None) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Every operation with its method and path."""
-    for path, item in read()["paths"].items():
+    for path, item in (document or read())["paths"].items():
         for method in METHODS:
             if method in item:
                 yield method.upper(), path, item[method]

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from jsonschema_rs import Draft202012Validator, Registry
 
 from shipyard_api import programs
 from shipyard_api.api.airship.costly_work import CostlyWork
 from shipyard_api.settings import Settings, load
 from shipyard_api.wiring import site_serving
+from tests.integration.api import description
 from tests.integration.api.in_process import Client
 
 if TYPE_CHECKING:
@@ -107,6 +109,34 @@ FORMS: list[tuple[str, Callable[[Any], str]]] = [
     ("/v1/deploy_templates", lambda body: str(json.loads(body["error_message"])["description"])),
     ("/events", lambda body: str(body["reason"] + body["message"])),
 ]
+
+
+PROBLEM = "application/problem+json"
+
+
+def test_every_answer_outside_of_the_sites_is_described_there(two: Client) -> None:
+    document = two.simulate_get("/openapi.json").json
+    assert document == description.read("openapi-sites")
+    registry = Registry([("urn:sites", document)])
+    for method, path, operation in description.operations(document):
+        answer = two.simulate_request(method, path)
+        described = operation["responses"][str(answer.status_code)]
+        assert answer.headers["X-Shipyard-Req"]
+        if "content" in described:
+            pointer = f"#/paths/{description.escape(path)}/get/responses/200/content/application~1json/schema"
+            Draft202012Validator({"$ref": f"urn:sites{pointer}"}, registry=registry).validate(answer.json)
+
+
+@pytest.mark.parametrize(
+    "path", ["/nowhere", *(f"/sites/{site}{path}" for site in ("bonn", "turku") for path, _ in FORMS)]
+)
+def test_errors_are_problems_for_callers_who_name_their_type(two: Client, path: str) -> None:
+    answer = two.simulate_get(path, headers={"Accept": f"application/json, {PROBLEM}"})
+
+    assert answer.headers["Content-Type"] == PROBLEM
+    expected = (503, "Service Unavailable") if "turku" in path else (404, "Not Found")
+    assert (answer.json["status"], answer.json["title"]) == expected
+    assert ("bonn" in answer.json["detail"]) == ("bonn" in path)
 
 
 @pytest.mark.parametrize(("path", "text"), FORMS, ids=[path for path, _ in FORMS])

@@ -126,8 +126,24 @@ def test_an_unknown_address_is_a_404_in_the_shape_of_all_errors(site: Site) -> N
             {"type": "urn:shipyard:error:UnknownAction", "detail": "Unknown Action: x", "retry": False},
             id="ours",
         ),
-        pytest.param("/nowhere", 404, {"type": "about:blank", "title": "Not Found"}, id="the framework's"),
+        pytest.param(
+            "/nowhere",
+            404,
+            {
+                "type": "about:blank",
+                "title": "Not Found",
+                "detail": "There is no address /nowhere. GET /openapi.json lists all of them",
+            },
+            id="the framework's",
+        ),
         pytest.param("/api/v1/releases/7", 404, {"type": "urn:shipyard:error:OwnerNotFound"}, id="Fuel's"),
+        pytest.param("/v1/nothing", 404, {"type": "about:blank", "title": "Not Found"}, id="an address of Ironic's"),
+        pytest.param(
+            "/v1/deploy_templates/x",
+            404,
+            {"type": "about:blank", "detail": "The API version does not allow deploy templates"},
+            id="a version of Ironic's",
+        ),
     ],
 )
 def test_an_error_is_a_problem_for_callers_who_name_its_type(
