@@ -11,7 +11,7 @@ from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.actions.steps.software.task_item import TaskItem
 from shipyard_api.domain.actions import ActionId, StepId
 from shipyard_api.domain.addressing import networks_of
-from shipyard_api.domain.documents import Rendering, Revision, inventory, secret_texts
+from shipyard_api.domain.documents import Rendering, Revision, secret_texts
 from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.strategy import Strategy
@@ -69,7 +69,7 @@ class SoftwareSteps:
             return _refused(failed.findings)
         except UnknownRevision as unknown:
             return NoPlan(str(unknown))
-        names = inventory(each.document for each in rendering.documents).nodes
+        names = rendering.machines.nodes
         store = self.checks.store
         with store.begin() as tx:
             site = tx.software.site(SITE, names)

@@ -13,7 +13,7 @@ from shipyard_api.domain import deployment_configuration
 from shipyard_api.domain.burn_in import BurnIn, check_burn_in
 from shipyard_api.domain.deploy_steps.planning import RequestedSteps, only, requested_from_json, requested_to_json
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
-from shipyard_api.domain.documents import BAREMETAL_NODE, Document, Rendering, find, inventory
+from shipyard_api.domain.documents import BAREMETAL_NODE, Document, Rendering, find
 from shipyard_api.domain.drift.firmware import read_firmware
 from shipyard_api.domain.findings import DocumentRef, Finding, error, errors, info, warning
 from shipyard_api.domain.groups import Phase
@@ -310,8 +310,8 @@ def read_design(
         configuration = configuration.with_time_to_burn_in()
         measured, learn = burn_in.measured(measured), burn_in.learnt(learn)
     inputs = SiteInputs(revision, configuration, name, groups)
-    all_findings.extend(_members(inputs, documents, used.ref if used else None, limits))
-    inputs, about_policy = _with_policy(inputs, inventory(documents), limits, now, measured, learn)
+    all_findings.extend(_members(inputs, rendering.machines, used.ref if used else None, limits))
+    inputs, about_policy = _with_policy(inputs, rendering.machines, limits, now, measured, learn)
     all_findings.extend(finding.about(_CONFIGURATION) for finding in about_policy)
     impossible = errors(about_policy) or (configuration.burn_in and limits.no_clean)
     return None if impossible else inputs, tuple(all_findings)
@@ -406,9 +406,8 @@ def _unused(documents: Sequence[Document], used: Document | None, check: SchemaC
 
 
 def _members(
-    inputs: SiteInputs, documents: Sequence[Document], ref: DocumentRef | None, limits: ProvisionerLimits
+    inputs: SiteInputs, machines: Inventory, ref: DocumentRef | None, limits: ProvisionerLimits
 ) -> list[Finding]:
-    machines = inventory(documents)
     if not machines.nodes:
         return [warning("DesignWithoutNodes", f"The design has no {BAREMETAL_NODE}: nothing to deploy.")]
     used = inputs.strategy

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 
 from shipyard_api.domain.deploy_steps.traits import NodeTraits, TraitName, in_words, read_traits
-from shipyard_api.domain.documents import Rendering, inventory
+from shipyard_api.domain.documents import Rendering
 from shipyard_api.domain.findings import Finding, error, warning
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.selectors import select
@@ -30,7 +30,7 @@ def read_node_traits(
     traits_documents = [entry for entry in rendering.documents if entry.document.schema == SCHEMA]
     if not traits_documents:
         return {}, ()
-    machines = inventory(entry.document for entry in rendering.documents)
+    machines = rendering.machines
     has: defaultdict[NodeName, set[TraitName]] = defaultdict(set)
     requested: defaultdict[NodeName, set[TraitName]] = defaultdict(set)
     findings: list[Finding] = []

@@ -5,6 +5,7 @@ All findings come at once: an invalid document only stops the documents that dep
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from shipyard_api.domain.documents.data_schemas import Compile, schema_findings
@@ -18,10 +19,12 @@ from shipyard_api.domain.documents.document import (
 )
 from shipyard_api.domain.documents.draft import Draft
 from shipyard_api.domain.documents.layering import layered
+from shipyard_api.domain.documents.machines import inventory
 from shipyard_api.domain.documents.relations import Relations, relate
 from shipyard_api.domain.documents.sizes import Sizes, TooLargeError
 from shipyard_api.domain.documents.substitution import substitute
 from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.nodes import Inventory
 
 
 def _never() -> bool:
@@ -38,7 +41,7 @@ class RenderedDocument:
     secret: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rendering:
     """A whole design, sorted by schema and name, with secrets in clear text."""
 
@@ -48,6 +51,11 @@ class Rendering:
     def secrets(self) -> list[Any]:
         """The data of secret documents."""
         return [rendered.document.data for rendered in self.documents if rendered.secret]
+
+    @cached_property
+    def machines(self) -> Inventory:
+        """The machines of the design; an action asks for them at each of its steps."""
+        return inventory(rendered.document for rendered in self.documents)
 
 
 def render(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from shipyard_api.domain.deploy_steps.traits import in_words
-from shipyard_api.domain.documents import Rendering, inventory
+from shipyard_api.domain.documents import Rendering
 from shipyard_api.domain.drift.settings import Wanted, WantedValues
 from shipyard_api.domain.findings import Finding, error, warning
 from shipyard_api.domain.nodes import NodeName
@@ -31,7 +31,7 @@ def read_firmware(
     baselines = [rendered for rendered in rendering.documents if rendered.document.schema == SCHEMA]
     if not baselines:
         return {}, ()
-    machines = inventory(rendered.document for rendered in rendering.documents)
+    machines = rendering.machines
     wanted: defaultdict[NodeName, dict[str, Wanted]] = defaultdict(dict)
     findings: list[Finding] = []
     for rendered in baselines:

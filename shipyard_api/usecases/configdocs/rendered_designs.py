@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import datetime
 
-from shipyard_api.domain.documents import Rendering, Revision, inventory
+from shipyard_api.domain.documents import Rendering, Revision
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
 from shipyard_api.ports.errors import PeerError
@@ -63,7 +63,7 @@ class RenderedDesigns:
 
     def inventory(self, revision: Revision) -> Inventory:
         """Return the machines of a revision; raises UnknownRevision and RenderingFailed."""
-        return inventory(rendered.document for rendered in self.of(revision).documents)
+        return self.of(revision).machines
 
     def committed_nodes(self) -> frozenset[NodeName] | None:
         """Return the machines of the committed design; None if there is none, or it cannot be read now.

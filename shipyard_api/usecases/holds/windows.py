@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from shipyard_api.domain.documents import Rendering, inventory
+from shipyard_api.domain.documents import Rendering
 from shipyard_api.domain.holds import SHIPYARD, HoldKind
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.policy.window_holds import WindowHold, window_holds
@@ -67,8 +67,7 @@ class PlaceWindowHolds:
         if self._read is None or self._read[0] is not rendering:
             inputs, _ = self.rules.read(revision, rendering)
             policy = inputs.policy.data if inputs and inputs.policy else {}
-            machines = inventory(rendered.document for rendered in rendering.documents)
-            self._read = rendering, [(rule, sorted(rule.nodes(machines))) for rule in window_holds(policy)]
+            self._read = rendering, [(rule, sorted(rule.nodes(rendering.machines))) for rule in window_holds(policy)]
             self._placed = set()
         return self._read[1]
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shipyard_api.domain.addressing import networks_of
-from shipyard_api.domain.documents import BAREMETAL_NODE, HOST_PROFILE, Rendering, inventory, scrubber
+from shipyard_api.domain.documents import BAREMETAL_NODE, HOST_PROFILE, Rendering, scrubber
 from shipyard_api.domain.nodes import NodeName
 
 
@@ -37,5 +37,5 @@ def designed_nodes(design: Rendering) -> Mapping[NodeName, DesignedNode]:
             labels={key: clean(value) for key, value in sorted(node.labels)},
             addresses=addresses.get(name, {}),
         )
-        for name, node in inventory(documents).nodes.items()
+        for name, node in design.machines.nodes.items()
     }
