@@ -91,6 +91,8 @@ class Work:
     ``steps``: what templates ask for in the deployment of these nodes, by node: priority 0 disables a default step. The
     provisioner merges them with its default steps (seed 003), and refuses work with steps that it does not support. A
     service runs exactly these, in this order; a preparation runs them before the nodes are ready to be deployed.
+    ``again``: the nodes with which reports interrupt the work and begin it once more, where the limits allow a retry;
+    once in an action, by the peer's own record.
     """
 
     operation: Operation
@@ -98,6 +100,7 @@ class Work:
     nodes: tuple[NodeName, ...] | None = None
     wipe: Wipe = Wipe.ALL
     steps: Mapping[NodeName, Sequence[DeployStep]] = field(default_factory=dict, hash=False)
+    again: frozenset[NodeName] = frozenset()
 
 
 class JobState(Enum):

@@ -1,7 +1,7 @@
 """What to do with one node, decided from its state alone; pure (contract ironic-provisioner, section 14)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from shipyard_api.domain.deploy_steps.templates import DeployStep
@@ -77,6 +77,7 @@ class Job:
     """One piece of work on nodes.
 
     ``left_out``: the deploy steps that Ironic dropped, by node, where known. ``steps``: those to send, by node.
+    ``again``: the nodes that it begins again with.
     """
 
     marker: str
@@ -86,6 +87,7 @@ class Job:
     stopped: bool = False
     left_out: Mapping[NodeName, tuple[str, ...]] = field(default_factory=dict)
     steps: Mapping[NodeName, Sequence[DeployStep]] = field(default_factory=dict)
+    again: frozenset[NodeName] = frozenset()
 
 
 _PROTECTED = frozenset({Verb.UNDEPLOY, Verb.REBUILD})
@@ -94,6 +96,8 @@ _SERVICE_FAILURE = "service failure"
 _UNDONE = frozenset({"available", "manageable", "enroll", "inspect failed"})
 _SETTLES_FOR_PREPARE = frozenset({"verifying", "inspecting", "inspect wait", "cleaning", "clean wait", "deleting"})
 _DEPLOYING = frozenset({"deploying", "wait call-back"})
+_INTERRUPTIBLE = frozenset({"wait call-back", "clean wait", "inspect wait"})
+_FAILED = frozenset({"deploy failed", "error", "clean failed", "inspect failed"})
 _SERVICING = frozenset({"servicing", "service wait"})
 _HELD = frozenset({"clean hold", "deploy hold", "service hold"})
 _CAN_BE_UNDEPLOYED = frozenset(
@@ -115,12 +119,45 @@ def decide(node: Node | None, name: NodeName, job: Job) -> Decision:
         return Failed(f"{name} is not enrolled in Ironic, or not visible to Shipyard's user")
     if node.is_beyond(job.marker, job.operation):
         return Done()
-    decision = _TABLES[job.operation](node, job)
+    decision = _again(node, job) or _TABLES[job.operation](node, job)
     if isinstance(decision, Do) and decision.verb in _PROTECTED and node.protected:
         return Failed(f"{name} is protected in Ironic")
     if isinstance(decision, Do) and job.stopped:
         return Failed(f"{name} was left {node.state} because the work was stopped")
     return decision
+
+
+def begins_again(node: Node, job: Job) -> bool:
+    """Return whether the next verb on the node is the first one of its second try."""
+    mark = node.marked(job.marker, job.operation)
+    if NodeName(node.name) not in job.again or mark is None or mark.begun_again:
+        return False
+    # Where an interrupted deployment is undone, the node is available after it.
+    undone = node.state == "available" and job.operation is Operation.DEPLOY_NODES
+    return node.state in _FAILED or undone
+
+
+def _again(node: Node, job: Job) -> Decision | None:
+    """Return the decision on a node whose work is to begin again; None if its table decides, as on all others.
+
+    Ironic first interrupts what it does with the node. Nothing can be written on the node before that. The mark of the
+    second try is written with its first verb, so there is no third one, whatever is repeated or forgotten.
+    """
+    mark = node.marked(job.marker, job.operation)
+    deploys = job.operation is Operation.DEPLOY_NODES
+    if mark is None or NodeName(node.name) not in job.again:
+        return None
+    if mark.begun_again:
+        is_unsent = deploys and node.state == "deploy failed" and mark.tried.get(Verb.DEPLOY.value) == node.since
+        return Do(Verb.DEPLOY) if is_unsent else None
+    if begins_again(node, job):
+        if not deploys:
+            return _TABLES[job.operation](replace(node, mark=replace(mark, tried={})), job)
+        why = _excluded(node, job) or _in_maintenance(node)
+        return Failed(why) if why else Do(Verb.DEPLOY)
+    if node.state in _INTERRUPTIBLE and not _excluded(node, job):
+        return Do(Verb.ABORT)
+    return Waiting(node.state) if deploys and node.state in _SETTLES_FOR_PREPARE else None
 
 
 def interruption(node: Node, job: Job, version: int) -> Verb | None:

@@ -9,11 +9,11 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import Operation, Wipe
 
 from . import burn_in
-from .decisions import Job, Verb
+from .decisions import Job, Verb, begins_again
 from .translate import LONGEST_REASON, Mark, Node, claim, masked, secrets, set_mark, tried
 
 _CLEAN = "automated_clean"
-_PATCH_ONLY = frozenset({Verb.PUT_BACK, Verb.NOTE})
+_UNRECORDED = frozenset({Verb.PUT_BACK, Verb.NOTE, Verb.ABORT})  # what is tried of them does not matter later
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,9 @@ def patch_before(node: Node, job: Job, verb: Verb | None, payload: Payload) -> t
         mark = node.mark.followed_by(job.marker, job.operation) if node.mark else Mark(job.marker, job.operation.value)
         if mark.kept and job.wipe is not Wipe.OS_DISK_ONLY:
             mark = _restore(mark, changes)
-    if verb is not None and verb not in _PATCH_ONLY:
+    if verb is not Verb.ABORT and begins_again(node, job):
+        mark = replace(mark, tried={}, begun_again=True)
+    if verb is not None and verb not in _UNRECORDED:
         mark = tried(mark, verb.value, node.since)
     if verb is Verb.PUT_BACK:
         mark = _restore(mark, changes)

@@ -338,7 +338,9 @@ class IronicProvisioner:
 
     def _job(self, marker: str, work: Work) -> Job:
         left_out = self._left_out.get(marker, {})
-        return Job(marker, work.operation, work.wipe, self._policy, marker in self._stopped, left_out, work.steps)
+        return Job(
+            marker, work.operation, work.wipe, self._policy, marker in self._stopped, left_out, work.steps, work.again
+        )
 
     def _start_or_mark(self, entry: _NodeDecision, job: Job) -> Outcome:
         """Start a node that needs a verb; mark one that needs none, unless it has failed."""

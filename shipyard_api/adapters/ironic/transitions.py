@@ -10,7 +10,7 @@ from shipyard_api.ports.errors import Unavailable
 
 from . import patches
 from .client import IronicClient, Reply
-from .decisions import Decision, Do, Failed, Job, Verb, Waiting, decide
+from .decisions import Decision, Do, Failed, Job, Verb, Waiting, decide, interruption
 from .patches import Payload
 from .translate import FIELDS, INTERNAL, Node, Reaction, is_locked, reaction, refusal, set_mark, steps_left_out
 
@@ -56,7 +56,7 @@ class Transitions:
             if answer is Reaction.LATER:
                 return Outcome(Waiting(_explanation(node, reply, payload)), marked)
             return Outcome(Failed(_explanation(node, reply, payload)), marked, denied=reply.status == 403)
-        request = self._requests(node, payload).get(verb)
+        request = self._requests(node, job, payload).get(verb)
         if request is None:
             return Outcome(Waiting(verb.value), marked=True)
         try:
@@ -94,7 +94,7 @@ class Transitions:
                 return left_out
         return None
 
-    def _requests(self, node: Node, payload: Payload) -> dict[Verb, Callable[[], Reply]]:
+    def _requests(self, node: Node, job: Job, payload: Payload) -> dict[Verb, Callable[[], Reply]]:
         def provision(verb: Verb, body: JsonObject | None = None) -> Callable[[], Reply]:
             return lambda: self._client.provision(node.uuid, body or {"target": verb.value})
 
@@ -104,6 +104,7 @@ class Transitions:
                 verb: provision(verb, payload.request(verb))
                 for verb in (Verb.DEPLOY, Verb.REBUILD, Verb.SERVICE, Verb.CLEAN)
             },
+            Verb.ABORT: lambda: provision(interruption(node, job, self._client.version()) or Verb.ABORT)(),
             Verb.END_MAINTENANCE: lambda: self._client.end_maintenance(node.uuid),
             Verb.POWER_OFF: lambda: self._client.power_off(node.uuid),
             Verb.REMOVE: lambda: self._client.remove(node.uuid),
@@ -117,12 +118,12 @@ class Transitions:
             case Reaction.LATER:
                 return Waiting(text)
             case Reaction.REFUSED:
-                return _Refused(text)
+                return Waiting(text) if verb is Verb.ABORT else _Refused(text)
         # Another report, or the node itself, may have been faster: decide from its state now.
         listed = self._client.node(node.uuid, FIELDS)
         now = decide(Node.read(listed) if listed else None, NodeName(node.name), job)
         if isinstance(now, Do):
-            return _Refused(text) if now.verb is verb else Waiting(text)
+            return _Refused(text) if now.verb is verb and verb is not Verb.ABORT else Waiting(text)
         return now
 
     def _unlocked(self, request: Callable[[], Reply]) -> Reply:

@@ -62,6 +62,7 @@ LIMITS = ProvisionerLimits(
     no_service="",
     no_clean="",
     no_power_cycle="",
+    no_retry="",
 )
 
 
@@ -73,7 +74,7 @@ class Mark:
     earlier jobs on the node. ``claim``: the job of the deployment behind the node's ``instance_uuid``. ``kept``: fields
     of the node to restore. ``unsupported``: deploy steps that Ironic dropped. ``refused``: why Ironic rejected a verb.
     ``stopped``: the job starts nothing more on the node. ``burned_in``: the burn-in that the node has passed since it
-    was last destroyed.
+    was last destroyed. ``begun_again``: the action has begun work on the node twice.
     """
 
     marker: str
@@ -86,6 +87,7 @@ class Mark:
     refused: str = ""
     stopped: bool = False
     burned_in: str = ""
+    begun_again: bool = False
 
     @classmethod
     def read(cls, stored: object) -> "Mark | None":
@@ -104,6 +106,7 @@ class Mark:
             str(stored.get("refused") or ""),
             stored.get("stopped") is True,
             str(stored.get("burned_in") or ""),
+            stored.get("begun_again") is True,
         )
 
     def json(self) -> dict[str, Any]:
@@ -119,6 +122,7 @@ class Mark:
             "refused": self.refused,
             "stopped": self.stopped,
             "burned_in": self.burned_in,
+            "begun_again": self.begun_again,
         }
         return {key: value for key, value in whole.items() if value}
 
@@ -126,8 +130,15 @@ class Mark:
         """Return the mark of the next job on the node, with the values that outlive a job."""
         after = tuple(step for step in (*self.after, self.marker) if step != marker)
         burned_in = "" if operation is Operation.DESTROY_NODES else self.burned_in
-        after = after[-MOST_PREDECESSORS:]
-        return Mark(marker, operation.value, after=after, claim=self.claim, kept=self.kept, burned_in=burned_in)
+        return Mark(
+            marker,
+            operation.value,
+            after=after[-MOST_PREDECESSORS:],
+            claim=self.claim,
+            kept=self.kept,
+            burned_in=burned_in,
+            begun_again=self.begun_again and same_action(self.marker, marker),
+        )
 
 
 @dataclass(frozen=True, slots=True)

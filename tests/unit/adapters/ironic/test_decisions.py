@@ -1,6 +1,7 @@
 """What becomes of a node in each state: the tables of a prepare, a deployment, a destroy and a stop."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -18,6 +19,7 @@ from shipyard_api.adapters.ironic.decisions import (
     decide,
     interruption,
 )
+from shipyard_api.adapters.ironic.patches import Payload, patch_before
 from shipyard_api.adapters.ironic.translate import Mark, Node, claim
 from shipyard_api.domain.burn_in import BurnIn
 from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
@@ -457,3 +459,62 @@ def test_a_deployment_that_the_action_began_with_other_nodes_is_the_jobs_own() -
     for state, expected in (("deploying", Waiting), ("active", Done), ("deploy failed", Failed), ("available", Failed)):
         found = decide(node(state, mark=mark, instance=claim(other, "n1")), N1, Job(mine, DEPLOY))
         assert kind(found) is expected, state
+
+
+AGAIN = {
+    # An interrupted deployment fails, and one that is undone, below version 1.110, ends as an available node.
+    "a deployment is interrupted": (DEPLOY, "wait call-back", Verb.ABORT),
+    "one that waits for no agent goes on": (DEPLOY, "deploying", Waiting),
+    "one that ended meanwhile has ended": (DEPLOY, "active", Done),
+    "an interrupted one begins": (DEPLOY, "deploy failed", Verb.DEPLOY),
+    "one that is being undone is awaited": (DEPLOY, "cleaning", Waiting),
+    "an undone one begins": (DEPLOY, "available", Verb.DEPLOY),
+    "a preparation is interrupted": (PREPARE, "clean wait", Verb.ABORT),
+    "an inspection is interrupted": (PREPARE, "inspect wait", Verb.ABORT),
+    "an interrupted preparation begins": (PREPARE, "clean failed", Verb.MANAGE),
+    "an interrupted inspection begins": (PREPARE, "inspect failed", Verb.MANAGE),
+    "a preparation that ended meanwhile has ended": (PREPARE, "available", Done),
+}
+
+
+@every_row(AGAIN)
+def test_work_that_is_to_begin_again_is_interrupted_and_begun_once_more(
+    operation: Operation, state: str, expected: object
+) -> None:
+    verbs = (Verb.DEPLOY,) if operation is DEPLOY else (Verb.CLEAN, Verb.PROVIDE)
+    mark = tried(operation, *verbs, claimed=MINE if operation is DEPLOY else "")
+    free = operation is PREPARE or state in ("cleaning", "available")
+    first = node(state, mark=mark) if free else owned(state, mark=mark)
+    again = job(operation, again=frozenset({N1}))
+    assert kind(decide(first, N1, again)) == expected
+    if not isinstance(expected, Verb) or expected is Verb.ABORT:
+        return
+
+    second, patch = patch_before(first, again, expected, Payload())
+    assert (second.begun_again, second.tried, bool(patch)) == (True, {expected.value: SINCE}, True)
+    # The patch has arrived, and the verb has not; then the second try fails as the first one did.
+    assert kind(decide(replace(first, mark=second), N1, again)) == expected
+    failed = "deploy failed" if operation is DEPLOY else "clean failed"
+    ended = replace(owned(failed) if operation is DEPLOY else node(failed), since="later", mark=second)
+    if operation is PREPARE:
+        ended = replace(ended, mark=replace(second, tried={Verb.CLEAN.value: SINCE}))
+    assert kind(decide(ended, N1, again)) is Failed
+
+
+@every_row(["wait call-back", "clean wait", "deploy failed", "clean failed"])
+def test_work_is_not_begun_a_third_time_nor_for_other_nodes_or_jobs(state: str) -> None:
+    for operation in (PREPARE, DEPLOY):
+        mark = tried(operation, Verb.DEPLOY, Verb.CLEAN, claimed=MINE)
+        plain = kind(decide(owned(state, mark=mark), N1, job(operation)))
+        begun = owned(state, mark=replace(mark, begun_again=True))
+        assert kind(decide(begun, N1, job(operation, again=frozenset({N1})))) == plain
+        assert kind(decide(owned(state, mark=mark), N1, job(operation, again=frozenset({NodeName("n2")})))) == plain
+
+
+def test_a_second_try_is_remembered_by_the_next_operation_of_the_action_and_not_by_another_action() -> None:
+    first, second, other = (marker_of(action, effect={"n": n}) for action, n in (("A", 1), ("A", 2), ("B", 1)))
+    mark = Mark(first, PREPARE.value, begun_again=True)
+
+    assert mark.followed_by(second, DEPLOY).begun_again
+    assert not mark.followed_by(other, DEPLOY).begun_again
+    assert Mark.read(mark.json()) == mark
