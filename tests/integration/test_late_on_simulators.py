@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
 import pytest
 
 from shipyard_api.domain.actions import RunState
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.provisioner import Operation, Work
 from tests.combinations.site import NODES
 from tests.integration.test_policy_on_simulators import DONE, PolicySite
 from tests.simulated_peers import PEERS
@@ -19,8 +22,8 @@ LATE = {"drydock": list(NODES), "maas": ["n1"], "ironic": ["n1"]}
 WHOLE = ["prepare n1 n2 n3", "deploy n1 n2 n3"]
 
 
-def policy(on_late: str) -> dict[str, Any]:
-    return {"late": {"durations": {"prepare": SLOW, "deploy": USUAL}, "on_late": on_late}}
+def policy(on_late: str, phase: str = "deploy") -> dict[str, Any]:
+    return {"late": {"durations": {"prepare": SLOW, "deploy": SLOW} | {phase: USUAL}, "on_late": on_late}}
 
 
 class LateSite(PolicySite):
@@ -30,11 +33,20 @@ class LateSite(PolicySite):
         """Return since when which nodes are late."""
         return {one["name"]: one["late"] for one in self._rows() if one["late"]}
 
-    def begin_slowly(self) -> None:
-        """Begin, with n1 slow, and go on until it is late."""
+    def begin_slowly(self, *nodes: str, phase: str = "deploy") -> None:
+        """Begin, with n1 or these nodes slow, and go on until one is late."""
         self.begin()
-        self.play({"n1": {"deploy": "slow", "seconds": SLOW}})
+        self.play({node: {phase: "slow", "seconds": SLOW} for node in nodes or ("n1",)})
         self.turns(lambda: bool(self.late()))
+
+    def phases(self, phase: str) -> Sequence[dict[str, Any]]:
+        """Return the moves of a phase."""
+        groups = self.get(f"/actions/{self.action}/groups")["groups"]
+        return [one for group in groups for one in group["phases"] if one["phase"] == phase]
+
+    def begun(self) -> Counter[tuple[str, str]]:
+        """Return how often the peer began each phase with each node, by its own log."""
+        return Counter((one.phase, one.node) for one in self.peer.begun())
 
 
 @pytest.fixture
@@ -73,6 +85,57 @@ def test_a_late_node_is_power_cycled_once_by_the_log_of_ironic(site: LateSite) -
     assert site.journal().count("node n1, late in deploy: once; its phase goes on") == 1
 
 
+ONCE = Counter((phase, node) for phase in ("prepare", "deploy") for node in NODES)
+ENDS = {
+    "it ends well": ({"deploy": "ok"}, DONE),
+    "it fails": ({"deploy": "fail", "reason": "a burnt disk"}, ("failure", "deploy")),
+    "it hangs": ({"agent": "never"}, ("failure", "timeout")),
+}
+
+
+@pytest.mark.parametrize("site", [("ironic", policy("retry"))], ids=["ironic"], indirect=True)
+@pytest.mark.parametrize(("fate", "status"), ENDS.values(), ids=ENDS)
+def test_a_late_deployment_is_begun_once_more_and_its_end_counts(
+    site: LateSite, fate: dict[str, Any], status: tuple[str, str | None]
+) -> None:
+    site.begin_slowly()
+    site.play({"n1": fate})
+    site.run()
+
+    assert site.begun() == ONCE + Counter({("deploy", "n1"): 1}), site.journal()
+    assert site.nodes() == {**dict.fromkeys(NODES, DONE), "n1": status}
+    assert site.journal().count("node n1, late in deploy: once; the time limit of its phase stays") == 1
+    if fate.get("reason"):
+        assert "a burnt disk" in site.get("/nodes/n1")["detail"]
+
+
+@pytest.mark.parametrize("site", [("ironic", policy("retry", "prepare"))], ids=["ironic"], indirect=True)
+def test_two_late_preparations_are_begun_once_more_each(site: LateSite) -> None:
+    site.begin_slowly("n1", "n3", phase="prepare")
+    site.play({})
+    site.run()
+
+    assert site.begun() == ONCE + Counter({("prepare", "n1"): 1, ("prepare", "n3"): 1}), site.journal()
+    assert (site.state(), site.nodes()) == (RunState.SUCCESS, dict.fromkeys(NODES, DONE))
+
+
+@pytest.mark.parametrize("site", [("ironic", policy("retry"))], ids=["ironic"], indirect=True)
+def test_a_node_is_not_begun_a_third_time_for_an_action_that_has_forgotten_the_second(site: LateSite) -> None:
+    site.begin_slowly()
+    site.play({"n1": {"agent": "never"}})
+    site.turns(lambda: site.begun()["deploy", "n1"] == 2)
+    (row,) = site.phases("deploy")
+    work = Work(Operation.DEPLOY_NODES, "revision:1", (NodeName("n1"),), again=frozenset({NodeName("n1")}))
+    for _ in range(3):
+        site.clock.advance(60)
+        assert not site.made.provisioner.report(row["job"], work).failed
+    site.play({"n1": {"deploy": "ok"}})
+    site.run()
+
+    assert site.begun()["deploy", "n1"] == 2
+    assert site.nodes()["n1"] == ("failure", "timeout")
+
+
 @pytest.mark.parametrize("site", [("maas", policy("hold"))], ids=["maas"], indirect=True)
 def test_a_late_node_is_held_and_its_work_goes_on(site: LateSite) -> None:
     site.begin_slowly()
@@ -84,8 +147,13 @@ def test_a_late_node_is_held_and_its_work_goes_on(site: LateSite) -> None:
 
 
 @pytest.mark.parametrize("peer", ["drydock", "maas"])
-def test_a_power_cycle_that_the_provisioner_cannot_do_is_refused_at_commit(module_database_url: str, peer: str) -> None:
-    with closing(LateSite(module_database_url, peer, policy("power_cycle"))) as site:
-        with pytest.raises(AssertionError, match="PolicyPowerCycleImpossible"):
+@pytest.mark.parametrize(
+    ("on_late", "finding"), [("power_cycle", "PolicyPowerCycleImpossible"), ("retry", "PolicyRetryImpossible")]
+)
+def test_a_recovery_that_the_provisioner_cannot_do_is_refused_at_commit(
+    module_database_url: str, peer: str, on_late: str, finding: str
+) -> None:
+    with closing(LateSite(module_database_url, peer, policy(on_late))) as site:
+        with pytest.raises(AssertionError, match=finding):
             site.begin()
         assert site.peer.begun() == []

@@ -28,8 +28,8 @@ from shipyard_api.actions.steps.rollout_messages import (
     Kind,
     Members,
     PollJobs,
-    PowerCycle,
-    PowerCycled,
+    Recover,
+    Recovered,
     SelectMembers,
     SubmitMove,
     steps_of,
@@ -66,8 +66,8 @@ AFTER_REFUSAL = (
 )
 
 Question = SelectMembers | PollJobs
-Effect = SubmitMove | AcceptNodes | PowerCycle
-Report = Members | Answers | Submitted | Results | PowerCycled
+Effect = SubmitMove | AcceptNodes | Recover
+Report = Members | Answers | Submitted | Results | Recovered
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
 
     def load_effect(self, stored: Json) -> Effect:
         """Return an effect from its stored form."""
-        if "power_cycle" in stored:
-            return PowerCycle.from_json(stored)
+        if Recover.is_in(stored):
+            return Recover.from_json(stored)
         return AcceptNodes.from_json(stored) if "accept" in stored else SubmitMove.from_json(stored)
 
     def decide(self, state: RolloutState, now: datetime) -> Act[Effect] | Look[Question] | Done | Failed:
@@ -119,8 +119,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             return Look(SelectMembers(state.inputs, state.action))
         if accept := node_waits.next_acceptance(state, now):
             return Act(accept, now + timedelta(seconds=SILENCE_SECONDS), repeatable=True)
-        if cycle := late_nodes.next_power_cycle(state, late_nodes.rule(state, self.kind)):
-            return Act(cycle, now + timedelta(seconds=self.give_up_after))
+        if recovery := late_nodes.next_recovery(state, late_nodes.rule(state, self.kind)):
+            return Act(recovery, now + timedelta(seconds=self.give_up_after), repeatable=recovery.retry)
         move = state.rollout.next_move(now)
         if move is not None:
             limit = timedelta(seconds=state.limits(move.phase).timeout)
@@ -139,18 +139,18 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             return None
         return Look(self._poll(state, state.rollout, now))
 
-    def perform(self, effect: Effect, marker: Marker) -> Submitted | Results | PowerCycled:
-        """Submit the nodes of a move to the provisioner, start an acceptance task on them, or power-cycle them."""
+    def perform(self, effect: Effect, marker: Marker) -> Submitted | Results | Recovered:
+        """Submit the nodes of a move to the provisioner, start an acceptance task on them, or recover late ones."""
         if isinstance(effect, AcceptNodes):
             return self._tasks.perform(effect.start, marker)
-        if isinstance(effect, PowerCycle):
-            return PowerCycled(self.provisioner.power_cycle(effect.nodes))
+        if isinstance(effect, Recover):
+            return Recovered({} if effect.retry else self.provisioner.power_cycle(effect.nodes))
         return Submitted(self.provisioner.submit(marker, effect.work))
 
-    def find(self, effect: Effect, marker: Marker, intended_at: datetime) -> Submitted | PowerCycled | None:
+    def find(self, effect: Effect, marker: Marker, intended_at: datetime) -> Submitted | Recovered | None:
         """Look for the job that may have been started. An acceptance task is started again, under its own marker."""
         if not isinstance(effect, SubmitMove):
-            return PowerCycled(unknown=True) if isinstance(effect, PowerCycle) else None
+            return Recovered(unknown=True) if isinstance(effect, Recover) and not effect.retry else None
         return job_watch.find(self.store, self.provisioner, marker, effect.work, intended_at)
 
     def ask(self, question: Question) -> Members | Answers:
@@ -205,7 +205,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 accepted = {poll.work.key: report for poll in polls}
                 answers = Answers(report, report if nodes else None, accepted, {} if machines else None)
                 return self._fold_answers(state, answers, now)
-            case PowerCycled() | PeerFailure(), PowerCycle():
+            case Recovered() | PeerFailure(), Recover():
                 return late_nodes.fold(state, asked, report)
             case PeerFailure(), SubmitMove(move):
                 return self._fold_not_submitted(state, move, report)
@@ -213,7 +213,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
 
     def recall(
         self, effect: Effect, marker: Marker, since: datetime, answers: JobAnswers
-    ) -> Submitted | PowerCycled | None:
+    ) -> Submitted | Recovered | None:
         """Look for the job of the move or, without markers, of a part of it."""
         if not isinstance(effect, SubmitMove):
             return self.find(effect, marker, since)
@@ -225,7 +225,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
 
     def touches(self, effect: Effect) -> tuple[NodeName, ...]:
         """Return the nodes of the move, or those of it where a task starts."""
-        if isinstance(effect, PowerCycle):
+        if isinstance(effect, Recover):
             return effect.nodes
         return ITEM.touches(effect.start) if isinstance(effect, AcceptNodes) else effect.move.nodes
 
@@ -278,8 +278,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 shared = jobs.get(watch.job.id)
                 unsettled = (*(shared.nodes or () if shared else ()), *rollout.unsettled(move))
                 steps = work_steps(steps_of(state.inputs, move.phase, unsettled))
-                wipe = self.kind.wipe(move.phase)
-                jobs[watch.job.id] = Work(self._operations[move.phase], design, unsettled, wipe, steps)
+                wipe, again = self.kind.wipe(move.phase), late_nodes.again(state, watch)
+                jobs[watch.job.id] = Work(self._operations[move.phase], design, unsettled, wipe, steps, again)
             elif watch.joining and joining.first_poll(watch.joining, state.inputs.configuration) <= now:
                 nodes.extend(sorted(watch.joining.nodes))
         late = any(job_deadline <= now for job_deadline in rollout_state.job_deadlines(state))

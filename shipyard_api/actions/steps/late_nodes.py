@@ -1,11 +1,11 @@
-"""Late nodes of a rollout: noticing them, and power-cycling each of them once (product, section 13).
+"""Late nodes of a rollout: noticing them, and recovering each of them once (product, section 13).
 
 A phase begins when the provisioner begins it, not in its queue. Nothing here settles a node.
 """
 
 from datetime import datetime
 
-from shipyard_api.actions.steps.rollout_messages import Kind, PowerCycle, PowerCycled
+from shipyard_api.actions.steps.rollout_messages import Kind, Recover, Recovered
 from shipyard_api.actions.steps.rollout_state import RolloutState, Watch
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
@@ -41,23 +41,33 @@ def notice(state: RolloutState, late: Lateness, now: datetime) -> tuple[Fact, ..
     return tuple(facts)
 
 
-def next_power_cycle(state: RolloutState, late: Lateness | None) -> PowerCycle | None:
-    """Return the late nodes of a move that must be power-cycled now, None without any.
+def next_recovery(state: RolloutState, late: Lateness | None) -> Recover | None:
+    """Return the late nodes of a move that must be recovered now, None without any.
 
-    Nodes that run acceptance tasks are left alone: a task would fail by it.
+    Nodes that run acceptance tasks are left alone: a task would fail by it. Work that has ended cannot begin again.
     """
-    if late is None or late.on_late is not OnLate.POWER_CYCLE:
+    if late is None or late.on_late not in (OnLate.POWER_CYCLE, OnLate.RETRY):
         return None
     for move, watch in state.watches.items():
         done = {*watch.tried, *state.cycled}
         nodes = tuple(node for node in watch.late if node not in done)
-        if nodes and watch.accepting is None:
-            return PowerCycle(move, nodes)
+        if not nodes or watch.accepting is not None:
+            continue
+        if late.on_late is OnLate.POWER_CYCLE or watch.at_provisioner:
+            return Recover(move, nodes, retry=late.on_late is OnLate.RETRY)
     return None
 
 
-def fold(state: RolloutState, effect: PowerCycle, report: PowerCycled | PeerFailure) -> Folded[RolloutState]:
-    """Record the outcome of a power cycle. A node that was refused or held is not tried again in this phase."""
+def again(state: RolloutState, watch: Watch) -> frozenset[NodeName]:
+    """Return the nodes with which the job of a move begins again."""
+    policy = state.inputs.policy
+    if policy is None or policy.lateness is None or policy.lateness.on_late is not OnLate.RETRY:
+        return frozenset()
+    return frozenset(watch.tried).intersection(state.cycled)
+
+
+def fold(state: RolloutState, effect: Recover, report: Recovered | PeerFailure) -> Folded[RolloutState]:
+    """Record the outcome of a recovery. A node that was refused or held is not tried again in this phase."""
     if isinstance(report, PeerFailure):
         refused = dict(report.nodes) or dict.fromkeys(effect.nodes, report.detail)
         sent: tuple[NodeName, ...] = ()
@@ -67,13 +77,12 @@ def fold(state: RolloutState, effect: PowerCycle, report: PowerCycled | PeerFail
     watch = state.watches[effect.move]
     watch.tried = (*watch.tried, *refused, *sent)
     state.cycled = (*state.cycled, *sent)
-    unknown = isinstance(report, PowerCycled) and report.unknown
-    how = "the outcome is unknown, and it is not repeated" if unknown else "once; its phase goes on"
-    phase = effect.move.phase.value
-    facts = [Noted("Late Node Power-Cycled", f"node {node}, late in {phase}: {how}") for node in sent]
-    facts += [
-        Noted("Late Node Not Power-Cycled", f"node {node}, late in {phase}: {why}") for node, why in refused.items()
-    ]
+    unknown = isinstance(report, Recovered) and report.unknown
+    phase, verb = effect.move.phase.value, "Begun Again" if effect.retry else "Power-Cycled"
+    how = "once; the time limit of its phase stays" if effect.retry else "once; its phase goes on"
+    how = "the outcome is unknown, and it is not repeated" if unknown else how
+    facts = [Noted(f"Late Node {verb}", f"node {node}, late in {phase}: {how}") for node in sent]
+    facts += [Noted(f"Late Node Not {verb}", f"node {node}, late in {phase}: {why}") for node, why in refused.items()]
     return Folded(state, tuple(facts))
 
 

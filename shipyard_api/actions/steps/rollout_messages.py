@@ -141,25 +141,36 @@ class AcceptNodes:
 
 
 @dataclass(frozen=True, slots=True)
-class PowerCycle:
-    """Switch late nodes of a move off and on. An attempt whose outcome is unknown is the only one."""
+class Recover:
+    """Switch late nodes of a move off and on, or ``retry`` it with them.
+
+    A power cycle whose outcome is unknown is the only one. For a retry nothing is sent: polls of the job ask for it.
+    """
 
     move: Move
     nodes: tuple[NodeName, ...]
+    retry: bool = False
 
     def to_json(self) -> Json:
         """Return the stored form."""
-        return {"move": move_to_json(self.move), "power_cycle": list(self.nodes)}
+        return {"move": move_to_json(self.move), "retry" if self.retry else "power_cycle": list(self.nodes)}
+
+    @staticmethod
+    def is_in(stored: Json) -> bool:
+        """Return whether this is the stored form of such an effect."""
+        return "power_cycle" in stored or "retry" in stored
 
     @classmethod
-    def from_json(cls, stored: Json) -> "PowerCycle":
+    def from_json(cls, stored: Json) -> "Recover":
         """Return the effect from its stored form."""
-        return cls(move_from_json(stored["move"]), tuple(NodeName(node) for node in stored["power_cycle"]))
+        retry = "retry" in stored
+        nodes = stored["retry" if retry else "power_cycle"]
+        return cls(move_from_json(stored["move"]), tuple(map(NodeName, nodes)), retry)
 
 
 @dataclass(frozen=True, slots=True)
-class PowerCycled:
-    """The nodes are switched off and on, but for those that were ``refused``; ``unknown``: or they may be."""
+class Recovered:
+    """It was done with the nodes, but for those that were ``refused``; ``unknown``: or it may have been."""
 
     refused: Mapping[NodeName, str] = field(default_factory=dict)
     unknown: bool = False

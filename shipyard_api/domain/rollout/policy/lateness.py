@@ -26,6 +26,7 @@ class OnLate(Enum):
     NOTHING = "nothing"
     HOLD = "hold"
     POWER_CYCLE = "power_cycle"
+    RETRY = "retry"
 
 
 @dataclass(frozen=True, slots=True)

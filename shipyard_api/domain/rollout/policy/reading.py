@@ -176,11 +176,14 @@ def _check_holds(data: Mapping[str, Any], inventory: Inventory, now: datetime) -
 def _check_late(inputs: PolicyInputs, limits: ProvisionerLimits) -> Iterator[Finding]:
     if "late" not in inputs.data:
         return
-    if _on_late(inputs.data["late"]) is OnLate.POWER_CYCLE and limits.no_power_cycle:
-        message = (
-            f"{limits.system} cannot power-cycle a late node: {limits.no_power_cycle}. Set on_late to hold or nothing."
-        )
-        yield error("PolicyPowerCycleImpossible", message, path=f"{PATH}/late/on_late")
+    impossible = {
+        OnLate.POWER_CYCLE: ("PolicyPowerCycleImpossible", "power-cycle a late node", limits.no_power_cycle),
+        OnLate.RETRY: ("PolicyRetryImpossible", "begin the work on a late node again", limits.no_retry),
+    }
+    name, what, why = impossible.get(_on_late(inputs.data["late"]), ("", "", ""))
+    if why:
+        message = f"{limits.system} cannot {what}: {why}. Set on_late to hold or nothing."
+        yield error(name, message, path=f"{PATH}/late/on_late")
     if unknown := [phase.value for phase in Phase if ANY not in inputs.usual.get(phase.value, {})]:
         message = (
             f"No node is late in {' or '.join(unknown)} yet: fewer than {LEAST} nodes were measured on this site. "

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from shipyard_api.actions.steps import late_nodes
-from shipyard_api.actions.steps.rollout_messages import Kind, PowerCycle, PowerCycled
+from shipyard_api.actions.steps.rollout_messages import Kind, Recover, Recovered
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.nodes import NodesLate, NodesNotLate
@@ -122,7 +122,7 @@ def test_a_hold_is_placed_with_the_fact() -> None:
 CYCLING = Capabilities(limits=ProvisionerLimits("Fake", no_power_cycle=""))
 
 
-def cycle(state: RolloutState, seconds: float) -> PowerCycle | None:
+def cycle(state: RolloutState, seconds: float) -> Recover | None:
     """Return the power cycle that the step decides now."""
     decision = STEP.decide(reread(state), at(seconds))
     if isinstance(decision, Look):
@@ -144,7 +144,7 @@ def test_a_late_node_is_power_cycled_once_in_an_action() -> None:
     assert fake.power_cycled == [N1]
     assert folded.facts == (Noted("Late Node Power-Cycled", "node n1, late in prepare: once; its phase goes on"),)
     state = poll(folded.state, at(250), running("j")).state
-    assert cycle(state, 250) == PowerCycle(effect.move, (N2,))
+    assert cycle(state, 250) == Recover(effect.move, (N2,))
     state = submit(poll(folded.state, at(260), ended("j", "n1 n2")).state, "k", at(260)).state
     state = poll(poll(state, at(261), running("k")).state, at(390), running("k")).state
     assert cycle(state, 390) is None
@@ -152,9 +152,9 @@ def test_a_late_node_is_power_cycled_once_in_an_action() -> None:
 
 @every_row(
     {
-        "refused": (PowerCycled({N1: "is locked"}), "node n1, late in prepare: is locked", None),
+        "refused": (Recovered({N1: "is locked"}), "node n1, late in prepare: is locked", None),
         "unknown": (
-            PowerCycled(unknown=True),
+            Recovered(unknown=True),
             "node n1, late in prepare: the outcome is unknown, and it is not repeated",
             None,
         ),
@@ -167,7 +167,7 @@ def test_a_late_node_is_power_cycled_once_in_an_action() -> None:
     },
 )
 def test_a_power_cycle_that_is_not_possible_is_not_repeated_in_the_phase(
-    report: PowerCycled | PeerFailure, note: str, again: PowerCycle | None
+    report: Recovered | PeerFailure, note: str, again: Recover | None
 ) -> None:
     state = poll(poll(sent(policy("power_cycle")), at(1), running("j")).state, at(150), running("j")).state
     effect = cycle(state, 150)
@@ -180,6 +180,49 @@ def test_a_power_cycle_that_is_not_possible_is_not_repeated_in_the_phase(
 
 
 def test_a_power_cycle_whose_outcome_is_unknown_counts() -> None:
-    effect = PowerCycle(begun(GROUPS).rollout.next_move(T0), names("n1"))  # type: ignore[union-attr, arg-type]  # it has moves
+    effect = Recover(begun(GROUPS).rollout.next_move(T0), names("n1"))  # type: ignore[union-attr, arg-type]  # it has moves
 
-    assert STEP.find(effect, Marker("m"), T0) == PowerCycled(unknown=True)
+    assert STEP.find(effect, Marker("m"), T0) == Recovered(unknown=True)
+
+
+def test_a_late_node_is_begun_again_once_by_the_polls_of_its_job() -> None:
+    state = poll(sent(policy("retry", prepare=100, deploy=100)), at(1), running("j")).state
+    state = poll(state, at(150), running("j")).state
+    assert asked_again(state, 150) == {"j": frozenset()}
+    effect = cycle(state, 150)
+    fake = FakeProvisioner(capabilities=CYCLING)
+    folded = STEP.fold(reread(state), effect, step(fake).perform(effect, Marker("m")), at(150))
+
+    assert (effect, fake.power_cycled) == (Recover(effect.move, (N1,), retry=True), [])
+    assert folded.facts == (
+        Noted("Late Node Begun Again", "node n1, late in prepare: once; the time limit of its phase stays"),
+    )
+    assert asked_again(folded.state, 160) == {"j": frozenset({N1})}
+    state = submit(poll(folded.state, at(170), ended("j", "n1 n2")).state, "k", at(170)).state
+    state = poll(poll(state, at(171), running("k")).state, at(290), running("k")).state
+    assert (cycle(state, 290), asked_again(state, 290)) == (None, {"k": frozenset()})
+
+
+def test_a_held_node_is_not_begun_again() -> None:
+    state = poll(poll(sent(policy("retry")), at(1), running("j")).state, at(150), running("j")).state
+    effect = cycle(state, 150)
+    held = PeerFailure("held", refused=True, nodes={N1: "held by ann"})
+    folded = STEP.fold(reread(state), effect, held, at(150))
+
+    assert folded.facts == (Noted("Late Node Not Begun Again", "node n1, late in prepare: held by ann"),)
+    assert (cycle(folded.state, 160), asked_again(folded.state, 160)) == (None, {"j": frozenset()})
+
+
+def test_nodes_that_join_kubernetes_are_not_begun_again() -> None:
+    state = poll(sent(policy("retry", deploy=100), join=True), at(0), ended("j", "n1 n2")).state
+    state = poll(submit(state, "k", at(0)).state, at(10), ended("k", "n1 n2")).state
+    state = poll(state, at(150), readiness={}).state
+
+    assert cycle(state, 150) is None
+
+
+def asked_again(state: RolloutState, seconds: float) -> dict[str, frozenset[NodeName]]:
+    """Return with which nodes the polls of each job ask to begin again."""
+    look = STEP.watch(reread(state), at(seconds))
+    assert look is not None
+    return {job: work.again for job, work in look.question.jobs.items()}
