@@ -23,6 +23,7 @@ _coverage = coverage.Coverage(data_file=None, source=[str(ROOT / "shipyard_api")
 _coverage.set_option("run:disable_warnings", ["no-data-collected"])
 _seconds: dict[str, float] = {}
 _not_passed: set[str] = set()
+_began = False
 
 
 def name_of(test_file: str) -> str:
@@ -33,8 +34,11 @@ def name_of(test_file: str) -> str:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
     """Measure a test; after the last of its file, write the file."""
-    if not _seconds:
+    global _began
+    if not _began:
+        # Once: threads that outlive a file of tests, such as those of the API, would not be traced after a stop.
         _coverage.start()
+        _began = True
     _coverage.switch_context(item.nodeid)
     began = time.monotonic()
     try:
@@ -42,9 +46,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     finally:
         _seconds[item.nodeid] = time.monotonic() - began
         if nextitem is None or nextitem.path != item.path:
-            _coverage.stop()
             _write(item.nodeid.partition("::")[0])
-            _coverage.erase()
             _seconds.clear()
 
 
@@ -67,6 +69,7 @@ def _write(test_file: str) -> None:
         test: {"seconds": round(_seconds[test], 3), "lines": {path: f"{bits:x}" for path, bits in files.items()}}
         for test, files in lines.items()
     }
+    data.erase()  # what was written; the tracers go on
     place = Path(os.environ[PLACE], name_of(test_file))
     whole = place.with_suffix(f".{os.getpid()}")
     whole.write_text(json.dumps(tests), encoding="utf-8")
