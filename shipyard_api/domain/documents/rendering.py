@@ -41,7 +41,7 @@ class RenderedDocument:
     secret: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # without slots: its machines are read once
 class Rendering:
     """A whole design, sorted by schema and name, with secrets in clear text."""
 
@@ -54,7 +54,7 @@ class Rendering:
 
     @cached_property
     def machines(self) -> Inventory:
-        """The machines of the design; an action asks for them at each of its steps."""
+        """The machines of the design; read from its documents at the first use, and kept as long as they are."""
         return inventory(rendered.document for rendered in self.documents)
 
 

@@ -67,7 +67,8 @@ class PlaceWindowHolds:
         if self._read is None or self._read[0] is not rendering:
             inputs, _ = self.rules.read(revision, rendering)
             policy = inputs.policy.data if inputs and inputs.policy else {}
-            self._read = rendering, [(rule, sorted(rule.nodes(rendering.machines))) for rule in window_holds(policy)]
+            machines = rendering.machines
+            self._read = rendering, [(rule, sorted(rule.nodes(machines))) for rule in window_holds(policy)]
             self._placed = set()
         return self._read[1]
 

@@ -2,7 +2,14 @@
 
 from typing import Any
 
-from shipyard_api.domain.documents import inventory, parse_documents
+from shipyard_api.domain.documents import (
+    Collection,
+    RenderedDocument,
+    Rendering,
+    Revision,
+    inventory,
+    parse_documents,
+)
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from tests.factories import document, node, node_document
 from tests.unit.tables import every_row
@@ -126,3 +133,11 @@ def test_a_profile_of_another_kind_is_none() -> None:
     other = document("drydock/HostProfile/v2", "p", {"metadata": {"tags": ["t"]}})
 
     assert only(site(other, node_document("n1", host_profile="p"))) == node("n1")
+
+
+def test_the_machines_of_a_rendered_design_are_read_once() -> None:
+    documents, _ = parse_documents([node_document("n1"), node_document("n2")])
+    design = Rendering(tuple(RenderedDocument(one, Collection("site"), Revision(1), secret=False) for one in documents))
+
+    assert design.machines == inventory(documents)
+    assert design.machines is design.machines
