@@ -4,12 +4,13 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from urllib.parse import quote
 
 from shipyard_api.http import Headers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: what is constant in its headers is quoted once
 class ApiKey:
     """The three parts of an API key; only the first is ever shown."""
 
@@ -26,7 +27,12 @@ class ApiKey:
         return cls(*parts)
 
     def header(self, *, nonce: str, timestamp: int) -> str:
-        """Return the value of the Authorization header for one attempt of one request."""
+        """Return the value of the Authorization header for one attempt of one request. ``nonce``: hexadecimal."""
+        return f'{self._constant}, oauth_timestamp="{timestamp}", oauth_nonce="{nonce}"'
+
+    @cached_property
+    def _constant(self) -> str:
+        """What all requests share, quoted once."""
         fields = {
             "oauth_version": "1.0",
             "oauth_signature_method": "PLAINTEXT",
@@ -34,8 +40,6 @@ class ApiKey:
             "oauth_token": self.token,
             # The consumer's secret is empty in MAAS, so the signature begins with the separator.
             "oauth_signature": f"&{self.secret}",
-            "oauth_timestamp": str(timestamp),
-            "oauth_nonce": nonce,
         }
         return 'OAuth realm="OAuth", ' + ", ".join(
             f'{name}="{quote(value, safe="")}"' for name, value in fields.items()
