@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from shipyard_api.ports.provisioner import Operation, Work
 from tests.combinations.site import NODES
 from tests.integration.test_policy_on_simulators import DONE, PolicySite
 from tests.simulated_peers import PEERS
+from tests.world import SETTLE
 
 SLOW, USUAL = 1500, 600
 # Drydock deploys the nodes of a task step by step, and is done with all of them at its end.
@@ -134,6 +136,39 @@ def test_a_node_is_not_begun_a_third_time_for_an_action_that_has_forgotten_the_s
 
     assert site.begun()["deploy", "n1"] == 2
     assert site.nodes()["n1"] == ("failure", "timeout")
+
+
+class Killed(BaseException):
+    """The worker has died."""
+
+
+@pytest.mark.parametrize("site", [("ironic", policy("retry"))], ids=["ironic"], indirect=True)
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("request_", ["abort", "mark", "active"])
+def test_a_worker_that_dies_at_a_request_of_a_retry_begins_no_node_a_third_time(
+    site: LateSite, monkeypatch: pytest.MonkeyPatch, request_: str, moment: str
+) -> None:
+    site.begin_slowly()
+    site.play({})
+    client, deaths = site.made.provisioner._client, []
+
+    def dying(real: Callable[[str, Any], Any], node: str, body: Any) -> Any:
+        is_it = request_ == ("mark" if isinstance(body, list) else body["target"])
+        if not is_it or deaths:
+            return real(node, body)
+        deaths.append(real(node, body) if moment == "after" else None)
+        raise Killed
+
+    for name in ("patch", "provision"):
+        monkeypatch.setattr(client, name, partial(dying, getattr(client, name)))
+    with pytest.raises(Killed):
+        site.run()
+    site.engine = site.new_worker()
+    site.clock.advance(SETTLE)
+    site.run()
+
+    assert site.begun() == ONCE + Counter({("deploy", "n1"): 1}), site.journal()
+    assert (site.state(), site.nodes()) == (RunState.SUCCESS, dict.fromkeys(NODES, DONE))
 
 
 @pytest.mark.parametrize("site", [("maas", policy("hold"))], ids=["maas"], indirect=True)
