@@ -220,40 +220,36 @@ CHANGES: dict[str, Change] = {
     ),
 }
 
-# Each kind of fact, what has to be known before, and whether it is shown with an action.
-FACTS: dict[type[Fact], tuple[Fact, tuple[Fact, ...], bool]] = {
-    MembersKnown: (MEMBERS, (), False),
-    PhaseStarted: (SENT, (MEMBERS,), False),
-    PhaseRunning: (PhaseRunning(A, Phase.PREPARE), (MEMBERS, SENT), False),
-    PhaseEnded: (PhaseEnded(A, Phase.PREPARE, PhaseStatus.FAILURE, "no"), (MEMBERS, SENT), False),
-    JoinAwaited: (JoinAwaited(A, (N1,)), (MEMBERS, SENT), False),
-    AcceptanceAwaited: (AcceptanceAwaited(A, TaskId("t"), (N1,)), (MEMBERS, SENT), False),
-    GroupChanged: (GroupChanged(A, GroupStatus.PREPARING), (MEMBERS,), False),
-    NodesChanged: (NodesChanged(A, Phase.PREPARE, NodeStatus.PREPARED, (N1,)), (MEMBERS, SENT), False),
-    WaveEnded: (WaveEnded(A, "canary", 1, 1, 0), (MEMBERS,), False),
-    NodesLate: (NodesLate(A, Phase.PREPARE, {N1: 60.0}, 90.0), (MEMBERS, SENT), False),
-    NodesNotLate: (NodesNotLate(A, Phase.PREPARE, (N1,)), (MEMBERS, SENT), False),
-    PolicyStopped: (PolicyStopped("budget site", "text", 1), (MEMBERS,), True),
-    RolloutEnded: (RolloutEnded(Verdict.FAILED, {GroupStatus.FAILED: (A,)}, {}), (MEMBERS,), True),
-    JobStarted: (JobStarted("verify_site", "j"), (), False),
-    WorkLeftBehind: (LEFT, (), True),
-    NodesFailed: (NodesFailed((N1,), 2), (MEMBERS,), False),
-    NodesGivenUp: (NodesGivenUp((N1,), "destroy_nodes failed"), (MEMBERS,), False),
-    NodesKept: (NodesKept((N1,), "other"), (MEMBERS,), False),
-    TargetsKnown: (TargetsKnown((NodeName("n9"),)), (), False),
-    FindingReported: (FINDING, (), True),
-    Noted: (Noted("Word", "text"), (), True),
-    AttemptFailed: (AttemptFailed(1, "no answer", 5.0), (), False),
-    TeardownChanged: (TeardownChanged(N1, order.Operation.DRAIN, order.Outcome.RUNNING), (), True),
-    TeardownWaits: (TeardownWaits(N1, order.Operation.DRAIN, ("a/b: budget a/x",)), (), True),
-    PodsEvicted: (PodsEvicted(N1, ("a/b",), forced=True), (), True),
-    LabelsCleared: (LabelsCleared(N1, ("openstack",)), (), False),
-    TaskChanged: (TaskChanged(TaskId("t"), "m", (NodeResult(N1, TaskStatus.FAILED, detail="exit 1"),)), (), False),
-    EtcdMemberRemoved: (EtcdMemberRemoved(N1, "etcd", "17"), (), True),
-}
-CHANGES |= {
-    f"told: {kind.__name__}": Change(Turns.record, record(fact), (record(*first),) if first else (), shown)
-    for kind, (fact, first, shown) in FACTS.items()
+# Each kind of fact, and whether it is shown with an action.
+FACTS: dict[type[Fact], tuple[Fact, bool]] = {
+    MembersKnown: (MEMBERS, False),
+    PhaseStarted: (SENT, False),
+    PhaseRunning: (PhaseRunning(A, Phase.PREPARE), False),
+    PhaseEnded: (PhaseEnded(A, Phase.PREPARE, PhaseStatus.FAILURE, "no"), False),
+    JoinAwaited: (JoinAwaited(A, (N1,)), False),
+    AcceptanceAwaited: (AcceptanceAwaited(A, TaskId("t"), (N1,)), False),
+    GroupChanged: (GroupChanged(A, GroupStatus.PREPARING), False),
+    NodesChanged: (NodesChanged(A, Phase.PREPARE, NodeStatus.PREPARED, (N1,)), False),
+    WaveEnded: (WaveEnded(A, "canary", 1, 1, 0), False),
+    NodesLate: (NodesLate(A, Phase.PREPARE, {N1: 60.0}, 90.0), False),
+    NodesNotLate: (NodesNotLate(A, Phase.PREPARE, (N1,)), False),
+    PolicyStopped: (PolicyStopped("budget site", "text", 1), True),
+    RolloutEnded: (RolloutEnded(Verdict.FAILED, {GroupStatus.FAILED: (A,)}, {}), True),
+    JobStarted: (JobStarted("verify_site", "j"), False),
+    WorkLeftBehind: (LEFT, True),
+    NodesFailed: (NodesFailed((N1,), 2), False),
+    NodesGivenUp: (NodesGivenUp((N1,), "destroy_nodes failed"), False),
+    NodesKept: (NodesKept((N1,), "other"), False),
+    TargetsKnown: (TargetsKnown((NodeName("n9"),)), False),
+    FindingReported: (FINDING, True),
+    Noted: (Noted("Word", "text"), True),
+    AttemptFailed: (AttemptFailed(1, "no answer", 5.0), False),
+    TeardownChanged: (TeardownChanged(N1, order.Operation.DRAIN, order.Outcome.RUNNING), True),
+    TeardownWaits: (TeardownWaits(N1, order.Operation.DRAIN, ("a/b: budget a/x",)), True),
+    PodsEvicted: (PodsEvicted(N1, ("a/b",), forced=True), True),
+    LabelsCleared: (LabelsCleared(N1, ("openstack",)), False),
+    TaskChanged: (TaskChanged(TaskId("t"), "m", (NodeResult(N1, TaskStatus.FAILED, detail="exit 1"),)), False),
+    EtcdMemberRemoved: (EtcdMemberRemoved(N1, "etcd", "17"), True),
 }
 
 # What changes a row, and none of what is shown of an action.
@@ -370,6 +366,24 @@ def test_after_every_change_one_is_shown_what_there_is(watched: Watched, change:
     after = watched.shown(watched.before)
     assert after == watched.shown(watched.new)
     assert (after != before) == change.shown
+
+
+def test_after_each_fact_one_is_shown_what_there_is(watched: Watched) -> None:
+    """All on one action; each is another version, and what is shown with no action changes nothing that is."""
+    wrong = []
+    watched.turn()
+    shown = watched.shown(watched.before)
+    for kind, (fact, is_shown) in sorted(FACTS.items(), key=lambda row: row[1][1]):
+        versions = watched.versions()
+        watched.do(record(fact))
+        seen = watched.shown(watched.before)
+        if watched.versions() == versions or (seen != shown) != is_shown:
+            wrong.append(kind.__name__)
+        if is_shown and seen != watched.shown(watched.new):
+            wrong.append(f"{kind.__name__} for whoever has seen nothing")
+        shown = seen
+    assert wrong == []
+    assert shown == watched.shown(watched.new)
 
 
 def test_one_change_after_another(watched: Watched) -> None:
