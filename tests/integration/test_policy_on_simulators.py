@@ -182,7 +182,6 @@ CASES = {
         stopped=f"{RULE}: maximum_failed_nodes is 1, at most 0 needed",
     ),
     "one node a rack": Case(ONE_A_RACK, ["prepare n1 n3", "deploy n1 n3", "prepare n2", "deploy n2"]),
-    "an approval": Case(GATED, IN_WAVES, approve=True),
     "an approval that is refused": Case(
         GATED,
         IN_WAVES[:2],
@@ -263,6 +262,9 @@ def _await_approval(site: PolicySite) -> None:
 @waiting
 def test_turns_and_new_workers_change_nothing_while_an_approval_is_awaited(site: PolicySite) -> None:
     _await_approval(site)
+    waits = f"waits for operator: approval after {RULE}: shipyard approve {site.action}"
+    known = site.get(f"/actions/{site.action}/forecast")["not_known"]
+    assert known == f"{waits}. approval has no time limit"
     before = site.events()
     for _ in range(3):
         site.engine = site.new_worker()
@@ -314,14 +316,6 @@ def test_a_stop_while_an_approval_is_awaited_ends_the_action_and_a_retry_asks_ag
     site.answer(approve=True)
     site.run()
     assert (site.sent(), site.state()) == (IN_WAVES, RunState.SUCCESS)
-
-
-@waiting
-def test_the_forecast_of_an_action_at_a_gate_says_that_it_waits(site: PolicySite) -> None:
-    _await_approval(site)
-    found = site.get(f"/actions/{site.action}/forecast")["not_known"]
-    waits = f"waits for operator: approval after {RULE}: shipyard approve {site.action}"
-    assert found == f"{waits}. approval has no time limit"
 
 
 @pytest.mark.parametrize("site", [("maas", {"waves": [CANARY]})], indirect=True)
