@@ -253,10 +253,10 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 
 @every_row(HOSTILE)
 def test_a_hostile_text_costs_no_time(hostile: Callable[[int], str]) -> None:
-    """What grows with the square of the length takes half a minute for the shortest of these."""
-    text = hostile(40_000)
+    """What grows with the square of the length takes seven seconds for the shortest of these."""
+    text = hostile(20_000)
 
-    for look in (redacted, redacted_query, lambda text: shortened_query(text, 36_000)):
+    for look in (redacted, redacted_query, lambda text: shortened_query(text, 18_000)):
         before = time.process_time()
         look(text)
         assert time.process_time() - before < 3
