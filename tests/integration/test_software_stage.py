@@ -355,7 +355,7 @@ def test_a_real_graph_runs_whole_but_for_what_it_computes(worlds: Worlds, versio
     computed = [one["id"] for one in entries if isinstance(one.get("parameters", {}).get("data"), dict)]
     roles = {"n1": "primary-controller", "n2": "controller", "n3": "compute", "n4": "cinder", "n5": "ceph-osd"}
     hosts = {name: Host(name, "10.0.0.1") for name in map(NodeName, (*roles, "master"))}
-    world = worlds(graph=entries, roles=roles, hosts=hosts, limited={"skip": computed})
+    world = worlds(graph=entries, roles=roles, hosts=hosts, limited={"skip": computed}, tasks=FakeRemoteTasks())
     world.run(world.worker())
 
     assert world.state() is RunState.SUCCESS, world.steps()
