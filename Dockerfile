@@ -35,8 +35,8 @@ ENV PATH=/opt/shipyard/bin:$PATH PYTHONUNBUFFERED=1 SHIPYARD_BIND=0.0.0.0:9000
 USER 10001:10001
 WORKDIR /var/lib/shipyard
 EXPOSE 9000
-# Of `serve`. For a worker with [worker] status_port, let the probe be `shipyard worker --probe`.
-HEALTHCHECK --interval=10s --timeout=5s --start-period=20s \
+# Of `serve`. For a worker with [worker] status_port, let the health check ask that port, as in compose.yaml.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
     CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:9000/health/live', timeout=4)"]
 ENTRYPOINT ["shipyard"]
 CMD ["serve"]

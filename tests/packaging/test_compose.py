@@ -68,6 +68,7 @@ def test_the_demo_deploys_its_site(tmp_path: Path, database_url: str) -> None:
             "127.0.0.1:9001": f"127.0.0.1:{drydock}",
             "--port 9001": f"--port {drydock}",
             '"9002"': f'"{status}"',
+            "127.0.0.1:9002": f"127.0.0.1:{status}",
             "SHIPYARD_SECRETS_KEYS_FILE: /var/lib/shipyard": f"SHIPYARD_SECRETS_KEYS_FILE: {state}",
         }
     )
@@ -88,7 +89,7 @@ def test_the_demo_deploys_its_site(tmp_path: Path, database_url: str) -> None:
         log = tmp_path / "demo.log"
         assert _run(played["demo"], environment, log) == 0, log.read_text()
 
-    assert "is success" in log.read_text()
+    assert "action is Complete" in log.read_text()
     assert "In a browser: http://127.0.0.1:" in log.read_text()
 
 
