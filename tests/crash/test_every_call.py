@@ -104,13 +104,12 @@ def calm(request: pytest.FixtureRequest, module_database_url: str) -> Run:
     return run(module_database_url, request.param)
 
 
-# Reading has no effect that could be lost or be done twice: the last ones break in one way only.
+# The first ones break in each way. The last ones find another state, and break in the way that has most to lose: the
+# peer has done the work, and its answer is cut. Those that read have a run of their own: a write that breaks changes
+# how often is read.
 @pytest.mark.parametrize(
     ("which", "breakage"),
-    [
-        *product(("first", "last that writes"), Breakage),
-        ("last that reads", Breakage.RESET),
-    ],
+    [*product(("first",), Breakage), ("last that writes", Breakage.RESET), ("last that reads", Breakage.RESET)],
     ids=lambda one: getattr(one, "value", one).replace(" ", "-"),
 )
 def test_the_first_or_last_call_of_every_kind_breaks_in_one_run_and_it_ends_like_the_calm_one(
