@@ -103,7 +103,9 @@ def _nodes(site: Site, asked: Asked) -> list[str]:
             found.append(f"{name}: was taken down or failed, and GET /nodes says success")
         if not is_done and name in causes and not any(word in detail for word in causes[name]):
             found.append(f"{name}: failed since {causes[name]!r}, but its detail is {detail!r}")
-        if not is_done and not asked.stopped and (not detail if action in TEARING_DOWN else name not in said):
+        # A check that refuses before any node is known says why for all of them.
+        is_said = bool(detail) if action in TEARING_DOWN else name in said or not told
+        if not is_done and not asked.stopped and not is_said:
             found.append(f"{name}: is not done, and nothing says why")
     if state == "success" and causes and action in TEARING_DOWN:
         found.append(f"the action ended {state}, and {sorted(causes)} failed")
