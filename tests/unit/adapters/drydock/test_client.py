@@ -223,6 +223,7 @@ def test_the_id_of_a_job_is_one_segment_of_the_path(peer: Peer) -> None:
     {
         "a date": ({"Date": "Mon, 02 Mar 2026 12:00:00 GMT"}, "2026-03-02T12:00:00+00:00"),
         "a zone unknown": ({"Date": "Mon, 02 Mar 2026 12:00:00 -0000"}, "2026-03-02T12:00:00+00:00"),
+        "a zone of its own": ({"Date": "Mon, 02 Mar 2026 13:00:00 +0100"}, "2026-03-02T12:00:00+00:00"),
         "nonsense": ({"Date": "yesterday"}, "None"),
         "none": ({}, "None"),
     },

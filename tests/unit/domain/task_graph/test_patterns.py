@@ -27,6 +27,8 @@ from tests.unit.tables import every_row
         (r"/mysql:\d+$/", "mysql:12", True),
         (r"/mysql:\D/", "mysql:1", False),
         (r"/\w\.\s/", "a. ", True),
+        (r"/\w/", "_", True),
+        (r"/\w/", "-", False),
         ("/(a*)*$/", "aaa", True),
         ("//", "anything", True),
     ],
