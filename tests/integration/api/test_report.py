@@ -139,6 +139,9 @@ def test_an_ended_action_tells_its_verdict_and_how_long_it_took(site: Site, acti
     found = report(site, action)
 
     assert (found["verdict"], found["seconds"], found["action"]["action_lifecycle"]) == ("failed", 420.5, "Failed")
+    assert [one["command"] for one in found["way_back"]][1:] == [
+        "shipyard create action redeploy_server --param=target-revision=last-site-action --param=target_nodes=n2"
+    ]
 
 
 def test_groups_tell_their_phases_and_what_they_missed(site: Site, action: str) -> None:

@@ -14,13 +14,16 @@ import sqlalchemy as sa
 from shipyard_api.adapters.webhooks.options import Target, key_of
 from shipyard_api.adapters.webhooks.receiver import WebhookReceiver, standard_signature
 from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.facts.steps import StepStarted
 from shipyard_api.logs import JsonLines
 from shipyard_api.ports.state.journal import EventFormat
 from shipyard_api.setting_types import Secret
+from shipyard_api.storage import journal
+from shipyard_api.storage.projections.line import Line
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.webhooks.deliver import DeliverEvents
 from tests.integration.api import description
-from tests.integration.storage.test_following import write
+from tests.integration.storage.test_following import AT, write
 from tests.peer import Answer, Peer, running, seconds_for
 
 SECRET, PATH = "a-secret-of-some-length-for-hooks", "/hooks/unguessable"
@@ -215,3 +218,9 @@ def test_a_target_gets_only_the_kinds_it_wants(target: Site) -> None:
     target.worker("w2")()  # the others are behind its cursor
 
     assert target.arrived == []
+
+    with target.engine.begin() as connection:
+        journal.record(connection, Line(target.action, 1, None, AT, "w1"), [StepStarted()])
+        write(connection, target.action, "b")
+    target.worker("w3", kinds=frozenset({"noted"}))()
+    assert target.arrived == ["b"]

@@ -130,13 +130,13 @@ def test_a_condition_outside_of_the_language_is_refused_with_its_place(text: str
 
 @every_row(
     [
-        "1 in 2",
-        "settings:storage in 'text'",
-        "1 in settings:storage.map",
-        "api.nodes_count() > 'x'",
-        "3 > not api.nodes_count()",
+        ("1 in 2", "a number in a number"),
+        ("settings:storage in 'text'", "an object in a string"),
+        ("1 in settings:storage.map", "a number in an object"),
+        ("api.nodes_count() > 'x'", "a number with a string"),
+        ("3 > not api.nodes_count()", "with a number, and nothing else"),
     ],
 )
-def test_values_that_do_not_fit_their_operator_have_no_result(text: str) -> None:
-    with pytest.raises(ConditionError):
+def test_values_that_do_not_fit_their_operator_have_no_result(text: str, values: str) -> None:
+    with pytest.raises(ConditionError, match=values):
         is_true(parse_condition(text), FACTS)

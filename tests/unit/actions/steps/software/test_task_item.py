@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from shipyard_api.actions.steps.software.state import TaskOnNodes, TaskState
 from shipyard_api.actions.steps.software.task_item import SILENCE_SECONDS, LookAtTask, StartTask, TaskItem
 from shipyard_api.domain.facts.software import TaskStatus
@@ -10,6 +12,8 @@ from shipyard_api.domain.facts.steps import Waiting
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.domain.waiting import Awaited
+from shipyard_api.ports.errors import Refused
+from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState
 from shipyard_api.workflow.step import Done, Failed, Look, PeerFailure
 from tests.unit.actions.steps.instants import at
@@ -227,3 +231,9 @@ def test_a_stop_names_the_nodes_where_it_goes_on() -> None:
         (B, TaskStatus.LEFT, "stopped by ann"),
     ]
     assert ITEM.leave(NEW, "stopped by ann") == ()
+
+
+def test_a_task_is_refused_once_the_nodes_can_be_reached_no_more() -> None:
+    for ask in (lambda: ITEM.perform(START, Marker("m")), lambda: ITEM.ask(LOOK)):
+        with pytest.raises(Refused, match="not configured any more"):
+            ask()
