@@ -28,7 +28,7 @@ from tests.factories import document
 from tests.fakes.clock import FakeClock
 from tests.fakes.cluster_nodes import FakeClusterNodes
 from tests.fakes.etcd import FakeEtcd
-from tests.integration.api.wire import JSON, V1, Site, small_design
+from tests.integration.api.wire import JSON, V1, Site, configuration, small_design
 from tests.teardown_world import ETCD, pod
 
 MOST = 60
@@ -96,11 +96,11 @@ class ClusterWorld:
     programs: Programs
     database: sa.Engine
 
-    def commit(self) -> int:
-        """Commit the design, and return its revision."""
+    def commit(self, **sections: Any) -> int:
+        """Commit the design, with more sections of its configuration, and return its revision."""
         cluster = {"name": ETCD, "endpoints": ["http://10.0.0.2:2379"]}
         clusters = document("promenade/EtcdClusters/v1", "etcd-clusters", {"clusters": [cluster]})
-        return self.site.commit(*small_design(), clusters)
+        return self.site.commit(configuration(**sections), *small_design()[1:], clusters)
 
     def post(self, node: str, operation: str, body: Any = None, **query: Any) -> Result:
         """Call an operation that is refused, so that no worker is needed."""

@@ -260,14 +260,14 @@ def test_a_design_that_cannot_be_rendered_is_refused_with_its_finding(world: Clu
 
 
 def test_limits_are_those_of_the_call_then_of_the_site(world: ClusterWorld) -> None:
-    world.commit()
+    world.commit(kubernetes_provisioner={"clear_labels_timeout": 77})
     world.call("n1", "drain", timeout="7200")
 
     (action,) = world.actions()
     assert {name: action.inputs["limits"][name] for name in ("drain", "drain_grace_period", "clear_labels")} == {
         "drain": 7200,
         "drain_grace_period": 1800,
-        "clear_labels": 1800,
+        "clear_labels": 77,
     }
     assert action.parameters == {"node": "n1", "operation": "drain", "timeout": 7200}
 

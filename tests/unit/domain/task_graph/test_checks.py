@@ -320,6 +320,12 @@ def test_a_long_cycle_is_cut_in_its_message() -> None:
     assert len(finding.message) < 400
 
 
+def test_a_cycle_names_the_key_of_its_first_step() -> None:
+    (finding,) = errors(check_tasks([task("a", required_for=["b"]), task("b", required_for=["a"])]))
+
+    assert finding.diagnostic == "The first step comes from required_for of these two tasks."
+
+
 def test_all_faults_are_reported_at_once() -> None:
     found = errors(check_tasks([task("a", condition="?"), task("a", requires=["x", "a"], groups=["y"])]))
 
