@@ -105,6 +105,13 @@ def ended(site: Site, action: str, *facts: object, state: RunState = RunState.FA
         tx.turns.end_action(claim, state, now=now)
 
 
+def test_a_plan_of_the_site_says_how_its_design_differs_from_what_is_deployed(site: Site) -> None:
+    site.commit(*small_design())
+
+    assert planned(site, DEPLOY)["changes"] == {"added": ["n1", "n2"], "removed": [], "changed": []}
+    assert planned(site, {"name": "redeploy_server", "parameters": {"target_nodes": "n1"}})["changes"] is None
+
+
 def test_a_plan_shows_the_groups_in_the_order_in_which_they_would_run(site: Site) -> None:
     revision = site.commit(*five_groups_design())
 
