@@ -263,7 +263,7 @@ def new_key() -> None:
 @click.option("--newest", type=click.IntRange(min=1), help="Keep so many of the newest; default: the setting.")
 @click.option("--dry-run", is_flag=True, help="Only show how many would be deleted.")
 def prune(**_: object) -> None:
-    """Delete old actions, with all that belongs to them, old revisions and plans; the worker does so now and then.
+    """Delete old actions, with what belongs to them, old revisions, plans and holds; the worker does so now and then.
 
     Kept are the newest ones, those since the last successful site action, the last action of each node, and of
     revisions those of actions and the newest with each tag.
