@@ -337,10 +337,8 @@ class IronicProvisioner:
         return power.cycle(self._client, self._transitions, self._each, self._scrubber, sorted(nodes))
 
     def _job(self, marker: str, work: Work) -> Job:
-        left_out = self._left_out.get(marker, {})
-        return Job(
-            marker, work.operation, work.wipe, self._policy, marker in self._stopped, left_out, work.steps, work.again
-        )
+        left_out, stopped = self._left_out.get(marker, {}), marker in self._stopped
+        return Job(marker, work.operation, work.wipe, self._policy, stopped, left_out, work.steps, work.again)
 
     def _start_or_mark(self, entry: _NodeDecision, job: Job) -> Outcome:
         """Start a node that needs a verb; mark one that needs none, unless it has failed."""
