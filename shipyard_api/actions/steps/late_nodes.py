@@ -60,8 +60,7 @@ def next_recovery(state: RolloutState, late: Lateness | None) -> Recover | None:
 
 def again(state: RolloutState, watch: Watch) -> frozenset[NodeName]:
     """Return the nodes with which the job of a move begins again."""
-    policy = state.inputs.policy
-    if policy is None or policy.lateness is None or policy.lateness.on_late is not OnLate.RETRY:
+    if state.inputs.policy is None or not state.inputs.policy.retries:
         return frozenset()
     return frozenset(watch.tried).intersection(state.cycled)
 

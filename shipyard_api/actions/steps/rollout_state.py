@@ -35,7 +35,7 @@ WITHOUT_POLICY = 4
 Version 1 listed the names of the nodes of each status, and had no group with the reason ``refused``. Version 2 had no
 nodes in a queue, and jobs without ``silent_since`` and ``behind``. Version 3 had no acceptance tasks. Version 4
 had no policy, version 5 no late nodes, version 6 no steps before a deployment, which an older worker would leave
-out, and version 7 no uncounted nodes.
+out, and no retry of late nodes, which it could not read, and version 7 no uncounted nodes.
 """
 
 MOST_WORKS = 3  # moves named in what an action waits for
@@ -137,7 +137,8 @@ class RolloutState:
                 stored |= {"v": WITH_POLICY, "policy": paced}
         if self.cycled or any(watch.late or watch.tried for watch in self.watches.values()):
             stored |= {"v": WITH_LATE, "cycled": list(self.cycled)}
-        if self.inputs.cleaning or self.inputs.configuration.burn_in:
+        retries = self.inputs.policy is not None and self.inputs.policy.retries
+        if self.inputs.cleaning or self.inputs.configuration.burn_in or retries:
             stored["v"] = WITH_STEPS_BEFORE
         if self.rollout is not None and self.rollout.uncounted:
             stored |= {"v": VERSION, "uncounted": sorted(self.rollout.uncounted)}

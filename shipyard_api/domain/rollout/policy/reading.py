@@ -107,6 +107,11 @@ class PolicyInputs(ByFields):
         return Lateness(usual, self.models, _on_late(self.data["late"]))
 
     @property
+    def retries(self) -> bool:
+        """Whether a phase begins again with its late nodes."""
+        return "late" in self.data and _on_late(self.data["late"]) is OnLate.RETRY
+
+    @property
     def policy(self) -> Policy:
         """The policy as a value."""
         return Policy(

@@ -203,6 +203,11 @@ def test_a_late_node_is_begun_again_once_by_the_polls_of_its_job() -> None:
     assert (cycle(state, 290), asked_again(state, 290)) == (None, {"k": frozenset()})
 
 
+def test_a_state_with_retries_is_left_alone_by_workers_that_know_none() -> None:
+    assert sent(policy("retry")).to_json()["v"] == 7
+    assert sent(policy("power_cycle")).to_json()["v"] == 4
+
+
 def test_a_held_node_is_not_begun_again() -> None:
     state = poll(poll(sent(policy("retry")), at(1), running("j")).state, at(150), running("j")).state
     effect = cycle(state, 150)
