@@ -368,8 +368,8 @@ def test_after_every_change_one_is_shown_what_there_is(watched: Watched, change:
     assert (after != before) == change.shown
 
 
-def test_after_each_fact_one_is_shown_what_there_is(watched: Watched) -> None:
-    """All on one action; each is another version, and what is shown with no action changes nothing that is."""
+def test_each_fact_makes_a_new_version_and_shows_as_its_row_says(watched: Watched) -> None:
+    """All on one action. A caller who has seen an earlier version gets the same as a new caller."""
     wrong = []
     watched.turn()
     shown = watched.shown(watched.before)
@@ -380,7 +380,7 @@ def test_after_each_fact_one_is_shown_what_there_is(watched: Watched) -> None:
         if watched.versions() == versions or (seen != shown) != is_shown:
             wrong.append(kind.__name__)
         if is_shown and seen != watched.shown(watched.new):
-            wrong.append(f"{kind.__name__} for whoever has seen nothing")
+            wrong.append(f"{kind.__name__}: a new caller sees another action")
         shown = seen
     assert wrong == []
     assert shown == watched.shown(watched.new)
