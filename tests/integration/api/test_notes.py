@@ -37,7 +37,8 @@ from tests.factories import group, strategy
 from tests.integration.api.conftest import settings
 from tests.integration.api.recorded import statements
 from tests.integration.api.wire import Caller, Site, messages, small_design
-from tests.peer import Answer, Peer
+from tests.peer import Answer
+from tests.unit.tables import every_row
 
 A, B = GroupName("a"), GroupName("b")
 N1, N2, N3 = NodeName("n1"), NodeName("n2"), NodeName("n3")
@@ -169,30 +170,31 @@ BY_VERBOSITY = {
     "1": ({"verbosity": "1"}, True, ENDS, [LEFT_LINE], []),
     "2": ({"verbosity": "2"}, True, ENDS, [LEFT_LINE], [ODD]),
     "3": ({"verbosity": "3"}, True, [*TOLD, *ENDS], [LEFT_LINE], [ODD]),
-    "4": ({"verbosity": "4"}, True, [*TOLD, *ENDS], [LEFT_LINE], [ODD]),
     "5": ({"verbosity": "5"}, True, EVERYTHING, [JOB_0, LEFT_LINE], [ODD]),
     "nothing said": ({}, True, ENDS, [LEFT_LINE], []),
-    "empty": ({"verbosity": ""}, True, ENDS, [LEFT_LINE], []),
 }
 
 
-@pytest.mark.parametrize(
-    ("params", "own", "nodes", "verify", "validate"), BY_VERBOSITY.values(), ids=BY_VERBOSITY.keys()
-)
-def test_notes_are_shown_up_to_the_verbosity(
-    site: Site, action: str, params: dict[str, str], own: bool, nodes: list[str], verify: list[str], validate: list[str]
-) -> None:
+def test_notes_are_shown_up_to_the_verbosity(site: Site, action: str) -> None:
     """All by a step; by an action its notes and the summary of its steps; by the list those of actions only."""
-    for step, expected in {NODES: nodes, VERIFY: verify, VALIDATE: validate}.items():
-        assert lines(of_step(site, action, step, **params)) == expected
-    one, (listed,) = (asked(site.viewer, path, **params) for path in (f"/actions/{action}", "/actions"))
-    assert lines(one["notes"]) == lines(listed["notes"]) == (own_lines(action) if own else [])
-    shown = {step["id"]: lines(step["notes"]) for step in one["steps"] if step["notes"]}
-    assert shown == ({NODES: ENDS, VERIFY: [LEFT_LINE]} if own else {})
-    assert [step["notes"] for step in listed["steps"]] == [[]] * len(listed["steps"])
+    asked_before = len(site.drydock.requests)
+
+    @every_row(BY_VERBOSITY)
+    def shown(params: dict[str, str], own: bool, nodes: list[str], verify: list[str], validate: list[str]) -> None:
+        for step, expected in {NODES: nodes, VERIFY: verify, VALIDATE: validate}.items():
+            assert lines(of_step(site, action, step, **params)) == expected
+        one, (listed,) = (asked(site.viewer, path, **params) for path in (f"/actions/{action}", "/actions"))
+        assert lines(one["notes"]) == lines(listed["notes"]) == (own_lines(action) if own else [])
+        of_steps = {step["id"]: lines(step["notes"]) for step in one["steps"] if step["notes"]}
+        assert of_steps == ({NODES: ENDS, VERIFY: [LEFT_LINE]} if own else {})
+        assert [step["notes"] for step in listed["steps"]] == [[]] * len(listed["steps"])
+        assert not [word for word in ("s3cret", "http://") if word in str((one, listed))]
+
+    shown()
+    assert site.drydock.requests[asked_before:] == [], "only following a note asks somebody"
 
 
-def test_a_note_has_the_fields_of_the_contract(site: Site, action: str) -> None:
+def test_a_note_has_the_fields_of_the_contract_however_it_is_asked_for(site: Site, action: str) -> None:
     notes = of_step(site, action, verbosity=5)
     found = asked(site.viewer, f"/actions/{action}")
 
@@ -217,25 +219,12 @@ def test_a_note_has_the_fields_of_the_contract(site: Site, action: str) -> None:
         "note_timestamp": found["datetime"],
         "resolved_url_value": None,
     }
-    assert found["notes"][1]["assoc_id"] == f"action/{action}"
-
-
-def test_notes_are_in_order_of_time_and_no_two_have_one_id(site: Site, action: str) -> None:
-    found = asked(site.viewer, f"/actions/{action}")
-    notes = [*of_step(site, action, VERIFY, verbosity=5), *of_step(site, action, verbosity=5)]
-
-    for listed in (notes, found["notes"]):
+    everything = [*of_step(site, action, VERIFY, verbosity=5), *notes]
+    for listed in (everything, found["notes"]):
         assert listed == sorted(listed, key=lambda one: (one["note_timestamp"], one["note_id"]))
-    ids = [note["note_id"] for note in [*notes, *found["notes"]]]
-    assert len(set(ids)) == len(ids) == 11
-
-
-def test_notes_stay_the_same_however_they_are_asked_for(site: Site, action: str) -> None:
-    everything = {note["note_id"]: note for note in of_step(site, action, verbosity=5)}
-
-    for verbosity in range(1, 5):
-        for note in of_step(site, action, verbosity=verbosity):
-            assert everything[note["note_id"]] == note
+    assert len({note["note_id"] for note in [*everything, *found["notes"]]}) == 11
+    assert [one for one in of_step(site, action, verbosity=3) if one not in notes] == []
+    assert of_step(site, action, "drydock_build", verbosity=5) == []
 
 
 def test_an_action_that_has_not_begun_says_what_it_works_on(site: Site) -> None:
@@ -247,10 +236,6 @@ def test_an_action_that_has_not_begun_says_what_it_works_on(site: Site) -> None:
         f"Configdoc revision {revision}"
     ]
     assert of_step(site, action, verbosity=5) == []
-
-
-def test_the_bare_id_of_a_group_of_steps_has_no_notes(site: Site, action: str) -> None:
-    assert of_step(site, action, "drydock_build", verbosity=5) == []
 
 
 def test_a_list_of_many_actions_asks_the_database_once_for_all_their_notes(
@@ -274,29 +259,11 @@ def test_a_list_of_many_actions_asks_the_database_once_for_all_their_notes(
     assert [len(one["notes"]) for one in listed] == [1] * 50 + [2]
 
 
-def test_no_secret_is_in_a_note(site: Site, action: str) -> None:
-    told = [
-        site.viewer.get(path, verbosity="5").text
-        for path in ("/actions", f"/actions/{action}", *(f"/actions/{action}/steps/{one}" for one in (VERIFY, NODES)))
-    ]
-
-    assert "s3cret" not in "".join(told)
-    assert "http://" not in "".join(told)
-
-
 def refused(answer: Any, code: str, message: str, reason: str, error_type: str = "ApiError") -> None:
     """Hold an answer to a row of the contract's table."""
     assert (answer.status, answer.json["message"], answer.json["reason"]) == (code, message, reason)
     assert messages(answer) == [{"message": reason, "error": True}]
     assert (answer.json["details"]["errorType"], answer.json["retry"]) == (error_type, False)
-
-
-def test_an_unknown_note(site: Site, action: str) -> None:
-    at = datetime(2026, 1, 1, tzinfo=UTC)
-    lines = [note_id(at, 0, 0), note_id(at, 2**63 - 1, 0), note_id(at, 2**63, 0)]
-    for written in ("é" * 26, "'" * 26, "7" + "Z" * 25, "Z" * 26, *lines):
-        reason = f"Note {written} is not found"
-        refused(site.viewer.get(f"/notedetails/{written}"), falcon.HTTP_404, "No note found", reason)
 
 
 def test_a_note_that_was_made_up_about_a_line_that_there_is(site: Site, action: str) -> None:
@@ -319,18 +286,15 @@ def test_a_note_that_was_made_up_about_a_line_that_there_is(site: Site, action: 
         note_id(at, line, 0).lower(),
     ]
 
+    past = datetime(2026, 1, 1, tzinfo=UTC)
+    made_up += ["é" * 26, "'" * 26, "7" + "Z" * 25, note_id(past, 2**63 - 1, 0), note_id(past, 2**63, 0)]
+
     assert site.viewer.get(f"/notedetails/{note_id(at, line, 0)}").json == {"task_id": "job-1"}
     for written in made_up:
         reason = f"Note {written} is not found"
         refused(site.viewer.get(f"/notedetails/{written}"), falcon.HTTP_404, "No note found", reason)
-
-
-def test_a_note_that_leads_to_nothing(site: Site, action: str) -> None:
     found = asked(site.viewer, f"/actions/{action}")
-    notes = [*found["notes"], *of_step(site, action, verbosity=4), *of_step(site, action, VERIFY)]
-
-    assert len(notes) == 7
-    for note in notes:
+    for note in [*found["notes"], *of_step(site, action, verbosity=4), *of_step(site, action, VERIFY)]:
         refused(
             site.viewer.get(f"/notedetails/{note['note_id']}"),
             falcon.HTTP_404,
@@ -349,62 +313,57 @@ def test_what_a_note_leads_to_is_passed_on(site: Site, action: str) -> None:
     assert answer.headers["Content-Type"] == "application/json"
     assert site.drydock.asked(BUILD_DATA)[0].query == [("latest", "true")]
     assert site.viewer.get(f"/notedetails/{of_job['note_id']}", verbosity="0").json == {"task_id": "job-2"}
-
-
-def test_the_password_of_the_design_is_not_passed_on(site: Site, action: str) -> None:
+    # The password of the design is not.
     site.drydock.on(JOB_2, Answer(200, {"design_ref": "http://drydock:s3cret@shipyard:9000/revisions/1"}))
-
-    answer = site.viewer.get(f"/notedetails/{leading_on(site, action, 'job-2')['note_id']}")
-
-    assert answer.json == {"design_ref": "http://***@shipyard:9000/revisions/1"}
+    hidden = site.viewer.get(f"/notedetails/{of_job['note_id']}").json
+    assert hidden == {"design_ref": "http://***@shipyard:9000/revisions/1"}
 
 
 TROUBLES: dict[str, list[Answer]] = {
     "broken": [Answer(500, "Unexpected error.")],
-    "nothing there": [Answer(404, {"type": "error", "message": "No build data found"})],
-    "token refused": [Answer(401)],
     "elsewhere": [Answer(302, headers={"Location": "http://127.0.0.1:9/"})],
-    "away": [Answer(503)],
-    "busy": [Answer(429)],
-    "a page": [Answer(200, "<html>")],
     "cut off": [Answer(200, RECORDS, cut=5)],
     "hung up": [],
 }
 
 
-@pytest.mark.parametrize("answers", TROUBLES.values(), ids=TROUBLES.keys())
-def test_what_drydock_does_not_give(
-    site: Site, action: str, answers: list[Answer], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_drydock_does_not_give(site: Site, action: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Nor does anybody go where Drydock sends us on, or where the name that it gives to a job would lead."""
     note = leading_on(site, action, "n2")["note_id"]
-    site.drydock.on(BUILD_DATA, *answers)
 
-    answer = site.viewer.get(f"/notedetails/{note}")
+    @every_row(TROUBLES)
+    def told(answers: list[Answer]) -> None:
+        site.drydock.on(BUILD_DATA, *answers)
+        caplog.clear()
 
-    refused(
-        answer,
-        falcon.HTTP_500,
-        "Unable to retrieve URL information for note",
-        f"Note {note} has additional information, but it cannot be accessed by Shipyard at this time",
+        answer = site.viewer.get(f"/notedetails/{note}")
+
+        refused(
+            answer,
+            falcon.HTTP_500,
+            "Unable to retrieve URL information for note",
+            f"Note {note} has additional information, but it cannot be accessed by Shipyard at this time",
+        )
+        (logged,) = [one for one in caplog.records if one.message == "details of a note unavailable"]
+        assert "Drydock GET /nodes/n2/builddata" in logged.trouble  # type: ignore[attr-defined]  # a field of ours
+
+    told()
+    jobs = ["../nodes/n1/builddata", "//127.0.0.1:9/x", "x@127.0.0.1:9", "job-1?x=/../../y"]
+    recorded(
+        site.store,
+        action,
+        NODES,
+        [PhaseStarted(A, Phase.PREPARE, (N1,), job, batch) for batch, job in enumerate(jobs, 2)],
     )
-    (logged,) = [one for one in caplog.records if one.message == "details of a note unavailable"]
-    assert "Drydock GET /nodes/n2/builddata" in logged.trouble  # type: ignore[attr-defined]  # a field of ours
+    before = len(site.drydock.requests)
+    for job in jobs:
+        assert site.viewer.get(f"/notedetails/{leading_on(site, action, job)['note_id']}").status == falcon.HTTP_500
+    paths = [request.path.partition("?")[0] for request in site.drydock.requests[before:]]
+    assert all(path.rpartition("/")[0].endswith("/tasks") for path in paths), paths
 
 
 def token_of(caller: Caller) -> str:
     return caller.client.headers["X-Auth-Token"]
-
-
-def test_no_drydock_at_all(site: Site, action: str, shared_url: str) -> None:
-    caller = Caller(bootstrap.api(settings(shared_url)), token_of(site.viewer))
-    note = leading_on(site, action, "job-2")["note_id"]
-
-    answer = caller.get(f"/notedetails/{note}")
-
-    assert (answer.status, answer.json["message"]) == (
-        falcon.HTTP_500,
-        "Unable to retrieve URL information for note",
-    )
 
 
 def test_where_the_provisioner_shows_nothing_no_note_leads_anywhere(site: Site, action: str, shared_url: str) -> None:
@@ -476,52 +435,3 @@ def test_the_rule_of_what_it_is_about_counts_too(
     viewer = Caller(strict, token_of(site.viewer))
 
     assert tuple(viewer.get(f"/notedetails/{note}").status_code for note in (action, of_step)) == codes
-
-
-def test_an_action_that_others_know_is_not_asked_of_drydock(site: Site, action: str, drydock: Peer) -> None:
-    """Reading notes, however many lead somewhere, asks nobody: only following one does."""
-    drydock.requests.clear()
-
-    of_step(site, action, verbosity=5)
-    asked(site.viewer, "/actions", verbosity=5)
-    asked(site.viewer, f"/actions/{action}", verbosity=5)
-
-    assert drydock.requests == []
-
-
-def test_where_drydock_sends_us_on_to_nobody_goes(site: Site, action: str) -> None:
-    note = leading_on(site, action, "n2")["note_id"]
-    elsewhere = "GET /nodes/n1/builddata"
-    site.drydock.on(BUILD_DATA, Answer(302, headers={"Location": f"{site.drydock.url}/nodes/n1/builddata"}))
-    site.drydock.on(elsewhere, Answer(200, RECORDS))
-
-    answer = site.viewer.get(f"/notedetails/{note}")
-
-    assert answer.status == falcon.HTTP_500
-    assert len(site.drydock.asked(BUILD_DATA)) == 1
-    assert site.drydock.asked(elsewhere) == []
-
-
-@pytest.mark.parametrize(
-    "job",
-    [
-        "../nodes/n1/builddata",
-        "..",
-        "http://127.0.0.1:9/x",
-        "//127.0.0.1:9/x",
-        "x@127.0.0.1:9",
-        "job-1?x=/../../y",
-        "#",
-    ],
-)
-def test_a_name_that_a_peer_gives_a_job_leads_nowhere_else(site: Site, job: str) -> None:
-    site.commit(*small_design())
-    action = site.create_action()
-    recorded(site.store, action, NODES, (ROLLOUT[0], PhaseStarted(A, Phase.PREPARE, (N1,), job)))
-    before = len(site.drydock.requests)
-
-    answer = site.viewer.get(f"/notedetails/{leading_on(site, action, job)['note_id']}")
-
-    assert answer.status == falcon.HTTP_500
-    asked = [request.path for request in site.drydock.requests[before:]]
-    assert all(path.partition("?")[0].rpartition("/")[0].endswith("/tasks") for path in asked), asked

@@ -28,7 +28,7 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.storage import tables
 from shipyard_api.wiring import bootstrap
-from tests.factories import group, group_entry, layering_policy, node_document, strategy, strategy_document
+from tests.factories import document, group, group_entry, layering_policy, node_document, strategy, strategy_document
 from tests.integration.api.conftest import KEY, settings
 from tests.integration.api.recorded import record
 from tests.integration.api.wire import (
@@ -105,13 +105,6 @@ def ended(site: Site, action: str, *facts: object, state: RunState = RunState.FA
         tx.turns.end_action(claim, state, now=now)
 
 
-def test_a_plan_of_the_site_says_how_its_design_differs_from_what_is_deployed(site: Site) -> None:
-    site.commit(*small_design())
-
-    assert planned(site, DEPLOY)["changes"] == {"added": ["n1", "n2"], "removed": [], "changed": []}
-    assert planned(site, {"name": "redeploy_server", "parameters": {"target_nodes": "n1"}})["changes"] is None
-
-
 def test_a_plan_shows_the_groups_in_the_order_in_which_they_would_run(site: Site) -> None:
     revision = site.commit(*five_groups_design())
 
@@ -156,46 +149,16 @@ def test_a_plan_shows_the_groups_in_the_order_in_which_they_would_run(site: Site
         "deploy_as_prepared": False,
         "on_timeout": "fail_group",
     }
-
-
-def test_a_plan_is_what_the_action_then_does(site: Site) -> None:
-    site.commit(*five_groups_design())
-    found = planned(site, DEPLOY)
-
+    assert sorted(found["changes"]["added"]) == sorted(nodes)
+    assert planned(site, {"name": "redeploy_server", "parameters": {"target_nodes": "n1"}})["changes"] is None
+    # It is what the action then does.
     action = site.viewer.get(f"/actions/{site.create_action()}").json
-
-    assert found["steps"] == [
-        step["id"] for step in action["steps"] if step["id"] not in ("preflight", "drydock_build")
-    ]
+    steps = [step["id"] for step in action["steps"] if step["id"] not in ("preflight", "drydock_build")]
+    assert found["steps"] == steps
     with site.store.begin() as tx:
         inputs = tx.actions.inputs(ActionId(action["id"]))
     assert inputs["revision"] == found["revision"]
     assert {one["name"] for one in inputs["groups"]["groups"]} == {one["name"] for one in found["groups"]}
-
-
-def test_the_mode_of_the_design_is_shown_and_decides_the_order(site: Site) -> None:
-    groups = [group_entry("b", depends_on=["a"], selectors=[{"node_names": ["n2"]}])]
-    groups += [group_entry(name, selectors=[{"node_names": ["n1"]}]) for name in ("a", "c")]
-    section = {
-        "deployment_strategy": "s",
-        "max_parallel_groups": 2,
-        "max_nodes_in_flight": 7,
-        "deploy_as_prepared": True,
-        "on_timeout": "judge_criteria",
-    }
-    site.commit(
-        configuration(physical_provisioner=section),
-        strategy_document(*groups, name="s"),
-        node_document("n1"),
-        node_document("n2"),
-        layering_policy(),
-    )
-
-    found = planned(site, DEPLOY)
-
-    assert found["mode"] == {name: value for name, value in section.items() if name != "deployment_strategy"}
-    assert [one["name"] for one in found["groups"]] == ["a", "c", "b"]
-    assert [one["sends"] for one in found["groups"]] == [["n1"], [], ["n2"]]
 
 
 def test_the_order_of_parallel_groups_follows_from_how_long_their_phases_took(site: Site, engine: sa.Engine) -> None:
@@ -247,18 +210,27 @@ def test_a_node_that_the_provisioner_cannot_deploy_is_the_same_error_at_commit_p
     assert site.admin.post("/actions", json.dumps(continued), JSON).status == falcon.HTTP_201
 
 
-def test_a_whole_number_with_a_point_is_one(site: Site) -> None:
+def test_the_mode_of_the_design_decides_the_order_and_a_whole_number_with_a_point_is_one(site: Site) -> None:
     """JSON Schema counts 2.0 as an integer, so the design is sound."""
-    section = {"max_parallel_groups": 2.0, "max_nodes_in_flight": 1.0, "deploy_timeout": 60.0}
-    group = group_entry("a", success_criteria={"percent_successful_nodes": 50.0, "minimum_successful_nodes": 1.0})
-    site.commit(configuration(physical_provisioner=section), strategy_document(group), *small_design()[1:])
+    section = {
+        "deployment_strategy": "s",
+        "max_parallel_groups": 2.0,
+        "max_nodes_in_flight": 7.0,
+        "deploy_as_prepared": True,
+        "on_timeout": "judge_criteria",
+    }
+    criteria = {"percent_successful_nodes": 50.0, "minimum_successful_nodes": 1.0}
+    groups = [group_entry("b", depends_on=["a"], selectors=[{"node_names": ["n2"]}], success_criteria=criteria)]
+    groups += [group_entry(name, selectors=[{"node_names": ["n1"]}]) for name in ("a", "c")]
+    site.commit(configuration(physical_provisioner=section), strategy_document(*groups, name="s"), *small_design()[1:])
 
     found = planned(site, DEPLOY)
 
-    assert '"max_parallel_groups": 2, "max_nodes_in_flight": 1,' in json.dumps(found["mode"])
-    criteria = found["groups"][0]["success_criteria"]
-    assert [repr(criteria[one]) for one in ("percent_successful_nodes", "minimum_successful_nodes")] == ["50", "1"]
-    assert found["groups"][0]["sends"] == ["n1", "n2"]
+    assert found["mode"] == {name: value for name, value in section.items() if name != "deployment_strategy"}
+    assert '"max_parallel_groups": 2, "max_nodes_in_flight": 7,' in json.dumps(found["mode"])
+    assert [(one["name"], one["sends"]) for one in found["groups"]] == [("a", ["n1"]), ("c", []), ("b", ["n2"])]
+    shown = found["groups"][2]["success_criteria"]
+    assert [repr(shown[one]) for one in ("percent_successful_nodes", "minimum_successful_nodes")] == ["50", "1"]
 
 
 def test_the_buffer_can_be_planned_before_it_is_committed(site: Site) -> None:
@@ -273,18 +245,9 @@ def test_the_buffer_can_be_planned_before_it_is_committed(site: Site) -> None:
     assert now["refused"] is None
     assert (then["refused"]["title"], then["refused"]["code"]) == ("Intermediate commit detected", "409 Conflict")
     assert planned(site, {**DEPLOY, "version": "buffer"}, allow_intermediate_commits="true")["refused"] is None
-
-
-def test_an_empty_buffer_is_nothing_to_plan(site: Site) -> None:
-    site.commit(*small_design())
-
-    answer = ask(site.viewer, {**DEPLOY, "version": "buffer"})
-
-    assert (answer.status, answer.json["message"], answer.json["reason"]) == (
-        falcon.HTTP_404,
-        "This revision does not exist",
-        "buffer version does not exist",
-    )
+    assert site.admin.commit().status_code == 200
+    nothing = ask(site.viewer, {**DEPLOY, "version": "buffer"})
+    assert (nothing.status, nothing.json["reason"]) == (falcon.HTTP_404, "buffer version does not exist")
 
 
 def broken_design() -> list[dict[str, Any]]:
@@ -297,8 +260,20 @@ def broken_design() -> list[dict[str, Any]]:
     ]
 
 
+def agreed(site: Site, body: dict[str, Any]) -> dict[str, Any]:
+    """What the plan says is what POST /actions, or the retry, answers."""
+    found = planned(site, body)
+    path = f"/actions/{body['retry']}/control/retry" if "retry" in body else ""
+    answer = site.admin.post(path) if path else site.admin.act(json.dumps(body))
+    refused: dict[str, Any] = found["refused"]
+    assert (refused["title"], refused["reason"]) == (answer.json["message"], answer.json["reason"])
+    assert refused["code"] == answer.json["code"]
+    if refused["messages"]:
+        assert refused["messages"] == messages(answer)
+    return found
+
+
 def test_what_an_action_would_be_refused_with_is_what_it_is_refused_with(site: Site, engine: sa.Engine) -> None:
-    """In each of these situations the plan says exactly what POST /actions answers."""
     bodies: list[dict[str, Any]] = [
         DEPLOY,
         {"name": "update_site", "parameters": {"force": "perhaps"}},
@@ -306,114 +281,59 @@ def test_what_an_action_would_be_refused_with_is_what_it_is_refused_with(site: S
         {"name": "redeploy_server", "parameters": {"target_nodes": "n1"}},
     ]
 
-    def agree() -> list[str]:
-        said = []
-        for body in bodies:
-            refused = planned(site, body)["refused"]
-            answer = site.admin.act(json.dumps(body))
-            assert refused is not None
-            assert answer.status_code >= 400, answer.text
-            assert (refused["title"], refused["reason"]) == (answer.json["message"], answer.json["reason"])
-            assert refused["code"] == answer.json["code"]
-            if refused["messages"]:
-                assert refused["messages"] == messages(answer)
-            said.append(refused["title"])
-        return said
+    def agree(title: str) -> dict[str, Any]:
+        found = [agreed(site, body) for body in bodies]
+        assert found[0]["refused"]["title"] == title
+        return found[0]
 
-    assert agree()[0] == "No committed configdocs"
+    found = agree("No committed configdocs")
+    assert (found["revision"], found["groups"], found["findings"]) == (None, [], [])
     site.admin.load("design", *broken_design())
     assert site.admin.commit(force="true").status_code == 200
-    assert agree()[0] == "Document validation failed"
+    found = agree("Document validation failed")
+    assert (found["groups"], found["mode"]) == ([], None)
+    assert "a -> b -> a" in json.dumps(found["findings"])
+    assert "a -> b -> a" in json.dumps(found["refused"]["messages"])
+    # A broken strategy is nothing to an action that deploys nothing.
+    for name in ("update_software", "test_site"):
+        found = planned(site, {"name": name})
+        assert (found["refused"], found["groups"], "a -> b -> a" in json.dumps(found["findings"])) == (None, [], False)
+        assert found["steps"] != []
+    source = {"schema": "a/B/v1", "name": "gone", "path": "."}
+    taking = document("a/B/v1", "taking", {}, substitutions=[{"src": source, "dest": {"path": ".x"}}])
+    site.admin.load("design", *small_design(), taking, buffermode="replace")
+    found = planned(site, {**DEPLOY, "version": "buffer"}, allow_intermediate_commits="true")
+    assert (found["groups"], found["refused"]["title"]) == ([], "Document validation failed")
+    assert "SubstitutionSourceNotFound" in [one["name"] for one in found["findings"]]
     site.admin.load("design", *small_design(), buffermode="replace")
     assert site.admin.commit().status_code == 200
-    assert agree()[0] == "Intermediate commit detected"
+    agree("Intermediate commit detected")
 
-
-def test_a_site_that_is_busy_is_told(site: Site) -> None:
-    site.commit(*small_design())
-    running = site.create_action()
-
-    refused = planned(site, DEPLOY)["refused"]
-    answer = site.admin.act()
-
-    assert (refused["title"], refused["reason"]) == (answer.json["message"], answer.json["reason"])
-    assert (refused["title"], refused["code"]) == ("Another site action is running", "409 Conflict")
-    assert running in refused["reason"]
-    assert planned(site, DEPLOY)["groups"] != []
+    allowed = {**DEPLOY, "parameters": {"allow-intermediate-commits": True, "contineu-on-fail": "true"}}
+    found = planned(site, allowed)
+    assert ("UnknownParameter" in [one["name"] for one in found["findings"]], found["refused"]) == (True, None)
+    assert planned(site, allowed, strict="true")["refused"]["title"] == "Invalid parameters"
+    running = site.admin.act(allow_intermediate_commits="true").json["id"]
+    found = agreed(site, {**DEPLOY, "parameters": {"allow-intermediate-commits": True}})
+    assert (found["refused"]["title"], found["refused"]["code"]) == ("Another site action is running", "409 Conflict")
+    assert running in found["refused"]["reason"]
+    assert found["groups"] != []
+    assert agreed(site, {"retry": running})["groups"] != []
 
 
 def test_work_that_goes_on_is_told_unless_it_is_not_minded(site: Site) -> None:
     site.commit(*small_design())
     left = WorkLeftBehind("prepare_nodes", "job-1", "http://x/1", (NodeName("n2"),), "limit 5 s")
-    ended(site, site.create_action(), left)
+    action = site.create_action()
+    ended(site, action, left)
 
     refused = planned(site, DEPLOY)["refused"]
 
     assert (refused["title"], refused["code"]) == ("Work of an earlier action goes on", "409 Conflict")
     assert "node n2" in refused["reason"]
     assert planned(site, {**DEPLOY, "parameters": {"force": "true"}})["refused"] is None
-
-
-def test_a_broken_design_has_findings_and_no_groups(site: Site) -> None:
-    site.admin.load("design", *broken_design())
-    site.admin.commit(force="true")
-
-    found = planned(site, DEPLOY)
-
-    assert (found["groups"], found["mode"]) == ([], None)
-    assert found["refused"]["title"] == "Document validation failed"
-    assert "a -> b -> a" in json.dumps(found["findings"])
-    assert "a -> b -> a" in json.dumps(found["refused"]["messages"])
-
-
-def test_a_design_that_cannot_be_rendered_is_told(site: Site) -> None:
-    substituted = node_document("n2")
-    source = {"schema": "a/B/v1", "name": "gone", "path": "."}
-    substituted["metadata"]["substitutions"] = [{"src": source, "dest": {"path": ".x"}}]
-    site.admin.load("design", configuration(), substituted, layering_policy())
-    site.admin.commit(force="true")
-
-    found = planned(site, DEPLOY)
-
-    assert (found["groups"], found["refused"]["title"]) == ([], "Document validation failed")
-    assert "SubstitutionSourceNotFound" in [one["name"] for one in found["findings"]]
-
-
-def test_before_anything_is_committed_there_is_nothing_to_show(site: Site) -> None:
-    found = planned(site, DEPLOY)
-
-    assert (found["revision"], found["groups"], found["findings"]) == (None, [], [])
-    assert found["refused"]["title"] == "No committed configdocs"
-
-
-def test_parameters_that_mean_nothing_are_told_and_refused_only_if_asked(site: Site) -> None:
-    site.commit(*small_design())
-    body = {**DEPLOY, "parameters": {"contineu-on-fail": "true"}}
-
-    found = planned(site, body)
-
-    assert "UnknownParameter" in [one["name"] for one in found["findings"]]
-    assert found["refused"] is None
-    assert planned(site, body, strict="true")["refused"]["title"] == "Invalid parameters"
-
-
-def test_an_action_that_deploys_nothing_has_no_groups(site: Site) -> None:
-    site.commit(*small_design())
-
-    found = planned(site, {"name": "test_site"})
-
-    assert (found["groups"], found["mode"], found["refused"]) == ([], None, None)
-    assert found["steps"] != []
-
-
-def test_each_batch_of_servers_that_are_deployed_again_is_a_group(site: Site) -> None:
-    site.commit(*small_design())
-
-    found = planned(site, {"name": "redeploy_server", "parameters": {"target_nodes": "n2,n9"}})
-
-    first, second = found["groups"]
-    assert (first["name"], first["critical"], first["nodes"]) == ("target-group", True, ["n2"])
-    assert (second["name"], second["nodes"], second["can_succeed"]) == ("target-group.2", [], False)  # there is no n9
+    assert planned(site, {"retry": action})["refused"]["title"] == "Work of an earlier action goes on"
+    assert planned(site, {"retry": action}, force="true")["refused"] is None
 
 
 def test_a_server_is_planned_from_the_revision_that_the_action_uses(site: Site) -> None:
@@ -445,6 +365,12 @@ def test_servers_that_are_deployed_again_together_and_their_retry(site: Site) ->
     assert found["steps"] == retry["steps"] == steps
     (only,) = retry["groups"]
     assert (only["name"], only["sends"], retry["refused"]) == ("target-group", ["n1", "n2"], None)
+    # Without that, each batch is a group; there is no n9.
+    batches = planned(site, {"name": "redeploy_server", "parameters": {"target_nodes": "n2,n9"}})["groups"]
+    assert [(one["name"], one["critical"], one["nodes"], one["can_succeed"]) for one in batches] == [
+        ("target-group", True, ["n2"], True),
+        ("target-group.2", True, [], False),
+    ]
 
 
 @kept
@@ -459,17 +385,26 @@ def failed(site: Site) -> str:
     return action
 
 
-def test_a_retry_shows_what_it_leaves_alone(site: Site, failed: str) -> None:
+def test_a_retry_shows_what_it_leaves_alone(site: Site, engine: sa.Engine, failed: str) -> None:
     site.admin.load("design", *small_design(("n1", "n2", "n3")), buffermode="replace")
     assert site.admin.commit().status_code == 200
+    before, asked = counts(engine), len(site.drydock.requests)
 
     found = planned(site, {"retry": failed})
+    for body in (DEPLOY, {"name": "test_site"}):
+        planned(site, body)
 
+    assert counts(engine) == before, "a plan changes nothing"
+    assert {request.method for request in site.drydock.requests[asked:]} <= {"GET"}
     assert (found["name"], found["version"], found["retry"], found["revision"]) == ("deploy_site", None, failed, 1)
     assert (found["kept"], found["refused"]) == (["n1"], None)
     (only,) = found["groups"]
     assert (only["nodes"], only["sends"]) == (["n1", "n2"], ["n2"])
     assert found["totals"] == {"groups": 1, "critical_groups": 1, "nodes": 2, "kept": 1, "sent": 1}
+    # So is a failure that was tolerated.
+    with engine.begin() as connection:
+        connection.execute(tables.actions.update().values(state="success"))
+    assert planned(site, {"retry": failed})["kept"] == ["n1"]
     retried = site.admin.post(f"/actions/{failed}/control/retry").json["id"]
     with site.store.begin() as tx:
         assert tx.actions.inputs(ActionId(retried))["kept"] == found["kept"]
@@ -486,16 +421,9 @@ def moved(node: NodeName, status: NodeStatus, *, refused: bool = False) -> Nodes
 @pytest.mark.parametrize(
     ("revision", "facts", "overtaken", "kept"),
     [
-        pytest.param(1, [], None, ["n1"], id="ended-before-any-node"),
         pytest.param(2, [], None, ["n1"], id="other-revision-never-deployed"),
         pytest.param(1, [SEEN], None, ["n1"], id="sent-nothing"),
-        pytest.param(1, [SEEN, moved(N1, NodeStatus.NOT_STARTED, refused=True)], None, ["n1"], id="was-refused"),
-        pytest.param(1, [SEEN, moved(N9, NodeStatus.SUCCESS)], None, ["n1"], id="worked-on-others"),
         pytest.param(1, [SEEN, moved(N1, NodeStatus.FAILURE)], "worked on node n1", [], id="failed-a-deployed-node"),
-        pytest.param(1, [SEEN, moved(N1, NodeStatus.SUCCESS)], "worked on node n1", ["n1"], id="deployed-it-again"),
-        pytest.param(
-            1, [SEEN, moved(N2, NodeStatus.SUCCESS)], "worked on node n2", ["n1", "n2"], id="deployed-a-failed-node"
-        ),
         pytest.param(
             1,
             [SEEN, NodesKept((N1,), "A"), moved(N2, NodeStatus.FAILURE)],
@@ -531,53 +459,6 @@ def test_a_retry_goes_by_what_later_actions_did(
         assert tx.actions.inputs(ActionId(forced.json["id"]))["kept"] == kept
 
 
-def test_a_tolerated_failure_is_retried_alone(site: Site) -> None:
-    site.commit(*small_design())
-    action = site.create_action()
-    a, nodes = GroupName("default"), (NodeName("n1"), NodeName("n2"))
-    members = MembersKnown.of(strategy(group("default", critical=True)), {a: frozenset(nodes)})
-    good = NodesChanged(a, Phase.DEPLOY, NodeStatus.SUCCESS, nodes[:1])
-    bad = NodesChanged(a, Phase.DEPLOY, NodeStatus.FAILURE, nodes[1:])
-    ended(site, action, members, good, bad, state=RunState.SUCCESS)
-
-    found = planned(site, {"retry": action})
-    answer = site.admin.post(f"/actions/{action}/control/retry")
-
-    assert (found["kept"], found["refused"], answer.status) == (["n1"], None, falcon.HTTP_201)
-
-
-def test_a_retry_that_would_be_refused_says_why(site: Site, failed: str) -> None:
-    site.admin.load("design", *small_design(("n1", "n2", "n3")), buffermode="replace")
-    assert site.admin.commit().status_code == 200
-    running = site.admin.act(allow_intermediate_commits="true").json["id"]
-
-    for action in (failed, running):
-        found = planned(site, {"retry": action})
-        answer = site.admin.post(f"/actions/{action}/control/retry")
-        assert answer.status == falcon.HTTP_409
-        assert (found["refused"]["title"], found["refused"]["reason"]) == (
-            answer.json["message"],
-            answer.json["reason"],
-        )
-        assert found["groups"] != []
-
-
-def test_a_retry_does_not_mind_work_that_goes_on_if_asked(site: Site) -> None:
-    site.commit(*small_design())
-    left = WorkLeftBehind("prepare_nodes", "job-1", "http://x/1", (NodeName("n2"),), "limit 5 s")
-    action = site.create_action()
-    ended(site, action, left)
-
-    assert planned(site, {"retry": action})["refused"]["title"] == "Work of an earlier action goes on"
-    assert planned(site, {"retry": action}, force="true")["refused"] is None
-
-
-def test_an_action_that_there_is_not_cannot_be_tried_again(site: Site) -> None:
-    answer = ask(site.viewer, {"retry": "01ARZ3NDEKTSV4RRFFQ69G5FAV"})
-
-    assert (answer.status, answer.json["message"]) == (falcon.HTTP_404, "Action not found")
-
-
 @contextmanager
 def calls() -> Iterator[Counter[str]]:
     """How often each function of ours is called meanwhile, by its name."""
@@ -600,7 +481,6 @@ def calls() -> Iterator[Counter[str]]:
     ("body", "params", "refused"),
     [
         pytest.param(DEPLOY, {}, None, id="an action that would be created"),
-        pytest.param({**DEPLOY, "version": "buffer"}, {}, "Intermediate commit detected", id="one that is refused"),
         pytest.param({**DEPLOY, "parameters": {"x": "1"}}, {"strict": "true"}, "Invalid parameters", id="one at once"),
     ],
 )
@@ -620,82 +500,21 @@ def test_what_a_plan_is_made_of_is_read_once(
     assert {name: called[name] for name in once} == dict.fromkeys(once, 1)
 
 
-@pytest.mark.parametrize(("name", "looks"), [("update_software", False), ("test_site", False), ("deploy_site", True)])
-def test_a_plan_tells_what_is_found_where_the_action_looks(site: Site, name: str, looks: bool) -> None:
-    """A broken strategy is nothing to an action that deploys nothing."""
-    site.admin.load("design", *broken_design())
-    site.admin.commit(force="true")
-
-    found = planned(site, {"name": name})
-
-    assert (found["refused"] is not None) == looks
-    assert ("a -> b -> a" in json.dumps(found["findings"])) == looks
-
-
-def test_a_plan_changes_nothing(site: Site, engine: sa.Engine, failed: str) -> None:
-    site.admin.load("design", *small_design(("n1", "n3")), buffermode="replace")
-    before, asked = counts(engine), len(site.drydock.requests)
-
-    bodies = [DEPLOY, {**DEPLOY, "version": "buffer"}, {"name": "test_site"}, {"retry": failed}]
-    for body in bodies:
-        planned(site, body)
-
-    assert counts(engine) == before
-    assert {request.method for request in site.drydock.requests[asked:]} <= {"GET"}
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "{}",
-        "[]",
-        '{"name": 1}',
-        '{"name": "deploy_site", "retry": "x"}',
-        '{"retry": "x", "version": "committed"}',
-        '{"retry": "x", "parameters": {}}',
-        '{"retry": ""}',
-        '{"name": "deploy_site", "parameter": {}}',
-        '{"name": "deploy_site", "parameters": []}',
-        '{"name": "deploy_site", "parameters": null}',
-        '{"name": "deploy_site", "version": "last_site_action"}',
-        '{"version": "buffer"}',
-        '{"name": "deploy_site"',
-        '{"name": "deploy_site", "name": "deploy_site"}',
-    ],
-)
-def test_a_body_that_asks_for_no_plan(site: Site, body: str) -> None:
-    answer = ask(site.viewer, body)
-
-    assert answer.status == falcon.HTTP_400
-    assert answer.json["details"]["errorType"] == "InvalidFormatError"
-
-
-def test_an_action_that_nobody_knows(site: Site) -> None:
-    answer = ask(site.viewer, {"name": "deploy"})
-
-    assert (answer.status, answer.json["message"], answer.json["reason"]) == (
-        falcon.HTTP_400,
-        "Unable to start action",
-        "Unsupported Action: deploy",
-    )
-
-
-def test_what_a_person_reads_of_a_body_that_is_ambiguous(site: Site) -> None:
+def test_a_request_that_asks_for_no_plan(site: Site) -> None:
+    for body in (
+        *("{}", "[]", '{"name": 1}', '{"retry": "x", "version": "committed"}', '{"retry": ""}'),
+        *('{"name": "deploy_site", "parameter": {}}', '{"name": "deploy_site", "parameters": null}'),
+        *('{"name": "deploy_site", "version": "last_site_action"}', '{"version": "buffer"}', '{"name": "deploy_site"'),
+    ):
+        answer = ask(site.viewer, body)
+        assert (answer.status_code, answer.json["details"]["errorType"]) == (400, "InvalidFormatError"), body
     said = everything_said(ask(site.viewer, '{"name": "deploy_site", "retry": "x"}'))
-
     assert '{"name": ACTION}' in said
     assert '{"retry": ACTION_ID}' in said
-
-
-@pytest.mark.parametrize("name", ["allow_intermediate_commits", "strict"])
-def test_a_boolean_that_is_none(site: Site, name: str) -> None:
-    answer = ask(site.viewer, DEPLOY, **{name: "perhaps"})
-
-    assert answer.status == falcon.HTTP_400
-    assert answer.json["message"].startswith(f'The "{name.replace("_", "-")}" parameter is invalid.')
-
-
-def test_who_may_not_plan(site: Site) -> None:
-    assert ask(site.nobody, "no JSON").status == falcon.HTTP_401
-    assert ask(site.peer, "no JSON").status == falcon.HTTP_403
-    assert ask(site.viewer, "no JSON").status == falcon.HTTP_400
+    unknown = ask(site.viewer, {"name": "deploy"})
+    assert (unknown.status_code, unknown.json["reason"]) == (400, "Unsupported Action: deploy")
+    unknown = ask(site.viewer, {"retry": "01ARZ3NDEKTSV4RRFFQ69G5FAV"})
+    assert (unknown.status_code, unknown.json["message"]) == (404, "Action not found")
+    wrong = ask(site.viewer, DEPLOY, strict="perhaps")
+    assert wrong.json["message"].startswith('The "strict" parameter is invalid.')
+    assert [ask(one, "no JSON").status_code for one in (site.nobody, site.peer, site.viewer)] == [401, 403, 400]

@@ -3,7 +3,6 @@
 from typing import Any
 
 import falcon
-import pytest
 
 from shipyard_api.yaml_stream import read_documents
 from tests.factories import document, layering_policy, node_document
@@ -69,16 +68,6 @@ def test_the_buffer_is_rendered_unless_another_version_is_asked_for(site: Site) 
     assert buffer["more"]["status"] == {"bucket": "extra", "revision": 2}
 
 
-def test_layering_and_substitution_are_done(site: Site) -> None:
-    site.admin.load("design", *secret_design())
-
-    found = shown(site.admin.get("/renderedconfigdocs", cleartext_secrets="true").content)
-
-    assert set(found) == {"layering-policy", "admin", "child", "grandchild", "plain"}
-    assert found["child"]["data"] == {"password": SECRET, "port": 81}
-    assert found["grandchild"]["data"] == {"port": 81}
-
-
 def test_secrets_and_all_that_took_something_from_them_are_fingerprints(site: Site) -> None:
     site.admin.load("design", *secret_design())
 
@@ -101,69 +90,30 @@ def test_secrets_and_all_that_took_something_from_them_are_fingerprints(site: Si
         }
         assert found["plain"]["data"] == {"x": 1}
     assert len({answer.content for answer in answers}) == 1
-
-
-def test_clear_text_has_a_rule_of_its_own(site: Site) -> None:
-    site.admin.load("design", *secret_design())
-
+    # What is written shows less, and is hidden where it is encrypted.
+    source = shown(site.viewer.get("/configdocs/design").content)
+    assert (len(source["admin"]["data"]), source["child"]["data"]) == (64, {"port": 81})
+    assert source["parent"]["metadata"]["substitutions"][0]["src"]["path"] == "."
+    # Clear text has a rule of its own, and a peer may read designs and nothing else.
     for address in ("/renderedconfigdocs", "/configdocs/design", "/revisions/1/rendered-documents"):
         assert site.viewer.get(address, cleartext_secrets="true").status == falcon.HTTP_403
         assert SECRET in site.admin.get(address, cleartext_secrets="true").text
-
-
-def test_a_peer_may_read_designs_in_clear_and_nothing_else(site: Site) -> None:
-    site.admin.load("design", *secret_design())
-
-    assert SECRET in site.peer.get("/revisions/1/rendered-documents").text
+    clear = shown(site.peer.get("/revisions/1/rendered-documents").content)
+    assert set(clear) == {"layering-policy", "admin", "child", "grandchild", "plain"}
+    assert clear["child"]["data"] == {"password": SECRET, "port": 81}
+    assert clear["grandchild"]["data"] == {"port": 81}
     assert SECRET not in site.peer.get("/revisions/1/rendered-documents", cleartext_secrets="false").text
     for answer in (site.peer.get("/configdocs"), site.peer.get("/configdocs/design"), site.peer.load("x", {})):
         assert answer.status == falcon.HTTP_403
-
-
-def test_source_documents_hide_only_what_is_encrypted(site: Site) -> None:
-    site.admin.load("design", *secret_design())
-
-    hidden = shown(site.viewer.get("/configdocs/design").content)
-
-    assert len(hidden["admin"]["data"]) == 64
-    assert hidden["child"]["data"] == {"port": 81}
-    assert hidden["parent"]["metadata"]["substitutions"][0]["src"]["path"] == "."
-
-
-def test_a_changed_secret_shows_as_changed(site: Site) -> None:
-    site.admin.load("design", *secret_design())
-    before = shown(site.viewer.get("/renderedconfigdocs").content)["admin"]["data"]
+    # A changed secret shows as changed, and the revision before it is served as it was.
     changed = [one | {"data": "another"} if one["schema"].endswith("Passphrase/v1") else one for one in secret_design()]
     site.admin.load("design", *changed, buffermode="replace")
-
-    after = shown(site.viewer.get("/renderedconfigdocs").content)["admin"]["data"]
-
-    assert before != after
+    assert shown(site.viewer.get("/renderedconfigdocs").content)["admin"]["data"] != found["admin"]["data"]
+    assert site.viewer.get("/revisions/1/rendered-documents").content == answers[0].content
 
 
-@pytest.mark.parametrize(
-    ("query", "names"),
-    [
-        pytest.param("", ["one", "two", "three", "layering-policy"], id="all, by schema and name"),
-        pytest.param("schema=a", ["one", "two", "three"], id="a namespace"),
-        pytest.param("schema=a/B", ["one", "two"], id="a kind"),
-        pytest.param("schema=a/B/v1", ["one"], id="a schema"),
-        pytest.param("schema=a/B/v", [], id="part of a word"),
-        pytest.param("schema=a/B/v1&schema=a/C/v1", ["one", "three"], id="two schemas"),
-        pytest.param("metadata.name=one&metadata.name=three", ["one", "three"], id="names"),
-        pytest.param("metadata.label=k=v", ["one", "three"], id="a label"),
-        pytest.param("metadata.label=k=v&metadata.label=l=w", ["three"], id="both labels"),
-        pytest.param("metadata.layeringDefinition.layer=global", ["two"], id="a layer"),
-        pytest.param("status.bucket=none", [], id="another collection"),
-        pytest.param("schema=a&sort=metadata.name", ["one", "three", "two"], id="sorted"),
-        pytest.param("schema=a&sort=metadata.name&order=desc", ["two", "three", "one"], id="sorted down"),
-        pytest.param("schema=a&sort=data.x", ["two", "one", "three"], id="sorted by data"),
-        pytest.param("schema=a&sort=metadata.name&limit=2", ["one", "three"], id="limited"),
-        pytest.param("limit=0", [], id="none"),
-        pytest.param("schema=a&limit=-1", ["one"], id="minus one is one"),
-    ],
-)
-def test_deckhands_query(site: Site, query: str, names: list[str]) -> None:
+def test_deckhands_query(site: Site) -> None:
+    """One of each parameter; what they select is in tests/unit/domain/documents/test_queries.py."""
     site.admin.load(
         "design",
         layering_policy(),
@@ -171,17 +121,21 @@ def test_deckhands_query(site: Site, query: str, names: list[str]) -> None:
         document("a/B/v2", "two", {"x": 1}, layeringDefinition={"layer": "global"}),
         document("a/C/v1", "three", {"x": 3}, labels={"k": "v", "l": "w"}),
     )
-
-    answer = site.viewer.ask("GET", "/api/v1.0/revisions/1/rendered-documents", query=query)
-
-    assert [one["metadata"]["name"] for one in read_documents(answer.content)] == names
-
-
-@pytest.mark.parametrize("query", ["limit=many", "order=up", "metadata.label=k", "cleartext-secrets=perhaps"])
-def test_a_query_that_means_nothing(site: Site, query: str) -> None:
-    site.admin.load("design", layering_policy())
-
-    assert site.viewer.ask("GET", "/api/v1.0/revisions/1/rendered-documents", query=query).status == falcon.HTTP_400
+    address = "/api/v1.0/revisions/1/rendered-documents"
+    for query, names in {
+        "": ["one", "two", "three", "layering-policy"],
+        "schema=a/B/v1&schema=a/C/v1": ["one", "three"],
+        "metadata.name=one&metadata.name=three": ["one", "three"],
+        "metadata.label=k=v&metadata.label=l=w": ["three"],
+        "metadata.layeringDefinition.layer=global": ["two"],
+        "status.bucket=none": [],
+        "schema=a&sort=metadata.name&order=desc&limit=2": ["two", "three"],
+        "schema=a&sort=data.x&limit=-1": ["two"],
+    }.items():
+        answer = site.viewer.ask("GET", address, query=query)
+        assert [one["metadata"]["name"] for one in read_documents(answer.content)] == names, query
+    for query in ("limit=many", "order=up", "metadata.label=k", "cleartext-secrets=perhaps"):
+        assert site.viewer.ask("GET", address, query=query).status == falcon.HTTP_400, query
 
 
 def broken_design() -> list[dict[str, Any]]:
@@ -206,15 +160,9 @@ def test_a_design_that_cannot_be_rendered_names_documents_and_places(site: Site)
             {"schema": "a/B/v1", "name": "taker", "layer": "site", "path": "/metadata/substitutions/0"}
         ]
         assert said["path"] == "/metadata/substitutions/0"
-
-
-def test_a_commit_tells_why_it_cannot_be_rendered_and_asks_no_peer(site: Site) -> None:
-    site.admin.load("design", *broken_design())
-
-    answer = site.admin.commit()
-
-    assert answer.status == falcon.HTTP_400
-    assert [entry["name"] for entry in messages(answer)] == ["SubstitutionSourceNotFound"]
+    committed = site.admin.commit()
+    assert committed.status == falcon.HTTP_400
+    assert [entry["name"] for entry in messages(committed)] == ["SubstitutionSourceNotFound"]
     assert site.drydock.requests == []
 
 
@@ -232,30 +180,14 @@ def test_a_design_that_breaks_its_own_schemas_is_refused_without_telling_secrets
     assert [entry["name"] for entry in messages(answer)] == ["D002"]
     assert SECRET not in everything_said(answer)
     assert "rule /properties/password/maxLength" in messages(answer)[0]["message"]
-
-
-def test_a_deployment_document_may_not_be_secret(site: Site) -> None:
-    taken = {
-        "src": {"schema": "deckhand/Passphrase/v1", "name": "admin", "path": "."},
-        "dest": {"path": ".armada.manifest"},
-    }
+    # Nor may a deployment document be secret.
+    source = {"schema": "deckhand/Passphrase/v1", "name": "admin", "path": "."}
     tainted = configuration()
-    tainted["metadata"]["substitutions"] = [taken]
-    site.admin.load("design", *secret_design(), tainted)
-
+    tainted["metadata"]["substitutions"] = [{"src": source, "dest": {"path": ".armada.manifest"}}]
+    site.admin.load("design", *secret_design(), tainted, buffermode="replace")
     answer = site.admin.commit()
-
     assert [entry["name"] for entry in messages(answer)] == ["SecretInDeploymentDocument"]
     assert SECRET not in everything_said(answer)
-
-
-def test_a_revision_that_was_rendered_once_is_served_again(site: Site) -> None:
-    site.admin.load("design", *secret_design())
-    first = site.admin.get("/renderedconfigdocs")
-    site.admin.load("extra", document("a/B/v1", "more", {}), buffermode="append")
-
-    assert site.admin.get("/revisions/1/rendered-documents", cleartext_secrets="false").content == first.content
-    assert "more" in shown(site.admin.get("/renderedconfigdocs").content)
 
 
 def test_sorting_does_not_tell_what_is_in_a_secret(site: Site) -> None:
@@ -305,6 +237,16 @@ def test_a_value_is_explained_down_to_where_it_was_written(site: Site) -> None:
     text = printed.decode().split("---\n")[number]
     # Without the two parts that a store adds, the lines are those of the document.
     assert text.splitlines()[source_value["line"] - 1] == "    url: http://a"
+    for query, code, said in (
+        ({"metadata.name": "n1", "explain": "/data/nowhere"}, 404, "'n1' has nothing at /data/nowhere; /data has "),
+        ({"metadata.name": "n9", "explain": "/data"}, 404, "has no document with the name n9"),
+        ({"schema": "drydock/BaremetalNode/v1", "explain": "/data"}, 404, "several documents fit; name one: "),
+        ({"metadata.name": "n1", "explain": "data"}, 400, "explain"),
+        ({"metadata.name": "n1", "explain": "/metadata"}, 400, "explain"),
+    ):
+        answer = site.viewer.get("/renderedconfigdocs", version="committed", **query)
+        assert answer.status_code == code
+        assert said in everything_said(answer)
 
 
 def test_an_explanation_shows_no_secret_and_no_name_within_one(site: Site) -> None:
@@ -321,22 +263,3 @@ def test_an_explanation_shows_no_secret_and_no_name_within_one(site: Site) -> No
         assert SECRET not in answer.text
         assert {value["path"] for value in answer.json["values"]} == {"/data"}
         assert all("value" not in value for value in answer.json["values"])
-
-
-@pytest.mark.parametrize(
-    ("query", "code", "said"),
-    [
-        ({"metadata.name": "n1", "explain": "/data/nowhere"}, 404, "'n1' has nothing at /data/nowhere; /data has "),
-        ({"metadata.name": "n9", "explain": "/data"}, 404, "has no document with the name n9"),
-        ({"schema": "drydock/BaremetalNode/v1", "explain": "/data"}, 404, "several documents fit; name one: "),
-        ({"metadata.name": "n1", "explain": "data"}, 400, "explain"),
-        ({"metadata.name": "n1", "explain": "/metadata"}, 400, "explain"),
-    ],
-)
-def test_what_cannot_be_explained(site: Site, query: dict[str, str], code: int, said: str) -> None:
-    site.commit(*small_design())
-
-    answer = site.viewer.get("/renderedconfigdocs", version="committed", **query)
-
-    assert answer.status_code == code
-    assert said in everything_said(answer)
