@@ -3,8 +3,6 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-
 from shipyard_api.domain.actions import ActionId, RunState, StepState
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
 from shipyard_api.domain.facts.nodes import NodesChanged
@@ -13,7 +11,7 @@ from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy import selectors
 from shipyard_api.domain.strategy.strategy import GroupName
-from tests.factories import five_groups_inventory, five_groups_strategy
+from tests.factories import five_groups_inventory, five_groups_strategy, group, strategy
 from tests.integration.api.recorded import pages, record
 from tests.integration.api.wire import Site, five_groups_design, kept
 
@@ -27,14 +25,14 @@ def action(site: Site) -> str:
     """An action on the five groups: the time server is up, of the control nodes one failed, one hangs in deploy."""
     site.commit(*five_groups_design())
     action = site.create_action()
-    strategy, inventory = five_groups_strategy(), five_groups_inventory()
-    members = {group.name: selectors.select(group.selectors, inventory) for group in strategy.groups}
+    five, inventory = five_groups_strategy(), five_groups_inventory()
+    members = {one.name: selectors.select(one.selectors, inventory) for one in five.groups}
     ntp = (NodeName("ntp01"),)
     record(
         site.store,
         action,
         [
-            MembersKnown.of(strategy, members),
+            MembersKnown.of(five, members),
             PhaseStarted(NTP, Phase.PREPARE, ntp, "job-1"),
             GroupChanged(NTP, GroupStatus.PREPARING),
             NodesChanged(NTP, Phase.PREPARE, NodeStatus.PREPARED, ntp),
@@ -55,16 +53,37 @@ def action(site: Site) -> str:
     return action
 
 
-def test_before_the_members_are_known_there_are_none(site: Site) -> None:
-    site.commit(*five_groups_design())
-    action = site.create_action()
+GROUPS: tuple[tuple[dict[str, Any], list[str]], ...] = (
+    ({"status": ["failed", "success"]}, ["compute-nodes-1", "ntp-node"]),
+    ({"group": ["ntp-node", "control-nodes"]}, ["control-nodes", "ntp-node"]),
+    ({"group": "ntp-node", "status": "failed"}, []),
+    ({"group": "a,b"}, []),
+    ({"status": ""}, ORDER),
+    ({"marker": 3}, ["ntp-node"]),
+    ({"marker": 2147483647}, []),
+)
+NODES: tuple[tuple[dict[str, Any], list[str]], ...] = (
+    ({"status": ["failure", "success"]}, ["control01", "ntp01"]),
+    ({"group": ["ntp-node", "control-nodes"]}, [*CONTROLLERS, "ntp01"]),
+    ({"group": "control-nodes", "status": "prepared"}, list(CONTROLLERS[1:])),
+    ({"group": "control-nodes", "marker": "control02x"}, list(CONTROLLERS[2:])),
+    ({"group": "none"}, []),
+)
 
-    assert site.viewer.get(f"/actions/{action}/groups").json == {"groups": [], "next": None}
-    assert site.viewer.get(f"/actions/{action}/nodes").json == {"nodes": [], "next": None}
 
-
-def test_groups_come_in_the_order_of_the_strategy(site: Site, action: str) -> None:
-    assert pages(site.viewer, f"/actions/{action}/groups", "groups") == [ORDER]
+def test_lists_are_filtered_and_come_in_pages(site: Site, action: str) -> None:
+    for kind, rows in (("groups", GROUPS), ("nodes", NODES)):
+        for params, expected in rows:
+            found = site.viewer.get(f"/actions/{action}/{kind}", **params).json[kind]
+            assert [one["name"] for one in found] == expected, params
+    for limit, expected in ((2, [ORDER[:2], ORDER[2:4], ORDER[4:]]), (5, [ORDER, []]), (1000, [ORDER])):
+        assert pages(site.viewer, f"/actions/{action}/groups", "groups", limit=limit) == expected
+    for limit in (3, 16, 17):
+        paged = pages(site.viewer, f"/actions/{action}/nodes", "nodes", limit=limit)
+        listed = [name for page in paged for name in page]
+        assert listed == sorted(listed)
+        assert len(set(listed)) == len(listed) == 16  # control05 and compute31 are in no group's rack
+        assert all(len(page) <= limit for page in paged)
 
 
 def test_a_group_tells_its_nodes_and_phases(site: Site, action: str) -> None:
@@ -112,73 +131,14 @@ def test_a_node_tells_who_sent_it_and_why_it_failed(site: Site, action: str) -> 
     assert (nodes["compute11"]["group"], nodes["compute11"]["groups"]) == (None, ["compute-nodes-1"])
 
 
-@pytest.mark.parametrize(
-    ("limit", "expected"),
-    [
-        pytest.param(2, [ORDER[:2], ORDER[2:4], ORDER[4:]], id="by two"),
-        pytest.param(5, [ORDER, []], id="exactly all"),
-        pytest.param(1000, [ORDER], id="the most"),
-    ],
-)
-def test_groups_in_pages(site: Site, action: str, limit: int, expected: list[list[str]]) -> None:
-    assert pages(site.viewer, f"/actions/{action}/groups", "groups", limit=limit) == expected
-
-
-@pytest.mark.parametrize("limit", [1, 3, 16, 17, 100])
-def test_nodes_in_pages_are_each_there_once(site: Site, action: str, limit: int) -> None:
-    found = pages(site.viewer, f"/actions/{action}/nodes", "nodes", limit=limit)
-
-    listed = [name for page in found for name in page]
-    assert listed == sorted(listed)
-    assert len(set(listed)) == len(listed) == 16  # control05 and compute31 are in no group's rack
-    assert all(len(page) <= limit for page in found)
-
-
-@pytest.mark.parametrize(
-    ("params", "expected"),
-    [
-        pytest.param({"status": "failed"}, ["compute-nodes-1"], id="one status"),
-        pytest.param({"status": ["failed", "success"]}, ["compute-nodes-1", "ntp-node"], id="two statuses"),
-        pytest.param({"group": ["ntp-node", "control-nodes"]}, ["control-nodes", "ntp-node"], id="by name"),
-        pytest.param({"group": "ntp-node", "status": "failed"}, [], id="name and status"),
-        pytest.param({"group": "a,b"}, [], id="a comma does not split"),
-        pytest.param({"group": "'; --"}, [], id="not SQL"),
-        pytest.param({"status": ""}, ORDER, id="empty is absent"),
-        pytest.param({"marker": 3}, ["ntp-node"], id="after a position"),
-        pytest.param({"marker": 2147483647}, [], id="after the end"),
-    ],
-)
-def test_filtering_groups(site: Site, action: str, params: dict[str, Any], expected: list[str]) -> None:
-    answer = site.viewer.get(f"/actions/{action}/groups", **params)
-
-    assert [group["name"] for group in answer.json["groups"]] == expected
-
-
-@pytest.mark.parametrize(
-    ("params", "expected"),
-    [
-        pytest.param({"status": "failure"}, ["control01"], id="one status"),
-        pytest.param({"status": ["failure", "success"]}, ["control01", "ntp01"], id="two statuses"),
-        pytest.param({"group": "control-nodes"}, list(CONTROLLERS), id="of a group"),
-        pytest.param({"group": ["ntp-node", "control-nodes"]}, [*CONTROLLERS, "ntp01"], id="of two groups"),
-        pytest.param({"group": "control-nodes", "status": "prepared"}, list(CONTROLLERS[1:]), id="both"),
-        pytest.param({"group": "control-nodes", "marker": "control02"}, list(CONTROLLERS[2:]), id="after a name"),
-        pytest.param({"group": "control-nodes", "marker": "control02x"}, list(CONTROLLERS[2:]), id="after no node"),
-        pytest.param({"group": "none"}, [], id="unknown group"),
-        pytest.param({"marker": "zzz"}, [], id="after the end"),
-    ],
-)
-def test_filtering_nodes(site: Site, action: str, params: dict[str, Any], expected: list[str]) -> None:
-    answer = site.viewer.get(f"/actions/{action}/nodes", **params)
-
-    assert [node["name"] for node in answer.json["nodes"]] == expected
-
-
 def test_a_node_of_two_groups_is_counted_in_both(site: Site) -> None:
-    from tests.factories import group, strategy
-
     site.commit(*five_groups_design())
     action = site.create_action()
+    assert site.viewer.get(f"/actions/{action}/groups").json == {"groups": [], "next": None}
+    assert site.viewer.get(f"/actions/{action}/nodes").json == {"nodes": [], "next": None}
+    for what in ("overview", "node-places", "groups", "nodes"):
+        unknown = site.viewer.get(f"/actions/01M00000000000000000000000/{what}")
+        assert (unknown.status_code, unknown.json["message"]) == (404, "Action not found")
     shared = frozenset({NodeName("n1")})
     both = strategy(group("a"), group("b"))
     record(
@@ -272,8 +232,3 @@ def test_the_overview_has_a_letter_for_each_node_in_order_of_name(site: Site, ac
         "GET", f"/api/v1.0/actions/{action}/overview", headers={"If-None-Match": answer.headers["ETag"]}
     )
     assert unchanged.status_code == 304
-
-
-@pytest.mark.parametrize("what", ["overview", "node-places"])
-def test_an_unknown_action_has_no_overview(site: Site, what: str) -> None:
-    assert site.viewer.get(f"/actions/01M00000000000000000000000/{what}").status_code == 404

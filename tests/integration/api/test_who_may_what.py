@@ -22,6 +22,7 @@ from tests import simulated_keystone
 from tests.integration.api import description
 from tests.integration.api.conftest import settings
 from tests.integration.api.wire import Caller
+from tests.unit.tables import every_row
 
 if TYPE_CHECKING:
     from tests.databases import Databases
@@ -223,71 +224,61 @@ def test_the_table_has_every_route() -> None:
     )
 
 
-@pytest.mark.parametrize(("method", "address"), EXPECTED, ids=lambda value: str(value))
-def test_a_role_that_may_gets_in_and_one_that_may_not_is_forbidden(
-    places: dict[str, Place], method: str, address: str
-) -> None:
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_gets_in_where_it_may_and_is_forbidden_elsewhere(places: dict[str, Place], role: str) -> None:
     """Keystone's roles are judged by the same policy: two show that they come through."""
-    allowed = EXPECTED[method, address]
-    asked = [("token", role) for role in ROLES] + [("keystone", role) for role in ("admin_ucp", "operator")]
-    for kind, role in asked:
+    kinds = ["token"] + (["keystone"] if role in ("admin_ucp", "operator") else [])
+
+    @every_row([(kind, *row) for kind in kinds for row in EXPECTED])
+    def judged(kind: str, method: str, address: str) -> None:
+        allowed = EXPECTED[method, address]
         answer = places[kind].ask(method, address, places[kind].token(role))
 
         if allowed is OPEN or role in allowed:
-            assert answer.status_code not in (401, 403, 417, 500), f"{kind}, {role}: {answer.text}"
+            assert answer.status_code not in (401, 403, 417, 500), answer.text
         else:
-            assert (answer.status_code, told(answer)) == (403, NOT_ALLOWED), f"{kind}, {role}"
+            assert (answer.status_code, told(answer)) == (403, NOT_ALLOWED)
             assert answer.json["details"]["errorType"] == "ApiError"
             assert "WWW-Authenticate" not in answer.headers
 
-
-@pytest.mark.parametrize(("method", "address"), EXPECTED, ids=lambda value: str(value))
-def test_who_has_no_token_is_not_known(places: dict[str, Place], method: str, address: str) -> None:
-    for place in places.values():
-        for what in ("none", "nonsense"):
-            is_unknown(place, method, address, what)
+    judged()
 
 
-@pytest.mark.parametrize("address", [f"{V1}/configdocs/design", f"{V1}/actions", f"{V1}/commitconfigdocs", "/health"])
-def test_a_token_that_is_none_is_not_known_whatever_its_role_was(place: Place, address: str) -> None:
-    # What a token allowed is looked at after whether it is one, the same way for every route.
-    method = "POST" if address.endswith("commitconfigdocs") else "GET"
-    for role in ("admin", "viewer", "operator"):
-        for what in place.bad:
-            is_unknown(place, method, address, what, role)
+def test_who_has_no_token_or_one_that_is_none_is_not_known(places: dict[str, Place]) -> None:
+    """What a token allowed is looked at after whether it is one, the same way for every route."""
+
+    @every_row(
+        [("token", "none", *row) for row in EXPECTED]
+        + [(kind, what, "POST", f"{V1}/commitconfigdocs") for kind, place in places.items() for what in place.bad]
+    )
+    def unknown(kind: str, what: str, method: str, address: str) -> None:
+        place = places[kind]
+        answer = place.ask(method, address, place.token("admin", what))
+
+        if EXPECTED[method, address] is OPEN:
+            assert answer.status_code in (200, 204)
+        else:
+            assert (answer.status_code, told(answer)) == (401, NOT_KNOWN)
+            assert answer.headers["WWW-Authenticate"] == place.challenge
+            assert (answer.json["details"]["errorType"], answer.json["retry"]) == ("ApiError", False)
+
+    unknown()
 
 
-def is_unknown(place: Place, method: str, address: str, what: str, role: str = "admin") -> None:
-    """Ask with a token that is none; what is open answers all the same."""
-    answer = place.ask(method, address, place.token(role, what))
-
-    if EXPECTED[method, address] is OPEN:
-        assert answer.status_code in (200, 204), what
-    else:
-        assert (answer.status_code, told(answer)) == (401, NOT_KNOWN), f"{what}, {role}"
-        assert answer.headers["WWW-Authenticate"] == place.challenge
-        assert (answer.json["details"]["errorType"], answer.json["retry"]) == ("ApiError", False)
-
-
-@pytest.mark.parametrize("address", [f"{V1}/actions", f"{V1}/commitconfigdocs"])
-def test_a_token_of_another_project_is_not_for_us(places: dict[str, Place], address: str) -> None:
+def test_a_token_of_keystone_counts_for_its_project_and_may_come_as_a_bearer_token(
+    places: dict[str, Place], url: str, keystone: simulated_keystone.Keystone
+) -> None:
     place = places["keystone"]
     for project, domain in (("other", "Default"), ("site", "Other"), (None, "Default")):
-        answer = place.ask("POST", address, place.give("admin", project=project, domain=domain))
-
+        answer = place.ask("POST", f"{V1}/actions", place.give("admin", project=project, domain=domain))
         assert answer.status_code == 403, project
         assert told(answer) == ("Forbidden", "The token is not for the project site of the domain Default")
-
-
-def test_without_a_project_in_the_settings_the_admin_of_any_is_admin_here(
-    url: str, keystone: simulated_keystone.Keystone
-) -> None:
-    identity = IdentityOptions(kind=IdentityKind.KEYSTONE)
-    caller = Caller(
-        bootstrap.api(settings(url, identity=identity, keystone=account(keystone))),
-        keystone.give("bob", "admin", project="whatever"),
-    )
-
+    token = place.give("viewer")
+    assert place.ask("GET", f"{V1}/actions", None, Authorization=f"Bearer {token}").status_code == 200
+    assert place.ask("GET", f"{V1}/actions", None, **{"X-Storage-Token": token}).status_code == 401
+    # Without a project in the settings, the admin of any is admin here.
+    any_project = settings(url, identity=IdentityOptions(kind=IdentityKind.KEYSTONE), keystone=account(keystone))
+    caller = Caller(bootstrap.api(any_project), keystone.give("bob", "admin", project="whatever"))
     assert caller.post("/commitconfigdocs").status_code not in (401, 403)
 
 
@@ -303,6 +294,9 @@ def test_the_checks_come_in_the_order_of_the_contract(place: Place, keystone: si
     assert keystone.validations() == before
     assert place.ask("POST", f"{V1}/actions", "nonsense").status_code == 401
     assert place.ask("POST", f"{V1}/actions", place.give("viewer")).status_code == 403
+    # Headers that carry identities count for nothing if a caller sends them.
+    assert place.ask("GET", f"{V1}/actions", "nonsense", **FORGED).status_code == 401
+    assert place.ask("POST", f"{V1}/commitconfigdocs", place.give("viewer"), **FORGED).status_code == 403
 
 
 FORGED = {
@@ -316,20 +310,6 @@ FORGED = {
     "X-Project-Domain-Name": "Default",
     "X-Is-Admin-Project": "True",
 }
-
-
-def test_headers_that_carry_identities_count_for_nothing_if_a_caller_sends_them(place: Place) -> None:
-    assert place.ask("GET", f"{V1}/actions", None, **FORGED).status_code == 401
-    assert place.ask("GET", f"{V1}/actions", "nonsense", **FORGED).status_code == 401
-    assert place.ask("POST", f"{V1}/commitconfigdocs", place.give("viewer"), **FORGED).status_code == 403
-
-
-def test_a_token_of_keystone_may_come_as_a_bearer_token_too(places: dict[str, Place]) -> None:
-    place = places["keystone"]
-    token = place.give("viewer")
-
-    assert place.ask("GET", f"{V1}/actions", None, Authorization=f"Bearer {token}").status_code == 200
-    assert place.ask("GET", f"{V1}/actions", None, **{"X-Storage-Token": token}).status_code == 401
 
 
 SLOW = IdentityOptions(token_cache_seconds=Seconds(3600))
@@ -377,29 +357,25 @@ def policy_of(url: str, tmp_path: Any) -> Callable[[str], Place]:
 
 
 def test_a_policy_file_changes_who_may_what(policy_of: Callable[[str], Place]) -> None:
-    place = policy_of('"workflow_orchestrator:list_actions": "role:night-watch"\n"read_access": "role:auditor"')
+    place = policy_of(
+        '"workflow_orchestrator:list_actions": "role:night-watch"\n"read_access": "role:auditor"\n'
+        '"workflow_orchestrator:action_test_site": "role:tester"\n"software:update_graph": "role:author"\n'
+        '"workflow_orchestrator:list_workflows": "role:anyone"\n'
+        '"write_access": "role:author or role:operator or role:admin"'
+    )
+    run = json.dumps({"name": "update_software", "parameters": {"nodes": ["n1"], "command": "id"}})
 
-    assert place.ask("GET", f"{V1}/actions", place.give("night-watch")).status_code == 200
-    assert place.ask("GET", f"{V1}/actions", place.give("admin")).status_code == 403
-    assert place.ask("GET", f"{V1}/nodes", place.give("auditor")).status_code == 200
-    assert place.ask("GET", f"{V1}/nodes", place.give("admin")).status_code == 403
-
-
-def test_a_command_on_nodes_takes_the_right_to_change_tasks(policy_of: Callable[[str], Place]) -> None:
-    place = policy_of('"software:update_graph": "role:author"\n"write_access": "role:author or role:operator"')
-    run = {"name": "update_software", "parameters": {"nodes": ["n1"], "command": "id"}}
-
-    answers = [Caller(place.app, place.give(role)).act(json.dumps(run)) for role in ("operator", "author")]
-
-    # The second one has no design yet.
+    for path, role, code in (
+        *(("/actions", "night-watch", 200), ("/actions", "admin", 403)),
+        *(("/nodes", "auditor", 200), ("/nodes", "admin", 403), ("/workflows", "operator", 200)),
+    ):
+        assert place.ask("GET", f"{V1}{path}", place.give(role)).status_code == code, (path, role)
+    assert place.ask("GET", f"{V1}/workflows", None).status_code == 401
+    # The rule of an action is asked as well, and a command on nodes takes the right to change tasks.
+    refused = Caller(place.app, place.give("admin")).act('{"name": "test_site"}')
+    assert (refused.status_code, told(refused)) == (403, NOT_ALLOWED)
+    answers = [Caller(place.app, place.give(role)).act(run) for role in ("operator", "author")]
     assert [answer.status_code for answer in answers] == [403, 400]
-
-
-def test_everybody_who_is_known_is_anyone(policy_of: Callable[[str], Place]) -> None:
-    place = policy_of('"workflow_orchestrator:list_actions": "role:anyone"')
-
-    assert place.ask("GET", f"{V1}/actions", place.give("operator")).status_code == 200
-    assert place.ask("GET", f"{V1}/actions", None).status_code == 401
 
 
 def test_rules_that_cannot_be_evaluated_let_nobody_in(policy_of: Callable[[str], Place]) -> None:
@@ -412,12 +388,3 @@ def test_rules_that_cannot_be_evaluated_let_nobody_in(policy_of: Callable[[str],
     assert answer.json["details"]["errorType"] == "ApiError"
     assert answer.json["retry"] is False
     assert place.ask("GET", f"{V1}/nodes", place.give("admin")).status_code == 200
-
-
-def test_the_rule_of_an_action_is_asked_as_well(policy_of: Callable[[str], Place]) -> None:
-    place = policy_of('"workflow_orchestrator:action_test_site": "role:tester"')
-    body = {"body": '{"name": "test_site"}', "headers": {"Content-Type": "application/json"}}
-
-    refused = Caller(place.app, place.give("admin")).ask("POST", f"{V1}/actions", **body)
-
-    assert (refused.status_code, told(refused)) == (403, NOT_ALLOWED)
