@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -86,40 +85,39 @@ def test_a_plan_is_stored_shown_and_listed(site: Site) -> None:
     assert site.viewer.get("/plans").json == {"plans": short}
     assert site.viewer.get("/plans/none").status == falcon.HTTP_404
     assert site.viewer.post("/plans", json.dumps(DEPLOY), JSON, store="true").status == falcon.HTTP_403
-
-
-def test_a_plan_that_would_be_refused_is_not_stored(site: Site) -> None:
-    site.commit(*small_design())
-    running = site.create_action()
-
-    refused = site.admin.post("/plans", json.dumps(DEPLOY), JSON, store="true")
-
-    assert (refused.status, refused.json["message"]) == (falcon.HTTP_409, "Another site action is running")
-    retry = site.admin.post("/plans", json.dumps({"retry": running}), JSON, store="true")
-    assert retry.status == falcon.HTTP_409
-    assert site.viewer.get("/plans").json == {"plans": []}
-
-
-def test_without_the_policy_an_action_starts_from_a_plan_that_nobody_has_approved(site: Site) -> None:
-    site.commit(*small_design())
-    plan = stored(site.admin)
-
-    made = act(site.admin, plan)
-
+    # Without the policy, an action starts from a plan that nobody has approved.
+    made = act(site.admin, first)
     assert made.status == falcon.HTTP_201, made.text
-    assert site.viewer.get(f"/plans/{plan['id']}").json["action"] == made.json["id"]
+    assert site.viewer.get(f"/plans/{first['id']}").json["action"] == made.json["id"]
     notes = site.viewer.get(f"/actions/{made.json['id']}").json["notes"]
     assert [note["note_val"] for note in notes if note["sub_type"] == "Plan"] == [
-        f"plan {plan['id']} (hash {plan['hash']}), stored by ann"
+        f"plan {first['id']} (hash {first['hash']}), stored by ann"
     ]
+    # A plan that would be refused is not stored.
+    refused = site.admin.post("/plans", json.dumps(DEPLOY), JSON, store="true")
+    assert (refused.status, refused.json["message"]) == (falcon.HTTP_409, "Another site action is running")
+    retry = site.admin.post("/plans", json.dumps({"retry": made.json["id"]}), JSON, store="true")
+    assert retry.status == falcon.HTTP_409
+    assert len(site.viewer.get("/plans").json["plans"]) == 2
 
 
 def test_an_action_starts_from_a_plan_that_another_person_has_approved(eyes: FourEyes) -> None:
     plan = stored(eyes.ann)
     alone = eyes.ann.act()
     early = act(eyes.ann, plan)
+    # Approvals that cannot be used change nothing.
+    wrong_hash = approve(eyes.bob, {**plan, "hash": "0" * 64})
+    assert (wrong_hash.status, plan["hash"] in everything_said(wrong_hash)) == (falcon.HTTP_409, True)
+    for body in ({}, {"hash": 1}, {"hash": plan["hash"], "reason": "\x1b[2J"}, {"hash": plan["hash"], "approve": True}):
+        answer = eyes.bob.post(f"/plans/{plan['id']}/approvals", json.dumps(body), JSON)
+        assert answer.status == falcon.HTTP_400
+    assert approve(eyes.site.viewer, plan).status == falcon.HTTP_403
+    assert approve(eyes.bob, {**plan, "id": "0" * 26}).status == falcon.HTTP_404
+    assert eyes.site.viewer.get(f"/plans/{plan['id']}").json == plan
 
     signed = approve(eyes.bob, plan, reason="as discussed")
+    again = [approve(caller, plan, reason="once more") for caller in (eyes.bob, eyes.bob_again)]
+    assert [answer.json for answer in again] == [signed.json] * 2
 
     assert (alone.status, early.status) == (falcon.HTTP_409,) * 2
     assert "Another person must approve what you start" in everything_said(alone)
@@ -148,74 +146,28 @@ def test_nobody_approves_what_he_starts(eyes: FourEyes) -> None:
     assert act(eyes.ann, of_ann).status == falcon.HTTP_201
 
 
-def test_a_second_signature_of_a_person_changes_nothing(eyes: FourEyes) -> None:
-    plan = stored(eyes.ann)
+def test_an_action_that_would_do_something_else_is_refused_with_what_differs(site: Site) -> None:
+    def refused(plan: dict[str, Any], *said: str) -> None:
+        answer = act(site.admin, plan, **ALLOWED)
+        assert (answer.status, answer.json["message"]) == (falcon.HTTP_409, "The plan no longer holds")
+        found = [one["message"] for one in messages(answer)]
+        assert [one for one in said if one not in found] == [], found
+        assert site.viewer.get(f"/plans/{plan['id']}").json["action"] is None
+        # The approver of the next plan reads the same.
+        assert stored(site.admin, **ALLOWED)["last"] == {"id": plan["id"], "differences": found}
 
-    first = approve(eyes.bob, plan, reason="as discussed")
-    again = [approve(caller, plan, reason="once more") for caller in (eyes.bob, eyes.bob_again)]
-
-    assert [answer.json for answer in again] == [first.json] * 2
-
-
-def test_approvals_that_cannot_be_used_change_nothing(eyes: FourEyes) -> None:
-    plan = stored(eyes.ann)
-
-    wrong_hash = approve(eyes.bob, {**plan, "hash": "0" * 64})
-    bodies = [{}, {"hash": 1}, {"hash": plan["hash"], "reason": "\x1b[2J"}, {"hash": plan["hash"], "approve": True}]
-    answers = [eyes.bob.post(f"/plans/{plan['id']}/approvals", json.dumps(body), JSON) for body in bodies]
-
-    assert wrong_hash.status == falcon.HTTP_409
-    assert plan["hash"] in everything_said(wrong_hash)
-    assert [answer.status for answer in answers] == [falcon.HTTP_400] * len(bodies)
-    assert approve(eyes.site.viewer, plan).status == falcon.HTTP_403
-    assert approve(eyes.bob, {**plan, "id": "0" * 26}).status == falcon.HTTP_404
-    assert eyes.site.viewer.get(f"/plans/{plan['id']}").json == plan
-
-
-def hold(site: Site) -> None:
-    assert site.admin.post("/nodes/n1/holds", '{"reason": "new disk"}', JSON).status == falcon.HTTP_201
-
-
-def commit_another_node(site: Site) -> None:
-    site.commit(*small_design(("n1", "n2", "n3")))
-
-
-def commit_another_limit(site: Site) -> None:
-    section = {"deploy_timeout": 60, "max_nodes_in_flight": 1}
-    site.commit(configuration(physical_provisioner=section), *small_design()[1:])
-
-
-def lose_a_node(site: Site) -> None:
-    ended(site, site.create_action(), *LOST)
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        pytest.param(commit_another_node, ["revision: was 1, is 2.", "nodes n3: not_started is new."], id="a node"),
-        pytest.param(
-            commit_another_limit,
-            ["limits deploy_nodes timeout: was 3600.0, is 60.0.", "limits max_nodes_in_flight: 1 is new."],
-            id="a limit",
-        ),
-        pytest.param(lose_a_node, ["nodes n1: was not_started, is failure."], id="a status"),
-    ],
-)
-def test_an_action_that_would_do_something_else_is_refused_with_what_differs(
-    site: Site, change: Callable[[Site], None], said: list[str]
-) -> None:
     site.commit(*small_design())
     plan = stored(site.admin)
-    change(site)
-
-    refused = act(site.admin, plan, **ALLOWED)
-
-    assert (refused.status, refused.json["message"]) == (falcon.HTTP_409, "The plan no longer holds")
-    found = [one["message"] for one in messages(refused)]
-    assert [one for one in said if one not in found] == [], found
-    assert site.viewer.get(f"/plans/{plan['id']}").json["action"] is None
-    # The approver of the next plan reads the same.
-    assert stored(site.admin, **ALLOWED)["last"] == {"id": plan["id"], "differences": found}
+    ended(site, site.create_action(), *LOST)
+    refused(plan, "nodes n1: was not_started, is failure.")
+    plan = stored(site.admin)
+    section = {"deploy_timeout": 60, "max_nodes_in_flight": 1}
+    site.commit(configuration(physical_provisioner=section), *small_design(("n1", "n2", "n3"))[1:])
+    refused(
+        plan,
+        *("revision: was 1, is 2.", "nodes n3: not_started is new."),
+        *("limits deploy_nodes timeout: was 3600.0, is 60.0.", "limits max_nodes_in_flight: 1 is new."),
+    )
 
 
 FORCED = {"name": "deploy_site", "parameters": {"force": True}}
@@ -224,7 +176,12 @@ FORCED = {"name": "deploy_site", "parameters": {"force": True}}
 def test_a_hold_that_the_plan_does_not_have_refuses_although_it_may_be_overridden(site: Site) -> None:
     site.commit(*small_design())
     before = stored(site.admin, FORCED)
-    hold(site)
+    body = {"reason": "new disk", "class": "no_criteria"}
+    uncounted = site.admin.post("/nodes/n1/holds", json.dumps(body), JSON).json["id"]
+    said = [one["message"] for one in messages(act(site.admin, before, FORCED))]
+    assert said == ["holds n1: held (operator, no criteria) by ann: new disk is new."]
+    assert site.admin.ask("DELETE", f"/api/v1.0/holds/{uncounted}").status == falcon.HTTP_200
+    assert site.admin.post("/nodes/n1/holds", '{"reason": "new disk"}', JSON).status == falcon.HTTP_201
     overriding = stored(site.admin, FORCED)
 
     refused = act(site.admin, before, FORCED)
@@ -233,16 +190,6 @@ def test_a_hold_that_the_plan_does_not_have_refuses_although_it_may_be_overridde
     said = [one["message"] for one in messages(refused)]
     assert said == ["holds n1: held (operator) by ann: new disk is new."]
     assert act(site.admin, overriding, FORCED).status == falcon.HTTP_201
-
-
-def test_a_hold_by_which_no_criterion_counts_a_node_is_a_difference_too(site: Site) -> None:
-    site.commit(*small_design())
-    plan = stored(site.admin)
-    body = '{"reason": "new disk", "class": "no_criteria"}'
-    assert site.admin.post("/nodes/n1/holds", body, JSON).status == falcon.HTTP_201
-
-    said = [one["message"] for one in messages(act(site.admin, plan))]
-    assert said == ["holds n1: held (operator, no criteria) by ann: new disk is new."]
 
 
 def test_another_action_and_other_parameters_are_not_what_was_planned(site: Site) -> None:
@@ -303,10 +250,6 @@ def test_of_two_requests_at_once_one_starts_the_action(eyes: FourEyes) -> None:
 
     assert sorted(answer.status_code for answer in answers) == [201, 409, 409]
     assert len(eyes.site.viewer.get("/actions").json) == 1
-
-
-class Killed(BaseException):
-    """The process is gone."""
 
 
 def test_a_process_that_is_killed_leaves_both_the_action_and_the_used_plan_or_neither(
