@@ -40,7 +40,7 @@ def test_plans_and_forecasts_say_what_the_policy_makes_of_a_group(site: Site) ->
     site.commit(*design(waves=[CANARY], windows=window(opens.date())))
 
     plan = site.viewer.post("/plans", DEPLOY, JSON).json
-    found = site.viewer.post("/forecasts", DEPLOY, JSON).json
+    found = site.viewer.post("/forecasts", '{"name": "deploy_site", "runs": 100}', JSON).json
 
     canary, rest = plan["groups"][0]["waves"]
     assert canary == {"name": "canary", "nodes": ["n1"], "starts": f"{opens:%Y-%m-%d %H:%M:%S.%f}+00:00"}

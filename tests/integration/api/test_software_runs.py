@@ -62,7 +62,6 @@ def run(
 ALL = ["globals", "haproxy", "mysql", "rabbitmq"]
 PLACES: dict[str, tuple[dict[str, list[str]], dict[str, list[str]], dict[str, list[str]]]] = {
     "a controller with all its tags": ({}, {}, {"n1": ALL}),
-    "only rabbitmq": ({"n1": ["mysql", "controller-common"]}, {}, {"n1": ["globals", "rabbitmq"]}),
     "haproxy not on a mysql node": (
         {"n1": ["rabbitmq", "controller-common"]}, {"n2": ["controller-common"]},
         {"n1": ["globals", "mysql"], "n2": ["haproxy"]},

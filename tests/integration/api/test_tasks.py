@@ -44,18 +44,15 @@ LISTS: dict[str, tuple[dict[str, Any], list[str], str | None]] = {
 }
 
 
-@pytest.mark.parametrize(("asked", "listed", "marker"), LISTS.values(), ids=LISTS)
-def test_tasks_are_listed_by_node_and_task_with_counts_of_all(
-    site: Site, action: str, asked: dict[str, Any], listed: list[str], marker: str | None
-) -> None:
-    found = site.viewer.get(f"/actions/{action}/tasks", **asked).json
-
-    assert [f"{one['node']} {one['task']}" for one in found["tasks"]] == listed
-    assert found["next"] == marker
-    assert found["totals"] == [
-        {"task": "net", "running": 0, "success": 3, "failed": 0, "left": 0},
-        {"task": "ntp", "running": 1, "success": 0, "failed": 1, "left": 0},
-    ]
+def test_tasks_are_listed_by_node_and_task_with_counts_of_all(site: Site, action: str) -> None:
+    for asked, listed, marker in LISTS.values():
+        found = site.viewer.get(f"/actions/{action}/tasks", **asked).json
+        assert [f"{one['node']} {one['task']}" for one in found["tasks"]] == listed
+        assert found["next"] == marker
+        assert found["totals"] == [
+            {"task": "net", "running": 0, "success": 3, "failed": 0, "left": 0},
+            {"task": "ntp", "running": 1, "success": 0, "failed": 1, "left": 0},
+        ]
 
 
 def test_a_matrix_has_a_letter_for_each_task_on_each_node(site: Site, action: str) -> None:
@@ -69,14 +66,6 @@ def test_a_matrix_has_a_letter_for_each_task_on_each_node(site: Site, action: st
     record(site.store, action, [TaskChanged(TaskId("aa"), "m4", (left,))])
     found = site.viewer.get(f"/actions/{action}/tasks", matrix="true").json["matrix"]
     assert (found["tasks"], found["letters"]) == (["ntp", "zz", "net", "aa"], ["r-s-", "ffs-", "--sl"])
-
-
-def test_the_matrix_of_an_action_without_tasks_is_empty(site: Site) -> None:
-    site.commit(*five_groups_design())
-    action = site.create_action()
-
-    found = site.viewer.get(f"/actions/{action}/tasks", matrix="true").json["matrix"]
-    assert found == {"tasks": [], "nodes": [], "letters": []}
 
 
 def test_a_failed_task_says_why_and_a_node_shows_its_tasks_by_action(site: Site, action: str) -> None:

@@ -12,7 +12,6 @@ NAMES = ("deploy_site", "update_site", "update_software", "redeploy_server", "re
 SITE = NAMES[:3]
 TARGETED = NAMES[3:5]
 LOCATION = {"Location": "/api/v1.0/actions/$id"}
-NOTHING_STORED = (Exchange(ask="GET actions", code=200, answer=[]),)
 
 
 def body(name: str, **parameters: Any) -> str:
@@ -36,7 +35,7 @@ def created(name: str, posted: str | bytes, given: str = "committed", query: str
 def refused(name: str, posted: str | bytes | None, given: str, query: str = "", *, answer: Any, **rest: Any) -> Case:
     """One that is refused, by the code that stands in the answer; nothing is stored."""
     code = int(answer["code"].split()[0])
-    return create(name, posted, given, query, **{"code": code, "answer": answer, "then": NOTHING_STORED, **rest})
+    return create(name, posted, given, query, **{"code": code, "answer": answer, **rest})
 
 
 def targeted(name: str) -> str:

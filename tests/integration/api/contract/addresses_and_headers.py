@@ -149,21 +149,13 @@ CASES = [
         )
         for spelled, sent, kept in (
             ("with dashes", MARKER, MARKER),
-            ("without dashes", MARKER.replace("-", ""), MARKER),
             ("in capitals", MARKER.upper(), MARKER),
             ("that is none", "my-marker", "$request"),
-            ("that is a number", "42", "$request"),
-            ("one digit short", MARKER[:-1], "$request"),
             ("that is an action's id", UNKNOWN_ULID, "$request"),
-            ("in braces", f"{{{MARKER}}}", MARKER),
             ("as a name", f"urn:uuid:{MARKER}", MARKER),
             # int() reads these, and so does uuid.UUID.
             ("with an underscore", "1_345678123412341234123456789abc", "$request"),
-            ("as a number in base 16", "0x345678123412341234123456789abc", "$request"),
-            ("with a sign", "+1345678123412341234123456789abc", "$request"),
-            ("of dashes", "-" * 32, "$request"),
             ("without a letter", "", "$request"),
-            ("one digit long", MARKER + "0", "$request"),
             ("of 5,000 letters", "a" * 5000, "$request"),
         )
     ),

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-import pytest
+from functools import partial
 
 from shipyard_api.cli.output import answers, status_text
 from shipyard_api.yaml_stream import write_documents
@@ -11,6 +10,7 @@ from tests.integration.api.contract.case import JSON, YAML, Exchange, Nothing, W
 from tests.integration.api.contract.conftest import Given
 from tests.integration.api.contract.states import BAD_KIND, UNKNOWN_ULID, extra
 from tests.integration.api.contract.test_wire_cases import exchanged
+from tests.unit.tables import every_row
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,11 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_what_is_printed(given: Given, case: Said) -> None:
+def test_what_is_printed(given: Given) -> None:
+    every_row(CASES)(partial(_printed, given))()
+
+
+def _printed(given: Given, case: Said) -> None:
     callers, names = given.state(case.given)
     asked = Exchange(ask=case.ask, code=0, answer=Nothing(), who=case.who, sends=case.sends or {}, body=case.body)
     try:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from tests.integration.api.contract.matching import (
     DATABASE_TIME,
     ENGINE_TIME,
@@ -24,6 +22,7 @@ from tests.integration.api.contract.matching import (
     faults,
     maybe,
 )
+from tests.unit.tables import every_row
 
 NAMES = {"action": "01.A", "revision": 4}
 TABLE: dict[str, tuple[Any, Any, Any]] = {
@@ -66,7 +65,7 @@ TABLE: dict[str, tuple[Any, Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize(("expected", "fits", "does_not"), TABLE.values(), ids=TABLE.keys())
+@every_row(TABLE)
 def test_a_matcher_tells_what_fits_from_what_does_not(expected: Any, fits: Any, does_not: Any) -> None:
     assert list(faults(expected, fits, "body", NAMES)) == []
     assert list(faults(expected, does_not, "body", NAMES)) != []

@@ -7,6 +7,7 @@ is refused leaves nothing behind. The contract is shipyard-rest, chapters 1 to 1
 import re
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -39,6 +40,7 @@ from tests.integration.api.contract.conftest import Given
 from tests.integration.api.contract.matching import UUID, Entity, faults, filled
 from tests.integration.api.contract.states import STATES
 from tests.integration.api.wire import Caller
+from tests.unit.tables import every_row
 
 MODULES = (
     *(addresses_and_headers, verbosity_and_booleans, errors_everywhere, options_and_methods, policy),
@@ -47,15 +49,21 @@ MODULES = (
     *(notes, workflows, site_statuses, versions_health),
 )
 CASES: list[Case] = [case for module in MODULES for case in module.CASES]
-# Those that change nothing come first, and share the state.
-IN_ORDER = sorted(CASES, key=lambda case: (case.given, "POST" in case.ask and case.code < 400, case.id))
+# In each state, those that change nothing come first, and share it.
+BY_STATE: dict[str, dict[str, Case]] = {}
+for one in sorted(CASES, key=lambda case: (case.given, "POST" in case.ask and case.code < 400, case.id)):
+    BY_STATE.setdefault(one.given, {})[one.id] = one
 JSON_TYPE, YAML_TYPE = "application/json", "application/x-yaml"
 # Headers that an answer has only where the contract says so.
 ON_OCCASION = ("Allow", "Location", "WWW-Authenticate")
 
 
-@pytest.mark.parametrize("case", IN_ORDER, ids=lambda case: case.id)
-def test_wire(given: Given, case: Case) -> None:
+@pytest.mark.parametrize("state", BY_STATE)
+def test_wire(given: Given, state: str) -> None:
+    every_row(BY_STATE[state])(partial(_answered, given))()
+
+
+def _answered(given: Given, case: Case) -> None:
     callers, names = given.state(case.given)
     if case.code >= 400:
         given.know_rows()
