@@ -5,42 +5,21 @@ import socket
 import time
 
 import psycopg
-import pytest
 
 from shipyard_api.storage import schema
 from tests.forked import ToItsEnd
 from tests.integration.api.test_without_identities import program
 
-SETTINGS = {
-    "a number that is none": ({"SHIPYARD_API_WORKERS": "two"}, "SHIPYARD_API_WORKERS: 'two' is not a whole number"),
-    "an address without the revision": (
-        {"SHIPYARD_DRYDOCK_DESIGN_URL": "http://127.0.0.1:9/"},
-        "[drydock] design_url: the design address 'http://127.0.0.1:9/' lacks the revision: write {revision} in it",
-    ),
-}
 
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port: int = found.getsockname()[1]
-        return port
-
-
-@pytest.mark.parametrize(("settings", "error"), SETTINGS.values(), ids=SETTINGS)
-def test_the_api_says_what_is_wrong_and_ends_without_a_port(
-    database_url: str, settings: dict[str, str], error: str
-) -> None:
+def test_the_api_says_what_is_wrong_and_ends_without_a_port(database_url: str, empty_database_url: str) -> None:
+    wrong = {"SHIPYARD_API_WORKERS": "two"}
     with socket.create_server(("127.0.0.1", 0)) as taken:
         # A server that tried to bind would fail with another error, and go on trying.
-        ended = program(database_url, f"127.0.0.1:{taken.getsockname()[1]}", **settings).end()
-    assert ended == (2, f"Error: {error}\n")
-
-
-def test_the_api_does_not_start_on_an_empty_database(empty_database_url: str) -> None:
-    code, output = program(empty_database_url, f"127.0.0.1:{free_port()}").end()
-    assert code == 2
-    assert output.startswith("Error: ")
-    assert output.count("\n") == 1
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        ended = program(database_url, address, **wrong).end()
+        code, output = program(empty_database_url, address).end()
+    assert ended == (2, "Error: SHIPYARD_API_WORKERS: 'two' is not a whole number\n")
+    assert (code, output.startswith("Error: "), output.count("\n")) == (2, True, 1)
 
 
 def worker(database_url: str, **settings: str) -> ToItsEnd:

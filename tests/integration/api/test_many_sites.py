@@ -63,22 +63,23 @@ def token(url: str) -> dict[str, str]:
     return {"X-Auth-Token": programs.tokens(load({"DATABASE_URL": url})).create("tester", "admin")[1]}
 
 
-def test_a_directory_without_sites_serves_none(tmp_path: Path) -> None:
+def test_one_site_is_served_below_its_name_and_nowhere_else(tmp_path: Path, urls: list[str]) -> None:
+    """A directory without sites serves none, and two files with one database are both refused."""
     client = serve(tmp_path)
-
     assert client.simulate_get("/sites").json == {"sites": []}
     assert client.simulate_get("/health").json == {"status": "ready", "sites": 0, "failed": []}
     assert client.simulate_get(f"/sites/berlin{ACTIONS}").status_code == 404
 
-
-def test_one_site_is_served_below_its_name_and_nowhere_else(tmp_path: Path, urls: list[str]) -> None:
     write(tmp_path, "berlin", urls[0])
     client, headers = serve(tmp_path), token(urls[0])
-
     listed = client.simulate_get(f"/sites/berlin{ACTIONS}", headers=headers)
     assert (listed.status_code, listed.json) == (200, []), listed.text
     assert client.simulate_get(ACTIONS, headers=headers).status_code == 404
     assert client.simulate_get("/sites/berlin").headers["location"] == "/sites/berlin/"
+
+    write(tmp_path, "copy", f"{urls[0]}{'&' if '?' in urls[0] else '?'}application_name=copy")
+    failed = serve(tmp_path).simulate_get("/health").json["failed"]
+    assert {one["name"] for one in failed} == {"berlin", "copy"}
 
 
 def test_a_token_of_one_site_opens_nothing_at_another(two: Client, urls: list[str]) -> None:
@@ -89,18 +90,17 @@ def test_a_token_of_one_site_opens_nothing_at_another(two: Client, urls: list[st
         assert two.simulate_get(f"/sites/berlin{path}", headers=oslo).status_code == 401, path
     assert two.simulate_get(f"/sites/berlin{ACTIONS}", headers=berlin).status_code == 200
     assert two.simulate_get(f"/sites/oslo{ACTIONS}", headers=oslo).status_code == 200
-
-
-def test_what_is_stored_at_one_site_is_not_at_another(two: Client, urls: list[str]) -> None:
-    berlin, oslo = map(token, urls)
+    # What is stored at one is not at the other, nor is it measured there.
     path, design = "/api/v1.0/configdocs/design", yaml.safe_dump(POLICY)
     made = two.simulate_post(f"/sites/berlin{path}", headers={**berlin, "Content-Type": YAML}, body=design)
-
-    assert made.status_code == 201, made.text
-    assert made.headers["location"] == f"/sites/berlin{path}"
-    version = {"version": "buffer"}
-    assert two.simulate_get(f"/sites/berlin{path}", headers=berlin, params=version).status_code == 200
-    assert two.simulate_get(f"/sites/oslo{path}", headers=oslo, params=version).status_code == 404
+    assert (made.status_code, made.headers["location"]) == (201, f"/sites/berlin{path}"), made.text
+    for name, headers, code in (("berlin", berlin, 200), ("oslo", oslo, 404)):
+        assert two.simulate_get(f"/sites/{name}{path}", headers=headers).status_code == code
+    text = two.simulate_get("/sites/berlin/metrics", headers=berlin).text
+    samples = [line for line in text.splitlines() if line and line[0] != "#"]
+    assert all('site="berlin"' in line for line in samples)
+    assert any(line.startswith("shipyard_request_seconds_count") for line in samples)
+    assert any(line.startswith("shipyard_database_up") for line in samples)
 
 
 FORMS: list[tuple[str, Callable[[Any], str]]] = [
@@ -127,28 +127,18 @@ def test_every_answer_outside_of_the_sites_is_described_there(two: Client) -> No
             Draft202012Validator({"$ref": f"urn:sites{pointer}"}, registry=registry).validate(answer.json)
 
 
-@pytest.mark.parametrize(
-    "path", ["/nowhere", *(f"/sites/{site}{path}" for site in ("bonn", "turku") for path, _ in FORMS)]
-)
-def test_errors_are_problems_for_callers_who_name_their_type(two: Client, path: str) -> None:
-    answer = two.simulate_get(path, headers={"Accept": f"application/json, {PROBLEM}"})
-
-    assert answer.headers["Content-Type"] == PROBLEM
-    expected = (503, "Service Unavailable") if "turku" in path else (404, "Not Found")
-    assert (answer.json["status"], answer.json["title"]) == expected
-    assert ("bonn" in answer.json["detail"]) == ("bonn" in path)
-
-
-@pytest.mark.parametrize(("path", "text"), FORMS, ids=[path for path, _ in FORMS])
-def test_an_unknown_site_and_one_with_invalid_settings_answer_in_the_form_of_the_dialect(
-    two: Client, path: str, text: Callable[[Any], str]
-) -> None:
-    unknown, invalid = (two.simulate_get(f"/sites/{name}{path}") for name in ("bonn", "turku"))
-
-    assert unknown.status_code == 404
-    assert "There is no site bonn." in text(unknown.json)
-    assert invalid.status_code == 503
-    assert "shipyard config check --sites" in text(invalid.json)
+def test_an_unknown_site_and_one_with_invalid_settings_answer_in_the_form_of_the_dialect(two: Client) -> None:
+    for path, text in FORMS:
+        unknown, invalid = (two.simulate_get(f"/sites/{name}{path}") for name in ("bonn", "turku"))
+        assert (unknown.status_code, "There is no site bonn." in text(unknown.json)) == (404, True)
+        assert (invalid.status_code, "shipyard config check --sites" in text(invalid.json)) == (503, True)
+    # As problems for callers who name their type.
+    paths = ["/nowhere", *(f"/sites/{site}{path}" for site in ("bonn", "turku") for path, _ in FORMS)]
+    for path in paths:
+        answer = two.simulate_get(path, headers={"Accept": f"application/json, {PROBLEM}"})
+        expected = (503, "Service Unavailable") if "turku" in path else (404, "Not Found")
+        assert (answer.headers["Content-Type"], answer.json["status"], answer.json["title"]) == (PROBLEM, *expected)
+        assert ("bonn" in answer.json["detail"]) == ("bonn" in path)
 
 
 def test_a_sick_site_is_named_and_disturbs_no_other(two: Client, urls: list[str]) -> None:
@@ -166,28 +156,6 @@ def test_a_sick_site_is_named_and_disturbs_no_other(two: Client, urls: list[str]
     }
     assert two.simulate_get("/sites/riga/health/ready").status_code == 503
     assert two.simulate_get("/sites/berlin/health/ready").status_code == 200
-
-
-def test_metrics_have_the_site_as_a_label_and_show_no_other(two: Client, urls: list[str]) -> None:
-    berlin, oslo = map(token, urls)
-    two.simulate_get(f"/sites/oslo{ACTIONS}", headers=oslo)
-    two.simulate_get(f"/sites/berlin{ACTIONS}", headers=berlin)
-    text = two.simulate_get("/sites/berlin/metrics", headers=berlin).text
-    samples = [line for line in text.splitlines() if line and line[0] != "#"]
-
-    assert all('site="berlin"' in line for line in samples)
-    assert any(line.startswith("shipyard_request_seconds_count") for line in samples)
-    assert any(line.startswith("shipyard_database_up") for line in samples)
-
-
-def test_two_files_with_one_database_are_both_refused(tmp_path: Path, urls: list[str]) -> None:
-    write(tmp_path, "berlin", urls[0])
-    write(
-        tmp_path, "copy", f"{urls[0]}?application_name=copy" if "?" not in urls[0] else f"{urls[0]}&application_name=c"
-    )
-    client = serve(tmp_path)
-
-    assert {one["name"] for one in client.simulate_get("/health").json["failed"]} == {"berlin", "copy"}
 
 
 def test_connections_stay_below_the_bound_with_more_sites_than_it_has_room_for(
