@@ -194,7 +194,7 @@ def test_a_quiet_stream_has_heartbeats_with_a_cursor_and_ends_after_its_lifetime
     hub: Callable[..., Hub], engine: sa.Engine, actions: tuple[ActionId, ActionId]
 ) -> None:
     async def test() -> None:
-        own = hub(heartbeat=0.05, lifetime=1.0)
+        own = hub(heartbeat=0.05, lifetime=0.5)
         stream = blocks(await own.open(actions[1], None))
         beginning = await anext(stream)
         commit(engine, actions[0], "of another action")
@@ -202,17 +202,9 @@ def test_a_quiet_stream_has_heartbeats_with_a_cursor_and_ends_after_its_lifetime
 
         assert {beat["comment"] for beat in beats} == {"heartbeat"}
         assert int(beats[-1]["id"]) > int(beginning["id"])
-
-    run(test)
-
-
-def test_streams_end_when_the_process_stops(hub: Callable[..., Hub], actions: tuple[ActionId, ActionId]) -> None:
-    async def test() -> None:
-        own = hub()
-        streams = [await own.open(action, None, lambda: False) for action in (None, actions[0])]
-
-        for stream in streams:
-            assert len([block async for block in blocks(stream)]) == 1
+        # Streams end when the process stops.
+        for stopping in [await own.open(action, None, lambda: False) for action in (None, actions[0])]:
+            assert len([block async for block in blocks(stopping)]) == 1
 
     run(test)
 
@@ -236,7 +228,7 @@ def test_what_cannot_be_served_is_refused_before_the_stream_begins(
     run(test)
 
 
-def test_a_ticket_opens_streams_and_nothing_else(site: Site) -> None:
+def test_a_ticket_opens_streams_and_nothing_else_until_it_expires(site: Site, engine: sa.Engine) -> None:
     issued = site.viewer.ask("POST", "/events/tickets")
     assert issued.status == falcon.HTTP_200, issued.text
     ticket = issued.json["ticket"]
@@ -252,13 +244,9 @@ def test_a_ticket_opens_streams_and_nothing_else(site: Site) -> None:
         assert site.nobody.ask("GET", "/events", query=query).status == status, query
     assert site.nobody.ask("POST", "/events/tickets", query=f"ticket={ticket}").status == falcon.HTTP_401
     assert site.nobody.ask("GET", "/api/v1.0/actions", query=f"ticket={ticket}").status == falcon.HTTP_401
-
-
-def test_a_ticket_expires(site: Site, engine: sa.Engine) -> None:
-    ticket = site.viewer.ask("POST", "/events/tickets").json["ticket"]
+    # It expires, and the next one takes its place.
     with engine.begin() as connection:
         connection.execute(sa.text("UPDATE event_tickets SET expires_at = now()"))
-
     assert site.nobody.ask("GET", "/events", query=f"ticket={ticket}&last_event_id=x").status == falcon.HTTP_401
     site.viewer.ask("POST", "/events/tickets")
     with engine.begin() as connection:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +15,6 @@ from falcon.testing import Result
 
 from shipyard_api.domain.actions import RunState
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.teardown.etcd_members import MemberState
 from shipyard_api.domain.teardown.label_requirements import Operator, Requirement
 from shipyard_api.domain.teardown.labels import CORDONED_KEY
 from shipyard_api.domain.teardown.pods import Budget
@@ -31,7 +29,6 @@ from tests.peer import Peer
 from tests.teardown_world import ETCD, pod
 
 N1 = NodeName("n1")
-SHORT = {"timeout": "60", "grace_period": "30"}
 
 
 @pytest.fixture(scope="module")
@@ -54,44 +51,38 @@ def blocked(world: ClusterWorld) -> None:
     world.programs.cluster.budgets = [Budget("default", "db", selector, 0, 1, 1, 1)]
 
 
-def finalized(world: ClusterWorld) -> None:
-    """Let a pod of n1 stay, although it is being deleted."""
-    leaves_at = world.programs.clock.now() + timedelta(days=9)
-    held = replace(pod("db"), leaves_at=leaves_at, finalizers=("storage/protect",))
-    world.programs.cluster.pods[N1].append(held)
-
-
 def others_dead(world: ClusterWorld) -> None:
     world.programs.etcd.form(ETCD, "n1", "n2", "n3", dead=["n2", "n3"])
-
-
-def one_slow(world: ClusterWorld) -> None:
-    members = world.programs.etcd.members[ETCD]
-    world.programs.etcd.members[ETCD] = [*members[:2], replace(members[2], state=MemberState.SLOW)]
-
-
-def no_stopper(world: ClusterWorld) -> None:
-    world.programs.cluster.stops_kubelets = False
 
 
 def shown(answer: Result) -> list[tuple[str, str]]:
     return [(one["level"], one["message"]) for one in messages(answer)]
 
 
-def test_a_node_is_decommissioned_and_removed(world: ClusterWorld) -> None:
+def test_a_node_is_decommissioned_again_and_removed(world: ClusterWorld) -> None:
     revision = world.commit()
 
+    # A kubelet that does not stop is a warning.
+    world.programs.cluster.stops_kubelets = False
     done = world.call("n1", "decommission", reference(revision))
+    # It and its parts can be repeated, although our own pod is left.
+    world.programs.cluster.stops_kubelets = True
+    repeated = [world.call("n1", "decommission", reference(revision))]
+    assert [one.name for one in world.programs.cluster.pods[N1]] == ["kubelet-stopper-n1"]
+    repeated.append(world.call("n1", "clear-labels"))
+    assert world.programs.cluster.pods[N1] == []
     gone = world.call("n1", "remove-from-cluster")
 
     assert (done.status, done.json["reason"], done.json["details"]["errorCount"]) == (falcon.HTTP_200, "Success", 0)
-    assert shown(done) == [
+    assert [one.json["reason"] for one in repeated] == ["Success"] * 2
+    *told, warning = shown(done)
+    assert (warning[0], warning[1][:42]) == ("Warning", "shutdown-kubelet: no DaemonSet waits for t")
+    assert told == [
         ("Info", "pod default/n1-a was evicted"),
         ("Info", "pod default/n1-b was evicted"),
         ("Info", "label openstack was removed"),
         ("Info", f"etcd member {ETCD}-n1 left cluster {ETCD}"),
         *(("Info", f"{one}: done") for one in ("drain", "clear-labels", "remove-etcd", "await-etcd")),
-        ("Info", "shutdown-kubelet: done"),
     ]
     assert {one["kind"] for one in messages(done)} == {"SimpleMessage"}
     assert (gone.status, gone.json["reason"]) == (falcon.HTTP_200, "Success")
@@ -102,11 +93,8 @@ def test_a_node_is_decommissioned_and_removed(world: ClusterWorld) -> None:
     assert world.site.viewer.get("/workflows").json == []
     node = world.site.viewer.get("/nodes/n1").json
     assert [one["operation"] for one in node["teardowns"] if one["outcome"] == "running"] == [
-        "remove-from-cluster",
-        "shutdown-kubelet",
-        "await-etcd",
-        "remove-etcd",
-        "clear-labels",
+        *("remove-from-cluster", "clear-labels"),
+        *("shutdown-kubelet", "await-etcd", "remove-etcd", "clear-labels") * 2,
         "drain",
     ]
     action = world.site.viewer.get(f"/actions/{node['teardowns'][0]['action_id']}").json
@@ -115,18 +103,6 @@ def test_a_node_is_decommissioned_and_removed(world: ClusterWorld) -> None:
         {"node": "n1", "operation": "remove-from-cluster"},
     )
     assert [(one["command"], one["user"]) for one in action["command_audit"]] == [("invoke", "ann")]
-
-
-def test_a_decommission_and_its_parts_can_be_repeated_although_our_own_pod_is_left(world: ClusterWorld) -> None:
-    revision = world.commit()
-
-    first = world.call("n1", "decommission", reference(revision))
-    assert [one.name for one in world.programs.cluster.pods[N1]] == ["kubelet-stopper-n1"]
-    answers = [world.call("n1", "decommission", reference(revision)), world.call("n1", "clear-labels")]
-
-    assert [one.json["reason"] for one in (first, *answers)] == ["Success"] * 3
-    assert world.programs.cluster.changes("delete") == ["kube-system/kubelet-stopper-n1"] * 2
-    assert world.programs.cluster.pods[N1] == []
 
 
 def test_what_a_drain_cordoned_is_uncordoned_and_the_cordon_of_another_stays(world: ClusterWorld) -> None:
@@ -152,65 +128,50 @@ def test_what_a_drain_cordoned_is_uncordoned_and_the_cordon_of_another_stays(wor
     assert nodes[N1].cordoned
 
 
-FAILURES: dict[str, tuple[str, Callable[[ClusterWorld], None], dict[str, str], str, str, str]] = {
-    "drain": ("drain", blocked, SHORT, "500", "DrainNodeError", "default/db (Running, ReplicaSet web)"),
-    "labels": ("clear-labels", others_dead, {"timeout": "60"}, "500", "ClearLabelsError", "no quorum"),
-    "finalizer": ("clear-labels", finalized, {"timeout": "60"}, "500", "ClearLabelsError", "keep it: storage/protect"),
-    "etcd": ("remove-etcd", one_slow, {"timeout": "60"}, "500", "RemoveEtcdError", "would have no quorum"),
-    "kubelet": ("shutdown-kubelet", no_stopper, {}, "500", "ShutdownKubeletError", "no DaemonSet waits"),
-    "removal": ("remove-from-cluster", blocked, {}, "409", "Conflict", "The node is not cordoned"),
-    "decommission": (
-        "decommission",
-        blocked,
-        {"drain_node_timeout": "60", "drain_node_grace_period": "30"},
-        "500",
-        "DisassociateStepFailure",
-        "clear-labels: not tried",
-    ),
-}
-
-
-@pytest.mark.parametrize(("operation", "fault", "query", "code", "reason", "says"), FAILURES.values(), ids=[*FAILURES])
-def test_an_operation_that_fails_says_why(
-    world: ClusterWorld,
-    operation: str,
-    fault: Callable[[ClusterWorld], None],
-    query: dict[str, str],
-    code: str,
-    reason: str,
-    says: str,
-) -> None:
+def test_an_operation_that_fails_says_why(world: ClusterWorld) -> None:
+    """Why each fails, and which reason that is: tests/unit/domain/test_node_operations.py."""
     revision = world.commit()
-    fault(world)
-    body = reference(revision) if operation in ("decommission", "remove-etcd") else None
+    blocked(world)
 
-    answer = world.call("n1", operation, body, **query)
+    removal = world.call("n1", "remove-from-cluster")
+    short = {"drain_node_timeout": "60", "drain_node_grace_period": "30"}
+    answer = world.call("n1", "decommission", reference(revision), **short)
 
-    assert (answer.status[:3], answer.json["reason"]) == (code, reason)
-    assert says in everything_said(answer)
+    assert (removal.status, removal.json["reason"]) == (falcon.HTTP_409, "Conflict")
+    assert "The node is not cordoned" in everything_said(removal)
+    assert (answer.status, answer.json["reason"]) == (falcon.HTTP_500, "DisassociateStepFailure")
+    for says in ("default/db (Running, ReplicaSet web)", "clear-labels: not tried"):
+        assert says in everything_said(answer)
     assert answer.json["details"]["errorCount"] >= 1
     assert world.programs.etcd.log == []
 
 
-@pytest.mark.parametrize(
-    ("operation", "reason"), [("remove-etcd", "RemoveEtcdError"), ("decommission", "DisassociateStepFailure")]
-)
-def test_what_etcd_forbids_is_refused_before_anything_is_begun(
-    world: ClusterWorld, operation: str, reason: str
-) -> None:
+def test_what_etcd_forbids_is_refused_before_anything_is_begun(world: ClusterWorld) -> None:
+    """So is a design that cannot be rendered, with its finding."""
+    assert world.site.admin.load("design", *small_design()[:-1]).status == falcon.HTTP_201
+    assert world.site.admin.commit(force="true").status == falcon.HTTP_200
+    for operation, body in (("clear-labels", None), ("decommission", reference(1))):
+        answer = world.post("n1", operation, body)
+        assert (answer.status, answer.json["reason"]) == (falcon.HTTP_400, "BadRequest")
+        assert "Revision 1 cannot be rendered: The design holds no deckhand/LayeringPolicy/v1" in everything_said(
+            answer
+        )
+
     revision = world.commit()
     others_dead(world)
-
-    refused = world.post("n1", operation, reference(revision))
+    refused = [world.post("n1", operation, reference(revision)) for operation in ("remove-etcd", "decommission")]
     parameters = {"target_nodes": ["n1"], "target-revision": "committed"}
     action = json.dumps({"name": "redeploy_server", "parameters": parameters})
     redeploy = world.site.admin.act(action)
     plan = world.site.viewer.post("/plans", action, JSON).json
 
-    assert (refused.status, refused.json["reason"]) == (falcon.HTTP_500, reason)
+    assert [(one.status, one.json["reason"]) for one in refused] == [
+        (falcon.HTTP_500, "RemoveEtcdError"),
+        (falcon.HTTP_500, "DisassociateStepFailure"),
+    ]
     assert (redeploy.status, redeploy.json["message"]) == (falcon.HTTP_409, "Etcd forbids the teardown")
     assert plan["refused"]["title"] == "Etcd forbids the teardown"
-    for answer in (refused, redeploy):
+    for answer in (*refused, redeploy):
         assert f"Without n1, etcd cluster {ETCD} has no healthy member" in everything_said(answer)
     assert (world.actions(), world.programs.cluster.log, world.programs.etcd.log) == ([], [], [])
     world.programs.etcd.form(ETCD, "n1", dead=["n1"])  # silent: the action asks again, and waits
@@ -232,44 +193,6 @@ def test_a_drain_fails_at_once_or_deletes_what_a_budget_keeps(world: ClusterWorl
     assert world.programs.cluster.changes("delete") == []
     assert world.call("n1", "drain", on_blocked="delete").json["reason"] == "Success"
     assert world.programs.cluster.changes("delete") == ["default/db"]
-
-
-def test_a_kubelet_that_does_not_stop_is_a_warning_of_a_decommission(world: ClusterWorld) -> None:
-    revision = world.commit()
-    no_stopper(world)
-
-    answer = world.call("n1", "decommission", reference(revision))
-
-    assert answer.status == falcon.HTTP_200
-    assert [text[:42] for level, text in shown(answer) if level == "Warning"] == [
-        "shutdown-kubelet: no DaemonSet waits for t"
-    ]
-
-
-@pytest.mark.parametrize("operation", ["clear-labels", "remove-etcd", "decommission"])
-def test_a_design_that_cannot_be_rendered_is_refused_with_its_finding(world: ClusterWorld, operation: str) -> None:
-    without_policy = small_design()[:-1]
-    assert world.site.admin.load("design", *without_policy).status == falcon.HTTP_201
-    assert world.site.admin.commit(force="true").status == falcon.HTTP_200
-
-    answer = world.call("n1", operation, None if operation == "clear-labels" else reference(1))
-
-    assert (answer.status, answer.json["reason"]) == (falcon.HTTP_400, "BadRequest")
-    assert "Revision 1 cannot be rendered: The design holds no deckhand/LayeringPolicy/v1" in everything_said(answer)
-    assert world.actions() == []
-
-
-def test_limits_are_those_of_the_call_then_of_the_site(world: ClusterWorld) -> None:
-    world.commit(kubernetes_provisioner={"clear_labels_timeout": 77})
-    world.call("n1", "drain", timeout="7200")
-
-    (action,) = world.actions()
-    assert {name: action.inputs["limits"][name] for name in ("drain", "drain_grace_period", "clear_labels")} == {
-        "drain": 7200,
-        "drain_grace_period": 1800,
-        "clear_labels": 77,
-    }
-    assert action.parameters == {"node": "n1", "operation": "drain", "timeout": 7200}
 
 
 def test_a_lost_connection_neither_stops_nor_repeats_the_work_and_the_same_call_attaches(
@@ -348,28 +271,33 @@ def running(world: ClusterWorld, operation: str = "drain", node: str = "n1", **q
     return asyncio.run(play())
 
 
-EXCLUDED = {
-    "another operation on the node": ("drain", "n1", "shutdown-kubelet", "n1", {}, "drain of n1 is running as action"),
-    "other parameters": ("drain", "n1", "drain", "n1", {"timeout": "4000"}, "with other parameters"),
-    "etcd of another node": ("clear-labels", "n1", "remove-etcd", "n2", {}, "only one node of the site"),
-    "decommission of another node": ("decommission", "n1", "clear-labels", "n2", {}, "only one node of the site"),
-}
+def test_operations_exclude_each_other_and_a_hold_refuses_all(world: ClusterWorld) -> None:
+    """And their limits are those of the call, then those of the site."""
+    revision = world.commit(kubernetes_provisioner={"clear_labels_timeout": 77})
 
+    def refused(says: str, node: str, operation: str, body: Any = None, **query: str) -> None:
+        answer = world.post(node, operation, body, **query)
+        assert (answer.status, answer.json["reason"]) == (falcon.HTTP_409, "Conflict")
+        assert says in everything_said(answer)
 
-@pytest.mark.parametrize(("first", "on", "second", "node", "query", "says"), EXCLUDED.values(), ids=[*EXCLUDED])
-def test_operations_exclude_each_other(
-    world: ClusterWorld, first: str, on: str, second: str, node: str, query: dict[str, str], says: str
-) -> None:
-    revision = world.commit()
-    action = running(world, first, on)
-    body = reference(revision) if second == "remove-etcd" else None
-
-    answer = world.post(node, second, body, **query)
-
-    assert (answer.status, answer.json["reason"]) == (falcon.HTTP_409, "Conflict")
-    assert says in everything_said(answer)
-    assert action in everything_said(answer)
-    assert len(world.actions()) == 1
+    drain = running(world, "drain", timeout="7200")
+    refused(f"drain of n1 is running as action {drain}", "n1", "shutdown-kubelet")
+    refused("with other parameters", "n1", "drain", timeout="4000")
+    (action,) = world.actions()
+    assert {name: action.inputs["limits"][name] for name in ("drain", "drain_grace_period", "clear_labels")} == {
+        "drain": 7200,
+        "drain_grace_period": 1800,
+        "clear_labels": 77,
+    }
+    assert action.parameters == {"node": "n1", "operation": "drain", "timeout": 7200}
+    world.run(drain)
+    decommission = running(world, "decommission")
+    for operation, body in (("clear-labels", None), ("remove-etcd", reference(revision))):
+        refused("only one node of the site", "n2", operation, body)
+        refused(decommission, "n2", operation, body)
+    hold = world.site.admin.post("/nodes/n2/holds", '{"reason": "new disk"}', JSON).json["id"]
+    refused(f"Hold {hold}: node n2 is held (operator) by ann: new disk.", "n2", "drain")
+    assert len(world.actions()) == 2
 
 
 def test_site_actions_and_operations_exclude_each_other(world: ClusterWorld) -> None:
@@ -410,17 +338,6 @@ def test_no_member_leaves_etcd_while_another_node_is_redeployed(world: ClusterWo
 
     assert (answer.status, answer.json["reason"]) == (falcon.HTTP_409, "Conflict")
     assert f"redeploy_server {redeploy} is running, and it may take etcd members out" in everything_said(answer)
-
-
-def test_a_hold_on_the_node_refuses_its_operations(world: ClusterWorld) -> None:
-    world.commit()
-    hold = world.site.admin.post("/nodes/n1/holds", '{"reason": "new disk"}', JSON).json["id"]
-
-    answer = world.post("n1", "drain")
-
-    assert (answer.status, answer.json["reason"]) == (falcon.HTTP_409, "Conflict")
-    assert f"Hold {hold}: node n1 is held (operator) by ann: new disk." in everything_said(answer)
-    assert world.actions() == []
 
 
 def test_an_operation_is_stopped_and_its_own_call_repeats_it(world: ClusterWorld) -> None:

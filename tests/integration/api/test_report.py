@@ -119,34 +119,17 @@ def test_a_running_action_is_reported_as_it_stands(site: Site, action: str) -> N
         "total": 2, "not_started": 0, "preparing": 0, "deploying": 0, "success": 0, "failed": 2,
     }  # fmt: skip
     assert found["totals"]["nodes"] == {"total": 3, "not_started": 1, "prepared": 0, "success": 1, "failure": 1}
-
-
-def test_a_step_that_failed_says_why(site: Site, action: str) -> None:
-    with site.store.begin() as tx:
-        claim = tx.turns.claim(ActionId(action), now=datetime.now(UTC) + timedelta(seconds=5), worker="w")
-        assert claim is not None
-        assert claim.step is not None
-        tx.turns.end_step(claim, StepState.FAILED, "the peer is ill", (), now=datetime.now(UTC))
-
-    report = site.viewer.get(f"/actions/{action}/report").json
-
-    assert report["failed_steps"] == [{"id": claim.step, "detail": "the peer is ill"}]
-
-
-def test_an_ended_action_tells_its_verdict_and_how_long_it_took(site: Site, action: str) -> None:
-    ended(site, action, RunState.FAILED, after=timedelta(minutes=7, milliseconds=500))
-
-    found = report(site, action)
-
-    assert (found["verdict"], found["seconds"], found["action"]["action_lifecycle"]) == ("failed", 420.5, "Failed")
-    assert [one["command"] for one in found["way_back"]][1:] == [
-        "shipyard create action redeploy_server --param=target-revision=last-site-action --param=target_nodes=n2"
+    assert found["findings"] == [
+        {
+            "name": "NodeInSeveralGroups",
+            "level": "Info",
+            "message": "n2 is in a and b",
+            "path": "",
+            "source": "",
+            "documents": [{"schema": "shipyard/DeploymentStrategy/v1", "name": "s"}],
+        }
     ]
-
-
-def test_groups_tell_their_phases_and_what_they_missed(site: Site, action: str) -> None:
-    a, b = report(site, action)["groups"]
-
+    a, b = found["groups"]
     prepare, deploy = a.pop("phases")
     assert a == {
         "name": "a",
@@ -158,20 +141,12 @@ def test_groups_tell_their_phases_and_what_they_missed(site: Site, action: str) 
         "depends_on": [],
         "nodes": {"total": 2, "not_started": 0, "prepared": 0, "success": 1, "failure": 1},
     }
-    assert (prepare["phase"], prepare["status"], prepare["job"], prepare["nodes_sent"]) == (
-        "prepare",
-        "success",
-        "job-1",
-        2,
-    )
+    told = (prepare["phase"], prepare["status"], prepare["job"], prepare["nodes_sent"])
+    assert told == ("prepare", "success", "job-1", 2)
     assert (deploy["phase"], deploy["status"], deploy["message"]) == ("deploy", "partial_success", "1 of 2")
     assert prepare["submitted_at"] <= prepare["ended_at"] <= deploy["submitted_at"]
     assert (b["reason"], b["shortfalls"], b["phases"]) == ("dependency", [], [])
-
-
-def test_nodes_tell_the_phases_that_sent_them(site: Site, action: str) -> None:
-    n1, n2, n3 = report(site, action)["nodes"]
-
+    n1, n2, n3 = found["nodes"]
     assert (n2["name"], n2["status"], n2["reason"], n2["detail"]) == ("n2", "failure", "deploy", "no root device")
     assert (n2["group"], n2["groups"]) == ("a", ["a", "b"])
     assert [(one["group"], one["phase"], one["status"], one["job"]) for one in n2["phases"]] == [
@@ -180,92 +155,55 @@ def test_nodes_tell_the_phases_that_sent_them(site: Site, action: str) -> None:
     ]
     assert n1["phases"] == n2["phases"]
     assert (n3["status"], n3["group"], n3["phases"]) == ("not_started", None, [])
-
-
-def test_findings_are_told_as_they_were_found(site: Site, action: str) -> None:
-    assert report(site, action)["findings"] == [
-        {
-            "name": "NodeInSeveralGroups",
-            "level": "Info",
-            "message": "n2 is in a and b",
-            "path": "",
-            "source": "",
-            "documents": [{"schema": "shipyard/DeploymentStrategy/v1", "name": "s"}],
-        }
-    ]
-
-
-def test_where_to_look_is_where_drydock_shows_it(site: Site, action: str) -> None:
-    found = report(site, action)
-
+    # Where to look is where Drydock shows it.
     drydock = site.drydock.url
-    assert [one["look_at"] for one in found["groups"][0]["phases"]] == [
+    assert [one["look_at"] for one in (prepare, deploy)] == [
         f"{drydock}/tasks/job-1?subtaskerrors=true",
         f"{drydock}/tasks/job%2F2?subtaskerrors=true",
     ]
-    assert [one["look_at"] for one in found["nodes"]] == [
-        f"{drydock}/nodes/n1/builddata?latest=true",
-        f"{drydock}/nodes/n2/builddata?latest=true",
-        None,
+    of_nodes = [f"{drydock}/nodes/{name}/builddata?latest=true" for name in ("n1", "n2")]
+    assert [one["look_at"] for one in found["nodes"]] == [*of_nodes, None]
+
+
+def test_an_ended_action_tells_its_verdict_why_and_how_long_it_took(site: Site, action: str) -> None:
+    with site.store.begin() as tx:
+        claim = tx.turns.claim(ActionId(action), now=datetime.now(UTC) + timedelta(seconds=1), worker="w")
+        assert claim is not None
+        assert claim.step is not None
+        tx.turns.end_step(claim, StepState.FAILED, "the peer is ill", (), now=datetime.now(UTC))
+    ended(site, action, RunState.FAILED, after=timedelta(minutes=7, milliseconds=500))
+    with site.store._engine.begin() as connection:
+        # As the journals of actions that an earlier release ran.
+        connection.exec_driver_sql("UPDATE journal SET facts = (facts::jsonb - 'shortfalls')::json")
+
+    found = report(site, action)
+
+    assert found["failed_steps"] == [{"id": claim.step, "detail": "the peer is ill"}]
+    assert (found["verdict"], found["seconds"], found["action"]["action_lifecycle"]) == ("failed", 420.5, "Failed")
+    assert [one["command"] for one in found["way_back"]][1:] == [
+        "shipyard create action redeploy_server --param=target-revision=last-site-action --param=target_nodes=n2"
     ]
+    assert found["groups"][0]["shortfalls"] == []
 
 
-def test_of_a_node_that_could_not_be_prepared_the_task_says_more(site: Site) -> None:
+def test_where_to_look_for_what_was_not_prepared_or_never_taken(site: Site) -> None:
     site.commit(*small_design())
     action = site.create_action()
+    members = MembersKnown.of(strategy(group("a"), group("b")), {A: frozenset({N1}), B: frozenset({N2})})
+    prepared = PhaseStarted(A, Phase.PREPARE, (N1,), "job-1")
+    failed = NodesChanged(A, Phase.PREPARE, NodeStatus.FAILURE, (N1,))
     record(
-        site.store,
-        action,
-        [
-            MembersKnown.of(strategy(group("a")), {A: frozenset({N1})}),
-            PhaseStarted(A, Phase.PREPARE, (N1,), "job-1"),
-            NodesChanged(A, Phase.PREPARE, NodeStatus.FAILURE, (N1,)),
-        ],
-    )
-
-    assert report(site, action)["nodes"][0]["look_at"] == f"{site.drydock.url}/tasks/job-1?subtaskerrors=true"
-
-
-def test_a_phase_that_drydock_never_took_shows_nowhere_to_look(site: Site) -> None:
-    site.commit(*small_design())
-    action = site.create_action()
-    record(
-        site.store,
-        action,
-        [
-            MembersKnown.of(strategy(group("a")), {A: frozenset({N1})}),
-            PhaseEnded(A, Phase.PREPARE, PhaseStatus.FAILURE, "Drydock refused it"),
-        ],
+        site.store, action, [members, prepared, failed, PhaseEnded(B, Phase.PREPARE, PhaseStatus.FAILURE, "refused")]
     )
 
     found = report(site, action)
 
-    (phase,) = found["groups"][0]["phases"]
-    assert (phase["job"], phase["look_at"], phase["nodes_sent"], phase["message"]) == (
-        "",
-        None,
-        0,
-        "Drydock refused it",
-    )
-    assert found["nodes"][0]["look_at"] is None
-
-
-def test_groups_of_a_journal_that_tells_no_shortfalls(site: Site, action: str) -> None:
-    """As the journals of actions that an earlier release ran."""
-    import sqlalchemy as sa
-
-    with site.store._engine.begin() as connection:
-        connection.execute(
-            sa.text("UPDATE journal SET facts = (facts::jsonb - 'shortfalls')::json WHERE kind = 'group_changed'")
-        )
-
-    assert report(site, action)["groups"][0]["shortfalls"] == []
-
-
-def test_an_unknown_action_has_no_report(site: Site) -> None:
-    answer = site.viewer.get("/actions/01M7XV7VKPMDHXJVA7WMC7P6XP/report")
-
-    assert (answer.status, answer.json["message"]) == (falcon.HTTP_404, "Action not found")
+    (phase,) = found["groups"][1]["phases"]
+    assert (phase["job"], phase["look_at"], phase["nodes_sent"], phase["message"]) == ("", None, 0, "refused")
+    task = f"{site.drydock.url}/tasks/job-1?subtaskerrors=true"
+    assert [one["look_at"] for one in found["nodes"]] == [task, None]
+    unknown = site.viewer.get("/actions/01M7XV7VKPMDHXJVA7WMC7P6XP/report")
+    assert (unknown.status, unknown.json["message"]) == (falcon.HTTP_404, "Action not found")
 
 
 def test_more_nodes_and_groups_take_no_more_questions(site: Site, action: str) -> None:
@@ -283,8 +221,5 @@ def test_more_nodes_and_groups_take_no_more_questions(site: Site, action: str) -
 
     assert len(found["nodes"]) == 600
     # Asking the time of the database, and whether a connection is alive, is left out: both happen now and then.
-    assert len(_selects(many)) == len(_selects(few)) <= 8
-
-
-def _selects(sent: list[str]) -> list[str]:
-    return [statement for statement in sent if "FROM" in statement]
+    asked = [len([statement for statement in sent if "FROM" in statement]) for sent in (few, many)]
+    assert asked[0] == asked[1] <= 8

@@ -5,21 +5,18 @@ import time
 from pathlib import Path
 
 import falcon
-import pytest
 import sqlalchemy as sa
 
 from shipyard_api.storage import schema, tables
 from shipyard_api.wiring import bootstrap
 from tests.integration.api import description
 from tests.integration.api.conftest import settings
-from tests.integration.api.wire import JSON, V1, Caller, Site, small_design
-
-OPEN = ["/versions", "/health", "/health/live", "/health/ready", "/openapi.json", f"{V1}/health"]
+from tests.integration.api.wire import V1, Caller, Site, small_design
 
 
-def test_health_names_the_actions_that_wait_for_another_release(site: Site, engine: sa.Engine) -> None:
+def test_health_names_the_actions_that_wait_for_another_release_and_shows_clocks(site: Site, engine: sa.Engine) -> None:
     site.commit(*small_design())
-    action = site.admin.post("/actions", '{"name": "deploy_site"}', JSON).json["id"]
+    action = site.create_action()
     assert "X-Shipyard-Left-Alone" not in site.nobody.ask("GET", "/health").headers
     with engine.begin() as connection:
         connection.execute(tables.actions.update().values(name="upgrade_süd"))
@@ -28,6 +25,10 @@ def test_health_names_the_actions_that_wait_for_another_release(site: Site, engi
 
     assert (answer.status, answer.content) == (falcon.HTTP_204, b"")
     assert answer.headers["X-Shipyard-Left-Alone"] == f"{action} action upgrade_s\\xfcd"
+    deadline = time.monotonic() + 30
+    while (shown := site.nobody.ask("GET", "/health").headers.get("X-Shipyard-Clock-Skew")) is None:
+        assert time.monotonic() < deadline
+    assert re.match(r"database [+-]0\.\d s", shown)
 
 
 def test_health_is_503_on_a_schema_of_another_release(site: Site, engine: sa.Engine) -> None:
@@ -52,14 +53,6 @@ def test_health_is_503_on_a_schema_of_another_release(site: Site, engine: sa.Eng
     assert f"{ready.json['checks'][0]['detail']}." == answer.json["reason"]
 
 
-def test_health_shows_clocks_once_they_are_read(site: Site) -> None:
-    deadline = time.monotonic() + 30
-    while (shown := site.nobody.ask("GET", "/health").headers.get("X-Shipyard-Clock-Skew")) is None:
-        assert time.monotonic() < deadline
-
-    assert re.match(r"database [+-]0\.\d s", shown)
-
-
 def test_a_process_is_ready_without_a_worker_and_without_a_peer_that_answers(site: Site) -> None:
     deadline = time.monotonic() + 30
     while len(checks := site.nobody.ask("GET", "/health/ready").json["checks"]) < 7:
@@ -77,85 +70,24 @@ def test_a_process_is_ready_without_a_worker_and_without_a_peer_that_answers(sit
     }
 
 
-def test_verbosity_is_taken_by_every_resource(site: Site) -> None:
-    for path in [*OPEN, f"{V1}/actions", f"{V1}/configdocs"]:
-        for verbosity in ("0", "1", "5", ""):
-            answer = site.viewer.ask("GET", path, query=f"verbosity={verbosity}")
-            assert answer.status_code in (200, 204), path
+PROBLEMS = {
+    f"{V1}/actions/x": {"type": "urn:shipyard:error:UnknownAction", "detail": "Unknown Action: x", "retry": False},
+    "/nowhere": {"type": "about:blank", "detail": "There is no address /nowhere. GET /openapi.json lists all of them"},
+    "/api/v1/releases/7": {"type": "urn:shipyard:error:OwnerNotFound"},
+    "/v1/nothing": {"type": "about:blank", "title": "Not Found"},
+    "/v1/deploy_templates/x": {"type": "about:blank", "detail": "The API version does not allow deploy templates"},
+}
 
 
-def test_a_wrong_verbosity_is_found_before_address_and_token(site: Site) -> None:
-    for path in [*OPEN, f"{V1}/actions", "/nowhere"]:
-        answer = site.nobody.ask("GET", path, query="verbosity=6")
-        assert (answer.status, answer.json["message"]) == (falcon.HTTP_400, "Invalid verbosity parameter"), path
+def test_an_error_is_a_problem_for_callers_who_name_its_type(site: Site) -> None:
+    for path, members in PROBLEMS.items():
+        answer = site.admin.ask("GET", path, headers={"Accept": "application/json, application/problem+json"})
 
-
-def test_an_unknown_address_is_a_404_in_the_shape_of_all_errors(site: Site) -> None:
-    answer = site.nobody.get("/nowhere")
-
-    assert answer.status == falcon.HTTP_404
-    assert answer.json == {
-        "kind": "status",
-        "apiVersion": "v1.0",
-        "metadata": {},
-        "status": "Failure",
-        "message": None,
-        "reason": "404 Not Found",
-        "details": {
-            "errorType": "HTTPRouteNotFound",
-            "errorCount": 1,
-            "messageList": [
-                {
-                    "message": "There is no address /api/v1.0/nowhere. The nearest is /api/v1.0/nodes. "
-                    "GET /openapi.json lists all of them",
-                    "error": True,
-                }
-            ],
-        },
-        "code": "404 Not Found",
-        "retry": False,
-    }
-
-
-@pytest.mark.parametrize(
-    ("path", "code", "members"),
-    [
-        pytest.param(
-            f"{V1}/actions/x",
-            404,
-            {"type": "urn:shipyard:error:UnknownAction", "detail": "Unknown Action: x", "retry": False},
-            id="ours",
-        ),
-        pytest.param(
-            "/nowhere",
-            404,
-            {
-                "type": "about:blank",
-                "title": "Not Found",
-                "detail": "There is no address /nowhere. GET /openapi.json lists all of them",
-            },
-            id="the framework's",
-        ),
-        pytest.param("/api/v1/releases/7", 404, {"type": "urn:shipyard:error:OwnerNotFound"}, id="Fuel's"),
-        pytest.param("/v1/nothing", 404, {"type": "about:blank", "title": "Not Found"}, id="an address of Ironic's"),
-        pytest.param(
-            "/v1/deploy_templates/x",
-            404,
-            {"type": "about:blank", "detail": "The API version does not allow deploy templates"},
-            id="a version of Ironic's",
-        ),
-    ],
-)
-def test_an_error_is_a_problem_for_callers_who_name_its_type(
-    site: Site, path: str, code: int, members: dict[str, str]
-) -> None:
-    answer = site.admin.ask("GET", path, headers={"Accept": "application/json, application/problem+json"})
-
-    assert (answer.status_code, answer.headers["Content-Type"]) == (code, "application/problem+json")
-    assert {name: answer.json[name] for name in members} == members
-    assert answer.json["status"] == code
-    assert answer.json["instance"] == f"urn:uuid:{answer.headers['X-Shipyard-Req']}"
-    assert "Accept" in answer.headers["Vary"]
+        assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/problem+json")
+        assert {name: answer.json[name] for name in members} == members
+        assert answer.json["status"] == 404
+        assert answer.json["instance"] == f"urn:uuid:{answer.headers['X-Shipyard-Req']}"
+        assert "Accept" in answer.headers["Vary"]
 
 
 def test_options_lists_the_methods_to_anyone(site: Site) -> None:
