@@ -3,7 +3,6 @@
 from typing import Any
 
 import falcon
-import pytest
 
 from shipyard_api.domain.documents import RevisionTag
 from tests.factories import document, layering_policy
@@ -16,69 +15,43 @@ def change(site: Site, *documents: dict[str, Any], collection: str = "extra") ->
     assert site.admin.load(collection, *documents, buffermode="replace").status == falcon.HTTP_201
 
 
-@pytest.fixture
-def busy(site: Site) -> Site:
+def test_the_caller_chooses_what_is_compared_with_what(site: Site) -> None:
     """Revision 1 was acted on with success, 2 without; 3 is committed and 4 is in the buffer."""
     for number, tag in ((1, RevisionTag.SITE_ACTION_SUCCESS), (2, RevisionTag.SITE_ACTION_FAILURE), (3, None)):
         site.commit(*small_design([f"n{number}"]))
         if tag:
             site.designs.tag(site.designs.heads().head, tag.value, {})
     change(site, *small_design(["n4"]), collection="design")
-    return site
+    committed, successful = ("committed", 3), ("successful_site_action", 1)
+    for query, base, new in (
+        ("base-version=committed", committed, ("buffer", 4)),
+        ("diff-version=buffer", committed, ("buffer", 4)),
+        ("base-version=last_site_action&diff-version=committed", ("last_site_action", 2), committed),
+        ("base-version=committed&diff-version=successful-site-action", committed, successful),
+    ):
+        (entry,) = site.viewer.ask("GET", "/api/v1.0/configdocs", query=query).json
+
+        assert (entry["base_version"], entry["base_revision"]) == base
+        assert (entry["new_version"], entry["new_revision"]) == new
+        assert entry["new_status"] == "modified"
+        nodes = {one["name"]: one["status"] for one in entry["documents"] if one["name"] != "layering-policy"}
+        assert nodes == {f"n{base[1]}": "deleted", f"n{new[1]}": "created"}
 
 
-@pytest.mark.parametrize(
-    ("query", "base", "new"),
-    [
-        ("base-version=committed", ("committed", 3), ("buffer", 4)),
-        ("diff-version=buffer", ("committed", 3), ("buffer", 4)),
-        ("base-version=successful-site-action", ("successful_site_action", 1), ("buffer", 4)),
-        ("base-version=last-site-action", ("last_site_action", 2), ("buffer", 4)),
-        ("base-version=last_site_action&diff-version=committed", ("last_site_action", 2), ("committed", 3)),
-        ("base-version=committed&diff-version=successful-site-action", ("committed", 3), ("successful_site_action", 1)),
-        (
-            "base-version=successful_site_action&diff-version=last_site_action",
-            ("successful_site_action", 1),
-            ("last_site_action", 2),
-        ),
-    ],
-)
-def test_the_caller_chooses_what_is_compared_with_what(
-    busy: Site, query: str, base: tuple[str, int], new: tuple[str, int]
-) -> None:
-    (entry,) = busy.viewer.ask("GET", "/api/v1.0/configdocs", query=query).json
-
-    assert (entry["base_version"], entry["base_revision"]) == base
-    assert (entry["new_version"], entry["new_revision"]) == new
-    assert entry["new_status"] == "modified"
-    nodes = {one["name"]: one["status"] for one in entry["documents"] if one["name"] != "layering-policy"}
-    assert nodes == {f"n{base[1]}": "deleted", f"n{new[1]}": "created"}
-
-
-@pytest.mark.parametrize(
-    ("query", "message"),
-    [
-        ("base-version=buffer", "Invalid version detected"),
-        ("base-version=newest", "Invalid version detected"),
-        ("diff-version=newest", "Invalid version detected"),
-        ("base-version=committed&diff-version=committed", "Versions must be different for comparison"),
-        (
-            "base-version=committed&versions=committed&versions=buffer",
-            "Incorrect number of versions for comparison",
-        ),
-        ("base-version=committed&format=html", "Invalid format"),
-    ],
-)
-def test_what_cannot_be_compared(site: Site, query: str, message: str) -> None:
-    answer = site.viewer.ask("GET", "/api/v1.0/configdocs", query=query)
-
-    assert (answer.status, answer.json["message"]) == (falcon.HTTP_400, message)
-
-
-def test_a_site_action_that_has_not_been_cannot_be_compared(site: Site) -> None:
-    answer = site.viewer.get("/configdocs", base_version="last-site-action")
-
-    assert (answer.status, answer.json["reason"]) == (falcon.HTTP_404, "last_site_action version does not exist")
+def test_what_cannot_be_compared(site: Site) -> None:
+    for query, code, message in (
+        ("base-version=buffer", 400, "Invalid version detected"),
+        ("diff-version=newest", 400, "Invalid version detected"),
+        ("base-version=committed&diff-version=committed", 400, "Versions must be different for comparison"),
+        ("base-version=committed&versions=committed", 400, "Incorrect number of versions for comparison"),
+        ("base-version=committed&format=html", 400, "Invalid format"),
+        ("base-version=last-site-action", 404, "Version does not exist"),
+    ):
+        answer = site.viewer.ask("GET", "/api/v1.0/configdocs", query=query)
+        assert (answer.status_code, answer.json["message"]) == (code, message)
+    site.admin.load("extra", ONE)  # without a layering policy
+    answer = site.viewer.get("/configdocs", base_version="committed", rendered="true")
+    assert (answer.status_code, answer.json["message"]) == (400, "Deckhand indicated an error while rendering")
 
 
 def test_each_change_of_a_document_is_told_with_its_place(site: Site) -> None:
@@ -103,6 +76,9 @@ def test_each_change_of_a_document_is_told_with_its_place(site: Site) -> None:
 def test_people_get_a_unified_diff(site: Site) -> None:
     site.admin.load("extra", layering_policy(), ONE)
     site.admin.commit(force="true")
+    (entry,) = site.viewer.get("/configdocs", base_version="committed").json
+    assert (entry["new_status"], entry["documents"]) == ("unmodified", [])
+    assert site.viewer.get("/configdocs", base_version="committed", format="unified").text == ""
     change(site, layering_policy(), ONE | {"data": {**ONE["data"], "x": 2}}, document("a/B/v1", "two", {}))
 
     answer = site.viewer.get("/configdocs", base_version="committed", format="unified")
@@ -110,17 +86,7 @@ def test_people_get_a_unified_diff(site: Site) -> None:
     assert answer.headers["Content-Type"] == "text/x-diff; charset=utf-8"
     lines = answer.text.splitlines()
     assert lines[:2] == ["--- a/extra/a/B/v1/site/one", "+++ b/extra/a/B/v1/site/one"]
-    assert {"-  x: 1", "+  x: 2"} <= set(lines)
-    assert {"--- /dev/null", "+++ b/extra/a/B/v1/site/two"} <= set(lines)
-
-
-def test_nothing_differs_in_an_empty_buffer(site: Site) -> None:
-    site.commit(*small_design())
-
-    (entry,) = site.viewer.get("/configdocs", base_version="committed").json
-
-    assert (entry["new_status"], entry["documents"]) == ("unmodified", [])
-    assert site.viewer.get("/configdocs", base_version="committed", format="unified").text == ""
+    assert {"-  x: 1", "+  x: 2", "--- /dev/null", "+++ b/extra/a/B/v1/site/two"} <= set(lines)
 
 
 def test_rendered_documents_can_be_compared(site: Site) -> None:
@@ -142,17 +108,6 @@ def test_rendered_documents_can_be_compared(site: Site) -> None:
         name: [{"kind": "values_changed", "path": path, "old": 1, "new": 2}]
         for name, path in (("one", "/data/x"), ("taker", "/data/taken"))
     }
-
-
-def test_what_cannot_be_rendered_cannot_be_compared_rendered(site: Site) -> None:
-    site.admin.load("extra", ONE)  # without a layering policy
-
-    answer = site.viewer.get("/configdocs", base_version="committed", rendered="true")
-
-    assert (answer.status, answer.json["message"]) == (
-        falcon.HTTP_400,
-        "Deckhand indicated an error while rendering",
-    )
 
 
 def test_a_secret_that_changed_shows_that_and_no_more(site: Site) -> None:

@@ -48,12 +48,6 @@ def test_a_plan_shows_the_batches_of_the_software_stage_and_why_it_would_fail(so
     assert "software.run_task_graph" in plan["steps"]
 
 
-def test_a_plan_has_no_software_stage_where_there_is_none(site: Site) -> None:
-    site.commit(*small_design())
-
-    assert site.viewer.post("/plans", '{"name": "update_software"}', JSON).json["software"] is None
-
-
 def test_the_tag_check_is_noted_when_an_action_is_created_and_blocks_nothing(software: Site) -> None:
     created = software.admin.act('{"name": "update_software", "parameters": {"nodes": ["n1"]}}')
     tests = software.admin.act('{"name": "test_site"}')
@@ -88,26 +82,21 @@ REFUSED = {
     "values of an unknown node": ({"nodes": ["n1"], "values": {"nodes": {"n9": {"x": 1}}}}, "has no node n9."),
     "values that are none": ({"nodes": ["n1"], "values": {"ntp": 1}}, "it is an object with all, nodes, secret"),
     "an unknown node": ({"nodes": ["n1", "n9"]}, "has no node n9."),
-    "an unknown node of a set": ({"nodes": "n[1-3]"}, "has no node n3."),
     "an unknown task": ({"nodes": ["n1"], "tasks": ["two", "zz"]}, "'zz' is not in the task graph."),
-    "an unknown start": ({"start": "zz"}, "'zz' is not in the task graph."),
     "a node without tasks": ({"nodes": ["n2"]}, "There is nothing to run. No task runs on 1 node(s) of the run: n2."),
-    "a task that is skipped": ({"nodes": ["n1"], "tasks": ["two"]}, "There is nothing to run."),
     "nodes of which none is deployed": ({"skip": ["two"]}, "No node of the run is deployed."),
     "nothing between": ({"start": "two", "end": "one"}, "'one' does not depend on 'two'"),
 }
 
 
-@pytest.mark.parametrize("row", REFUSED)
-def test_a_run_of_what_the_site_has_not_is_refused_before_it_is_stored(software: Site, row: str) -> None:
-    parameters, said = REFUSED[row]
-    body = json.dumps({"name": "update_software", "parameters": parameters})
+def test_a_run_of_what_the_site_has_not_is_refused_before_it_is_stored(software: Site) -> None:
+    for parameters, said in REFUSED.values():
+        body = json.dumps({"name": "update_software", "parameters": parameters})
+        refused, plan = software.admin.act(body), software.viewer.post("/plans", body, JSON).json
 
-    refused, plan = software.admin.act(body), software.viewer.post("/plans", body, JSON).json
-
-    assert refused.status == falcon.HTTP_400
-    assert said in refused.text
-    assert plan["refused"]["reason"] == refused.json["reason"]
+        assert refused.status == falcon.HTTP_400
+        assert said in refused.text
+        assert plan["refused"]["reason"] == refused.json["reason"]
     assert software.viewer.get("/actions").json == []
 
 
@@ -117,6 +106,7 @@ def test_without_a_task_graph_a_run_may_not_be_limited(site: Site) -> None:
     refused = site.admin.act('{"name": "update_software", "parameters": {"nodes": ["n1"]}}')
 
     assert (refused.status, "no task graph" in refused.text) == (falcon.HTTP_400, True)
+    assert site.viewer.post("/plans", '{"name": "update_software"}', JSON).json["software"] is None
     assert site.admin.act('{"name": "update_software"}').status == falcon.HTTP_201
 
 

@@ -152,7 +152,7 @@ CASES = [
             code=403,
             answer=FORBIDDEN,
         )
-        for written in TRUE
+        for written in TRUE[:2]
     ),
     *(
         Case(
@@ -164,7 +164,7 @@ CASES = [
             code=200,
             answer=ANY_DOCUMENTS,
         )
-        for written in FALSE
+        for written in FALSE[:2]
     ),
     *(
         Case(
@@ -176,7 +176,7 @@ CASES = [
             headers={"Location": "/api/v1.0/configdocs/design"},
             answer=LOADED,
         )
-        for written in TRUE
+        for written in TRUE[:2]
     ),
     *(
         Case(
@@ -190,7 +190,7 @@ CASES = [
             headers={"Location": "/api/v1.0/actions/$id"},
             answer=CREATED.but(allow_intermediate_commits=kept),
         )
-        for spellings, kept in ((TRUE, True), (FALSE, False))
+        for spellings, kept in ((TRUE[-2:], True), (FALSE[-2:], False))
         for written in spellings
     ),
     *(
