@@ -63,10 +63,7 @@ def unsupported(name: str) -> dict[str, Any]:
 
 
 BAD_JSON = error(
-    400,
-    "JSON could not be decoded",
-    Pattern("/api/v1.0/actions: Invalid JSON in body: .+"),
-    kind="InvalidFormatError",
+    400, "JSON could not be decoded", Pattern("/api/v1.0/actions: Invalid JSON in body: .+"), kind="InvalidFormatError"
 )
 
 
@@ -174,15 +171,18 @@ CASES = [
             ),
         ],
     ),
-    *(
-        created(f"all that is typed, rightly: {key}", json.dumps({"name": "deploy_site", key: value}))
-        for key, value in {
-            "time": "now",
-            "dagStatus": "running",
-            "actionStatus": "Pending",
-            "validations": [{"status": "Passed"}],
-            "steps": [{"status": "Complete"}],
-        }.items()
+    created(
+        "all that is typed, rightly",
+        json.dumps(
+            {
+                "name": "deploy_site",
+                "time": "now",
+                "dagStatus": "running",
+                "actionStatus": "Pending",
+                "validations": [{"status": "Passed"}],
+                "steps": [{"status": "Complete"}],
+            }
+        ),
     ),
     created(
         "the revision is that of the commit, not of the buffer",

@@ -1,7 +1,7 @@
 """Chapter 1: the address space, what is read from a request's headers, and the order of the checks."""
 
 from shipyard_api.yaml_stream import write_documents
-from tests.integration.api.contract.case import JSON, YAML, Case, Exchange, Who, error, framework
+from tests.integration.api.contract.case import JSON, YAML, Case, Exchange, Who, asked, error, framework
 from tests.integration.api.contract.entities import CREATED
 from tests.integration.api.contract.matching import Pattern, Words
 from tests.integration.api.contract.states import UNKNOWN_ULID
@@ -33,28 +33,20 @@ NOWHERE = {
     "an address below an action": "actions/x/y",
     "an address below a step": "actions/x/steps/y/z",
     "an action's steps without an id": "actions/x/steps",
-    "an action's control without a verb": "actions/x/control",
     "a collection with a slash in it": "configdocs/a/b",
     "a trailing slash after a commit": "commitconfigdocs/",
-    "a trailing slash after the list of site statuses": "site_statuses/",
-    "a trailing slash after health": "health/",
-    "an address below a log": "actions/x/steps/y/logs/z",
-    "an address below a workflow": "workflows/x/y",
     "an address with two slashes": "actions//x",
     "the address in capitals": "ACTIONS",
 }
 CASES = [
+    *(asked("1", f"{what} is nowhere", f"GET {path}", 404, NO_ROUTE) for what, path in NOWHERE.items()),
     *(
-        Case(section="1", name=f"{what} is nowhere", ask=f"GET {path}", code=404, answer=NO_ROUTE)
-        for what, path in NOWHERE.items()
-    ),
-    *(
-        Case(
-            section="1",
-            name=f"{path} is nowhere and has no version",
-            ask=f"GET {path}",
-            code=404,
-            answer=framework(404, "HTTPRouteNotFound", version="N/A"),
+        asked(
+            "1",
+            f"{path} is nowhere and has no version",
+            f"GET {path}",
+            404,
+            framework(404, "HTTPRouteNotFound", version="N/A"),
         )
         for path in ("/nowhere", "/api", "/api/v1.1/actions", "/api/v2.0/actions", "/versions/")
     ),
@@ -67,85 +59,82 @@ CASES = [
         answer=framework(404, "HTTPRouteNotFound", version=Pattern("(v1.0|N/A)")),
     ),
     # A trailing slash is not stripped: it is an id without a letter.
-    Case(
-        section="1",
-        name="a trailing slash after actions is the action with the empty id",
-        ask="GET actions/",
-        code=404,
-        answer=error(404, "Action not found", "Unknown Action: "),
+    asked(
+        "1",
+        "a trailing slash after actions is the action with the empty id",
+        "GET actions/",
+        404,
+        error(404, "Action not found", "Unknown Action: "),
     ),
-    Case(
-        section="1",
-        name="a trailing slash after notedetails is the note with the empty id",
-        ask="GET notedetails/",
-        code=400,
-        answer=error(
-            400,
-            "Notes ID values are 26 character ULID values",
-            "Invalid note_id:  in URL",
-            kind="InvalidFormatError",
+    asked(
+        "1",
+        "a trailing slash after notedetails is the note with the empty id",
+        "GET notedetails/",
+        400,
+        error(
+            400, "Notes ID values are 26 character ULID values", "Invalid note_id:  in URL", kind="InvalidFormatError"
         ),
     ),
-    Case(
-        section="1",
-        name="a trailing slash after an action's steps is the step with the empty id",
+    asked(
+        "1",
+        "a trailing slash after an action's steps is the step with the empty id",
+        "GET actions/$action/steps/",
+        404,
+        error(404, "Step not found", "Unknown step "),
         given="queued",
-        ask="GET actions/$action/steps/",
-        code=404,
-        answer=error(404, "Step not found", "Unknown step "),
     ),
     # --- who asks ---------------------------------------------------------------------------------------------------
-    Case(
-        section="1",
-        name="without a token",
-        ask="GET actions",
+    asked(
+        "1",
+        "without a token",
+        "GET actions",
+        401,
+        UNAUTHENTICATED,
         who=Who.NOBODY,
-        code=401,
         headers={"WWW-Authenticate": CHALLENGE},
-        answer=UNAUTHENTICATED,
     ),
-    Case(
-        section="1",
-        name="with a token that nobody gave out",
-        ask="GET actions",
+    asked(
+        "1",
+        "with a token that nobody gave out",
+        "GET actions",
+        401,
+        UNAUTHENTICATED,
         who=Who.STRANGER,
-        code=401,
         headers={"WWW-Authenticate": CHALLENGE},
-        answer=UNAUTHENTICATED,
     ),
-    Case(
-        section="1",
-        name="the end user is not read from callers",
+    asked(
+        "1",
+        "the end user is not read from callers",
+        "POST actions",
+        201,
+        CREATED.but(user="ann"),
         given="committed",
-        ask="POST actions",
         sends={**JSON, "X-End-User": "root"},
         body=ACT,
-        code=201,
         headers={"Location": "/api/v1.0/actions/$id"},
-        answer=CREATED.but(user="ann"),
     ),
-    Case(
-        section="1",
-        name="what the token filter tells is not read from callers",
-        ask="GET actions",
+    asked(
+        "1",
+        "what the token filter tells is not read from callers",
+        "GET actions",
+        401,
+        UNAUTHENTICATED,
         who=Who.NOBODY,
         sends={"X-IDENTITY-STATUS": "Confirmed", "X-ROLES": "admin", "X-USER-NAME": "root", "X-PROJECT-ID": "1"},
-        code=401,
         headers={"WWW-Authenticate": CHALLENGE},
-        answer=UNAUTHENTICATED,
     ),
     # --- X-Context-Marker: stored with the action (17: the caller's if given, else the request id) ------------------
     *(
-        Case(
-            section="1",
-            name=f"a context marker {spelled}",
+        asked(
+            "1",
+            f"a context marker {spelled}",
+            "POST actions",
+            201,
+            CREATED.but(context_marker=kept),
             given="committed",
-            ask="POST actions",
             sends={**JSON, "X-Context-Marker": sent},
             body=ACT,
-            code=201,
             headers={"Location": "/api/v1.0/actions/$id"},
-            answer=CREATED.but(context_marker=kept),
         )
         for spelled, sent, kept in (
             ("with dashes", MARKER, MARKER),
@@ -161,98 +150,86 @@ CASES = [
     ),
     # --- Content-Type -----------------------------------------------------------------------------------------------
     *(
-        Case(
-            section="1",
-            name=f"an action as {kind}",
+        asked(
+            "1",
+            f"an action as {kind}",
+            "POST actions",
+            201,
+            CREATED,
             given="committed",
-            ask="POST actions",
             sends={"Content-Type": kind},
             body=ACT,
-            code=201,
             headers={"Location": "/api/v1.0/actions/$id"},
-            answer=CREATED,
         )
         for kind in ("application/json", "Application/JSON", "application/json; charset=utf-8")
     ),
     *(
-        Case(
-            section="1",
-            name=f"an action as {kind} has no body",
+        asked(
+            "1",
+            f"an action as {kind} has no body",
+            "POST actions",
+            400,
+            NO_BODY,
             given="committed",
-            ask="POST actions",
             sends={"Content-Type": kind},
             body=ACT,
-            code=400,
-            answer=NO_BODY,
         )
         for kind in ("application/x-yaml", "text/plain", "text/json", "application/x-www-form-urlencoded")
     ),
     *(
-        Case(
-            section="1",
-            name=f"documents as {kind or 'nothing in particular'}",
-            ask="POST configdocs/design",
+        asked(
+            "1",
+            f"documents as {kind or 'nothing in particular'}",
+            "POST configdocs/design",
+            201,
+            LOADED,
             sends={"Content-Type": kind} if kind else {},
             body=DESIGN,
-            code=201,
             headers={"Location": "/api/v1.0/configdocs/design"},
-            answer=LOADED,
         )
-        for kind in ("application/x-yaml", "application/json", "text/plain", "application/octet-stream", "")
+        for kind in ("application/json", "application/octet-stream", "")
     ),
     # --- parameters in general --------------------------------------------------------------------------------------
-    Case(
-        section="1",
-        name="a parameter that is not known is ignored",
+    asked(
+        "1",
+        "a parameter that is not known is ignored",
+        "GET configdocs/design?version=committed&colour=blue&sort=name",
+        200,
+        ANY_DOCUMENTS,
         given="committed",
-        ask="GET configdocs/design?version=committed&colour=blue&sort=name",
         who=Who.VIEWER,
-        code=200,
-        answer=ANY_DOCUMENTS,
     ),
-    Case(
-        section="1",
-        name="names are case sensitive: bufferMode is not buffermode",
+    asked(
+        "1",
+        "names are case sensitive: bufferMode is not buffermode",
+        "POST configdocs/other?bufferMode=replace",
+        409,
+        BUFFER_NOT_EMPTY,
         given="buffered",
-        ask="POST configdocs/other?bufferMode=replace",
         sends=YAML,
         body=DESIGN,
-        code=409,
-        answer=BUFFER_NOT_EMPTY,
     ),
-    Case(
-        section="1",
-        name="names are case sensitive: Verbosity is not verbosity",
-        ask="GET actions?Verbosity=9",
-        code=200,
-        answer=[],
-    ),
-    Case(
-        section="1",
-        name="names are case sensitive: Versions is not versions",
-        ask="GET configdocs?Versions=x",
-        code=200,
-        answer=[],
-    ),
-    Case(section="1", name="an empty verbosity is none", ask="GET actions?verbosity=", code=200, answer=[]),
-    Case(
-        section="1",
-        name="an empty buffermode is none",
+    asked("1", "names are case sensitive: Verbosity is not verbosity", "GET actions?Verbosity=9", 200, []),
+    asked("1", "names are case sensitive: Versions is not versions", "GET configdocs?Versions=x", 200, []),
+    asked("1", "an empty verbosity is none", "GET actions?verbosity=", 200, []),
+    asked(
+        "1",
+        "an empty buffermode is none",
+        "POST configdocs/other?buffermode=",
+        409,
+        BUFFER_NOT_EMPTY,
         given="buffered",
-        ask="POST configdocs/other?buffermode=",
         sends=YAML,
         body=DESIGN,
-        code=409,
-        answer=BUFFER_NOT_EMPTY,
     ),
     *(
-        Case(
-            section="1",
-            name=f"a query that is not UTF-8: {query}",
+        asked(
+            "1",
+            f"a query that is not UTF-8: {query}",
+            f"{ask}?{query}",
+            400,
+            error(400, "Invalid address", Pattern(r"The query is not UTF-8 at the byte %[0-9A-F]{2}; .*")),
             given=given,
-            ask=f"{ask}?{query}",
-            code=400,
-            answer=error(400, "Invalid address", Pattern(r"The query is not UTF-8 at the byte %[0-9A-F]{2}; .*")),
         )
         for given, ask, query in (
             ("empty", "GET actions", "user=%ff"),
@@ -262,111 +239,72 @@ CASES = [
             ("buffered", "POST commitconfigdocs", "force=tru%80"),
         )
     ),
-    Case(
-        section="1",
-        name="a query that is UTF-8",
-        ask="GET actions?user=%C3%A9%E2%82%AC%F0%9F%98%80",
-        code=200,
-        answer=[],
-    ),
-    Case(section="1", name="empty versions are none", ask="GET configdocs?versions=&versions=", code=200, answer=[]),
-    Case(
-        section="1",
-        name="an empty boolean is none",
+    asked("1", "a query that is UTF-8", "GET actions?user=%C3%A9%E2%82%AC%F0%9F%98%80", 200, []),
+    asked("1", "empty versions are none", "GET configdocs?versions=&versions=", 200, []),
+    asked(
+        "1",
+        "an empty boolean is none",
+        "POST commitconfigdocs?dryrun=&force=&verbosity=1",
+        200,
+        COMMITTED,
         given="buffered",
-        ask="POST commitconfigdocs?dryrun=&force=&verbosity=1",
-        code=200,
-        answer=COMMITTED,
     ),
-    Case(
-        section="1",
-        name="a comma does not split a version",
+    asked(
+        "1",
+        "a comma does not split a version",
+        "GET renderedconfigdocs?version=committed,buffer",
+        400,
+        BAD_VERSION,
         given="committed",
-        ask="GET renderedconfigdocs?version=committed,buffer",
-        code=400,
-        answer=BAD_VERSION,
     ),
     # --- the order of the checks: verbosity, route and method, policy, lock, body, parameters -----------------------
-    Case(
-        section="1",
-        name="verbosity comes before the address",
-        ask="GET nowhere?verbosity=6",
-        who=Who.NOBODY,
-        code=400,
-        answer=BAD_VERBOSITY,
+    asked("1", "verbosity comes before the address", "GET nowhere?verbosity=6", 400, BAD_VERBOSITY, who=Who.NOBODY),
+    asked("1", "verbosity comes before the method", "DELETE actions?verbosity=6", 400, BAD_VERBOSITY, who=Who.NOBODY),
+    asked(
+        "1", "verbosity comes before the token", "POST commitconfigdocs?verbosity=x", 400, BAD_VERBOSITY, who=Who.NOBODY
     ),
-    Case(
-        section="1",
-        name="verbosity comes before the method",
-        ask="DELETE actions?verbosity=6",
+    asked("1", "the address comes before the token", "GET nowhere", 404, NO_ROUTE, who=Who.NOBODY),
+    asked(
+        "1",
+        "the method comes before the token",
+        "DELETE actions",
+        405,
+        WRONG_METHOD,
         who=Who.NOBODY,
-        code=400,
-        answer=BAD_VERBOSITY,
-    ),
-    Case(
-        section="1",
-        name="verbosity comes before the token",
-        ask="POST commitconfigdocs?verbosity=x",
-        who=Who.NOBODY,
-        code=400,
-        answer=BAD_VERBOSITY,
-    ),
-    Case(
-        section="1",
-        name="the address comes before the token",
-        ask="GET nowhere",
-        who=Who.NOBODY,
-        code=404,
-        answer=NO_ROUTE,
-    ),
-    Case(
-        section="1",
-        name="the method comes before the token",
-        ask="DELETE actions",
-        who=Who.NOBODY,
-        code=405,
         headers={"Allow": Words("GET, OPTIONS, POST")},
-        answer=WRONG_METHOD,
     ),
-    Case(
-        section="1",
-        name="the token comes before the lock",
+    asked(
+        "1",
+        "the token comes before the lock",
+        "POST commitconfigdocs",
+        401,
+        UNAUTHENTICATED,
         given="locked",
-        ask="POST commitconfigdocs",
         who=Who.NOBODY,
-        code=401,
         headers={"WWW-Authenticate": CHALLENGE},
-        answer=UNAUTHENTICATED,
     ),
-    Case(
-        section="1",
-        name="the policy comes before the lock",
+    asked(
+        "1",
+        "the policy comes before the lock",
+        "POST configdocs/design",
+        403,
+        FORBIDDEN,
         given="locked",
-        ask="POST configdocs/design",
         who=Who.VIEWER,
         sends=YAML,
         body=DESIGN,
-        code=403,
-        answer=FORBIDDEN,
     ),
-    Case(
-        section="1",
-        name="the policy comes before the body",
-        ask="POST actions",
-        who=Who.VIEWER,
-        sends=JSON,
-        body="{",
-        code=403,
-        answer=FORBIDDEN,
+    asked(
+        "1", "the policy comes before the body", "POST actions", 403, FORBIDDEN, who=Who.VIEWER, sends=JSON, body="{"
     ),
-    Case(
-        section="1",
-        name="the policy comes before the parameters",
+    asked(
+        "1",
+        "the policy comes before the parameters",
+        "POST commitconfigdocs?force=perhaps",
+        403,
+        FORBIDDEN,
         given="buffered",
-        ask="POST commitconfigdocs?force=perhaps",
         who=Who.VIEWER,
-        code=403,
-        answer=FORBIDDEN,
     ),
     Case(
         section="1",
@@ -378,30 +316,30 @@ CASES = [
         code=400,
         answer=LENGTH_REQUIRED,
     ),
-    Case(
-        section="1",
-        name="so do the parameters",
+    asked(
+        "1",
+        "so do the parameters",
+        "POST configdocs/other?buffermode=none",
+        400,
+        error(400, "Invalid buffermode", Pattern("'none' is none of: .*"), kind=OF_DOCUMENTS),
         given="locked",
-        ask="POST configdocs/other?buffermode=none",
         sends=YAML,
         body=DESIGN,
-        code=400,
-        answer=error(400, "Invalid buffermode", Pattern("'none' is none of: .*"), kind=OF_DOCUMENTS),
     ),
-    Case(
-        section="1",
-        name="the body comes before the parameters",
-        ask="POST configdocs/other?buffermode=none",
+    asked(
+        "1",
+        "the body comes before the parameters",
+        "POST configdocs/other?buffermode=none",
+        400,
+        LENGTH_REQUIRED,
         sends=YAML,
-        code=400,
-        answer=LENGTH_REQUIRED,
     ),
-    Case(
-        section="1",
-        name="two requests have two ids",
-        ask="GET /versions",
-        code=200,
-        answer={"v1.0": {"path": "/api/v1.0", "status": "stable"}},
+    asked(
+        "1",
+        "two requests have two ids",
+        "GET /versions",
+        200,
+        {"v1.0": {"path": "/api/v1.0", "status": "stable"}},
         then=[Exchange(ask="GET nowhere", code=404, answer=NO_ROUTE)],
     ),
 ]

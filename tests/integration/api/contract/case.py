@@ -11,7 +11,8 @@ from typing import Any
 from tests.integration.api.contract.matching import Matcher, Pattern
 from tests.integration.api.wire import JSON, V1, YAML
 
-__all__ = ["JSON", "V1", "YAML", "Case", "Exchange", "Nothing", "Raw", "Who", "Yaml", "error", "framework", "verdict"]
+__all__ = ["JSON", "V1", "YAML", "Case", "Exchange", "Nothing", "Raw", "Who", "Yaml"]
+__all__ += ["asked", "error", "framework", "verdict"]
 
 TITLES = {
     200: "200 OK",
@@ -89,6 +90,11 @@ class Case(Exchange):
     def chapter(self) -> int:
         """The chapter of the contract."""
         return int(self.section.split(".")[0])
+
+
+def asked(section: str, name: str, ask: str, code: int, answer: Any, **rest: Any) -> Case:
+    """A case as a row of its table."""
+    return Case(section=section, name=name, ask=ask, code=code, answer=answer, **rest)
 
 
 def error(

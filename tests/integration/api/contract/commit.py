@@ -91,29 +91,18 @@ def commit(name: str, given: str, query: str = "", **rest: Any) -> Case:
     return Case(**{"section": "5.5", "name": name, "given": given, "ask": f"POST commitconfigdocs{query}", **rest})
 
 
-def refused(name: str, given: str, messages: Any, *, errors: int = 1) -> list[Case]:
-    """What is wrong four times: plainly, by force, as a dry run, and as a dry run by force, which wins."""
+def refused(name: str, given: str, messages: Any, *, every_way: bool = False) -> list[Case]:
+    """What is wrong; ``every_way``: also by force, as a dry run, and as a dry run by force, which wins."""
+    plainly = commit(name, given, code=400, answer=verdict(400, BAD, messages, errors=1), then=KEPT)
+    if not every_way:
+        return [plainly]
+    forced = verdict(200, f"{BAD} FORCED SUCCESS", messages, errors=1)
+    tried = verdict(200, f"{BAD} DRYRUN", messages, errors=1)
     return [
-        commit(name, given, code=400, answer=verdict(400, BAD, messages, errors=errors), then=KEPT),
-        commit(
-            f"{name}, force",
-            given,
-            "?force=true",
-            code=200,
-            answer=verdict(200, f"{BAD} FORCED SUCCESS", messages, errors=errors),
-            then=DONE,
-        ),
-        *(
-            commit(
-                f"{name}, dryrun{words}",
-                given,
-                f"?dryrun=true{query}",
-                code=200,
-                answer=verdict(200, f"{BAD} DRYRUN", messages, errors=errors),
-                then=KEPT,
-            )
-            for words, query in (("", ""), (" and force", "&force=true"))
-        ),
+        plainly,
+        commit(f"{name}, force", given, "?force=true", code=200, answer=forced, then=DONE),
+        commit(f"{name}, dryrun", given, "?dryrun=true", code=200, answer=tried, then=KEPT),
+        commit(f"{name}, dryrun and force", given, "?dryrun=true&force=true", code=200, answer=tried, then=KEPT),
     ]
 
 
@@ -166,7 +155,7 @@ CASES = [
         "schema_broken",
         Among(FINDING.but(error=True, level="Error", documents=[Entity({"schema": "a/Kind/v1", "name": "big"})])),
     ),
-    *refused("groups wait for each other", "circular", [CIRCLE]),
+    *refused("groups wait for each other", "circular", [CIRCLE], every_way=True),
     *refused("there is no deployment configuration", "unconfigured", Among(NO_CONFIGURATION)),
     *refused("the strategy that is named is not there", "strategy_missing", [NO_STRATEGY_DOCUMENT]),
     *refused(
@@ -175,10 +164,10 @@ CASES = [
         Among(NO_STRATEGY, NO_DEPLOYMENT_VERSION),
     ),
     # --- the peers ---------------------------------------------------------------------------------------------------
-    *refused("Drydock objects", "drydock_objects", [NO_STRATEGY, DRYDOCK_OBJECTS]),
+    *refused("Drydock objects", "drydock_objects", [NO_STRATEGY, DRYDOCK_OBJECTS], every_way=True),
     *refused("Drydock objects with a 400, an answer too", "drydock_objects_400", [NO_STRATEGY, DRYDOCK_OBJECTS]),
     *refused("Drydock breaks", "drydock_breaks", [NO_STRATEGY, DRYDOCK_UNABLE]),
-    *refused("Drydock hangs up", "drydock_down", [NO_STRATEGY, DRYDOCK_UNABLE]),
+    *refused("Drydock hangs up", "drydock_down", [NO_STRATEGY, DRYDOCK_UNABLE], every_way=True),
     *refused(
         "Drydock answers without details: the answer is the message",
         "drydock_without_details",

@@ -3,7 +3,7 @@
 from itertools import permutations
 from typing import Any
 
-from tests.integration.api.contract.case import Case, Who, error
+from tests.integration.api.contract.case import Who, asked, error
 from tests.integration.api.contract.matching import Named
 from tests.integration.api.contract.texts import COUNT_OF_VERSIONS
 
@@ -87,70 +87,48 @@ def absent(version: str) -> dict[str, Any]:
 
 
 CASES = [
-    Case(section="5.1", name="nothing at all", ask="GET configdocs", code=200, answer=[]),
-    Case(
-        section="5.1",
-        name="nothing at all, versions given",
-        ask="GET configdocs?versions=committed&versions=buffer",
+    asked("5.1", "nothing at all", "GET configdocs", 200, []),
+    asked(
+        "5.1",
+        "nothing at all, versions given",
+        "GET configdocs?versions=committed&versions=buffer",
+        200,
+        [],
         who=Who.VIEWER,
-        code=200,
-        answer=[],
     ),
-    Case(
-        section="5.1",
-        name="with nothing committed the base revision is 0",
+    asked(
+        "5.1",
+        "with nothing committed the base revision is 0",
+        "GET configdocs",
+        200,
+        [entry("design", "created", base=("committed", 0), new=NEW, present=False)],
         given="buffered",
-        ask="GET configdocs",
-        code=200,
-        answer=[entry("design", "created", base=("committed", 0), new=NEW, present=False)],
     ),
-    Case(
-        section="5.1",
-        name="with an empty buffer both are the committed revision and nothing differs",
+    asked(
+        "5.1",
+        "with an empty buffer both are the committed revision and nothing differs",
+        "GET configdocs",
+        200,
+        [entry("design", "unmodified", base=BASE, new=("buffer", "committed"))],
         given="committed",
-        ask="GET configdocs",
-        code=200,
-        answer=[entry("design", "unmodified", base=BASE, new=("buffer", "committed"))],
     ),
-    Case(section="5.1", name="every status, by name", given="changed", ask="GET configdocs", code=200, answer=CHANGED),
-    Case(
-        section="5.1",
-        name="a viewer may compare",
-        given="changed",
-        ask="GET configdocs",
-        who=Who.VIEWER,
-        code=200,
-        answer=CHANGED,
-    ),
+    asked("5.1", "every status, by name", "GET configdocs", 200, CHANGED, given="changed"),
+    asked("5.1", "a viewer may compare", "GET configdocs", 200, CHANGED, given="changed", who=Who.VIEWER),
     # 15: the manual's name of the parameter is not the code's.
-    Case(
-        section="5.1",
-        name="version is not versions",
-        given="changed",
-        ask="GET configdocs?version=nonsense",
-        code=200,
-        answer=CHANGED,
-    ),
+    asked("5.1", "version is not versions", "GET configdocs?version=nonsense", 200, CHANGED, given="changed"),
     *(
-        Case(
-            section="5.1",
-            name=f"{one} and {other}",
+        asked(
+            "5.1",
+            f"{one} and {other}",
+            f"GET configdocs?versions={one}&versions={other}",
+            200,
+            compared(one, other),
             given="acted",
-            ask=f"GET configdocs?versions={one}&versions={other}",
-            code=200,
-            answer=compared(one, other),
         )
         for one, other in permutations(RANKED, 2)
     ),
     *(
-        Case(
-            section="5.1",
-            name=f"{what} instead of two",
-            given="acted",
-            ask=f"GET configdocs?{query}",
-            code=400,
-            answer=COUNT_OF_VERSIONS,
-        )
+        asked("5.1", f"{what} instead of two", f"GET configdocs?{query}", 400, COUNT_OF_VERSIONS, given="acted")
         for what, query in {
             "one version": "versions=committed",
             "two versions with a comma": "versions=committed,buffer",
@@ -159,74 +137,74 @@ CASES = [
         }.items()
     ),
     *(
-        Case(
-            section="5.1",
-            name=f"{version} with itself",
+        asked(
+            "5.1",
+            f"{version} with itself",
+            f"GET configdocs?versions={version}&versions={version}",
+            400,
+            SAME,
             given="acted",
-            ask=f"GET configdocs?versions={version}&versions={version}",
-            code=400,
-            answer=SAME,
         )
         for version in RANKED
     ),
     *(
-        Case(
-            section="5.1",
-            name=f"{version!r} is no version",
+        asked(
+            "5.1",
+            f"{version!r} is no version",
+            f"GET configdocs?versions={version}&versions=buffer",
+            400,
+            invalid(version),
             given="acted",
-            ask=f"GET configdocs?versions={version}&versions=buffer",
-            code=400,
-            answer=invalid(version),
         )
         for version in ("nonsense", "site_action", "successful-site", "7")
     ),
-    Case(
-        section="5.1",
-        name="what is no version with itself: that they differ is looked at first",
+    asked(
+        "5.1",
+        "what is no version with itself: that they differ is looked at first",
+        "GET configdocs?versions=nonsense&versions=nonsense",
+        400,
+        SAME,
         given="acted",
-        ask="GET configdocs?versions=nonsense&versions=nonsense",
-        code=400,
-        answer=SAME,
     ),
-    Case(
-        section="5.1",
-        name="two that are no versions: the first is named",
+    asked(
+        "5.1",
+        "two that are no versions: the first is named",
+        "GET configdocs?versions=nonsense&versions=more",
+        400,
+        invalid("nonsense"),
         given="acted",
-        ask="GET configdocs?versions=nonsense&versions=more",
-        code=400,
-        answer=invalid("nonsense"),
     ),
     *(
-        Case(
-            section="5.1",
-            name=f"{version} does not exist yet, beside {other}",
+        asked(
+            "5.1",
+            f"{version} does not exist yet, beside {other}",
+            f"GET configdocs?versions={other}&versions={version}",
+            404,
+            absent(version),
             given="committed",
-            ask=f"GET configdocs?versions={other}&versions={version}",
-            code=404,
-            answer=absent(version),
         )
         for version in ("successful_site_action", "last_site_action")
         for other in ("committed", "buffer")
     ),
-    Case(
-        section="5.1",
-        name="after a failure there is a last action, and no successful one",
-        given="acted_between",
-        ask="GET configdocs?versions=last_site_action&versions=committed",
-        code=200,
-        answer=[
+    asked(
+        "5.1",
+        "after a failure there is a last action, and no successful one",
+        "GET configdocs?versions=last_site_action&versions=committed",
+        200,
+        [
             entry("design", "unmodified", base=("last_site_action", "first"), new=("committed", "committed")),
             entry(
                 "second", "created", base=("last_site_action", "first"), new=("committed", "committed"), present=False
             ),
         ],
-    ),
-    Case(
-        section="5.1",
-        name="a failure alone is no success",
         given="acted_between",
-        ask="GET configdocs?versions=successful_site_action&versions=committed",
-        code=404,
-        answer=absent("successful_site_action"),
+    ),
+    asked(
+        "5.1",
+        "a failure alone is no success",
+        "GET configdocs?versions=successful_site_action&versions=committed",
+        404,
+        absent("successful_site_action"),
+        given="acted_between",
     ),
 ]

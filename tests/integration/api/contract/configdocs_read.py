@@ -80,13 +80,7 @@ CASES = [
         for version in VERSIONS[1:]
     ),
     *(
-        read(
-            f"{version} of four",
-            f"design?version={version}",
-            given="acted",
-            code=200,
-            answer=DESIGN,
-        )
+        read(f"{version} of four", f"design?version={version}", given="acted", code=200, answer=DESIGN)
         for version in VERSIONS[1:]
     ),
     read("nothing at all", "design", code=404, answer=NOT_IN_BUFFER),
@@ -161,10 +155,5 @@ CASES = [
         code=403,
         answer=FORBIDDEN,
     ),
-    read(
-        "nor where there is nothing",
-        "nothing?cleartext-secrets=true",
-        code=403,
-        answer=FORBIDDEN,
-    ),
+    read("nor where there is nothing", "nothing?cleartext-secrets=true", code=403, answer=FORBIDDEN),
 ]

@@ -1,7 +1,7 @@
 """Chapters 2 and 3: the error form of a Status, and the errors that any resource can give."""
 
 from shipyard_api.yaml_stream import write_documents
-from tests.integration.api.contract.case import JSON, V1, YAML, Case, Exchange, Who, error, framework
+from tests.integration.api.contract.case import JSON, V1, YAML, Exchange, Who, asked, error, framework
 from tests.integration.api.contract.matching import Pattern, Words
 from tests.integration.api.contract.states import extra
 from tests.integration.api.contract.texts import (
@@ -44,29 +44,25 @@ BUG = error(
 
 CASES = [
     *(
-        Case(
-            section="3",
-            name=f"401: {ask} {'without a token' if who is Who.NOBODY else 'with a wrong token'}",
-            ask=ask,
-            who=who,
+        asked(
+            "3",
+            f"401: {ask} without a token",
+            ask,
+            401,
+            UNAUTHENTICATED,
+            who=Who.NOBODY,
             sends=JSON if ask == "POST actions" else {},
-            code=401,
             headers={"WWW-Authenticate": CHALLENGE},
-            answer=UNAUTHENTICATED,
         )
         for ask in GUARDED
-        for who in (Who.NOBODY, Who.STRANGER)
     ),
-    *(
-        Case(section="3", name=f"403: {ask} of who may only read", ask=ask, who=Who.VIEWER, code=403, answer=FORBIDDEN)
-        for ask in WRITES
-    ),
-    Case(
-        section="2",
-        name="404 of an address, complete",
-        ask="GET x",
-        code=404,
-        answer={
+    *(asked("3", f"403: {ask} of who may only read", ask, 403, FORBIDDEN, who=Who.VIEWER) for ask in WRITES),
+    asked(
+        "2",
+        "404 of an address, complete",
+        "GET x",
+        404,
+        {
             "kind": "status",
             "apiVersion": "v1.0",
             "metadata": {},
@@ -82,12 +78,12 @@ CASES = [
             "retry": False,
         },
     ),
-    Case(
-        section="2",
-        name="the example of the contract, to the letter",
-        ask="GET actions/01BTTMFVDKZFRJM80FGD7J1AKN",
-        code=404,
-        answer={
+    asked(
+        "2",
+        "the example of the contract, to the letter",
+        "GET actions/01BTTMFVDKZFRJM80FGD7J1AKN",
+        404,
+        {
             "kind": "status",
             "apiVersion": "v1.0",
             "metadata": {},
@@ -103,82 +99,70 @@ CASES = [
             "retry": False,
         },
     ),
-    Case(
-        section="2",
-        name="405 of a method, complete",
-        ask="PUT actions",
-        code=405,
+    asked(
+        "2",
+        "405 of a method, complete",
+        "PUT actions",
+        405,
+        WRONG_METHOD,
         headers={"Allow": Words("GET, OPTIONS, POST")},
-        answer=WRONG_METHOD,
     ),
-    Case(
-        section="2",
-        name="outside the version's prefix there is no version",
-        ask="PATCH /versions",
-        code=405,
+    asked(
+        "2",
+        "outside the version's prefix there is no version",
+        "PATCH /versions",
+        405,
+        framework(405, "HTTPMethodNotAllowed", version="N/A"),
         headers={"Allow": Words("GET, OPTIONS")},
-        answer=framework(405, "HTTPMethodNotAllowed", version="N/A"),
     ),
-    Case(
-        section="3",
-        name="409: a load while another process holds the lock",
+    asked(
+        "3",
+        "409: a load while another process holds the lock",
+        "POST configdocs/other?buffermode=append",
+        409,
+        LOCKED,
         given="locked",
-        ask="POST configdocs/other?buffermode=append",
         sends=YAML,
         body=write_documents([extra("one")]),
-        code=409,
-        answer=LOCKED,
     ),
-    Case(
-        section="3",
-        name="409: a commit while another process holds the lock",
+    asked(
+        "3", "409: a commit while another process holds the lock", "POST commitconfigdocs", 409, LOCKED, given="locked"
+    ),
+    asked(
+        "3",
+        "409: a dry run while another process holds the lock",
+        "POST commitconfigdocs?dryrun=true",
+        409,
+        LOCKED,
         given="locked",
-        ask="POST commitconfigdocs",
-        code=409,
-        answer=LOCKED,
     ),
-    Case(
-        section="3",
-        name="409: a dry run while another process holds the lock",
-        given="locked",
-        ask="POST commitconfigdocs?dryrun=true",
-        code=409,
-        answer=LOCKED,
-    ),
-    Case(section="3", name="reading needs no lock", given="locked", ask="GET actions", code=200, answer=[]),
-    Case(
-        section="3",
-        name="the lock is given back when a commit has ended",
-        given="buffered",
-        ask="POST commitconfigdocs?dryrun=bad",
-        code=400,
-        answer=framework(
+    asked("3", "reading needs no lock", "GET actions", 200, [], given="locked"),
+    asked(
+        "3",
+        "the lock is given back when a commit has ended",
+        "POST commitconfigdocs?dryrun=bad",
+        400,
+        framework(
             400,
             "HTTPInvalidParam",
             message='The "dryrun" parameter is invalid. The value of the parameter must be "true" or "false".',
         ),
+        given="buffered",
         then=[Exchange(ask="POST commitconfigdocs", code=200, answer=COMMITTED)],
     ),
-    Case(section="3", name="500: what nobody foresaw", given="broken", ask="GET actions/x", code=500, answer=BUG),
+    asked("3", "500: what nobody foresaw", "GET actions/x", 500, BUG, given="broken"),
     *(
-        Case(
-            section="3",
-            name=f"no database: {ask}",
+        asked(
+            "3",
+            f"no database: {ask}",
+            ask,
+            503,
+            NO_DATABASE,
             given="database_down",
-            ask=ask,
             sends=JSON if ask == "POST actions" else {},
             body=ACT if ask == "POST actions" else None,
-            code=503,
-            answer=NO_DATABASE,
         )
         for ask in ("GET actions", "GET configdocs", "POST commitconfigdocs", "POST actions", "GET workflows")
     ),
-    Case(
-        section="3",
-        name="no database, and no such address",
-        given="database_down",
-        ask=f"GET {V1}/nowhere",
-        code=404,
-        answer=NO_ROUTE,
-    ),
+    asked("3", "no database, and no such address", f"GET {V1}/nowhere", 404, NO_ROUTE, given="database_down"),
 ]

@@ -1,7 +1,7 @@
 """Chapters 1 and 3: ``verbosity`` of every resource, and the spellings of booleans."""
 
 from shipyard_api.yaml_stream import write_documents
-from tests.integration.api.contract.case import JSON, YAML, Case, Who, verdict
+from tests.integration.api.contract.case import JSON, YAML, Who, asked, verdict
 from tests.integration.api.contract.entities import CREATED
 from tests.integration.api.contract.states import extra
 from tests.integration.api.contract.texts import (
@@ -43,176 +43,153 @@ BOOLEANS = {
 DRYRUN = verdict(200, "Validations succeeded DRYRUN", [NO_STRATEGY])
 
 CASES = [
+    *(asked("1", f"verbosity={number} is taken", f"GET actions?verbosity={number}", 200, []) for number in range(6)),
     *(
-        Case(
-            section="1", name=f"verbosity={number} is taken", ask=f"GET actions?verbosity={number}", code=200, answer=[]
-        )
-        for number in range(6)
-    ),
-    *(
-        Case(
-            section="3",
-            name=f"verbosity={written} is refused",
-            ask=f"GET actions?verbosity={written}",
-            code=400,
-            answer=BAD_VERBOSITY,
-        )
+        asked("3", f"verbosity={written} is refused", f"GET actions?verbosity={written}", 400, BAD_VERBOSITY)
         for written in (
             *("6", "-1", "x", "1.5", "true", "1,2", "100000000000000000000", "0x1", "%20"),
             *("%2B1", "01", "%D9%A3", "1%00"),
         )
     ),
     *(
-        Case(
-            section="3",
-            name=f"verbosity=6 is refused by {ask}",
-            ask=f"{ask}?verbosity=6",
+        asked(
+            "3",
+            f"verbosity=6 is refused by {ask}",
+            f"{ask}?verbosity=6",
+            400,
+            BAD_VERBOSITY if "/versions" not in ask else BAD_VERBOSITY | {"apiVersion": "N/A"},
             who=Who.NOBODY,
-            code=400,
-            answer=BAD_VERBOSITY if "/versions" not in ask else BAD_VERBOSITY | {"apiVersion": "N/A"},
         )
         for ask in EVERYWHERE
     ),
     # The client sends verbosity on every call.
-    Case(
-        section="1",
-        name="verbosity on a load",
-        ask="POST configdocs/design?verbosity=1",
+    asked(
+        "1",
+        "verbosity on a load",
+        "POST configdocs/design?verbosity=1",
+        201,
+        LOADED,
         sends=YAML,
         body=ONE_DOCUMENT,
-        code=201,
         headers={"Location": "/api/v1.0/configdocs/design"},
-        answer=LOADED,
     ),
-    Case(
-        section="1",
-        name="verbosity on a commit",
-        given="buffered",
-        ask="POST commitconfigdocs?verbosity=1",
-        code=200,
-        answer=COMMITTED,
-    ),
-    Case(
-        section="1",
-        name="verbosity on documents",
+    asked("1", "verbosity on a commit", "POST commitconfigdocs?verbosity=1", 200, COMMITTED, given="buffered"),
+    asked(
+        "1",
+        "verbosity on documents",
+        "GET configdocs/design?version=committed&verbosity=1",
+        200,
+        ANY_DOCUMENTS,
         given="committed",
-        ask="GET configdocs/design?version=committed&verbosity=1",
-        code=200,
-        answer=ANY_DOCUMENTS,
     ),
-    Case(
-        section="1",
-        name="verbosity on site statuses",
+    asked(
+        "1",
+        "verbosity on site statuses",
+        "GET site_statuses?verbosity=1",
+        200,
+        {"nodes_provision_status": [], "machines_powerstate": []},
         given="no_machines",
-        ask="GET site_statuses?verbosity=1",
-        code=200,
-        answer={"nodes_provision_status": [], "machines_powerstate": []},
     ),
-    Case(
-        section="1",
-        name="verbosity on a new action",
+    asked(
+        "1",
+        "verbosity on a new action",
+        "POST actions?verbosity=1&allow-intermediate-commits=False",
+        201,
+        CREATED,
         given="committed",
-        ask="POST actions?verbosity=1&allow-intermediate-commits=False",
         sends=JSON,
         body=ACT,
-        code=201,
         headers={"Location": "/api/v1.0/actions/$id"},
-        answer=CREATED,
     ),
     # --- booleans ---------------------------------------------------------------------------------------------------
     *(
-        Case(
-            section="1",
-            name=f"dryrun={written} is true",
-            given="buffered",
-            ask=f"POST commitconfigdocs?dryrun={written}",
-            code=200,
-            answer=DRYRUN,
+        asked(
+            "1", f"dryrun={written} is true", f"POST commitconfigdocs?dryrun={written}", 200, DRYRUN, given="buffered"
         )
         for written in TRUE
     ),
     *(
-        Case(
-            section="1",
-            name=f"dryrun={written} is false",
+        asked(
+            "1",
+            f"dryrun={written} is false",
+            f"POST commitconfigdocs?dryrun={written}",
+            200,
+            COMMITTED,
             given="buffered",
-            ask=f"POST commitconfigdocs?dryrun={written}",
-            code=200,
-            answer=COMMITTED,
         )
         for written in FALSE
     ),
     *(
-        Case(
-            section="1",
-            name=f"cleartext-secrets={written} is true, which a viewer may not ask for",
+        asked(
+            "1",
+            f"cleartext-secrets={written} is true, which a viewer may not ask for",
+            f"GET configdocs/design?version=committed&cleartext-secrets={written}",
+            403,
+            FORBIDDEN,
             given="committed",
-            ask=f"GET configdocs/design?version=committed&cleartext-secrets={written}",
             who=Who.VIEWER,
-            code=403,
-            answer=FORBIDDEN,
         )
         for written in TRUE[:2]
     ),
     *(
-        Case(
-            section="1",
-            name=f"cleartext-secrets={written} is false, which a viewer may ask for",
+        asked(
+            "1",
+            f"cleartext-secrets={written} is false, which a viewer may ask for",
+            f"GET renderedconfigdocs?version=committed&cleartext-secrets={written}",
+            200,
+            ANY_DOCUMENTS,
             given="committed",
-            ask=f"GET renderedconfigdocs?version=committed&cleartext-secrets={written}",
             who=Who.VIEWER,
-            code=200,
-            answer=ANY_DOCUMENTS,
         )
         for written in FALSE[:2]
     ),
     *(
-        Case(
-            section="1",
-            name=f"empty-collection={written} needs no body",
+        asked(
+            "1",
+            f"empty-collection={written} needs no body",
+            f"POST configdocs/design?empty-collection={written}",
+            201,
+            LOADED,
             given="committed",
-            ask=f"POST configdocs/design?empty-collection={written}",
-            code=201,
             headers={"Location": "/api/v1.0/configdocs/design"},
-            answer=LOADED,
         )
         for written in TRUE[:2]
     ),
     *(
-        Case(
-            section="1",
-            name=f"allow-intermediate-commits={written} is kept as {kept}",
+        asked(
+            "1",
+            f"allow-intermediate-commits={written} is kept as {kept}",
+            f"POST actions?allow-intermediate-commits={written}",
+            201,
+            CREATED.but(allow_intermediate_commits=kept),
             given="committed",
-            ask=f"POST actions?allow-intermediate-commits={written}",
             sends=JSON,
             body=ACT,
-            code=201,
             headers={"Location": "/api/v1.0/actions/$id"},
-            answer=CREATED.but(allow_intermediate_commits=kept),
         )
         for spellings, kept in ((TRUE[-2:], True), (FALSE[-2:], False))
         for written in spellings
     ),
     *(
-        Case(
-            section="3",
-            name=f"{name}={written} is neither",
+        asked(
+            "3",
+            f"{name}={written} is neither",
+            f"{ask}{written}",
+            400,
+            bad_boolean(name),
             given=given,
-            ask=f"{ask}{written}",
             sends=JSON if "actions" in ask else YAML,
             body=ACT if "actions" in ask else ONE_DOCUMENT if "POST configdocs" in ask else None,
-            code=400,
-            answer=bad_boolean(name),
         )
         for name, (given, ask) in BOOLEANS.items()
         for written in (NEITHER if name in ("dryrun", "force") else NEITHER[:3])
     ),
-    Case(
-        section="3",
-        name="cleartext-secrets=maybe of the rendered design is neither",
+    asked(
+        "3",
+        "cleartext-secrets=maybe of the rendered design is neither",
+        "GET renderedconfigdocs?version=committed&cleartext-secrets=maybe",
+        400,
+        bad_boolean("cleartext-secrets"),
         given="committed",
-        ask="GET renderedconfigdocs?version=committed&cleartext-secrets=maybe",
-        code=400,
-        answer=bad_boolean("cleartext-secrets"),
     ),
 ]
