@@ -14,6 +14,7 @@ from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.wiring import bootstrap, parts
 from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
 from tests.integration.api.conftest import NO_FAULT, new_site, settings
+from tests.integration.api.contract.states import MTU
 from tests.integration.api.wire import (
     Site,
     configuration,
@@ -138,39 +139,16 @@ def said_by_drydock(site: Site, *entries: dict[str, Any], code: int = 200) -> No
     site.drydock.on("POST /validatedesign", Answer(code, status | {"details": {"messageList": list(entries)}}))
 
 
-MTU = {
-    "message": "MTU of bond0 exceeds the switch",
-    "error": True,
-    "name": "DD2003",
-    "documents": [{"schema": "drydock/Network/v1", "name": "oob"}],
-    "level": "Error",
-    "diagnostic": None,
-    "kind": "ValidationMessage",
-}
-
-
-def test_what_drydock_finds_keeps_a_design_from_being_committed(site: Site) -> None:
-    """Beside Shipyard's own findings, which come first; and so does a Drydock that cannot say anything."""
-    site.admin.load("design", *small_design())
-    for code in (200, 400):
-        said_by_drydock(site, MTU, MTU | {"name": "DD1001", "level": "Info", "error": False}, code=code)
-        answer = site.admin.commit()
-        assert outcome(answer) == (falcon.HTTP_400, "Failure", "Validations failed", 1)
-        found = [entry for entry in messages(answer) if entry.get("source") == "Drydock"]
-        assert [(entry["name"], entry["level"]) for entry in found] == [("DD2003", "Error"), ("DD1001", "Info")]
-        assert found[0]["documents"] == [{"schema": "drydock/Network/v1", "name": "oob"}]
-    asked, _ = site.drydock.asked("POST /validatedesign")
-    assert asked.json == {"rel": "design", "href": "http://127.0.0.1:9/1", "type": "application/x-yaml"}
-    site.drydock.on("POST /validatedesign")
-    (said,) = [entry for entry in messages(site.admin.commit()) if entry["error"]]
-    assert said["message"] == "Drydock unable to validate configdocs or an invalid response has been returned"
-    assert (said["source"], bool(said["diagnostic"]), is_committed(site)) == ("Drydock", True, False)
-    assert site.admin.commit(force="true").status == falcon.HTTP_200
-
+def test_shipyards_own_findings_come_first_and_do_not_keep_the_peers_from_being_asked(site: Site) -> None:
+    """What Drydock says, or cannot say, and what comes of it is in the wire cases of commits."""
     said_by_drydock(site, MTU)
-    site.admin.load("design", *bad_design(*LOOP), buffermode="replace")
+    site.admin.load("design", *bad_design(*LOOP))
+
     answer = site.admin.commit(dryrun="true")
+
     assert [entry["name"] for entry in messages(answer) if entry["error"]] == ["DeploymentGroupCycleError", "DD2003"]
+    (asked,) = site.drydock.asked("POST /validatedesign")
+    assert asked.json == {"rel": "design", "href": "http://127.0.0.1:9/1", "type": "application/x-yaml"}
 
 
 @dataclass

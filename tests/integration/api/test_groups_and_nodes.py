@@ -1,9 +1,7 @@
 """The deployment groups and nodes of an action, in pages."""
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shipyard_api.domain.actions import ActionId, RunState, StepState
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
@@ -155,52 +153,6 @@ def test_a_node_of_two_groups_is_counted_in_both(site: Site) -> None:
 
     assert [one["nodes"]["failure"] for one in groups] == [1, 1]
     assert (node["groups"], node["group"], node["reason"]) == (["a", "b"], "a", "timeout")
-
-
-def test_the_action_follows_its_engine(site: Site) -> None:
-    """Steps that run, end, fail and are skipped; the bare ids take the state of their steps."""
-    site.commit(*five_groups_design())
-    action = site.create_action()
-    now = datetime.now(UTC) + timedelta(seconds=1)
-
-    def turn(state: StepState | None, skipped: int = 0) -> None:
-        nonlocal now
-        now += timedelta(seconds=1)
-        with site.store.begin() as tx:
-            claim = tx.turns.claim(ActionId(action), now=now, worker="w")
-            assert claim is not None
-            if claim.step is None:
-                tx.turns.end_action(claim, RunState.FAILED, now=now)
-                return
-            tx.turns.start_step(claim, {"v": 1}, now=now)
-            if state is not None:
-                tx.turns.end_step(claim, state, "said", claim.remaining[:skipped], now=now + timedelta(seconds=2))
-
-    for state in (StepState.SUCCESS, StepState.SUCCESS, None):
-        turn(state)
-    running = site.viewer.get(f"/actions/{action}").json
-    states = {step["id"]: step["state"] for step in running["steps"]}
-    assert (running["dag_status"], running["action_lifecycle"]) == ("running", "Processing")
-    assert (states["preflight"], states["deployment_configuration"], states["drydock_build"]) == (
-        "success",
-        "running",
-        None,
-    )
-    step = site.viewer.get(f"/actions/{action}/steps/preflight.ucp_preflight_check").json
-    assert (step["state"], step["duration"], step["detail"]) == ("success", 2.0, "said")
-    assert step["operator"] == "PreflightUcpPreflightCheckOperator"
-
-    turn(StepState.FAILED, skipped=6)
-    turn(StepState.SUCCESS)
-    turn(None)
-
-    ended = site.viewer.get(f"/actions/{action}").json
-    states = {step["id"]: step["state"] for step in ended["steps"]}
-    assert (ended["dag_status"], ended["action_lifecycle"], ended["verdict"]) == ("failed", "Failed", "failed")
-    assert states["drydock_build"] == states["drydock_build.prepare_site"] == "upstream_failed"
-    assert states["create_action_tag"] == "success"
-    build = site.viewer.get(f"/actions/{action}/steps/drydock_build").json
-    assert (build["state"], build["start_date"], build["detail"]) == ("upstream_failed", None, "")
 
 
 def test_the_overview_has_a_letter_for_each_node_in_order_of_name(site: Site, action: str) -> None:

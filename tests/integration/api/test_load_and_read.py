@@ -5,10 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import falcon
-import sqlalchemy as sa
 
-from shipyard_api.domain.documents import RevisionTag
-from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.yaml_stream import read_documents
 from tests.factories import document, layering_policy
 from tests.integration.api.wire import Site
@@ -29,61 +26,6 @@ def committed(site: Site, collection: str, *documents: dict[str, Any]) -> None:
     assert site.admin.commit(force="true").status == falcon.HTTP_200
 
 
-def act(site: Site, tag: RevisionTag) -> None:
-    """Mark the committed revision as a site action does."""
-    site.designs.tag(site.designs.heads().head, tag.value, {})
-
-
-def test_a_load_leaves_out_what_it_does_not_name_and_an_emptied_collection_goes_with_the_next_commit(
-    site: Site,
-) -> None:
-    committed(site, "a", ONE, TWO)
-    # What is committed already makes no revision.
-    for mode in ("rejectoncontents", "append", "replace"):
-        answer = site.admin.load("a", TWO, ONE, buffermode=mode)
-        assert (answer.status, answer.json["message"], answer.json["reason"]) == (
-            falcon.HTTP_400,
-            "Collection a not added to Shipyard buffer",
-            "Collection created no new revision",
-        )
-        assert statuses(site) == {"a": "unmodified"}
-
-    site.admin.load("a", TWO, THREE)
-    held = read_documents(site.viewer.get("/configdocs/a").content)
-    assert [one["metadata"]["name"] for one in held] == ["two", "three"]
-
-    assert site.admin.post("/configdocs/a", empty_collection="True", buffermode="replace").status == falcon.HTTP_201
-    assert statuses(site) == {"a": "deleted"}
-    read = site.viewer.get("/configdocs/a")
-    assert (read.status, read.content) == (falcon.HTTP_200, b"")
-    site.admin.commit(force="true")
-    assert statuses(site) == {}
-    gone = site.viewer.get("/configdocs/a", version="committed")
-    assert (gone.status, gone.content) == (falcon.HTTP_200, b"")
-    # The address of a strange collection is quoted.
-    answer = site.admin.load("a b%3fé", ONE)
-    assert answer.headers["Location"] == "/api/v1.0/configdocs/a%20b%3F%C3%A9"
-    assert site.viewer.get("/configdocs/a b%3fé").status == falcon.HTTP_200
-    assert list(statuses(site)) == ["a b?é"]
-
-
-def test_while_another_writes_nobody_else_does(site: Site, engine: sa.Engine) -> None:
-    site.admin.load("a", ONE)
-
-    with SqlWriterLock(engine).held():
-        refused = [site.admin.load("a", TWO, buffermode="replace"), site.admin.commit()]
-        assert statuses(site) == {"a": "created"}  # readers are not kept out
-
-    for answer in refused:
-        assert answer.status == falcon.HTTP_409
-        assert answer.json["message"] == "Blocked by another process"
-        assert answer.json["reason"] == (
-            "Another process is currently blocking this request with a lock for configdocs_update. Lock expires in "
-            "not more than 60 seconds"
-        )
-    assert site.admin.load("a", TWO, buffermode="replace").status == falcon.HTTP_201
-
-
 def test_loads_at_the_same_time_lose_nothing(site: Site) -> None:
     """Each either waits for nobody and is refused, or finds the others' collections in the buffer."""
     start = threading.Barrier(6)
@@ -98,44 +40,6 @@ def test_loads_at_the_same_time_lose_nothing(site: Site) -> None:
     assert set(codes) <= {201, 409}
     assert 201 in codes
     assert statuses(site) == {f"c{number}": "created" for number, code in enumerate(codes) if code == 201}
-
-
-# --- comparing ---------------------------------------------------------------------------------------------------
-
-
-def test_the_base_does_not_depend_on_the_order(site: Site) -> None:
-    committed(site, "a", ONE)
-    act(site, RevisionTag.SITE_ACTION_SUCCESS)
-    committed(site, "b", TWO)
-    act(site, RevisionTag.SITE_ACTION_FAILURE)
-    committed(site, "a", THREE)
-
-    seen = []
-    for pair in (
-        ["committed", "successful_site_action"],
-        ["last_site_action", "committed"],
-        ["last-site-action", "successful-site-action"],
-    ):
-        for versions in (pair, pair[::-1]):
-            entries = site.viewer.get("/configdocs", versions=versions).json
-            seen.append(
-                (
-                    entries[0]["base_version"],
-                    entries[0]["new_version"],
-                    {entry["collection_name"]: entry["new_status"] for entry in entries},
-                )
-            )
-    both = {"a": "modified", "b": "created"}
-    assert seen[0] == seen[1] == ("successful_site_action", "committed", both)
-    assert seen[2] == seen[3] == ("last_site_action", "committed", {"a": "modified", "b": "unmodified"})
-    assert seen[4] == seen[5] == (
-        "successful_site_action",
-        "last_site_action",
-        {"a": "unmodified", "b": "created"},
-    )  # fmt: skip
-
-
-# --- reading -----------------------------------------------------------------------------------------------------
 
 
 def test_a_collection_reads_back_as_it_was_written(site: Site) -> None:
@@ -157,20 +61,18 @@ def test_a_collection_reads_back_as_it_was_written(site: Site) -> None:
         for number, one in enumerate([written, TWO], start=1)
     ]
     assert list(held[0]["data"]) == ["z", "a"]
-
-
-def test_the_version_is_read_without_regard_to_case(site: Site) -> None:
-    committed(site, "a", ONE)
-    act(site, RevisionTag.SITE_ACTION_SUCCESS)
-    site.admin.load("a", TWO)
-
-    def name(**params: str) -> str:
-        (held,) = read_documents(site.viewer.get("/configdocs/a", **params).content)
-        return str(held["metadata"]["name"])
-
-    assert name() == name(version="buffer") == name(version="BUFFER") == "two"
-    for version in ("committed", "Committed", "successful_site_action", "successful-site-action", "last_site_action"):
-        assert name(version=version) == "one"
+    # The address of a strange collection is quoted.
+    answer = site.admin.load("a b%3fé", THREE, buffermode="append")
+    assert answer.headers["Location"] == "/api/v1.0/configdocs/a%20b%3F%C3%A9"
+    assert site.viewer.get("/configdocs/a b%3fé").status == falcon.HTTP_200
+    assert list(statuses(site)) == ["a b?é", "design"]
+    # Of an emptied collection nothing is left, once that is committed.
+    site.admin.commit(force="true")
+    site.admin.post("/configdocs/design", empty_collection="true")
+    site.admin.commit(force="true")
+    assert list(statuses(site)) == ["a b?é"]
+    gone = site.viewer.get("/configdocs/design", version="committed")
+    assert (gone.status, gone.content) == (falcon.HTTP_200, b"")
 
 
 def test_the_design_of_a_revision_has_all_collections_and_only_what_is_concrete(site: Site) -> None:

@@ -321,7 +321,6 @@ def test_what_a_note_leads_to_is_passed_on(site: Site, action: str) -> None:
 
 TROUBLES: dict[str, list[Answer]] = {
     "broken": [Answer(500, "Unexpected error.")],
-    "elsewhere": [Answer(302, headers={"Location": "http://127.0.0.1:9/"})],
     "cut off": [Answer(200, RECORDS, cut=5)],
     "hung up": [],
 }
@@ -348,6 +347,11 @@ def test_what_drydock_does_not_give(site: Site, action: str, caplog: pytest.LogC
         assert "Drydock GET /nodes/n2/builddata" in logged.trouble  # type: ignore[attr-defined]  # a field of ours
 
     told()
+    elsewhere = "GET /nodes/n1/builddata"
+    site.drydock.on(BUILD_DATA, Answer(302, headers={"Location": f"{site.drydock.url}/nodes/n1/builddata"}))
+    site.drydock.on(elsewhere, Answer(200, RECORDS))
+    assert site.viewer.get(f"/notedetails/{note}").status == falcon.HTTP_500
+    assert site.drydock.asked(elsewhere) == []
     jobs = ["../nodes/n1/builddata", "//127.0.0.1:9/x", "x@127.0.0.1:9", "job-1?x=/../../y"]
     recorded(
         site.store,

@@ -9,7 +9,6 @@ import sqlalchemy as sa
 
 from shipyard_api.storage import schema, tables
 from shipyard_api.wiring import bootstrap
-from tests.integration.api import description
 from tests.integration.api.conftest import settings
 from tests.integration.api.wire import V1, Caller, Site, small_design
 
@@ -88,16 +87,6 @@ def test_an_error_is_a_problem_for_callers_who_name_its_type(site: Site) -> None
         assert answer.json["status"] == 404
         assert answer.json["instance"] == f"urn:uuid:{answer.headers['X-Shipyard-Req']}"
         assert "Accept" in answer.headers["Vary"]
-
-
-def test_options_lists_the_methods_to_anyone(site: Site) -> None:
-    for method, path, _ in description.airship_operations():
-        answer = site.nobody.ask("OPTIONS", path.replace("{", "").replace("}", ""))
-
-        assert (answer.status, answer.content) == (falcon.HTTP_200, b""), path
-        allowed = answer.headers["Allow"].split(", ")
-        assert allowed == sorted(allowed)
-        assert {method, "OPTIONS"} <= set(allowed), path
 
 
 def test_without_its_database_the_service_says_so_and_invites_to_ask_again(tmp_path: Path) -> None:

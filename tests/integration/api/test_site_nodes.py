@@ -21,7 +21,6 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.setting_types import Secret
 from shipyard_api.storage import journal
-from shipyard_api.storage import tables as t
 from shipyard_api.storage.projections.line import Line
 from shipyard_api.wiring import bootstrap, parts
 from shipyard_simulators.deckhand.simulator import running as deckhand
@@ -303,39 +302,15 @@ def test_more_nodes_and_more_actions_take_no_more_questions(committed: Site) -> 
 
 def test_a_page_is_found_by_way_of_the_index(committed: Site, engine: sa.Engine) -> None:
     """Whatever the number of actions: no table is read as a whole for the first page."""
-    actions = [f"{number:026}" for number in range(40)]
     with engine.begin() as connection:
-        connection.execute(
-            t.actions.insert(),
-            [
-                {
-                    "id": action,
-                    "name": "deploy_site",
-                    "parameters": {},
-                    "user_name": "ann",
-                    "context_marker": "-",
-                    "revision": 1,
-                    "exclusive": True,
-                    "inputs": {},
-                    "state": "success",
-                    "ended_at": datetime.now(UTC),
-                }
-                for action in actions
-            ],
+        connection.exec_driver_sql(
+            "INSERT INTO actions (id, name, parameters, user_name, context_marker, revision, exclusive, inputs, state, "
+            "ended_at) SELECT lpad(n::text, 26, '0'), 'deploy_site', '{}', 'ann', '-', 1, true, '{}', 'success', now() "
+            "FROM generate_series(0, 39) n"
         )
-        connection.execute(
-            t.action_nodes.insert(),
-            [
-                {
-                    "action_id": action,
-                    "name": f"n{number:04}",
-                    "status": "success",
-                    "groups": ["a"],
-                    "updated_at": datetime.now(UTC),
-                }
-                for action in actions
-                for number in range(500)
-            ],
+        connection.exec_driver_sql(
+            "INSERT INTO action_nodes (action_id, name, status, groups, updated_at) SELECT id, "
+            "'n' || lpad(n::text, 4, '0'), 'success', '{a}', now() FROM actions, generate_series(0, 499) n"
         )
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(sa.text("ANALYZE action_nodes"))
@@ -344,7 +319,7 @@ def test_a_page_is_found_by_way_of_the_index(committed: Site, engine: sa.Engine)
         (first,) = committed.viewer.get("/nodes", limit=1).json["nodes"]
     (walk,) = (statement for statement in sent if "RECURSIVE" in statement)
 
-    assert (first["name"], first["action_id"]) == ("n0000", actions[-1])
+    assert (first["name"], first["action_id"]) == ("n0000", f"{39:026}")
     with engine.connect() as connection:
         limits = {f"param_{number}": 1 for number in range(1, 6)}
         words = {"name_1": "", "status_1": "not_started", "reason_1": "teardown", "reason_2": "teardown"}

@@ -3,7 +3,6 @@
 import json
 import threading
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import falcon
@@ -12,6 +11,7 @@ import sqlalchemy as sa
 from falcon.testing import Result
 
 from shipyard_api.adapters.oslo_policy.options import PolicyOptions
+from shipyard_api.api.mount import Mount
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.policy import WITHOUT_APPROVAL
 from shipyard_api.storage import tables as t
@@ -23,6 +23,7 @@ from tests.integration.api.test_plans import ended
 from tests.integration.api.test_site_nodes import members, rolled
 from tests.integration.api.test_software import CHAIN, Fuel, prepared
 from tests.integration.api.wire import JSON, Caller, Site, configuration, everything_said, messages, small_design
+from tests.peer import Peer
 
 DEPLOY = {"name": "deploy_site"}
 LOST = tuple(rolled(members(a="n1 n2"), {"n1": NodeStatus.FAILURE}))
@@ -56,14 +57,18 @@ class FourEyes:
     bob_again: Caller
 
 
-@pytest.fixture
-def eyes(site: Site, shared_url: str, tmp_path: Path) -> FourEyes:
-    file = tmp_path / "policy.yaml"
+@pytest.fixture(scope="module")
+def strict(shared_url: str, drydock: Peer, tmp_path_factory: pytest.TempPathFactory) -> Mount:
+    file = tmp_path_factory.mktemp("policy") / "policy.yaml"
     file.write_text(f'"{WITHOUT_APPROVAL}": "!"\n')
-    app = bootstrap.api(settings(shared_url, site.drydock.url, policy=PolicyOptions(str(file))))
+    return bootstrap.api(settings(shared_url, drydock.url, policy=PolicyOptions(str(file))))
+
+
+@pytest.fixture
+def eyes(site: Site, strict: Mount) -> FourEyes:
     site.commit(*small_design())
-    ann = Caller(app, site.admin.client.headers["X-Auth-Token"])
-    bob, again = (Caller(app, ApiTokens(site.store).create("bob", "admin_ucp")[1]) for _ in range(2))
+    ann = Caller(strict, site.admin.client.headers["X-Auth-Token"])
+    bob, again = (Caller(strict, ApiTokens(site.store).create("bob", "admin_ucp")[1]) for _ in range(2))
     return FourEyes(replace(site, admin=ann), ann, bob, again)
 
 
