@@ -92,9 +92,6 @@ def test_what_forbids_a_teardown_is_found(world: ClusterWorld) -> None:
     world.programs.etcd.members.clear()
     (silent,) = world.site.viewer.get("/nodes/n1/drain-plan").json["etcd"]
     assert (silent["health"], silent["survivable_failures"]) == ("Unable to access Etcd", None)
-
-
-def test_a_node_that_kubernetes_does_not_know_has_no_plan(world: ClusterWorld) -> None:
     unknown = world.site.viewer.get("/nodes/n9/drain-plan")
     assert (unknown.status, unknown.json["reason"]) == (falcon.HTTP_404, "Kubernetes does not know the node n9")
 

@@ -276,7 +276,8 @@ def test_operations_exclude_each_other_and_a_hold_refuses_all(world: ClusterWorl
     revision = world.commit(kubernetes_provisioner={"clear_labels_timeout": 77})
 
     def refused(says: str, node: str, operation: str, body: Any = None, **query: str) -> None:
-        answer = world.post(node, operation, body, **query)
+        # Work that is not refused would never end.
+        answer = asyncio.run(asyncio.wait_for(world.ask(node, operation, body, **query), 60))
         assert (answer.status, answer.json["reason"]) == (falcon.HTTP_409, "Conflict")
         assert says in everything_said(answer)
 

@@ -57,44 +57,30 @@ def told(request: Request) -> tuple[str | None, str | None]:
     return request.headers.get("x-context-marker"), request.headers.get("x-end-user")
 
 
-def test_a_line_of_the_log_names_the_request_and_the_marker_of_its_caller(site: Site, log: Everything) -> None:
+def test_a_line_of_the_log_names_the_request_and_the_marker_of_its_caller_and_so_is_drydock_told(
+    site: Site, log: Everything
+) -> None:
     site.drydock.on("GET /nodes", BUSY)
 
     requests = [statuses(site.viewer, MARKER), statuses(site.admin, OTHER), statuses(site.viewer, None)]
 
+    asked = ((MARKER, "vic"), (OTHER, "ann"), (requests[2], "vic"))
     assert [
         tuple(line[name] for name in ("request", "context_marker", "user", "method", "path"))
         for line in lines(log, "peer in trouble")
     ] == [
-        (requests[0], MARKER, "vic", "GET", "/api/v1.0/site_statuses"),
-        (requests[1], OTHER, "ann", "GET", "/api/v1.0/site_statuses"),
-        (requests[2], requests[2], "vic", "GET", "/api/v1.0/site_statuses"),
+        (request, marker, user, "GET", "/api/v1.0/site_statuses")
+        for request, (marker, user) in zip(requests, asked, strict=True)
     ]
-
-
-def test_between_requests_a_line_names_none(site: Site, log: Everything) -> None:
-    statuses(site.viewer, MARKER)
-    site.nobody.get("/actions")
-
+    assert [told(one) for one in site.drydock.asked("GET /nodes")] == list(asked)
+    # Who is not known is nobody else, and between requests a line names none.
+    strange = "30b2a3c4-0000-4000-8000-00000000cafe"
+    site.nobody.ask("POST", f"{V1}/commitconfigdocs", headers={"X-Context-Marker": strange})
+    of_nobody = [line for line in map(json.loads, log.lines) if line.get("context_marker") == strange]
+    assert {line.get("user") for line in of_nobody} <= {None}
     logging.getLogger("any").warning("between")
-
     (line,) = lines(log, "between")
     assert not FIELDS & line.keys()
-
-
-def test_who_is_not_known_yet_is_nobody_else(site: Site, log: Everything) -> None:
-    statuses(site.admin, MARKER)
-
-    site.nobody.ask("POST", f"{V1}/commitconfigdocs", headers={"X-Context-Marker": OTHER})
-
-    lines_of_nobody = [line for line in map(json.loads, log.lines) if line.get("context_marker") == OTHER]
-    assert {line.get("user") for line in lines_of_nobody} <= {None}
-
-
-def test_drydock_is_told_who_asks_for_the_machines(site: Site) -> None:
-    statuses(site.viewer, MARKER)
-
-    assert [told(one) for one in site.drydock.asked("GET /nodes")] == [(MARKER, "vic")]
 
 
 def test_all_who_judge_a_design_are_told_whose_commit_it_is(
