@@ -117,11 +117,10 @@ def test_a_socket_with_a_path_is_here_too(module_database_url: str, tmp_path: Pa
         pytest.fail("the API did not start")
 
 
-@pytest.mark.parametrize("form", ["address", "inherited"])
-def test_it_does_not_start_where_others_could_reach_it(database_url: str, form: str) -> None:
+def test_it_does_not_start_where_others_could_reach_it(database_url: str) -> None:
     """No worker ever runs, so nothing is served meanwhile."""
-    with socket.create_server(("0.0.0.0", 0)) if form == "inherited" else nullcontext() as listener:
-        code, told = program(database_url, "" if listener else "0.0.0.0:0", listener=listener).end()
+    with socket.create_server(("0.0.0.0", 0)) as listener:
+        code, told = program(database_url, "", listener=listener).end()
 
     assert code == 2, told
     assert "[identity] kind = none is for this machine only, and 0.0.0.0:" in told
