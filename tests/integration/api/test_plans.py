@@ -273,7 +273,7 @@ def agreed(site: Site, body: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_what_an_action_would_be_refused_with_is_what_it_is_refused_with(site: Site, engine: sa.Engine) -> None:
+def test_what_an_action_would_be_refused_with_is_what_it_is_refused_with(site: Site) -> None:
     bodies: list[dict[str, Any]] = [
         DEPLOY,
         {"name": "update_site", "parameters": {"force": "perhaps"}},
