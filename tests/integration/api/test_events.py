@@ -237,7 +237,7 @@ def test_a_ticket_opens_streams_and_nothing_else_until_it_expires(site: Site, en
     # What is wrong with the cursor is found behind authentication.
     for query, status in (
         (f"ticket={ticket}&last_event_id=x", falcon.HTTP_400),
-        (f"ticket={ticket[:-1]}x&last_event_id=x", falcon.HTTP_401),
+        (f"ticket={ticket[:-1]}&last_event_id=x", falcon.HTTP_401),
         ("ticket=&last_event_id=x", falcon.HTTP_401),
         ("last_event_id=x", falcon.HTTP_401),
     ):

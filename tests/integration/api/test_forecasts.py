@@ -38,13 +38,13 @@ def test_a_forecast_says_how_an_action_goes_with_these_failures_and_criteria(sit
     site.commit(*five_groups_design())
     before = counts(engine)
     sure = foreseen(site, {**DEPLOY, "failure_probability": 0})
-    failing = {**DEPLOY, "failure_probability": {"prepare": 0.1, "deploy": 0.2}, "runs": 1000, "seed": 5}
+    failing = {**DEPLOY, "failure_probability": {"prepare": 0.1, "deploy": 0.2}, "runs": 400, "seed": 5}
 
     found, lax = foreseen(site, failing), foreseen(site, {**failing, "criteria": {"control-nodes": {}}})
 
     assert (sure["success"]["probability"], sure["nodes_lost"], sure["relax"]) == (1.0, {"mean": 0.0}, None)
     assert (sure["runs"], sure["seed"], sure["source"]) == (2000, 1, "given")
-    assert (found["runs"], found["seed"]) == (1000, 5)
+    assert (found["runs"], found["seed"]) == (400, 5)
     assert found == foreseen(site, failing)
     by_name = {one["name"]: one["success"]["probability"] for one in found["groups"]}
     # Given the time server, 90 % of 4 control nodes are all of them: 0.72 each.
