@@ -4,6 +4,7 @@ The application keeps nothing between requests, so one serves all tests of a pro
 empty: emptying takes milliseconds, and a database of its own a fifth of a second.
 """
 
+import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
@@ -30,6 +31,8 @@ from shipyard_api.storage import tables as t
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.wiring import bootstrap
+from tests.integration.api.cluster_world import ClusterWorld, Programs, programs
+from tests.integration.api.recorded import Everything
 from tests.integration.api.wire import Caller, Site
 from tests.integration.storage.rows import empty
 from tests.peer import Answer, Peer, running
@@ -119,6 +122,32 @@ def site(app: Mount, store: Store, engine: sa.Engine, drydock: Peer) -> Site:
     """An API that knows four callers and nothing else."""
     empty(engine)
     return new_site(app, store, engine, drydock)
+
+
+@pytest.fixture(scope="session")
+def served(shared_url: str, drydock: Peer) -> Iterator[Programs]:
+    with programs(settings(shared_url, drydock.url)) as found:
+        yield found
+
+
+@pytest.fixture
+def world(served: Programs, store: Store, engine: sa.Engine, drydock: Peer) -> ClusterWorld:
+    """A site with a Kubernetes and an etcd, on which nothing is committed."""
+    empty(engine)
+    served.reset()
+    return ClusterWorld(new_site(served.app, store, engine, drydock), served, engine)
+
+
+@pytest.fixture
+def log() -> Iterator[Everything]:
+    """All that is logged meanwhile, whatever its level."""
+    handler, root = Everything(), logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    yield handler
+    root.removeHandler(handler)
+    root.setLevel(level)
 
 
 @cache

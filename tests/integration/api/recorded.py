@@ -1,5 +1,6 @@
 """What the engine would record of an action, recorded; its lists page by page; and what the database was asked."""
 
+import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,7 @@ import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.logs import JsonLines
 from shipyard_api.storage.unit_of_work import Store
 from tests.integration.api.wire import Caller
 
@@ -34,6 +36,18 @@ def pages(caller: Caller, path: str, kind: str, **params: Any) -> list[list[str]
         if answer.json["next"] is None:
             return found
         marker = {"marker": answer.json["next"]}
+
+
+class Everything(logging.Handler):
+    """Keeps every log record as it would be written."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.setFormatter(JsonLines())
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))
 
 
 @contextmanager

@@ -3,44 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import falcon
-import pytest
-import sqlalchemy as sa
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.label_requirements import Operator, Requirement
 from shipyard_api.domain.teardown.pods import Budget
-from shipyard_api.storage.unit_of_work import Store
-from tests.integration.api.cluster_world import ClusterWorld, Programs, programs
-from tests.integration.api.conftest import new_site, settings
+from tests.integration.api.cluster_world import ClusterWorld
 from tests.integration.api.wire import JSON, Site
-from tests.integration.storage.rows import empty
-from tests.peer import Peer
 from tests.teardown_world import ETCD, pod
 
 N1 = NodeName("n1")
 
 
-@pytest.fixture(scope="module")
-def served(shared_url: str, drydock: Peer) -> Iterator[Programs]:
-    with programs(settings(shared_url, drydock.url)) as found:
-        yield found
-
-
-@pytest.fixture
-def world(served: Programs, store: Store, engine: sa.Engine, drydock: Peer) -> ClusterWorld:
-    empty(engine)
-    served.reset()
-    made = ClusterWorld(new_site(served.app, store, engine, drydock), served, engine)
-    made.commit()
-    return made
-
-
 def fill(world: ClusterWorld) -> None:
-    """Give n1 a pod of several classes."""
+    """Give n1 a pod of several classes, on a site with a design."""
+    world.commit()
     selector = (Requirement("app", Operator.IN, ("db",)),)
     world.programs.cluster.budgets = [Budget("default", "db", selector, 0, 1, 1, 1)]
     world.programs.cluster.pods[N1] += [
@@ -82,6 +61,7 @@ def test_every_pod_has_its_class_and_etcd_what_it_still_survives(world: ClusterW
 
 
 def test_what_forbids_a_teardown_is_found(world: ClusterWorld) -> None:
+    world.commit()
     world.programs.etcd.form(ETCD, "n1", "n2", "n3", dead=["n2", "n3"])
     plan = world.site.viewer.get("/nodes/n1/drain-plan").json
 

@@ -7,33 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 import falcon
-import pytest
-import sqlalchemy as sa
 
 from shipyard_api.adapters.promenade.options import PromenadeOptions
-from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.wiring import bootstrap
-from tests.integration.api.cluster_world import HREF, ClusterWorld, programs, reference
+from tests.integration.api.cluster_world import HREF, ClusterWorld, reference
 from tests.integration.api.conftest import new_site, settings
 from tests.integration.api.wire import V1, everything_said
-from tests.integration.storage.rows import empty
 from tests.peer import Peer
 from tests.teardown_world import ETCD
 from tests.unit.tables import every_row
 
 
-@pytest.fixture(scope="module")
-def world(shared_url: str, drydock: Peer, store: Store, engine: sa.Engine) -> Iterator[ClusterWorld]:
-    """One site for all cases: none of them changes it."""
-    empty(engine)
-    with programs(settings(shared_url, drydock.url)) as served:
-        served.reset()
-        made = ClusterWorld(new_site(served.app, store, engine, drydock), served, engine)
-        assert made.commit() == 1
-        yield made
-
-
 def test_what_promenade_cannot_do_is_refused(world: ClusterWorld, shared_url: str, drydock: Peer) -> None:
+    world.commit()
     promenade = PromenadeOptions(url="http://127.0.0.1:9/api/v1.0", teardown=True)
     app = bootstrap.api(settings(shared_url, drydock.url, promenade=promenade))
     site = new_site(app, world.site.store, world.database, drydock)
@@ -164,6 +150,8 @@ CASES = dict([*whole_numbers(), *parameters(), *bodies(), *references(), *nodes(
 
 
 def test_a_call_that_cannot_work(world: ClusterWorld) -> None:
+    world.commit()
+
     @every_row(CASES)
     def refused(operation: str, node: str, query: Q, body: Any, wanted: tuple[str, str], says: str) -> None:
         answer = world.post(node, operation, body, **query)
@@ -186,6 +174,7 @@ HEALTH = {
 
 
 def test_a_question_about_etcd_that_cannot_be_answered(world: ClusterWorld) -> None:
+    world.commit()
     for href, wanted, says in HEALTH.values():
         params = {} if href is None else {"design_ref": href}
         answer = world.site.viewer.ask("GET", f"{V1}/etcd-cluster-health-statuses", params=params)
@@ -195,6 +184,7 @@ def test_a_question_about_etcd_that_cannot_be_answered(world: ClusterWorld) -> N
 
 
 def test_what_answers_and_is_no_etcd_is_not_accessible(world: ClusterWorld) -> None:
+    world.commit()
     world.programs.etcd.refuse_next("look", f"cluster {ETCD}: members have different cluster ids")
     answer = world.site.viewer.ask("GET", f"{V1}/etcd-cluster-health-statuses", params={"design_ref": HREF.format(1)})
 
@@ -203,6 +193,7 @@ def test_what_answers_and_is_no_etcd_is_not_accessible(world: ClusterWorld) -> N
 
 
 def test_the_address_of_the_provisioners_names_a_design_too(world: ClusterWorld) -> None:
+    world.commit()
     href = "http://127.0.0.1:9/1"  # as in the settings
     answer = world.site.viewer.ask("GET", f"{V1}/etcd-cluster-health-statuses", params={"design_ref": href})
 

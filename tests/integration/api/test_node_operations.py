@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import falcon
 import pytest
-import sqlalchemy as sa
 from falcon.testing import Result
 
 from shipyard_api.domain.actions import RunState
@@ -19,29 +17,12 @@ from shipyard_api.domain.teardown.label_requirements import Operator, Requiremen
 from shipyard_api.domain.teardown.labels import CORDONED_KEY
 from shipyard_api.domain.teardown.pods import Budget
 from shipyard_api.logs import AUDIT
-from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.tokens.manage import ApiTokens
-from tests.integration.api.cluster_world import MOST, ClusterWorld, Programs, programs, reference
-from tests.integration.api.conftest import new_site, settings
+from tests.integration.api.cluster_world import MOST, ClusterWorld, reference
 from tests.integration.api.wire import JSON, V1, Caller, everything_said, messages, small_design
-from tests.integration.storage.rows import empty
-from tests.peer import Peer
 from tests.teardown_world import ETCD, pod
 
 N1 = NodeName("n1")
-
-
-@pytest.fixture(scope="module")
-def served(shared_url: str, drydock: Peer) -> Iterator[Programs]:
-    with programs(settings(shared_url, drydock.url)) as found:
-        yield found
-
-
-@pytest.fixture
-def world(served: Programs, store: Store, engine: sa.Engine, drydock: Peer) -> ClusterWorld:
-    empty(engine)
-    served.reset()
-    return ClusterWorld(new_site(served.app, store, engine, drydock), served, engine)
 
 
 def blocked(world: ClusterWorld) -> None:

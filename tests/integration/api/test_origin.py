@@ -14,7 +14,7 @@ from shipyard_api.domain.actions import ActionId
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.wiring import bootstrap
 from tests.integration.api.conftest import NO_FAULT, new_site, settings
-from tests.integration.api.test_secrets import Everything
+from tests.integration.api.recorded import Everything
 from tests.integration.api.wire import JSON, V1, YAML, Caller, Site, small_design
 from tests.integration.storage.rows import empty
 from tests.peer import Answer, Peer, Request, running
@@ -23,17 +23,6 @@ MARKER = "10b2a3c4-0000-4000-8000-00000000cafe"
 OTHER = "20b2a3c4-0000-4000-8000-00000000cafe"
 BUSY = Answer(403, {"type": "error", "message": "not now"})
 FIELDS = {"request", "context_marker", "user", "method", "path", "action", "step"}
-
-
-@pytest.fixture
-def log() -> Iterator[Everything]:
-    handler, root = Everything(), logging.getLogger()
-    level = root.level
-    root.addHandler(handler)
-    root.setLevel(logging.INFO)
-    yield handler
-    root.removeHandler(handler)
-    root.setLevel(level)
 
 
 @pytest.fixture

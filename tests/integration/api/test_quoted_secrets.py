@@ -1,7 +1,5 @@
 """A DrydockOptions that quotes what it was sent: no viewer reads a secret of ours, at a commit or in an action."""
 
-import logging
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import falcon
@@ -18,7 +16,8 @@ from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.wiring import bootstrap
 from tests.integration.api import canaries
 from tests.integration.api.conftest import new_site, settings
-from tests.integration.api.test_secrets import Everything, stored
+from tests.integration.api.recorded import Everything
+from tests.integration.api.test_secrets import stored
 from tests.integration.api.wire import Site, everything_said, small_design
 from tests.integration.storage.rows import empty
 from tests.peer import Answer, Peer
@@ -60,16 +59,13 @@ class Quoting:
 
 
 @pytest.fixture
-def quoting(shared_url: str, store: Store, engine: sa.Engine, drydock: Peer) -> Iterator[Quoting]:
+def quoting(shared_url: str, store: Store, engine: sa.Engine, drydock: Peer, log: Everything) -> Quoting:
     empty(engine)
     own = DrydockOptions(url=drydock.url, token=Secret(TOKEN), design_url=DESIGN_URL, connect_timeout_seconds=1)
     chosen = replace(settings(shared_url), of_plugins={"drydock": own})
     site = new_site(bootstrap.api(chosen), store, engine, drydock)
     drydock.on("GET /health", Answer(200))
-    log, root = Everything(), logging.getLogger()
-    root.addHandler(log)
-    yield Quoting(site, chosen, log)
-    root.removeHandler(log)
+    return Quoting(site, chosen, log)
 
 
 def leaks(*texts: str) -> list[str]:

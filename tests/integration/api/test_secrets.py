@@ -1,23 +1,20 @@
 """No secret is stored in clear, logged, or answered to anyone who has not the right to it: canaries are looked for."""
 
-import logging
-from collections.abc import Iterator
 from typing import Any
 
 import falcon
-import pytest
 import sqlalchemy as sa
 from falcon.testing import Result
 
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.adapters.encryption.options import EncryptionOptions
-from shipyard_api.logs import JsonLines
 from shipyard_api.setting_types import Secret
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.wiring import bootstrap
 from tests.factories import document
 from tests.integration.api import canaries
 from tests.integration.api.conftest import NO_FAULT, new_site, settings
+from tests.integration.api.recorded import Everything
 from tests.integration.api.wire import YAML, Site, everything_said, messages
 from tests.integration.storage.rows import TABLES, empty
 from tests.peer import Answer, Peer
@@ -36,29 +33,6 @@ READS = (
     ("/revisions/1/rendered-documents", {"sort": "data"}),
     ("/actions", {}),
 )
-
-
-class Everything(logging.Handler):
-    """Keeps every log record as it would be written."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.DEBUG)
-        self.setFormatter(JsonLines())
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(self.format(record))
-
-
-@pytest.fixture
-def log() -> Iterator[Everything]:
-    handler, root = Everything(), logging.getLogger()
-    level = root.level
-    root.addHandler(handler)
-    root.setLevel(logging.DEBUG)
-    yield handler
-    root.removeHandler(handler)
-    root.setLevel(level)
 
 
 def stored(engine: sa.Engine) -> bytes:
