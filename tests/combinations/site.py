@@ -58,7 +58,15 @@ from tests.world import SETTLE
 
 NODES = ("n1", "n2", "n3")
 MEMBERS = ("n1", "n2", "n3", "x1", "x2", "x3", "x4")
-DURATIONS = {"join_nodes": 20, "ready_nodes": 20, "stop_pods": 3}
+DURATIONS = {
+    "prepare_nodes": 40,
+    "deploy_nodes": 40,
+    "join_nodes": 20,
+    "ready_nodes": 20,
+    "stop_pods": 3,
+    "stop_kubelet": 4,
+    "lose_nodes": 4,
+}
 API = "/api/v1.0"
 AFTERWARDS = 4000.0  # seconds in which all that goes on at a peer ends
 
@@ -72,7 +80,7 @@ BIOS = {
     ],
 }
 
-TIMEOUT, CHANGED = 120, 240  # seconds that a drain may take, at first and after a change of limits
+TIMEOUT, CHANGED = 40, 60  # seconds that a drain may take, at first and after a change of limits
 
 PIPELINES: Mapping[str, Mapping[str, Any]] = {
     "serial": {},
@@ -293,9 +301,13 @@ class Site:
 
     def documents(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
         row = self.row
-        burn_in = {"burn_in": {"cpu": 60}} if row["burn_in"] == "yes" else {}
+        burn_in = {"burn_in": {"cpu": 20}} if row["burn_in"] == "yes" else {}
         provisioner = {**PIPELINES[row["pipeline"]], **POLICIES[row["policy"]], **burn_in}
-        configuration = {"armada": {"manifest": "full-site"}, "physical_provisioner": provisioner}
+        configuration = {
+            "armada": {"manifest": "full-site"},
+            "physical_provisioner": provisioner,
+            "kubernetes": {"node_status_interval": 30, "node_status_timeout": 120},
+        }
         nodes = [node_document(name, labels={"rack": f"r-{name}", **labels}) for name in NODES]
         further = []
         if self.members:
@@ -365,6 +377,7 @@ class Site:
             control(self.store, self.database, self.action, what, self.clock.now())
         elif what == "limits":
             self.ask("PATCH", f"/actions/{self.action}/limits", {"drain-timeout": CHANGED}, expect=200)
+            self._make_due()
         else:
             self.ask("POST", f"/actions/{self.action}/control/retry", expect=409)
 

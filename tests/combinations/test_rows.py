@@ -184,7 +184,7 @@ def _parameters(row: Row) -> dict[str, Any]:
     if row["batch"] != "1":
         found["max_parallel_nodes"] = int(row["batch"])
     if row["phase"] in ("drain", "budget"):
-        found |= {"drain-timeout": TIMEOUT, "grace-period": 30}
+        found |= {"drain-timeout": TIMEOUT, "grace-period": 10}
     if row["wipe"] == "preserve":
         found["preserve-local-storage"] = "true"
     if row["wipe"] == "rebuild":
