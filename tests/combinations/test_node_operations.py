@@ -32,8 +32,8 @@ DRAINS = (Do.DRAIN.value, Do.DECOMMISSION.value)
 TAKES_MEMBERS = (Do.REMOVE_ETCD.value, Do.DECOMMISSION.value)
 STOPS_KUBELETS = (Do.SHUT_DOWN_KUBELET.value, Do.DECOMMISSION.value)
 SHORT = {
-    Do.DRAIN.value: "timeout=60&grace-period=30",
-    Do.DECOMMISSION.value: "drain-node-timeout=60&drain-node-grace-period=30",
+    Do.DRAIN.value: "timeout=20&grace-period=10",
+    Do.DECOMMISSION.value: "drain-node-timeout=20&drain-node-grace-period=10",
 }
 
 
