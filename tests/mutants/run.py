@@ -146,18 +146,29 @@ class Cover:
                 self._tests |= json.loads(noted.read_text())
 
     def of(self, fault: Mutation, seconds: float) -> list[str]:
-        """Return the quickest tests through the lines of a fault, or else through its module, file by file."""
+        """Return the quickest tests through the lines of a fault, file by file.
+
+        If there are none, those through its module; of a module without functions, those of files that import it.
+        """
         lines = sum(1 << line for line in range(fault.first, fault.last + 1))
         everywhere = {test: int(of["lines"].get(fault.path, "0"), 16) for test, of in self._tests.items()}
         through = [] if fault.at_import else [test for test, bits in everywhere.items() if bits & lines]
+        near = through or [test for test, bits in everywhere.items() if bits] or self._importing(fault.path)
         chosen, left = [], seconds
-        for test in sorted(through or [test for test, bits in everywhere.items() if bits], key=self._seconds):
+        for test in sorted(near, key=self._seconds):
             left -= self._seconds(test)
             if left < 0 and chosen:
                 break
             chosen.append(test)
         files = [test.partition("::")[0] for test in chosen]
         return sorted(chosen, key=lambda test: files.index(test.partition("::")[0]))
+
+    def _importing(self, module: str) -> list[str]:
+        package, _, name = module.removesuffix(".py").replace("/", ".").rpartition(".")
+        imports = re.compile(rf"^from {re.escape(package)}(\.{name} import| import .*\b{name}\b)", re.MULTILINE)
+        files = {test.partition("::")[0] for test in self._tests}
+        importing = {file for file in files if imports.search((ROOT / file).read_text(encoding="utf-8"))}
+        return [test for test in self._tests if test.partition("::")[0] in importing]
 
     def _seconds(self, test: str) -> float:
         return float(self._tests[test]["seconds"])
