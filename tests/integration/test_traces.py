@@ -42,3 +42,4 @@ def test_turns_continue_the_trace_of_the_request(worlds: Callable[..., World]) -
         }
     )
     assert {(span.attributes or {})["shipyard.action"] for span in turns} == {world.action}
+    assert {(span.attributes or {}).get("shipyard.step") for span in turns} > {None, "preflight.ucp_preflight_check"}
