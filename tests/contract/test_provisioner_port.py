@@ -1,6 +1,5 @@
 """What every provisioner promises, asked of each one (ports/provisioner.py)."""
 
-import time
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
@@ -70,10 +69,22 @@ SELECTIONS = {
 
 
 def test_selectors_select_what_the_design_says(site: Site) -> None:
+    provisioner = site.provisioner
+    provisioner.check_health()
     groups = [selectors for selectors, _ in SELECTIONS.values()]
-    selected = site.provisioner.select_nodes(site.design, groups)
-    found = dict(zip(SELECTIONS, selected, strict=True))
+    found = dict(zip(SELECTIONS, provisioner.select_nodes(site.design, groups), strict=True))
     assert found == {title: names(expected) for title, (_, expected) in SELECTIONS.items()}
+    many = [(Selector(frozenset({node.name})),) for node in NODES] * 8
+    assert provisioner.select_nodes(site.design, many) == tuple(frozenset({node.name}) for node in NODES) * 8
+    assert provisioner.select_nodes(site.design, []) == ()
+
+    assert provisioner.design_reference(1) == site.design != provisioner.design_reference(2)
+    assert errors(provisioner.validate_design(site.design)) == ()
+    unreadable = site.make_unreadable()
+    with pytest.raises(Refused):
+        provisioner.select_nodes(unreadable, [(Selector(names("n1")),)])
+    with pytest.raises(Refused):
+        provisioner.validate_design(unreadable)
 
 
 def test_the_table_of_selections_agrees_with_the_domain() -> None:
@@ -82,32 +93,7 @@ def test_the_table_of_selections_agrees_with_the_domain() -> None:
         assert select(selectors, inventory) == names(expected), title
 
 
-def test_many_groups_are_answered_in_their_order(site: Site) -> None:
-    groups = [(Selector(frozenset({node.name})),) for node in NODES] * 8
-    selected = site.provisioner.select_nodes(site.design, groups)
-    assert selected == tuple(frozenset({node.name}) for node in NODES) * 8
-
-
-def test_no_groups_are_answered_with_nothing(site: Site) -> None:
-    assert site.provisioner.select_nodes(site.design, []) == ()
-
-
-def test_a_design_that_cannot_be_read_is_refused(site: Site) -> None:
-    unreadable = site.make_unreadable()
-    with pytest.raises(Refused):
-        site.provisioner.select_nodes(unreadable, [(Selector(names("n1")),)])
-
-
 # Designs
-
-
-def test_a_design_has_an_address(site: Site) -> None:
-    assert site.provisioner.design_reference(1) == site.design
-    assert site.provisioner.design_reference(2) != site.design
-
-
-def test_a_good_design_has_no_errors(site: Site) -> None:
-    assert errors(site.provisioner.validate_design(site.design)) == ()
 
 
 def test_a_bad_design_breaks_a_limit_or_has_errors_that_name_their_source(start_site: StartSite) -> None:
@@ -121,17 +107,7 @@ def test_a_bad_design_breaks_a_limit_or_has_errors_that_name_their_source(start_
     assert all(one.level is Level.ERROR for one in found)
 
 
-def test_judging_a_design_that_cannot_be_read_is_refused(site: Site) -> None:
-    unreadable = site.make_unreadable()
-    with pytest.raises(Refused):
-        site.provisioner.validate_design(unreadable)
-
-
 # Health
-
-
-def test_a_healthy_provisioner_says_nothing(site: Site) -> None:
-    site.provisioner.check_health()
 
 
 def test_an_unhealthy_provisioner_is_unavailable(start_site: StartSite) -> None:
@@ -143,11 +119,14 @@ def test_an_unhealthy_provisioner_is_unavailable(start_site: StartSite) -> None:
 # Work
 
 
-@pytest.mark.parametrize("operation", [Operation.VERIFY_SITE, Operation.PREPARE_SITE])
-def test_work_on_the_site_ends_well(site: Site, operation: Operation) -> None:
-    report = site.run(site.work(operation))
-    assert (report.state, report.ok) == (JobState.ENDED, True)
-    assert report.succeeded == report.failed == frozenset()
+def test_work_on_the_site_ends_well_and_is_found(site: Site) -> None:
+    for operation in (Operation.VERIFY_SITE, Operation.PREPARE_SITE):
+        mine, work, intended_at = marker(), site.work(operation), now()
+        job = site.provisioner.submit(mine, work)
+        assert site.provisioner.find(mine, work, intended_at=intended_at) == job
+        report = site.watch(job, work)
+        assert (report.state, report.ok) == (JobState.ENDED, True)
+        assert report.succeeded == report.failed == frozenset()
 
 
 @pytest.mark.parametrize("operation", [Operation.VERIFY_SITE, Operation.PREPARE_SITE])
@@ -160,55 +139,33 @@ def test_work_on_the_site_that_fails_is_not_ok(start_site: StartSite, operation:
     assert report.message
 
 
-def test_nodes_are_prepared_and_then_deployed(site: Site) -> None:
-    prepared = site.run(site.work(Operation.PREPARE_NODES, "n1", "n3"))
-    assert (prepared.state, prepared.ok, prepared.succeeded) == (JobState.ENDED, True, names("n1 n3"))
-    deployed = site.run(site.work(Operation.DEPLOY_NODES, "n1", "n3"))
-    assert (deployed.state, deployed.ok, deployed.succeeded) == (JobState.ENDED, True, names("n1 n3"))
-
-
-def test_nodes_that_fail_to_prepare_are_told_with_a_reason(start_site: StartSite) -> None:
-    site = start_site(Plot(fates={"n2": Fate.FAILS_PREPARE}))
-    report = site.run(site.work(Operation.PREPARE_NODES, "n1", "n2"))
-    assert (report.state, report.ok) == (JobState.ENDED, False)
-    assert (report.succeeded, report.failed) == (names("n1"), names("n2"))
-    assert report.reasons.keys() == names("n2")
-    assert "n2" in report.reasons[NodeName("n2")]
+def test_nodes_are_prepared_deployed_and_destroyed(site: Site) -> None:
+    for operation, nodes in (
+        (Operation.PREPARE_NODES, "n3 n1"),
+        (Operation.DEPLOY_NODES, "n1"),
+        (Operation.DESTROY_NODES, "n1 n3"),
+    ):
+        report = site.run(site.work(operation, *nodes.split()))
+        assert (report.state, report.ok, report.succeeded) == (JobState.ENDED, True, names(nodes))
+        if operation is Operation.PREPARE_NODES:
+            told = site.provisioner.conditions()
+            assert [one.name for one in told] == sorted(one.name for one in told)
+            statuses = {one.name: one.status for one in told if one.name in ("n1", "n3")}
+            assert statuses == dict.fromkeys(("n1", "n3"), site.ready)
+            assert {one.power for one in told} <= {"on", "off", "unknown"}
 
 
 def test_nodes_that_fail_to_deploy_are_told_with_a_reason(start_site: StartSite) -> None:
-    site = start_site(Plot(fates={"n2": Fate.FAILS_DEPLOY}))
-    assert site.run(site.work(Operation.PREPARE_NODES, "n1", "n2")).ok
-    report = site.run(site.work(Operation.DEPLOY_NODES, "n1", "n2"))
-    assert (report.succeeded, report.failed) == (names("n1"), names("n2"))
+    """And those that fail before, or are not in the design."""
+    site = start_site(Plot(fates={"n2": Fate.FAILS_PREPARE, "n3": Fate.FAILS_DEPLOY}))
+    report = site.run(site.work(Operation.PREPARE_NODES, "n1", "n2", "n3", "n9"))
+    assert (report.state, report.ok) == (JobState.ENDED, False)
+    assert (report.succeeded, report.failed) == (names("n1 n3"), names("n2 n9"))
+    assert report.reasons.keys() <= names("n2 n9")
     assert "n2" in report.reasons[NodeName("n2")]
-
-
-def test_a_node_that_is_not_in_the_design_fails(site: Site) -> None:
-    report = site.run(site.work(Operation.PREPARE_NODES, "n1", "n9"))
-    assert (report.state, report.succeeded, report.failed) == (JobState.ENDED, names("n1"), names("n9"))
-
-
-def test_work_that_never_ends_is_never_reported_as_ended(start_site: StartSite) -> None:
-    site = start_site(Plot(fates={"n2": Fate.HANGS_PREPARE}))
-    work = site.work(Operation.PREPARE_NODES, "n1", "n2")
-    job = site.provisioner.submit(marker(), work)
-    report = site.watch(job, work, seconds=1.0)
-    assert report.state is JobState.RUNNING
-    assert not report.ok
-    assert report.succeeded <= names("n1")
-    assert report.failed == frozenset()
-
-
-def test_an_empty_set_of_nodes_is_refused_and_nothing_is_started(site: Site) -> None:
-    with pytest.raises(Refused):
-        site.provisioner.submit(marker(), site.work(Operation.PREPARE_NODES, nodes=()))
-    assert site.jobs(Operation.PREPARE_NODES) == []
-
-
-def test_a_job_that_nobody_knows_is_lost(site: Site) -> None:
-    report = site.provisioner.report(JobId(str(uuid.uuid4())), site.work(Operation.VERIFY_SITE))
-    assert (report.state, report.ok) == (JobState.LOST, False)
+    report = site.run(site.work(Operation.DEPLOY_NODES, "n1", "n3"))
+    assert (report.succeeded, report.failed) == (names("n1"), names("n3"))
+    assert "n3" in report.reasons[NodeName("n3")]
 
 
 def test_several_jobs_are_reported_on_at_once_as_each_alone(site: Site) -> None:
@@ -222,177 +179,98 @@ def test_a_job_is_asked_about_the_rest_of_its_nodes_while_later_work_has_the_oth
     site = start_site(Plot(fates={"n2": Fate.HANGS_PREPARE}))
     prepare = site.work(Operation.PREPARE_NODES, "n1", "n2")
     first = site.provisioner.submit(marker(), prepare)
-    deadline = time.monotonic() + 5.0
-    while "n1" not in site.provisioner.report(first, prepare).succeeded:
-        if time.monotonic() > deadline:
-            pytest.skip("it tells of no node before the job has ended")
-        time.sleep(0.02)
+    if "n1" not in site.watch(first, prepare, seconds=5.0, until=lambda report: bool(report.succeeded)).succeeded:
+        pytest.skip("it tells of no node before the job has ended")
     deploy, rest = site.work(Operation.DEPLOY_NODES, "n1"), site.work(Operation.PREPARE_NODES, "n2")
     second = site.provisioner.submit(marker(), deploy)
-    site.watch(second, deploy)
+    site.watch(second, deploy, until=lambda report: report.state is JobState.QUEUED)  # behind the first, for ever
     told = site.provisioner.reports({first: rest, second: deploy})
     assert (told[first].state, told[first].failed) == (JobState.RUNNING, frozenset())
     assert told[second].failed == frozenset()
 
 
-# Conditions
-
-
-def test_machines_are_told_by_name_with_their_power(site: Site) -> None:
-    assert site.run(site.work(Operation.PREPARE_NODES, "n3", "n1")).ok
-    told = site.provisioner.conditions()
-    assert [one.name for one in told] == sorted(one.name for one in told)
-    assert {one.name: one.status for one in told if one.name in ("n1", "n3")} == dict.fromkeys(("n1", "n3"), site.ready)
-    assert {one.power for one in told} <= {"on", "off", "unknown"}
-
-
 # Destroying
 
 
-def test_nodes_are_destroyed_whatever_was_done_with_them(site: Site) -> None:
-    assert site.run(site.work(Operation.PREPARE_NODES, "n1", "n2")).ok
-    assert site.run(site.work(Operation.DEPLOY_NODES, "n1")).ok
-    report = site.run(site.work(Operation.DESTROY_NODES, "n1", "n2"))
-    assert (report.state, report.ok, report.succeeded) == (JobState.ENDED, True, names("n1 n2"))
-
-
-def test_disks_are_kept_or_the_work_is_refused(site: Site) -> None:
-    assert site.run(site.work(Operation.PREPARE_NODES, "n1")).ok
-    assert site.run(site.work(Operation.DEPLOY_NODES, "n1")).ok
-    work = site.work(Operation.DESTROY_NODES, "n1", wipe=Wipe.OS_DISK_ONLY)
-    if site.provisioner.capabilities.limits.preserves_storage:
-        assert site.run(work).succeeded == names("n1")
-    else:
-        with pytest.raises(Refused):
-            site.provisioner.submit(marker(), work)
-        assert site.jobs(Operation.DESTROY_NODES) == []
-
-
-def test_deployed_nodes_are_rebuilt_or_the_work_is_refused(site: Site) -> None:
-    assert site.run(site.work(Operation.PREPARE_NODES, "n1")).ok
-    assert site.run(site.work(Operation.DEPLOY_NODES, "n1")).ok
-    work = site.work(Operation.REBUILD_NODES, "n1")
-    if not site.provisioner.capabilities.limits.no_rebuild:
-        assert site.run(work).succeeded == names("n1")
-    else:
-        with pytest.raises(Refused):
-            site.provisioner.submit(marker(), work)
-
-
-def test_steps_run_on_deployed_nodes_or_the_work_is_refused(site: Site) -> None:
+def test_what_is_done_with_nodes_is_done_or_refused_as_the_limits_say(site: Site) -> None:
     limits = site.provisioner.capabilities.limits
-    work = replace(site.work(Operation.SERVICE_NODES, "n1"), steps={NodeName("n1"): (FACTORY_RESET,)})
-    if limits.no_service:
-        with pytest.raises(Refused):
-            site.provisioner.submit(marker(), work)
-        return
-    assert site.run(site.work(Operation.PREPARE_NODES, "n1")).ok
-    assert site.run(site.work(Operation.DEPLOY_NODES, "n1")).ok
-    assert site.run(work).succeeded == names("n1")
-    assert site.run(work).succeeded == names("n1")
 
+    def played(operation: Operation, refused: bool, *, steps: bool = False, wipe: Wipe = Wipe.ALL) -> None:
+        work = site.work(operation, "n1", wipe=wipe)
+        work = replace(work, steps={NodeName("n1"): (FACTORY_RESET,)}) if steps else work
+        if refused:
+            with pytest.raises(Refused):
+                site.provisioner.submit(marker(), work)
+        else:
+            assert site.run(work).succeeded == names("n1")
 
-def test_steps_run_before_a_deployment_or_the_work_is_refused(site: Site) -> None:
-    work = replace(site.work(Operation.PREPARE_NODES, "n1"), steps={NodeName("n1"): (FACTORY_RESET,)})
-    if site.provisioner.capabilities.limits.no_clean:
-        with pytest.raises(Refused):
-            site.provisioner.submit(marker(), work)
-        return
-    assert site.run(work).succeeded == names("n1")
-    assert site.run(site.work(Operation.DEPLOY_NODES, "n1")).ok
-
-
-def test_a_machine_that_works_is_power_cycled_or_that_is_refused(start_site: StartSite) -> None:
-    site = start_site(Plot(fates={"n1": Fate.HANGS_PREPARE}))
-    nodes, work = [NodeName("n1")], site.work(Operation.PREPARE_NODES, "n1")
-    if site.provisioner.capabilities.limits.no_power_cycle:
-        with pytest.raises(Refused):
-            site.provisioner.power_cycle(nodes)
-        return
-    job = site.provisioner.submit(marker(), work)
-    site.watch(job, work, until=lambda report: site.hangs("n1"))
-
-    refused = site.provisioner.power_cycle([*nodes, NodeName("unknown")])
-
-    assert list(refused) == [*(() if site.power_cycles_preparing else nodes), "unknown"]
-    assert site.provisioner.report(job, work).state is JobState.RUNNING
+    played(Operation.PREPARE_NODES, limits.no_clean, steps=True)
+    played(Operation.PREPARE_NODES, refused=False)
+    played(Operation.DEPLOY_NODES, refused=False)
+    for _ in range(2):
+        played(Operation.SERVICE_NODES, limits.no_service, steps=True)
+    played(Operation.REBUILD_NODES, limits.no_rebuild)
+    played(Operation.DESTROY_NODES, not limits.preserves_storage, wipe=Wipe.OS_DISK_ONLY)
+    assert bool(site.jobs(Operation.DESTROY_NODES)) == limits.preserves_storage
 
 
 # Stopping
 
 
-def test_work_is_stopped_or_that_is_refused(start_site: StartSite) -> None:
+def test_work_that_never_ends_is_power_cycled_and_stopped_or_that_is_refused(start_site: StartSite) -> None:
     site = start_site(Plot(fates={"n2": Fate.HANGS_PREPARE}))
-    work = site.work(Operation.PREPARE_NODES, "n1", "n2")
-    job = site.provisioner.submit(marker(), work)
-    if not site.provisioner.capabilities.aborts:
+    provisioner, work, hung = site.provisioner, site.work(Operation.PREPARE_NODES, "n1", "n2"), NodeName("n2")
+    job = provisioner.submit(marker(), work)
+    report = site.watch(job, work, seconds=0.3)
+    assert (report.state, report.ok, report.failed) == (JobState.RUNNING, False, frozenset())
+    assert report.succeeded <= names("n1")
+
+    if provisioner.capabilities.limits.no_power_cycle:
         with pytest.raises(Refused):
-            site.provisioner.abort(job, work)
+            provisioner.power_cycle([hung])
+    else:
+        site.watch(job, work, until=lambda report: site.hangs("n2"))
+        refused = provisioner.power_cycle([hung, NodeName("unknown")])
+        assert list(refused) == [*(() if site.power_cycles_preparing else [hung]), "unknown"]
+        assert provisioner.report(job, work).state is JobState.RUNNING
+
+    if not provisioner.capabilities.aborts:
+        with pytest.raises(Refused):
+            provisioner.abort(job, work)
         return
     site.watch(job, work, until=lambda report: report.succeeded == names("n1") and site.hangs("n2"))
     for _ in range(2):
-        site.provisioner.abort(job, work)
+        provisioner.abort(job, work)
     report = site.watch(job, work)
     stopped = names("n2") if site.stops_at_once else frozenset()
     assert (report.state, report.failed) == (JobState.ENDED, stopped)
     assert report.succeeded == names("n1 n2") - stopped
-
-
-def test_stopping_work_that_has_ended_changes_nothing(site: Site) -> None:
-    if not site.provisioner.capabilities.aborts:
-        pytest.skip("it cannot stop work at all")
-    work = site.work(Operation.PREPARE_NODES, "n1")
-    job = site.provisioner.submit(marker(), work)
-    assert site.watch(job, work).ok
-    site.provisioner.abort(job, work)
-    assert site.provisioner.report(job, work).succeeded == names("n1")
+    provisioner.abort(job, work)  # it has ended, so nothing changes
+    assert provisioner.report(job, work).succeeded == report.succeeded
 
 
 # Finding again
 
 
-def test_work_that_was_never_submitted_is_not_found(site: Site) -> None:
-    work = site.work(Operation.PREPARE_NODES, "n1")
-    assert site.provisioner.find(marker(), work, intended_at=now()) is None
+def test_submitted_work_is_found_before_and_after_its_end_and_no_other_is_taken_for_it(site: Site) -> None:
+    provisioner, prepare = site.provisioner, Operation.PREPARE_NODES
+    mine, work, intended_at = marker(), site.work(prepare, "n2", "n1"), now()
+    assert provisioner.find(mine, work, intended_at=intended_at) is None
+    unknown = provisioner.report(JobId(str(uuid.uuid4())), site.work(Operation.VERIFY_SITE))
+    assert (unknown.state, unknown.ok) == (JobState.LOST, False)
+    with pytest.raises(Refused):
+        provisioner.submit(marker(), site.work(prepare, nodes=()))
+    assert site.jobs(prepare) == []
 
-
-def test_submitted_work_is_found_before_and_after_its_end(site: Site) -> None:
-    mine, work, intended_at = marker(), site.work(Operation.PREPARE_NODES, "n2", "n1"), now()
-    job = site.provisioner.submit(mine, work)
-    assert site.provisioner.find(mine, work, intended_at=intended_at) == job
+    job = provisioner.submit(mine, work)
+    assert provisioner.find(mine, work, intended_at=intended_at) == job
+    for others in ("n1", "n1 n2 n3", "n3"):
+        assert provisioner.find(marker(), site.work(prepare, *others.split()), intended_at=now()) is None
     site.watch(job, work)
-    assert site.provisioner.find(mine, work, intended_at=intended_at) == job
-
-
-def test_a_job_of_another_intent_of_ours_is_not_found(site: Site) -> None:
-    work, intended_at, mine = site.work(Operation.PREPARE_NODES, "n1"), now(), marker()
-    job = site.provisioner.submit(mine, work)
-    assert site.provisioner.find(mine, work, intended_at=intended_at, known={job}) is None
-
-
-def test_work_on_the_site_is_found_too(site: Site) -> None:
-    mine, work, intended_at = marker(), site.work(Operation.VERIFY_SITE), now()
-    job = site.provisioner.submit(mine, work)
-    assert site.provisioner.find(mine, work, intended_at=intended_at) == job
-
-
-@pytest.mark.parametrize("nodes", ["n1", "n1 n2 n3", "n3"])
-def test_work_on_other_nodes_is_not_taken_for_ours(site: Site, nodes: str) -> None:
-    site.provisioner.submit(marker(), site.work(Operation.PREPARE_NODES, "n1", "n2"))
-    work = site.work(Operation.PREPARE_NODES, *nodes.split())
-    assert site.provisioner.find(marker(), work, intended_at=now()) is None
-
-
-def test_another_operation_on_the_same_nodes_is_not_taken_for_ours(site: Site) -> None:
-    mine = marker()
-    site.run(site.work(Operation.PREPARE_NODES, "n1"), marker=mine)
-    assert site.provisioner.find(mine, site.work(Operation.DEPLOY_NODES, "n1"), intended_at=now()) is None
-
-
-def test_the_same_work_of_long_ago_is_not_taken_for_ours(site: Site) -> None:
-    work = site.work(Operation.PREPARE_NODES, "n1")
-    site.run(work)
-    assert site.provisioner.find(marker(), work, intended_at=now() + timedelta(minutes=10)) is None
+    assert provisioner.find(mine, work, intended_at=intended_at) == job
+    assert provisioner.find(mine, work, intended_at=intended_at, known={job}) is None
+    assert provisioner.find(mine, site.work(Operation.DEPLOY_NODES, "n2", "n1"), intended_at=now()) is None
+    assert provisioner.find(marker(), work, intended_at=now() + timedelta(minutes=10)) is None
 
 
 def test_work_whose_answer_was_lost_is_found_and_was_started_once(start_site: StartSite) -> None:
@@ -432,24 +310,25 @@ def test_work_may_be_submitted_again_where_marks_are_kept(site: Site) -> None:
 StartDrydock = Callable[..., DrydockSite]
 
 
-@pytest.mark.parametrize(
-    ("operation", "trap"),
-    [
-        (Operation.PREPARE_NODES, "both_lists"),
-        (Operation.PREPARE_NODES, "neither_list"),
-        (Operation.DEPLOY_NODES, "neither_list"),
-        (Operation.DEPLOY_NODES, "silent_boot_action"),
-    ],
-)
 def test_a_node_in_both_lists_or_in_neither_or_with_a_silent_boot_action_has_failed(
-    start_drydock: StartDrydock, trap: str, operation: Operation
+    start_drydock: StartDrydock,
 ) -> None:
-    phase = operation.value.partition("_")[0]
-    known = {"n1": "Ready", "n2": "Ready"} if operation is Operation.DEPLOY_NODES else {}
-    site = start_drydock(nodes={"n2": {phase: trap}}, machines=known)
-    report = site.run(site.work(operation, "n1", "n2"))
-    assert (report.state, report.succeeded, report.failed) == (JobState.ENDED, names("n1"), names("n2"))
-    assert report.reasons[NodeName("n2")]
+    site = start_drydock(
+        nodes={
+            "n2": {"prepare": "both_lists"},
+            "n3": {"prepare": "neither_list"},
+            "n4": {"deploy": "neither_list"},
+            "n5": {"deploy": "silent_boot_action"},
+        }
+    )
+    for operation, sent, failed in (
+        (Operation.PREPARE_NODES, "n1 n2 n3 n4 n5", "n2 n3"),
+        (Operation.DEPLOY_NODES, "n1 n4 n5", "n4 n5"),
+    ):
+        report = site.run(site.work(operation, *sent.split()))
+        assert (report.state, report.failed) == (JobState.ENDED, names(failed))
+        assert report.succeeded == names(sent) - names(failed)
+        assert all(report.reasons[node] for node in names(failed))
 
 
 def test_a_node_that_fails_commissioning_unnoticed_by_drydock_has_failed(start_drydock: StartDrydock) -> None:
@@ -470,18 +349,11 @@ def test_a_failed_erase_that_drydock_reports_as_success_stays_a_warning(start_dr
     assert "n2" in report.message
 
 
-def test_prepare_site_that_succeeds_in_part_has_failed(start_drydock: StartDrydock) -> None:
-    site = start_drydock(tasks={"prepare_site": "partial"})
-    report = site.run(site.work(Operation.PREPARE_SITE))
-    assert (report.state, report.ok) == (JobState.ENDED, False)
-    assert "partial_success" in report.message
-
-
 def test_a_task_on_a_design_that_cannot_be_read_never_ends(start_drydock: StartDrydock) -> None:
     site = start_drydock()
     work = Work(Operation.PREPARE_NODES, site.make_unreadable(), (NodeName("n1"),))
     job = site.provisioner.submit(marker(), work)
-    assert site.watch(job, work, seconds=0.5).state is JobState.RUNNING
+    assert site.watch(job, work, seconds=0.3).state is JobState.RUNNING
 
 
 def test_a_task_behind_another_one_is_queued(start_drydock: StartDrydock) -> None:
@@ -489,56 +361,35 @@ def test_a_task_behind_another_one_is_queued(start_drydock: StartDrydock) -> Non
     site.provisioner.submit(marker(), site.work(Operation.PREPARE_NODES, "n1"))
     work = site.work(Operation.PREPARE_NODES, "n2")
     job = site.provisioner.submit(marker(), work)
-    assert site.watch(job, work, seconds=0.5).state is JobState.QUEUED
+    assert site.watch(job, work, seconds=0.3).state is JobState.QUEUED
 
 
-def test_a_subtask_that_drydock_made_itself_is_not_taken_for_ours(start_drydock: StartDrydock) -> None:
+def test_a_subtask_that_drydock_made_itself_is_not_taken_for_ours_and_of_twins_the_first_is(
+    start_drydock: StartDrydock,
+) -> None:
     """Preparing several nodes makes Drydock prepare each in a subtask of the same action and design."""
-    site = start_drydock()
-    intended_at = now()
-    site.run(site.work(Operation.PREPARE_NODES, "n1", "n2"))
-    assert site.provisioner.find(marker(), site.work(Operation.PREPARE_NODES, "n1"), intended_at=intended_at) is None
-
-
-def test_of_twins_the_first_is_found(start_drydock: StartDrydock) -> None:
     site, intended_at = start_drydock(), now()
+    site.run(site.work(Operation.PREPARE_NODES, "n1", "n2"))
     work = site.work(Operation.PREPARE_NODES, "n1")
+    assert site.provisioner.find(marker(), work, intended_at=intended_at) is None
     first = site.provisioner.submit(marker(), work)
     site.provisioner.submit(marker(), work)
     assert site.provisioner.find(marker(), work, intended_at=intended_at) == first
 
 
-@pytest.mark.parametrize("action", ["error_after_effect", "drop_after_effect"])
-def test_a_submission_that_breaks_after_its_effect_leaves_one_task(start_drydock: StartDrydock, action: str) -> None:
-    site = start_drydock(service=[{"method": "POST", "path": "/tasks", "action": action, "first": 1}])
-    mine, work, intended_at = marker(), site.work(Operation.PREPARE_NODES, "n1"), now()
-    with pytest.raises(Unavailable):
-        site.provisioner.submit(mine, work)
-    job = site.provisioner.find(mine, work, intended_at=intended_at)
-    assert [job] == site.jobs(Operation.PREPARE_NODES)
-
-
-@pytest.mark.parametrize("action", ["error", "drop"])
-def test_reading_goes_on_after_a_passing_fault(start_drydock: StartDrydock, action: str) -> None:
+def test_reading_goes_on_after_a_passing_fault(start_drydock: StartDrydock) -> None:
     site = start_drydock(
         service=[
             {"method": "POST", "path": "/nodefilter", "action": "error", "first": 2},
-            {
-                "method": "GET",
-                "path": "/tasks/*",
-                "action": action,
-                "first": 1,
-                **({"status": 503} if action == "error" else {}),
-            },
+            {"method": "GET", "path": "/tasks/*", "action": "drop", "first": 1},
         ]
     )
     assert site.provisioner.select_nodes(site.design, [()]) == (ALL_NAMES,)
     assert site.run(site.work(Operation.PREPARE_NODES, "n1")).ok
 
 
-@pytest.mark.parametrize("action", ["error", "drop"])
-def test_a_drydock_that_stays_broken_is_unavailable(start_drydock: StartDrydock, action: str) -> None:
-    site = start_drydock(service=[{"action": action}])
+def test_a_drydock_that_stays_broken_is_unavailable(start_drydock: StartDrydock) -> None:
+    site = start_drydock(service=[{"action": "error"}])
     port, work = site.provisioner, site.work(Operation.VERIFY_SITE)
     calls: list[Callable[[], object]] = [
         port.check_health,
