@@ -46,19 +46,15 @@ def evict(site: NodeSite, node: NodeName, *names: str, grace: int = 30) -> dict[
     return {name: answers[pods[name].uid] for name in names}
 
 
-def test_a_node_is_read_with_its_lease(site: NodeSite) -> None:
-    node = site.add_node("n1", labels={"rack": "r1"})
+def test_a_node_is_read_with_its_lease_by_its_name_or_hostname(site: NodeSite) -> None:
+    host = site.name("host")
+    node = site.add_node("n1.example.org", labels={"rack": "r1", "kubernetes.io/hostname": host})
     assert read(site, node).renewed_at is None
     renewed = datetime.now(UTC) - timedelta(seconds=90)
     site.add_lease(node, renewed)
     found = read(site, NodeName(node.upper()))
     assert (found.name, found.cordoned, found.ready, found.renewed_at) == (node, False, Ready.TRUE, renewed)
     assert (found.labels["rack"], found.addresses) == ("r1", ("192.0.2.1", node))
-
-
-def test_a_node_of_another_name_is_found_by_its_hostname(site: NodeSite) -> None:
-    host = site.name("host")
-    node = site.add_node("n1.example.org", labels={"kubernetes.io/hostname": host})
     assert read(site, host).name == node
     assert site.nodes.look(site.name("none")) is None
     assert site.nodes.node(site.name("none")) is None
@@ -66,16 +62,12 @@ def test_a_node_of_another_name_is_found_by_its_hostname(site: NodeSite) -> None
     assert [site.nodes.node(NodeName(name)) for name in ("..", ".", "", "a b", "a/b", "x" * 254)] == [None] * 6
 
 
-def test_a_cordoned_node_stays_cordoned(site: NodeSite) -> None:
-    node = site.add_node("n1")
-    before = read(site, node)
+def test_a_cordoned_node_stays_cordoned_and_its_label_goes_with_the_cordon(site: NodeSite) -> None:
+    plain, node = site.add_node("n1"), site.add_node("n2", labels={"rack": "r1"})
+    before = read(site, plain)
     for _ in range(2):
         site.nodes.cordon(before)
-        assert read(site, node).cordoned
-
-
-def test_a_cordon_may_have_a_label_and_both_go_together(site: NodeSite) -> None:
-    node = site.add_node("n1", labels={"rack": "r1"})
+        assert read(site, plain).cordoned
     site.nodes.cordon(read(site, node), label="ours")
     held = read(site, node)
     assert (held.cordoned, "ours" in held.labels) == (True, True)
@@ -163,30 +155,27 @@ def test_a_budget_that_allows_one_blocks_the_other_until_it_is_replaced(site: No
     assert classes(site, node) == {"b": PodClass.LEAVING}
 
 
-def test_a_budget_that_allows_none_is_named_and_will_not_end_by_itself(site: NodeSite) -> None:
+def test_a_budget_that_allows_none_is_named_and_two_budgets_never_let_a_pod_go(site: NodeSite) -> None:
     node = site.add_node("n1")
     site.add_pod(node, "a", labels={"app": "db"})
+    site.add_pod(node, "b", labels={"app": "one", "tier": "two"})
     site.add_budget("db", minAvailable=1)
-    site.count_budget("db", expected=1, current=1)
-    [planned] = site.plan(node).pods
-    assert planned.pod_class is PodClass.BLOCKED_FOREVER
-    assert f"budget {site.space}/db allows no disruption at all" in planned.why
-    assert "will not end by itself" in planned.why
-    assert evict(site, node, "a")["a"].outcome is EvictionOutcome.BLOCKED
-    site.nodes.delete_pods([planned.pod], grace=0)
-    site.nodes.delete_pods([planned.pod], grace=0)
-    assert site.look(node).pods == ()
-
-
-def test_a_pod_with_two_budgets_can_never_be_evicted(site: NodeSite) -> None:
-    node = site.add_node("n1")
-    site.add_pod(node, "a", labels={"app": "one", "tier": "two"})
     site.add_budget("one", minAvailable=0)
     site.add_budget("two", minAvailable=0, selector={"matchLabels": {"tier": "two"}})
-    for name in ("one", "two"):
+    for name in ("db", "one", "two"):
         site.count_budget(name, expected=1, current=1)
-    assert classes(site, node) == {"a": PodClass.BLOCKED_FOREVER}
-    assert evict(site, node, "a")["a"].outcome is EvictionOutcome.NEVER
+    planned = {one.pod.name: one for one in site.plan(node).pods}
+    assert {name: one.pod_class for name, one in planned.items()} == dict.fromkeys("ab", PodClass.BLOCKED_FOREVER)
+    assert f"budget {site.space}/db allows no disruption at all" in planned["a"].why
+    assert "will not end by itself" in planned["a"].why
+    answers = evict(site, node, "a", "b")
+    assert {name: one.outcome for name, one in answers.items()} == {
+        "a": EvictionOutcome.BLOCKED,
+        "b": EvictionOutcome.NEVER,
+    }
+    for _ in range(2):
+        site.nodes.delete_pods([planned["a"].pod], grace=0)
+    assert [pod.name for pod in site.look(node).pods] == ["b"]
 
 
 UNCOUNTED: dict[str, tuple[dict[str, Any], PodClass, EvictionOutcome]] = {
@@ -197,19 +186,19 @@ UNCOUNTED: dict[str, tuple[dict[str, Any], PodClass, EvictionOutcome]] = {
 }
 
 
-@pytest.mark.parametrize(("pod", "planned", "outcome"), UNCOUNTED.values(), ids=UNCOUNTED)
-def test_a_pod_that_is_no_disruption_is_evicted_past_a_budget_that_is_just_met(
-    site: NodeSite, pod: dict[str, Any], planned: PodClass, outcome: EvictionOutcome
-) -> None:
+def test_a_pod_that_is_no_disruption_is_evicted_past_a_budget_that_is_just_met(site: NodeSite) -> None:
     node, other = site.add_node("n1"), site.add_node("n2")
-    site.add_pod(node, "a", labels={"app": "web"}, **pod)
-    site.add_pod(other, "b", labels={"app": "web"})
-    ready = 1 + pod.get("ready", True)
-    site.add_pod(other, "c", labels={"app": "web"}, ready=False)
-    site.add_budget("web", minAvailable=ready)
-    site.count_budget("web", expected=3, current=ready)
-    assert classes(site, node) == {"a": planned}
-    assert evict(site, node, "a")["a"].outcome is outcome
+    for at, (pod, _, _) in enumerate(UNCOUNTED.values()):
+        web, ready = f"web{at}", 1 + pod.get("ready", True)
+        site.add_pod(node, f"a{at}", labels={"app": web}, **pod)
+        site.add_pod(other, f"b{at}", labels={"app": web})
+        site.add_pod(other, f"c{at}", labels={"app": web}, ready=False)
+        site.add_budget(web, minAvailable=ready)
+        site.count_budget(web, expected=3, current=ready)
+    expected = [(planned, outcome) for _, planned, outcome in UNCOUNTED.values()]
+    planned = classes(site, node)
+    outcomes = evict(site, node, *planned)
+    assert [(planned[f"a{at}"], outcomes[f"a{at}"].outcome) for at in range(4)] == expected
 
 
 def test_an_empty_selector_selects_every_pod_but_none_in_v1beta1(site: NodeSite) -> None:
@@ -262,20 +251,16 @@ def test_the_kubelet_stopper_is_found_by_its_node_selector(site: NodeSite) -> No
     assert site.nodes.kubelet_stopper(node) == KubeletStopper(site.space, "stopper", "Running")
 
 
-def test_a_daemon_set_that_does_not_want_the_node_is_seen(site: NodeSite) -> None:
+def test_a_node_with_many_pods_is_read_in_pages_with_the_daemon_sets_that_want_it(site: NodeSite) -> None:
     node = site.add_node("n1", labels={"role": "a"})
-    site.add_daemon_set("agent", node, nodeSelector={"role": "a"})
+    for number in range(7):
+        site.add_pod(node, f"p{number}")
+    site.add_daemon_set("agent", nodeSelector={"role": "a"})
     look = site.look(node)
+    assert {pod.name for pod in look.pods} == {f"p{number}" for number in range(7)}
     [agent] = [one for one in look.daemon_sets if one.namespace == site.space]
     assert agent.wants.fits(look.node.name, look.node.labels)
     assert not agent.wants.fits(look.node.name, {})
-
-
-def test_a_node_with_many_pods_is_read_in_pages(site: NodeSite) -> None:
-    node = site.add_node("n1")
-    for number in range(7):
-        site.add_pod(node, f"p{number}")
-    assert {pod.name for pod in site.look(node).pods} == {f"p{number}" for number in range(7)}
 
 
 # The real API server alone

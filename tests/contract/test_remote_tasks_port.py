@@ -8,9 +8,9 @@ import signal
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -71,13 +71,11 @@ def states(results: Any) -> list[RemoteState]:
 # Every site.
 
 
-def test_a_task_that_was_not_started_is_unknown(site: Site, marker: Marker) -> None:
+def test_a_started_task_runs_once_however_often_it_is_started(site: Site, marker: Marker) -> None:
     found = site.tasks.look(marker, RemoteTask("true"), site.hosts)
     assert found == {host.name: RemoteResult(RemoteState.UNKNOWN) for host in site.hosts}
     assert site.tasks.output(marker, site.hosts[0]) is None
 
-
-def test_a_started_task_runs_once_however_often_it_is_started(site: Site, marker: Marker) -> None:
     host = site.hosts[0]
     task = RemoteTask(site.command("true"))
     before = site.marks(host)
@@ -88,6 +86,9 @@ def test_a_started_task_runs_once_however_often_it_is_started(site: Site, marker
     assert (done.state, done.exit_status, done.attempts, done.detail) == (RemoteState.SUCCESS, 0, 1, "")
     assert site.tasks.start(marker, task, [host])[host.name].state is RemoteState.SUCCESS
     assert site.marks(host) == before + 1
+    part = site.tasks.output(marker, host)
+    assert part is not None
+    assert (part.text, part.next_offset, part.kept) == ("", 0, 0)
 
 
 def test_nodes_that_do_not_answer_stop_no_other(site: Site, marker: Marker) -> None:
@@ -132,45 +133,40 @@ def run(real: Site, marker: Marker, task: RemoteTask, host: Host | None = None) 
     return until_ended(real, marker, task, host)
 
 
-@pytest.mark.parametrize(
-    ("task", "state", "status", "attempts", "tail"),
-    [
-        pytest.param(RemoteTask("exit 2", succeeds_with=frozenset({0, 2})), "success", 2, 1, "", id="code-of-puppet"),
-        pytest.param(RemoteTask("exit 255"), "failed", 255, 1, "", id="code"),
-        pytest.param(RemoteTask("kill -9 $$"), "failed", 137, 1, "", id="killed-itself"),
-        pytest.param(RemoteTask("pwd; umask", cwd="/usr"), "success", 0, 1, "/usr\n0022\n", id="cwd"),
-        pytest.param(RemoteTask("true", cwd="/no/such"), "failed", 1, 1, None, id="no-cwd"),
-        pytest.param(RemoteTask("echo \"a'b$(echo c)\"\n# '"), "success", 0, 1, "a'bc\n", id="quotes"),
-        pytest.param(RemoteTask("cat; echo end"), "success", 0, 1, "end\n", id="no-input"),
-        pytest.param(RemoteTask("(sleep 60 &) ; echo up"), "success", 0, 1, "up\n", id="leaves-a-service"),
-        pytest.param(RemoteTask("echo error >&2; echo out"), "success", 0, 1, "error\nout\n", id="stderr"),
-        pytest.param(
-            RemoteTask(r"printf 'a\377b\033[31mred\033[0m\033]0;title\007\r\nc\000\b d\303'"),
-            "success",
-            0,
-            1,
-            "a\ufffdbred\nc d\ufffd",
-            id="hostile",
-        ),
-        pytest.param(
-            RemoteTask("echo a=hunter22 b;", secrets=("hunter22",)), "success", 0, 1, "a=*** b\n", id="secret"
-        ),
-        pytest.param(RemoteTask("echo no; exit 1", retries=1), "failed", 1, 2,
-                     "no\n[attempt 1 of 2 ended with exit status 1]\nno\n", id="retries"),
-        pytest.param(RemoteTask("sleep 60 & sleep 60", timeout=1, retries=5), "timed_out", None, 1, "", id="timeout"),
-        pytest.param(
-            RemoteTask("exit 1", timeout=1, retries=5, interval=60), "timed_out", 1, 1, None, id="timeout-between"
-        ),
-    ],
-)  # fmt: skip
-def test_an_attempt_ends_as_its_task_says(
-    real: Site, marker: Marker, task: RemoteTask, state: str, status: int | None, attempts: int, tail: str | None
-) -> None:
-    done = run(real, marker, task)
-    assert done.state is RemoteState(state), done
-    assert status is None or done.exit_status == status
-    assert done.attempts == attempts
-    assert tail is None or done.tail == tail
+ATTEMPTS: dict[str, tuple[RemoteTask, str, int | None, int, str | None]] = {
+    "a code of Puppet": (RemoteTask("exit 2", succeeds_with=frozenset({0, 2})), "success", 2, 1, ""),
+    "a code": (RemoteTask("exit 255"), "failed", 255, 1, ""),
+    "it killed itself": (RemoteTask("kill -9 $$"), "failed", 137, 1, ""),
+    "a directory": (RemoteTask("pwd; umask", cwd="/usr"), "success", 0, 1, "/usr\n0022\n"),
+    "no such directory": (RemoteTask("true", cwd="/no/such"), "failed", 1, 1, None),
+    "quotes": (RemoteTask("echo \"a'b$(echo c)\"\n# '"), "success", 0, 1, "a'bc\n"),
+    "no input": (RemoteTask("cat; echo end"), "success", 0, 1, "end\n"),
+    "it leaves a service": (RemoteTask("(sleep 60 &) ; echo up"), "success", 0, 1, "up\n"),
+    "errors": (RemoteTask("echo error >&2; echo out"), "success", 0, 1, "error\nout\n"),
+    "a secret": (RemoteTask("echo a=hunter22 b;", secrets=("hunter22",)), "success", 0, 1, "a=*** b\n"),
+    "hostile": (
+        RemoteTask(r"printf 'a\377b\033[31mred\033[0m\033]0;title\007\r\nc\000\b d\303'"),
+        *("success", 0, 1, "a\ufffdbred\nc d\ufffd"),
+    ),
+    "retries": (
+        RemoteTask("echo no; exit 1", retries=1),
+        *("failed", 1, 2, "no\n[attempt 1 of 2 ended with exit status 1]\nno\n"),
+    ),
+    "too long": (RemoteTask("sleep 60 & sleep 60", timeout=1, retries=5), "timed_out", None, 1, ""),
+    "too long between": (RemoteTask("exit 1", timeout=1, retries=5, interval=60), "timed_out", 1, 1, None),
+}
+
+
+def test_an_attempt_ends_as_its_task_says(real: Site, marker: Marker) -> None:
+    markers = {title: Marker(f"{marker} {title}") for title in ATTEMPTS}
+    for title, (task, *_) in ATTEMPTS.items():
+        real.tasks.start(markers[title], task, real.hosts[:1])
+    for title, (task, state, status, attempts, tail) in ATTEMPTS.items():
+        done = until_ended(real, markers[title], task, real.hosts[0])
+        assert done.state is RemoteState(state), (title, done)
+        assert status is None or done.exit_status == status, title
+        assert done.attempts == attempts, title
+        assert tail is None or done.tail == tail, title
 
 
 def test_files_are_written_whole_with_their_modes_before_the_command(
@@ -213,13 +209,6 @@ def test_of_a_very_long_output_the_beginning_and_the_end_are_kept(real: Site, ma
     around = real.tasks.output(marker, real.hosts[0], offset=4 * 1024 * 1024 - 4, limit=8)
     assert around is not None
     assert around.text.split("]")[0] == f"y\ny\n\n[{done.size - first.kept} bytes are not kept"
-
-
-def test_a_task_that_prints_nothing_has_an_empty_output(real: Site, marker: Marker) -> None:
-    run(real, marker, RemoteTask("true"))
-    part = real.tasks.output(marker, real.hosts[0])
-    assert part is not None
-    assert (part.text, part.next_offset, part.kept) == ("", 0, 0)
 
 
 def test_a_secret_is_hidden_wherever_an_output_is_cut(real: Site, marker: Marker) -> None:
@@ -334,24 +323,23 @@ def test_a_node_that_hangs_costs_only_itself(own: Callable[..., Site], marker: M
             assert found[host.name].state in (RemoteState.RUNNING, RemoteState.SUCCESS)
 
 
-@pytest.mark.parametrize("behind", [False, True], ids=["reached directly", "behind a jump host"])
-def test_nodes_that_answer_do_not_wait_for_one_that_says_nothing(
-    own: Callable[..., Site], marker: Marker, behind: bool
-) -> None:
-    # With limits that no test reaches, only the silence ends the call.
+def test_nodes_that_answer_do_not_wait_for_one_that_says_nothing(own: Callable[..., Site], marker: Marker) -> None:
+    # With limits that no test reaches, only the silence ends the call; behind a jump host, too.
     site = own(count=3, limit=600.0, connect_timeout=600.0)
     assert site.access is not None
     mute, other, last = site.hosts
     jump = JumpHost(site.access.user, last.address, last.port)
-    tasks = SshRemoteTasks(replace(site.access, jump=jump), limit=600.0) if behind else site.tasks
+    behind = SshRemoteTasks(replace(site.access, jump=jump), limit=600.0)
     site.servers[mute.name].freeze()
-    try:
-        found = tasks.start(marker, RemoteTask("true"), [mute, other])
-    finally:
-        tasks.close()
     silence = (RemoteState.UNREACHABLE, "it said nothing for 2 s while others answered")
-    assert (found[mute.name].state, found[mute.name].detail) == silence
-    assert found[other.name].state in (RemoteState.RUNNING, RemoteState.SUCCESS)
+    with closing(behind):
+        with ThreadPoolExecutor(2) as pool:
+            started = pool.map(
+                lambda tasks: tasks.start(marker, RemoteTask("true"), [mute, other]), (site.tasks, behind)
+            )
+        for found in started:
+            assert (found[mute.name].state, found[mute.name].detail) == silence
+            assert found[other.name].state in (RemoteState.RUNNING, RemoteState.SUCCESS)
 
 
 def test_a_task_may_limit_how_long_a_node_is_tried(own: Callable[..., Site], marker: Marker) -> None:
@@ -376,57 +364,47 @@ def test_the_output_of_a_running_task_ends_with_a_whole_character(own: Callable[
     assert (rest.text, rest.next_offset) == ("ä\n", rest.kept)
 
 
-def test_a_host_key_may_be_known_by_the_name_of_the_node(own: Callable[..., Site], marker: Marker) -> None:
-    site = own(count=1)
-    assert site.access is not None
-    known = Path(site.access.known_hosts)
-    known.write_text(f"n1 {known.read_text().split(' ', 1)[1]}")
-    assert states(site.tasks.look(marker, RemoteTask("true"), site.hosts)) == [RemoteState.UNKNOWN]
-
-
-@pytest.mark.parametrize("stranger", ["other-key", "unknown-host", "key-not-authorized"])
-def test_a_node_is_refused_without_the_right_keys(own: Callable[..., Site], marker: Marker, stranger: str) -> None:
+def test_a_node_is_refused_without_the_right_keys_until_the_files_are_right(
+    own: Callable[..., Site], marker: Marker
+) -> None:
     site = own(count=2)
     assert site.access is not None
     known, key = Path(site.access.known_hosts), Path(site.access.key_file)
-    first, second = known.read_text().splitlines(keepends=True)
-    if stranger == "other-key":
-        known.write_text(second + first.split(" ")[0] + " " + second.split(" ", 1)[1])
-    elif stranger == "unknown-host":
-        known.write_text(second)
-    else:
-        authorized = (key.parent / "key.pub").read_text()
-        (key.parent / "key.pub").write_text("")
-    found = site.tasks.start(marker, RemoteTask("true"), site.hosts)
-    refused = found[site.hosts[0].name]
-    assert refused.state is RemoteState.REFUSED
-    if stranger == "key-not-authorized":
-        assert "does not let" in refused.detail
-        (key.parent / "key.pub").write_text(authorized)
-    else:
-        assert "host key" in refused.detail
-        assert found[site.hosts[1].name].state in (RemoteState.RUNNING, RemoteState.SUCCESS)
-        known.write_text(first + second)
-    # The files are read again.
-    assert site.tasks.start(marker, RemoteTask("true"), site.hosts)[site.hosts[0].name].state in (
-        RemoteState.RUNNING,
-        RemoteState.SUCCESS,
-    )
+    good, task = known.read_text(), RemoteTask("true")
+    first, second = good.splitlines(keepends=True)
+    one, other = site.hosts
+
+    def start() -> Mapping[NodeName, RemoteResult]:
+        return site.tasks.start(marker, task, site.hosts)
+
+    for stranger in (second + first.split(" ")[0] + " " + second.split(" ", 1)[1], second):
+        known.write_text(stranger)
+        found = start()
+        assert (found[one.name].state, "host key" in found[one.name].detail) == (RemoteState.REFUSED, True)
+        assert found[other.name].state in (RemoteState.RUNNING, RemoteState.SUCCESS)
+    known.write_text(f"n1 {first.split(' ', 1)[1]}{second}")  # known by the name of the node
+    assert start()[one.name].state in (RemoteState.RUNNING, RemoteState.SUCCESS)
+    for file in (known, key):
+        content = file.read_bytes()
+        for broken in (b"garbage", None) if file is key else (None,):
+            file.write_bytes(broken) if broken else file.unlink()
+            with pytest.raises(Refused) as caught:
+                start()
+            assert caught.value.whole_site
+        file.write_bytes(content)
 
 
-@pytest.mark.parametrize("broken", ["no-key", "no-known-hosts", "garbage-key"])
-def test_files_that_cannot_be_used_are_refused_before_any_node_is_asked(
-    own: Callable[..., Site], marker: Marker, broken: str
-) -> None:
+def test_a_node_that_does_not_know_our_key_refuses_us_until_it_does(own: Callable[..., Site], marker: Marker) -> None:
     site = own(count=1)
     assert site.access is not None
-    file = Path(site.access.known_hosts if broken == "no-known-hosts" else site.access.key_file)
-    file.unlink()
-    if broken == "garbage-key":
-        file.write_text("garbage")
-    with pytest.raises(Refused) as caught:
-        site.tasks.start(marker, RemoteTask("true"), site.hosts)
-    assert caught.value.whole_site
+    public = Path(site.access.key_file).parent / "key.pub"
+    authorized = public.read_text()
+    public.write_text("")
+    [found] = site.tasks.start(marker, RemoteTask("true"), site.hosts).values()
+    assert (found.state, "does not let" in found.detail) == (RemoteState.REFUSED, True)
+    public.write_text(authorized)
+    [found] = site.tasks.start(marker, RemoteTask("true"), site.hosts).values()
+    assert found.state in (RemoteState.RUNNING, RemoteState.SUCCESS)
 
 
 def test_nodes_behind_a_jump_host_are_reached_through_it(own: Callable[..., Site], marker: Marker) -> None:
@@ -451,19 +429,8 @@ def test_nodes_behind_a_jump_host_are_reached_through_it(own: Callable[..., Site
         tasks.close()
 
 
-@pytest.mark.parametrize(
-    ("shell", "state"),
-    [
-        pytest.param("echo no such shell; exit 3", RemoteState.REFUSED, id="fails"),
-        pytest.param("echo welcome", RemoteState.REFUSED, id="says-something-else"),
-        pytest.param("yes", RemoteState.REFUSED, id="never-ends"),
-        pytest.param("yes >&2", RemoteState.REFUSED, id="never-ends-to-fail"),
-        pytest.param(r"printf 'shipyard task 1\nalive yes\n\n'", RemoteState.REFUSED, id="half-a-report"),
-    ],
-)
-def test_a_node_that_answers_something_else_is_refused(
-    own: Callable[..., Site], marker: Marker, shell: str, state: RemoteState
-) -> None:
+@pytest.mark.parametrize("shell", ["echo no such shell; exit 3", "yes >&2", r"printf 'shipyard task 1\nalive yes\n\n'"])
+def test_a_node_that_answers_something_else_is_refused(own: Callable[..., Site], marker: Marker, shell: str) -> None:
     site = own(count=1)
     server = site.servers[NodeName("n1")]
     server.stop()
@@ -471,7 +438,7 @@ def test_a_node_that_answers_something_else_is_refused(
         file.write(f"ForceCommand {shell}\n")
     server.start()
     (found,) = site.tasks.look(marker, RemoteTask("true"), site.hosts).values()
-    assert found.state is state
+    assert found.state is RemoteState.REFUSED
     assert found.detail
 
 

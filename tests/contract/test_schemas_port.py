@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles, fast, reference
@@ -40,24 +38,20 @@ def schemas(request: pytest.FixtureRequest) -> SchemaFiles:
     return SchemaFiles(ROOT / "schemas", request.param)
 
 
-def test_a_good_strategy_has_no_findings(schemas: SchemaFiles) -> None:
+def test_every_fault_is_found_where_it_is(schemas: SchemaFiles) -> None:
     assert schemas.check("deployment_strategy_v1", five_groups_data()) == ()
-
-
-@pytest.mark.parametrize(("value", "paths"), CASES.values(), ids=CASES)
-def test_every_fault_is_found_where_it_is(schemas: SchemaFiles, value: Any, paths: list[str]) -> None:
-    found = schemas.check("deployment_strategy_v1", value)
-    assert sorted(finding.path or "/" for finding in found) == sorted(paths)
-    assert all(finding.name == "SchemaError" and finding.message for finding in found)
-
-
-def test_the_rule_that_was_broken_is_named_with_its_value(schemas: SchemaFiles) -> None:
-    (found,) = schemas.check("action_v1", {})
-    assert found.diagnostic == "required : ['name']"
+    for title, (value, paths) in CASES.items():
+        found = schemas.check("deployment_strategy_v1", value)
+        assert sorted(finding.path or "/" for finding in found) == sorted(paths), title
+        assert all(finding.name == "SchemaError" and finding.message for finding in found), title
+    (named,) = schemas.check("action_v1", {})
+    assert named.diagnostic == "required : ['name']"
+    with pytest.raises(UnknownSchema):
+        schemas.check("no_such_schema", {})
 
 
 def test_a_flood_of_faults_is_cut_off(schemas: SchemaFiles) -> None:
-    found = schemas.check("deployment_strategy_v1", {"groups": ["x"] * 5_000})
+    found = schemas.check("deployment_strategy_v1", {"groups": ["x"] * 250})
     assert len(found) == 201
     assert "not listed" in found[-1].message
 
@@ -66,8 +60,3 @@ def test_of_a_large_value_the_first_fault_is_found() -> None:
     (first,) = SchemaFiles(ROOT / "schemas", fast).check("task_graph_v1", [1] * 30_000)
 
     assert first.message.endswith("has more than 2000 items")
-
-
-def test_an_unknown_schema_is_an_error_of_ours(schemas: SchemaFiles) -> None:
-    with pytest.raises(UnknownSchema):
-        schemas.check("no_such_schema", {})

@@ -51,46 +51,30 @@ def request(token: str | None = None, **headers: str) -> dict[str, Any]:
 
 
 def test_an_identity_is_what_keystone_says(keystone: Keystone) -> None:
-    found = identities(keystone).of(request(keystone.give("ann", "admin", "member", is_admin_project=False)))
+    known = identities(keystone)
+    assert known.challenge == 'Keystone uri="http://keystone.example/v3"'
+    sent = request(keystone.give("Żółć", "admin", "member", is_admin_project=False))
+    before = dict(sent)
 
-    assert (found.key, found.user, found.user_id) == ("id-of-ann", "ann", "id-of-ann")
+    found = known.of(sent)
+
+    assert (sent, sent["wsgi.input"].read()) == (before, b"body")
+    assert (found.key, found.user, found.user_id) == ("id-of-Żółć", "Żółć", "id-of-Żółć")
     assert found.roles == {"admin", "member"}
     assert (found.user_domain_id, found.project_domain_id) == ("default", "id-of-domain-Default")
     assert found.project_id == "id-of-Default-site"
     assert not found.is_admin_project
-    assert identities(keystone).of(request(keystone.give("ann", is_admin_project=True))).is_admin_project
-
-
-def test_a_name_in_any_script_is_told_as_it_is(keystone: Keystone) -> None:
-    assert identities(keystone).of(request(keystone.give("Żółć", "admin"))).user == "Żółć"
-
-
-@pytest.mark.parametrize("sent", [None, "", "nonsense"])
-def test_who_shows_nothing_good_is_not_known(keystone: Keystone, sent: str | None) -> None:
-    with pytest.raises(Unauthenticated):
-        identities(keystone).of(request(sent))
+    assert known.of(request(keystone.give("ann", is_admin_project=True))).is_admin_project
 
 
 def test_without_a_token_keystone_is_not_asked(keystone: Keystone) -> None:
+    """Nor about what no header can carry, which may come as a password, in base64."""
     known = identities(keystone)
-    for sent in (request(), request(""), request(x_storage_token=keystone.give("ann", "admin"))):
+    unheard = map(request, (None, "", "ł", "two\nlines", "a\tb", "\udcff", "é"))
+    for sent in (*unheard, request(x_storage_token=keystone.give("ann", "admin"))):
         with pytest.raises(Unauthenticated):
             known.of(sent)
     assert keystone.asked == []
-
-
-def test_the_body_of_the_request_is_left_alone(keystone: Keystone) -> None:
-    sent = request(keystone.give("ann", "admin"))
-    before = dict(sent)
-
-    identities(keystone).of(sent)
-
-    assert sent == before
-    assert sent["wsgi.input"].read() == b"body"
-
-
-def test_callers_are_told_where_tokens_are(keystone: Keystone) -> None:
-    assert identities(keystone).challenge == 'Keystone uri="http://keystone.example/v3"'
 
 
 def test_a_service_that_acts_for_a_user_acts_as_itself(keystone: Keystone) -> None:
@@ -133,48 +117,38 @@ def test_if_one_project_counts_no_other_does(keystone: Keystone, project: str | 
             known.of(sent)
 
 
-def test_a_known_token_is_not_asked_about_again_in_the_time(keystone: Keystone) -> None:
+def test_a_known_token_is_asked_about_again_only_when_its_time_is_over(keystone: Keystone) -> None:
     known, token = identities(keystone), keystone.give("ann", "admin")
     first = known.of(request(token))
     asked = len(keystone.asked)
-
     assert known.of(request(token)) == first
     assert len(keystone.asked) == asked
 
-
-def test_with_no_time_keystone_is_asked_each_time(keystone: Keystone) -> None:
-    known, token = identities(keystone, seconds=0), keystone.give("ann", "admin")
-    known.of(request(token))
-    known.of(request(token))
-    assert keystone.validations() == 2
-
+    known, before = identities(keystone, seconds=0), keystone.validations()
+    for _ in range(2):
+        known.of(request(token))
+    assert keystone.validations() == before + 2
     del keystone.tokens[token]
     with pytest.raises(Unauthenticated):
         known.of(request(token))
 
 
-@pytest.mark.parametrize("trouble", [{"hang_up": True}, {"status": 503}, {"status": 500}, {"status": 403}])
-def test_without_keystone_callers_who_are_known_go_on_and_nobody_knows_about_others(
-    keystone: Keystone, trouble: dict[str, Any]
-) -> None:
+def test_without_keystone_callers_who_are_known_go_on_and_nobody_knows_about_others(keystone: Keystone) -> None:
+    keystone.trouble = simulated_keystone.Trouble(hang_up=True)
+    with pytest.raises(Unavailable):  # it was never there
+        identities(keystone).of(request("anything"))
+    keystone.trouble = simulated_keystone.Trouble()
     known, token = identities(keystone), keystone.give("ann", "admin")
     known.of(request(token))
-    keystone.trouble = simulated_keystone.Trouble(**trouble)
-
-    assert known.of(request(token)).user == "ann"
-    with pytest.raises(Unavailable, match="Keystone token validation"):
-        known.of(request(keystone.give("bob", "admin")))
-    with pytest.raises(Unavailable):
-        known.of(request(x_service_token=keystone.give("drydock", "service")))
-
-    keystone.trouble = simulated_keystone.Trouble()
-    assert known.of(request(keystone.give("bob", "admin"))).user == "bob"
-
-
-def test_a_keystone_that_was_never_there_is_told_from_a_token_that_is_not_good(keystone: Keystone) -> None:
-    keystone.trouble = simulated_keystone.Trouble(hang_up=True)
-    with pytest.raises(Unavailable):
-        identities(keystone).of(request("anything"))
+    for trouble in ({"hang_up": True}, {"status": 503}, {"status": 500}, {"status": 403}):
+        keystone.trouble = simulated_keystone.Trouble(**trouble)
+        assert known.of(request(token)).user == "ann"
+        with pytest.raises(Unavailable, match="Keystone token validation"):
+            known.of(request(keystone.give("bob", "admin")))
+        with pytest.raises(Unavailable):
+            known.of(request(x_service_token=keystone.give("drydock", "service")))
+        keystone.trouble = simulated_keystone.Trouble()
+        assert known.of(request(keystone.give("bob", "admin"))).user == "bob"
 
 
 @pytest.mark.parametrize("us", [{"password": "wrong"}, {"region": "nowhere"}])
@@ -191,14 +165,6 @@ def test_an_answer_that_is_no_token_lets_nobody_in(keystone: Keystone) -> None:
 
     with pytest.raises((Unauthenticated, Unavailable)):
         identities(keystone).of(request(token))
-
-
-@pytest.mark.parametrize("token", ["ł", "two\nlines", "a\tb", "\udcff", "é"])
-def test_what_no_header_can_carry_is_no_token_and_no_trouble_of_keystone(keystone: Keystone, token: str) -> None:
-    """It may come as a password, in base64."""
-    with pytest.raises(Unauthenticated):
-        identities(keystone).of(request(token))
-    assert keystone.asked == []
 
 
 def test_a_token_that_keystone_does_not_know_is_not_asked_about_again_for_a_moment(
@@ -263,28 +229,19 @@ def together(known: KeystoneIdentities, tokens: list[str]) -> list[str]:
         return list(threads.map(lambda token: user_or_error(known, token), tokens))
 
 
-@pytest.mark.parametrize("begun", [False, True], ids=["never reached", "reached before"])
-def test_callers_who_come_together_wait_for_a_silent_keystone_side_by_side(keystone: Keystone, begun: bool) -> None:
+@pytest.mark.parametrize("begun", ["never reached", "reached before", "our own token at its end"])
+def test_callers_who_come_together_wait_for_a_silent_keystone_side_by_side(keystone: Keystone, begun: str) -> None:
     known = identities(keystone, answer_seconds=2.0)
-    if begun:
+    if begun == "our own token at its end":
+        keystone.lifetime = 60.0  # so short that the library renews it at every question
+    if begun != "never reached":
         known.of(request(keystone.give("ann", "admin")))
     tokens = [keystone.give("bob", "admin") for _ in range(6)]
     asked = len(keystone.asked)
     with keystone.silent():
         assert together(known, tokens) == ["Unavailable"] * 6
     # One after another, the first would have told the rest not to ask.
-    assert keystone.asked[asked:] == ([VALIDATION] * 6 if begun else [LOGIN])
-
-
-def test_with_our_own_token_at_its_end_they_still_wait_side_by_side(keystone: Keystone) -> None:
-    known = identities(keystone, answer_seconds=2.0)
-    keystone.lifetime = 60.0  # so short that the library renews it at every question
-    known.of(request(keystone.give("ann", "admin")))
-    tokens = [keystone.give("bob", "admin") for _ in range(6)]
-    asked = len(keystone.asked)
-    with keystone.silent():
-        assert together(known, tokens) == ["Unavailable"] * 6
-    assert keystone.asked[asked:] == [LOGIN]
+    assert keystone.asked[asked:] == ([VALIDATION] * 6 if begun == "reached before" else [LOGIN])
 
 
 def test_a_keystone_that_was_silent_is_left_alone_for_a_while_and_then_asked_again(
