@@ -15,7 +15,6 @@ from shipyard_api.domain.teardown.pods import Pod, PodUid
 from shipyard_api.ports.cluster_nodes import ClusterNode, Eviction, EvictionOutcome, NodeDeletion
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from tests.peer import Answer, Peer
-from tests.unit.tables import table
 
 N1 = NodeName("n1")
 NODE = "/api/v1/nodes/n1"
@@ -53,14 +52,14 @@ NOT_A_NODE = {
 }
 
 
-@table("answer", NOT_A_NODE)
-def test_only_the_api_server_can_say_that_a_node_has_gone(peer: Peer, nodes: KubernetesNodes, answer: Answer) -> None:
-    peer.on(f"GET {NODE}", answer)
-    with pytest.raises(Refused):
-        nodes.node(N1)
-    peer.on(f"DELETE {NODE}", answer)
-    with pytest.raises(Refused):
-        nodes.delete_node(READ)
+def test_only_the_api_server_can_say_that_a_node_has_gone(peer: Peer, nodes: KubernetesNodes) -> None:
+    for answer in NOT_A_NODE.values():
+        for method in ("GET", "DELETE"):
+            peer.on(f"{method} {NODE}", answer)
+        with pytest.raises(Refused):
+            nodes.node(N1)
+        with pytest.raises(Refused):
+            nodes.delete_node(READ)
 
 
 def test_a_host_name_of_two_nodes_names_none(peer: Peer, nodes: KubernetesNodes) -> None:
@@ -82,21 +81,19 @@ CHANGES: dict[str, tuple[Answer, bool]] = {
 }
 
 
-@table(("answer", "changed"), CHANGES)
-def test_only_the_node_that_was_read_is_changed(
-    peer: Peer, nodes: KubernetesNodes, answer: Answer, changed: bool
-) -> None:
-    peer.on(f"PATCH {NODE}", answer)
-    assert nodes.remove_labels(READ, ["rack"]) is changed
-    assert nodes.set_labels(READ, {"a": "b"}) is changed
-    nodes.cordon(READ)
-    bodies = [one.json for one in peer.asked(f"PATCH {NODE}")]
+def test_only_the_node_that_was_read_is_changed(peer: Peer, nodes: KubernetesNodes) -> None:
     same = {"resourceVersion": "7", "uid": "u1"}
-    assert bodies == [
-        {"metadata": same | {"labels": {"rack": None}}},
-        {"metadata": same | {"labels": {"a": "b"}}},
-        {"metadata": {"uid": "u1"}, "spec": {"unschedulable": True}},
-    ]
+    for title, (answer, changed) in CHANGES.items():
+        peer.requests.clear()
+        peer.on(f"PATCH {NODE}", answer)
+        assert nodes.remove_labels(READ, ["rack"]) is changed, title
+        assert nodes.set_labels(READ, {"a": "b"}) is changed, title
+        nodes.cordon(READ)
+        assert [one.json for one in peer.asked(f"PATCH {NODE}")] == [
+            {"metadata": same | {"labels": {"rack": None}}},
+            {"metadata": same | {"labels": {"a": "b"}}},
+            {"metadata": {"uid": "u1"}, "spec": {"unschedulable": True}},
+        ]
 
 
 def test_what_is_done_already_is_not_asked_for(peer: Peer, nodes: KubernetesNodes) -> None:
@@ -115,13 +112,11 @@ DELETIONS = {
 }
 
 
-@pytest.mark.parametrize(("expected", "answer"), DELETIONS.items())
-def test_a_node_is_deleted_by_its_uid(
-    peer: Peer, nodes: KubernetesNodes, expected: NodeDeletion, answer: Answer
-) -> None:
-    peer.on(f"DELETE {NODE}", answer)
-    assert nodes.delete_node(READ) is expected
-    assert peer.asked(f"DELETE {NODE}")[0].json["preconditions"] == {"uid": "u1"}
+def test_a_node_is_deleted_by_its_uid(peer: Peer, nodes: KubernetesNodes) -> None:
+    peer.on(f"DELETE {NODE}", *DELETIONS.values())
+    assert [nodes.delete_node(READ) for _ in DELETIONS] == list(DELETIONS)
+    asked = peer.asked(f"DELETE {NODE}")
+    assert [one.json["preconditions"] for one in asked] == [{"uid": "u1"}] * len(DELETIONS)
 
 
 BUDGET = "Cannot evict pod as it would violate the pod's disruption budget."
@@ -160,16 +155,13 @@ EVICTIONS: dict[str, tuple[Answer, Eviction | None]] = {
 }
 
 
-@table(("answer", "expected"), EVICTIONS)
-def test_each_answer_to_an_eviction_has_its_meaning(
-    peer: Peer, nodes: KubernetesNodes, answer: Answer, expected: Eviction | None
-) -> None:
-    peer.on(EVICTION.format("p0"), answer)
+def test_each_answer_to_an_eviction_has_its_meaning(peer: Peer, nodes: KubernetesNodes) -> None:
     peer.on(EVICTION.format("p1"), Answer(201))
-    found = nodes.evict(PODS[:2], grace=5)
-    assert found == {"u1": Eviction(EvictionOutcome.ACCEPTED)} | ({"u0": expected} if expected else {})
-    [asked] = peer.asked(EVICTION.format("p0"))
-    assert asked.json == {
+    for title, (answer, expected) in EVICTIONS.items():
+        peer.on(EVICTION.format("p0"), answer)
+        found = nodes.evict(PODS[:2], grace=5)
+        assert found == {"u1": Eviction(EvictionOutcome.ACCEPTED)} | ({"u0": expected} if expected else {}), title
+    assert peer.asked(EVICTION.format("p0"))[0].json == {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
         "metadata": {"name": "p0", "namespace": "ns"},
