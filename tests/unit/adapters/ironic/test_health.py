@@ -35,23 +35,17 @@ def asked_fields(peer: Peer) -> list[bool]:
     return ["health" in dict(one.query)["fields"].split(",") for one in peer.asked("GET /v1/nodes")]
 
 
-@pytest.mark.parametrize(
-    ("unhealthy", "bad"),
-    [(Unhealthy.CRITICAL, {"n3": "Critical"}), (Unhealthy.WARNING, {"n2": "Warning", "n3": "Critical"})],
-)
-def test_a_node_is_unhealthy_from_the_configured_health_on_and_healthy_if_it_is_ok(
-    peer: Peer, unhealthy: Unhealthy, bad: dict[str, str]
-) -> None:
-    read = ironic(peer, FakeClock(), unhealthy).capabilities.health
-
-    assert read is not None
-    assert read() == {"n1": "", **{name: f"Ironic reports health {health}" for name, health in bad.items()}}
-
-
-def test_health_that_holds_nothing_is_not_asked_for(peer: Peer) -> None:
+def test_a_node_is_unhealthy_from_the_configured_health_on_and_healthy_if_it_is_ok(peer: Peer) -> None:
+    for unhealthy, bad in (
+        (Unhealthy.CRITICAL, {"n3": "Critical"}),
+        (Unhealthy.WARNING, {"n2": "Warning", "n3": "Critical"}),
+    ):
+        read = ironic(peer, FakeClock(), unhealthy).capabilities.health
+        assert read is not None
+        assert read() == {"n1": "", **{name: f"Ironic reports health {health}" for name, health in bad.items()}}
+    peer.requests.clear()
     port = ironic(peer, FakeClock(), Unhealthy.NONE)
     port.report(JOB, WORK)
-
     assert port.capabilities.health is None
     assert asked_fields(peer) == [False]
 

@@ -45,12 +45,8 @@ def test_a_node_that_has_gone_is_not_kept_for_its_text(peer: Peer) -> None:
     assert [set(reading.fresh(WORK)) for _ in range(3)] == [{N1}, set(), {N1}]
 
 
-@pytest.mark.parametrize("odd", [17, None, "text", []])
-def test_what_is_no_node_is_left_out(peer: Peer, odd: Any) -> None:
-    assert set(listing(peer, [odd, node(N3, "active")]).fresh(WORK)) == {N3}
-
-
-@pytest.mark.parametrize("text", ['{"nodes": [{"name": "\\ud800"}]}', '{"nodes": [{"name": NaN}]}', '{"nodes": [{]}'])
-def test_what_is_no_json_is_no_answer(peer: Peer, text: str) -> None:
-    with pytest.raises(Unavailable):
-        listing(peer, text).fresh(WORK)
+def test_what_is_no_node_is_left_out_and_what_is_no_json_no_answer(peer: Peer) -> None:
+    assert set(listing(peer, [17, None, "text", [], node(N3, "active")]).fresh(WORK)) == {N3}
+    for text in ('{"nodes": [{"name": "\\ud800"}]}', '{"nodes": [{"name": NaN}]}', '{"nodes": [{]}'):
+        with pytest.raises(Unavailable):
+            listing(peer, text).fresh(WORK)

@@ -9,13 +9,12 @@ import pytest
 
 from shipyard_api.adapters.maas import job_tags
 from shipyard_api.adapters.maas.client import MaasClient
-from shipyard_api.adapters.maas.decisions import Rules, Status
+from shipyard_api.adapters.maas.decisions import Status
 from shipyard_api.adapters.maas.provisioner import MOST_EVENTS, MaasProvisioner
 from shipyard_api.adapters.maas.translate import MachineOptions
 from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.nodes import Inventory, NodeName
-from shipyard_api.ports.documents import UnreadableDesign
-from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Wipe, Work
 from tests.peer import Answer, Peer
 from tests.unit.tables import table
@@ -25,12 +24,6 @@ JOB = JobId("job-1")
 TAG, STOPPED = job_tags.job_tag(JOB), job_tags.stop_tag(JOB)
 PREPARE, DEPLOY, DESTROY = Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES
 STATE_FORBIDS = Answer(409, b"The state forbids it.")
-FAILURES = [
-    pytest.param(Answer(409, b"lost", {"Retry-After": "5"}), id="busy"),
-    pytest.param(Answer(503, b"", {"Retry-After": "10"}), id="no rack controller"),
-    pytest.param(Answer(500, b"oops"), id="broken"),
-    pytest.param(Answer(504, b""), id="it may go on"),
-]
 
 Machine = dict[str, Any]
 
@@ -123,14 +116,6 @@ def test_a_job_is_recorded_and_machines_are_marked_before_anything_starts_and_cl
     assert sorted(parse_qsl(sent)) == [("add", "id-n1"), ("add", "id-n2")]
 
 
-def test_a_job_submitted_again_goes_on_from_what_it_finds(maas: Maas) -> None:
-    mine = work(PREPARE, "n1", "n2")
-    maas.knows(mine)
-    maas.has([machine("n1", Status.COMMISSIONING, mine=True), machine("n2", Status.NEW)])
-    assert provisioner(maas).submit(Marker(JOB), mine) == JOB
-    assert maas.changes == ["n2 commission", "tags/TAG update_nodes"]
-
-
 def test_a_job_whose_record_cannot_be_written_begins_nothing(maas: Maas) -> None:
     maas.has([machine("n1", Status.NEW)])
     maas.peer.on("POST /tags/", Answer(500))
@@ -145,13 +130,19 @@ def test_a_job_that_is_recorded_is_accepted_even_if_marking_fails(maas: Maas) ->
     assert provisioner(maas).submit(Marker(JOB), work(PREPARE, "n1")) == JOB
 
 
-@pytest.mark.parametrize("setting", [b"true", b'"true"', b"1"])
-def test_keeping_disks_is_refused_where_every_release_erases(maas: Maas, setting: bytes) -> None:
-    maas.peer.on("GET /maas/", Answer(200, setting))
-    with pytest.raises(Refused, match="enable_disk_erasing_on_release"):
-        provisioner(maas).submit(Marker(JOB), work(DESTROY, "n1", wipe=Wipe.OS_DISK_ONLY))
+def test_keeping_disks_is_refused_where_every_release_erases(maas: Maas) -> None:
+    mine = work(DESTROY, "n1", wipe=Wipe.OS_DISK_ONLY)
+    for setting in (b"true", b'"true"', b"1"):
+        maas.peer.on("GET /maas/", Answer(200, setting))
+        with pytest.raises(Refused, match="enable_disk_erasing_on_release"):
+            provisioner(maas).submit(Marker(JOB), mine)
+    asked = maas.peer.asked("GET /maas/")[0].query
+    assert asked == [("op", "get_config"), ("name", "enable_disk_erasing_on_release")]
+    maas.knows(mine)  # it was off when the job was submitted
+    maas.has([machine("n1", Status.DEPLOYED, owner="shipyard")])
+    report = provisioner(maas).report(JOB, mine)
+    assert "MAAS erases at every release" in report.reasons[NodeName("n1")]
     assert maas.changes == []
-    assert maas.peer.asked("GET /maas/")[0].query == [("op", "get_config"), ("name", "enable_disk_erasing_on_release")]
 
 
 def test_stale_tags_are_deleted_when_work_is_submitted(maas: Maas) -> None:
@@ -166,25 +157,26 @@ def test_stale_tags_are_deleted_when_work_is_submitted(maas: Maas) -> None:
 
 
 def test_one_report_lists_the_machines_once(maas: Maas) -> None:
-    mine = work(PREPARE, "n1", "n2")
+    mine = work(PREPARE, "n1", "N2", "n9")
     maas.knows(mine)
     maas.has([machine("n1", Status.COMMISSIONING, mine=True), machine("n2", Status.READY, mine=True)])
     report = provisioner(maas).report(JOB, mine)
     assert (report.state, report.ok) == (JobState.RUNNING, False)
-    assert (report.succeeded, report.failed) == ({"n2"}, frozenset())
+    assert (report.succeeded, report.failed) == ({"N2"}, {"n9"})
+    # No events, as nothing has ended.
     assert [one.path for one in maas.peer.requests if one.path != "/users/"] == ["/tags/", "/machines/"]
+    assert maas.peer.asked("GET /machines/")[0].query == [("hostname", name) for name in ("n1", "n2", "n9")]
 
 
-@pytest.mark.parametrize("answer", FAILURES)
-def test_what_could_not_be_begun_is_left_for_the_next_report(maas: Maas, answer: Answer) -> None:
+def test_what_could_not_be_begun_is_left_for_the_next_report(maas: Maas) -> None:
     mine = work(DEPLOY, "n1", "n2")
     maas.knows(mine)
     maas.has([machine("n1", Status.READY), machine("n2", Status.READY)])
-    maas.answers("n1", answer, Answer(200))
+    maas.answers("n1", Answer(503, b"", {"Retry-After": "10"}), Answer(200))
     subject = provisioner(maas)
     report = subject.report(JOB, mine)
     assert (report.state, report.failed) == (JobState.RUNNING, frozenset())
-    assert f"answered {answer.status}" in report.message
+    assert "answered 503" in report.message
     assert sorted(maas.changes[:2]) == ["n1 deploy", "n2 deploy"]
     assert dict(parse_qsl(maas.peer.requests[-1].body.decode())) == {"add": "id-n2"}
     maas.peer.requests.clear()
@@ -193,95 +185,45 @@ def test_what_could_not_be_begun_is_left_for_the_next_report(maas: Maas, answer:
     assert maas.changes == ["n1 deploy", "tags/TAG update_nodes"]
 
 
-def test_an_operation_whose_answer_was_lost_is_joined(maas: Maas) -> None:
-    mine = work(DEPLOY, "n1")
-    maas.knows(mine)
-    maas.has([machine("n1", Status.READY)], [machine("n1", Status.DEPLOYING, owner="shipyard")])
-    maas.answers("n1", Answer(504))
-    subject = provisioner(maas)
-    assert subject.report(JOB, mine).state is JobState.RUNNING
-    assert subject.report(JOB, mine).state is JobState.RUNNING
-    assert maas.changes == ["n1 deploy", "tags/TAG update_nodes"]
+RUNNING, ENDED = (JobState.RUNNING, False), (JobState.ENDED, True)
+FORBIDDEN = Answer(400, {"__all__": ["not available because of the current state of the node."]})
+MOVED = Answer(200, machine("n1", Status.COMMISSIONING))
+TURNED_DOWN: dict[str, tuple[Answer, Answer | None, tuple[JobState, bool], str]] = {
+    "somebody was quicker": (FORBIDDEN, MOVED, RUNNING, ""),
+    "refused, and it still stands there": (Answer(400, {"x": ["'foo' is bad"]}), None, ENDED, "x: 'foo' is bad"),
+    "refused, and nobody can look into it": (STATE_FORBIDS, Answer(504), RUNNING, "The state forbids it."),
+    "vanished": (Answer(404, b"No Machine matches the given query."), Answer(404), ENDED, "n1: not enlisted in MAAS"),
+}
 
 
-def test_a_state_that_forbids_an_operation_is_read_again(maas: Maas) -> None:
+@table(("answer", "looked_at", "end", "told"), TURNED_DOWN)
+def test_a_machine_that_is_turned_down_is_looked_at_before_it_has_failed(
+    maas: Maas, answer: Answer, looked_at: Answer | None, end: tuple[JobState, bool], told: str
+) -> None:
     mine = work(PREPARE, "n1")
     maas.knows(mine)
     maas.has([machine("n1", Status.NEW)])
-    maas.answers("n1", Answer(400, {"__all__": ["not available because of the current state of the node."]}))
-    maas.peer.on("GET /machines/id-n1/", Answer(200, machine("n1", Status.COMMISSIONING)))
+    maas.answers("n1", answer)
+    if looked_at:
+        maas.peer.on("GET /machines/id-n1/", looked_at)
     report = provisioner(maas).report(JOB, mine)
-    assert (report.state, report.failed, report.message) == (JobState.RUNNING, frozenset(), "")
-    assert maas.changes == ["n1 commission", "tags/TAG update_nodes"]
+    assert (report.state, report.failed == {"n1"}) == end
+    assert told in report.reasons.get(NodeName("n1"), report.message)
+    assert maas.changes == ["n1 commission", *(["tags/TAG update_nodes"] if looked_at is MOVED else [])]
 
 
-def test_a_machine_that_is_refused_and_still_stands_there_has_failed(maas: Maas) -> None:
-    mine = work(DEPLOY, "n1")
-    maas.knows(mine)
-    maas.has([machine("n1", Status.READY)])
-    maas.answers("n1", Answer(400, {"distro_series": ["'foo' is not a valid distro_series."]}))
-    report = provisioner(maas).report(JOB, mine)
-    assert (report.state, report.failed) == (JobState.ENDED, {"n1"})
-    assert "distro_series: 'foo' is not a valid" in report.reasons[NodeName("n1")]
-    assert maas.changes == ["n1 deploy"]
-
-
-def test_a_refusal_that_cannot_be_looked_into_is_no_failure_yet(maas: Maas) -> None:
-    mine = work(DEPLOY, "n1")
-    maas.knows(mine)
-    maas.has([machine("n1", Status.READY)])
-    maas.answers("n1", STATE_FORBIDS)
-    maas.peer.on("GET /machines/id-n1/", Answer(504))
-    report = provisioner(maas).report(JOB, mine)
-    assert (report.state, report.failed) == (JobState.RUNNING, frozenset())
-    assert "The state forbids it." in report.message
-
-
-def test_a_machine_that_vanished_before_it_was_commissioned_has_failed(maas: Maas) -> None:
-    mine = work(PREPARE, "n1")
-    maas.knows(mine)
-    maas.has([machine("n1", Status.NEW)])
-    maas.answers("n1", Answer(404, b"No Machine matches the given query."))
-    maas.peer.on("GET /machines/id-n1/", Answer(404))
-    assert provisioner(maas).report(JOB, mine).reasons == {"n1": "n1: not enlisted in MAAS"}
-
-
-def test_one_report_sets_only_so_many_machines_in_motion(maas: Maas) -> None:
-    names = [f"n{number}" for number in range(9)]
-    mine = work(DEPLOY, *names)
-    maas.knows(mine)
-    maas.has([machine(name, Status.READY) for name in names])
-    report = provisioner(maas, starts=4).report(JOB, mine)
-    assert report.state is JobState.RUNNING
-    assert sum(change.endswith("deploy") for change in maas.changes) == 4
-
-
-def test_nothing_is_begun_on_what_was_seen_long_ago(maas: Maas, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shipyard_api.adapters.maas.reconcile.FRESH", -1.0)
+def test_machines_of_one_name_or_seen_long_ago_are_never_touched(maas: Maas, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = work(DESTROY, "n1")
     maas.knows(mine)
+    maas.has([machine("n1", Status.READY), machine("n1", Status.READY, system_id="id-twin")])
+    report = provisioner(maas).report(JOB, mine)
+    assert report.reasons == {"n1": "n1: MAAS has several machines of this name: id-n1, id-twin"}
+
+    monkeypatch.setattr("shipyard_api.adapters.maas.reconcile.FRESH", -1.0)
     maas.has([machine("n1", Status.DEPLOYED, owner="shipyard")])
     report = provisioner(maas).report(JOB, mine)
     assert (report.state, report.failed) == (JobState.RUNNING, frozenset())
     assert maas.changes == []
-
-
-def test_machines_of_one_name_are_never_touched(maas: Maas) -> None:
-    mine = work(DESTROY, "n1")
-    maas.knows(mine)
-    twin = machine("n1", Status.READY, system_id="id-twin")
-    maas.has([machine("n1", Status.READY), twin])
-    report = provisioner(maas).report(JOB, mine)
-    assert report.reasons == {"n1": "n1: MAAS has several machines of this name: id-n1, id-twin"}
-    assert maas.changes == []
-
-
-def test_nodes_are_found_whatever_the_case_of_their_names(maas: Maas) -> None:
-    mine = work(PREPARE, "N1")
-    maas.knows(mine)
-    maas.has([machine("n1", Status.READY)])
-    assert provisioner(maas).report(JOB, mine).succeeded == {"N1"}
-    assert maas.peer.asked("GET /machines/")[0].query == [("hostname", "n1")]
 
 
 def test_the_last_warning_explains_so_many_failed_machines(maas: Maas) -> None:
@@ -290,70 +232,13 @@ def test_the_last_warning_explains_so_many_failed_machines(maas: Maas) -> None:
     maas.knows(mine)
     maas.has([machine(name, Status.FAILED_DEPLOYMENT, mine=True) for name in names])
     event = {"level": "ERROR", "created": "Mon, 02 Mar. 2026 09:11:08", "description": "no image"}
-    maas.peer.on("GET /events/", Answer(200, {"events": [event]}))
-    report = provisioner(maas).report(JOB, mine)
-    assert len(report.reasons) == len(names)
-    assert sum("no image" in reason for reason in report.reasons.values()) == MOST_EVENTS
-    assert len(maas.peer.asked("GET /events/")) == MOST_EVENTS
-
-
-def test_a_job_ends_even_if_nobody_can_explain_it(maas: Maas) -> None:
-    mine = work(DEPLOY, "n1")
-    maas.knows(mine)
-    maas.has([machine("n1", Status.FAILED_DEPLOYMENT, mine=True)])
-    maas.peer.on("GET /events/", Answer(400, b"no"))
-    report = provisioner(maas).report(JOB, mine)
-    assert (report.state, report.reasons) == (JobState.ENDED, {"n1": "n1: it is Failed_deployment"})
-
-
-def test_while_nothing_has_ended_no_events_are_asked_for(maas: Maas) -> None:
-    mine = work(PREPARE, "n1", "n9")
-    maas.knows(mine)
-    maas.has([machine("n1", Status.COMMISSIONING, mine=True)])
-    assert provisioner(maas).report(JOB, mine).failed == {"n9"}
-    assert maas.peer.asked("GET /events/") == []
-
-
-# Destroying
-
-
-def test_a_machine_is_destroyed_step_by_step(maas: Maas) -> None:
-    mine = work(DESTROY, "n1")
-    maas.knows(mine)
-    ours = {"owner": "shipyard", "mine": True}
-    maas.has(
-        [machine("n1", Status.DEPLOYING, owner="shipyard", power_state="on")],
-        [machine("n1", Status.ALLOCATED, **ours, power_state="on")],
-        [machine("n1", Status.DISK_ERASING, **ours, power_state="on")],
-        [machine("n1", Status.READY, mine=True, power_state="on")],
-        [machine("n1", Status.READY, mine=True, power_state="off")],
-        [],
-    )
-    subject = provisioner(maas)
-    states = [subject.report(JOB, mine).state for _ in range(6)]
-    assert states == [JobState.RUNNING] * 4 + [JobState.ENDED] * 2
-    assert maas.changes == ["n1 abort", "tags/TAG update_nodes", "n1 release", "n1 power_off", "n1 DELETE"]
-    assert maas.form(2) == {"comment": "Shipyard job job-1", "erase": "true", "quick_erase": "true"}
-
-
-def test_disks_are_not_released_for_erasing_behind_our_back(maas: Maas) -> None:
-    """The setting was off when the job was submitted."""
-    mine = work(DESTROY, "n1", wipe=Wipe.OS_DISK_ONLY)
-    maas.knows(mine)
-    maas.has([machine("n1", Status.DEPLOYED, owner="shipyard")])
-    maas.peer.on("GET /maas/", Answer(200, b"true"))
-    report = provisioner(maas).report(JOB, mine)
-    assert "MAAS erases at every release" in report.reasons[NodeName("n1")]
-    assert maas.changes == []
-
-
-def test_a_machine_may_stay_enlisted(maas: Maas) -> None:
-    mine = work(DESTROY, "n1")
-    maas.knows(mine)
-    maas.has([machine("n1", Status.READY, mine=True)])
-    report = provisioner(maas, rules=Rules(keep_enlisted=True)).report(JOB, mine)
-    assert (report.state, report.ok) == (JobState.ENDED, True)
-    assert maas.changes == []
+    for answer, explained in ((Answer(200, {"events": [event]}), MOST_EVENTS), (Answer(400, b"no"), 0)):
+        maas.peer.on("GET /events/", answer)
+        report = provisioner(maas).report(JOB, mine)
+        assert (report.state, len(report.reasons)) == (JobState.ENDED, len(names))
+        assert sum("no image" in reason for reason in report.reasons.values()) == explained
+        assert all("it is Failed_deployment" in reason for reason in report.reasons.values())
+    assert len(maas.peer.asked("GET /events/")) == 2 * MOST_EVENTS
 
 
 # Aborting
@@ -376,36 +261,21 @@ def test_a_job_is_stopped_before_its_machines_are(maas: Maas) -> None:
     assert maas.form(0)["name"] == STOPPED
 
 
-def test_what_is_past_being_aborted_is_no_trouble(maas: Maas) -> None:
-    mine = work(PREPARE, "n1")
-    maas.knows(mine)
-    maas.has([machine("n1", Status.COMMISSIONING, mine=True)])
-    maas.answers("n1", STATE_FORBIDS)
-    provisioner(maas).abort(JOB, mine)
-
-
-@pytest.mark.parametrize("answer", FAILURES)
-def test_an_abort_that_is_not_certain_is_told_after_all_were_tried(maas: Maas, answer: Answer) -> None:
-    mine = work(DEPLOY, "n1", "n2")
+def test_an_abort_that_is_not_certain_is_told_after_all_were_tried(maas: Maas) -> None:
+    mine, site = work(DEPLOY, "n1", "n2"), work(Operation.VERIFY_SITE)
+    for unknown in (mine, site):
+        provisioner(maas).abort(JOB, unknown)
+    assert maas.changes == []
     maas.knows(mine)
     maas.has([machine(name, Status.DEPLOYING, mine=True, owner="shipyard") for name in ("n1", "n2")])
-    maas.answers("n1", answer)
-    with pytest.raises((Busy, Unavailable)):
+    maas.answers("n1", STATE_FORBIDS, Answer(504, b""))
+    provisioner(maas).abort(JOB, mine)  # n1 is past being aborted
+    with pytest.raises(Unavailable):
         provisioner(maas).abort(JOB, mine)
-    assert maas.changes == ["tags", "n1 abort", "n2 abort"]
-
-
-@pytest.mark.parametrize("mine", [work(PREPARE, "n1"), work(Operation.VERIFY_SITE)], ids=["nodes", "site"])
-def test_a_job_that_nobody_knows_is_not_aborted(maas: Maas, mine: Work) -> None:
-    provisioner(maas).abort(JOB, mine)
-    assert maas.changes == []
-
-
-def test_work_on_the_site_can_be_aborted_though_nothing_runs(maas: Maas) -> None:
-    mine = work(Operation.VERIFY_SITE)
-    maas.knows(mine)
-    provisioner(maas).abort(JOB, mine)
-    assert maas.changes == ["tags"]
+    assert maas.changes == ["tags", "n1 abort", "n2 abort"] * 2
+    maas.knows(site)
+    provisioner(maas).abort(JOB, site)  # though nothing runs
+    assert maas.changes[6:] == ["tags"]
 
 
 # Designs, health
@@ -418,35 +288,14 @@ def test_a_design_without_nodes_selects_nothing_and_says_so(maas: Maas) -> None:
     assert maas.peer.requests == []
 
 
-def test_a_revision_that_does_not_exist_is_refused(maas: Maas) -> None:
-    def missing(revision: int) -> Inventory:
-        raise UnreadableDesign(f"No such revision: revision {revision}")
-
-    with pytest.raises(Refused, match="No such revision"):
-        provisioner(maas, inventory=missing).validate_design("revision:9")
-
-
-@pytest.mark.parametrize("answer", [Answer(503, b"", {"Retry-After": "9"}), Answer(503), Answer(500)])
-@pytest.mark.parametrize("path", ["/version/", "/users/"])
-def test_a_maas_that_cannot_answer_is_unavailable(maas: Maas, path: str, answer: Answer) -> None:
-    maas.peer.on("GET /version/", Answer(200, {"version": "3.5"}))
-    maas.peer.on(f"GET {path}", answer)
-    with pytest.raises(Unavailable):
-        provisioner(maas).check_health()
-
-
-def test_a_bad_key_is_refused(maas: Maas) -> None:
-    maas.peer.on("GET /version/", Answer(200, {"version": "3.5"}))
-    maas.peer.on("GET /users/", Answer(401, b"Authorization Error: Invalid API key."))
-    with pytest.raises(Refused, match="Invalid API key"):
-        provisioner(maas).check_health()
-
-
-def test_verifying_a_site_whose_maas_refuses_us_fails(maas: Maas) -> None:
+def test_a_bad_key_is_refused_and_fails_the_verification_of_a_site(maas: Maas) -> None:
     mine = work(Operation.VERIFY_SITE)
     maas.knows(mine)
     maas.peer.on("GET /version/", Answer(200, {"version": "3.5"}))
-    maas.peer.on("GET /users/", Answer(400, b"Authorization Error: Invalid API key."))
+    said = b"Authorization Error: Invalid API key."
+    maas.peer.on("GET /users/", Answer(401, said), Answer(401, said), Answer(400, said))
+    with pytest.raises(Refused, match="Invalid API key"):
+        provisioner(maas).check_health()
     report = provisioner(maas).report(JOB, mine)
     assert (report.state, report.ok) == (JobState.ENDED, False)
     assert "Invalid API key" in report.message
