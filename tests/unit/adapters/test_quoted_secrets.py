@@ -314,19 +314,12 @@ def told(case: Case, peer: Peer, text: str) -> str:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_no_secret_of_ours_is_handed_on(peer: Peer, name: str) -> None:
+def test_no_secret_of_ours_is_handed_on_and_no_half_of_one_where_a_text_is_cut(peer: Peer, name: str) -> None:
     handed_on = told(CASES[name], peer, QUOTED)
-
     assert "canary" not in handed_on
     assert name in SILENT or ("cannot use" in handed_on and "***" in handed_on)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_what_is_cut_to_a_length_ends_in_no_half_of_one(peer: Peer, name: str) -> None:
-    for step in (5, 10, 25, 40):
+    for step in (5, 25):
         text = ""
         for cut in CUTS:
             text += f"{'w ' * ((cut - step - len(text)) // 2)}{TOKEN} {PASSWORD} "
-        handed_on = told(CASES[name], peer, text)
-
-        assert "cana" not in handed_on, step
+        assert "cana" not in told(CASES[name], peer, text), step
