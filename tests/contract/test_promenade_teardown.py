@@ -47,29 +47,23 @@ def status(reason: str | None = None, *messages: Any, kind: str | None = None, *
     return {"kind": "status", "message": None, "reason": reason, "details": details, "code": "500 X", **more}
 
 
-@pytest.mark.parametrize(("operation", "query"), OPERATIONS.items(), ids=lambda one: getattr(one, "value", ""))
-def test_each_operation_is_one_call(peer: Peer, operation: Operation, query: list[tuple[str, str]]) -> None:
-    route = f"POST /nodes/n1/{operation.value}"
+def test_each_operation_is_one_call(peer: Peer) -> None:
     told = [{"message": "pod a is gone", "error": False}, {"message": "volume v", "error": True}, "bare", {"error": 1}]
-    peer.on(route, Answer(200, status("Success", *told)))
-
-    report = run(peer, operation)
-
-    assert report == ServiceReport(("pod a is gone", "volume v", "bare"), ("volume v",))
-    (request,) = peer.asked(route)
-    assert (request.query, request.headers["x-auth-token"]) == (query, TOKEN)
-    if operation is Operation.REMOVE_ETCD:
-        assert request.json == {"rel": "design", "href": DESIGN, "type": "application/x-yaml"}
-        # A body of any other type counts as absent, even with a charset.
-        assert request.headers["content-type"] == "application/json"
-    else:
-        assert request.body == b""
-
-
-@pytest.mark.parametrize("operation", [Operation.AWAIT_ETCD, Operation.DESTROY_NODE])
-def test_other_operations_are_not_promenades(peer: Peer, operation: Operation) -> None:
-    with pytest.raises(ValueError, match=operation.value):
-        run(peer, operation)
+    for operation, query in OPERATIONS.items():
+        route = f"POST /nodes/n1/{operation.value}"
+        peer.on(route, Answer(200, status("Success", *told)))
+        assert run(peer, operation) == ServiceReport(("pod a is gone", "volume v", "bare"), ("volume v",))
+        (request,) = peer.asked(route)
+        assert (request.query, request.headers["x-auth-token"]) == (query, TOKEN)
+        if operation is Operation.REMOVE_ETCD:
+            assert request.json == {"rel": "design", "href": DESIGN, "type": "application/x-yaml"}
+            # A body of any other type counts as absent, even with a charset.
+            assert request.headers["content-type"] == "application/json"
+        else:
+            assert request.body == b""
+    for other in (Operation.AWAIT_ETCD, Operation.DESTROY_NODE):
+        with pytest.raises(ValueError, match=other.value):
+            run(peer, other)
 
 
 ROUTE = "POST /nodes/n1/drain"
@@ -99,23 +93,21 @@ ENDINGS: dict[str, tuple[Answer, type[PeerError], int, str]] = {
 }
 
 
-@pytest.mark.parametrize(("answer", "kind", "calls", "text"), ENDINGS.values(), ids=ENDINGS)
-def test_an_answer_has_its_kind_and_only_those_without_outcome_are_repeated(
-    peer: Peer, answer: Answer, kind: type[PeerError], calls: int, text: str
-) -> None:
-    peer.on(ROUTE, answer)
-    with pytest.raises(kind) as caught:
-        run(peer)
-    assert type(caught.value) in ({kind} if kind is Refused else {kind, *kind.__subclasses__()})
-    assert len(peer.asked(ROUTE)) == calls
-    assert text in str(caught.value)
-    assert TOKEN not in str(caught.value)
-    assert "secret-word" not in str(caught.value)
+def test_an_answer_has_its_kind_and_only_those_without_outcome_are_repeated(peer: Peer) -> None:
+    for title, (answer, kind, calls, text) in ENDINGS.items():
+        peer.requests.clear()
+        peer.on(ROUTE, answer)
+        with pytest.raises(kind) as caught:
+            run(peer)
+        assert type(caught.value) in ({kind} if kind is Refused else {kind, *kind.__subclasses__()}), title
+        assert len(peer.asked(ROUTE)) == calls, title
+        assert text in str(caught.value), title
+        assert TOKEN not in str(caught.value), title
+        assert "secret-word" not in str(caught.value), title
 
 
-@pytest.mark.parametrize("first", [Answer(502, "<html>"), Answer(200, {}, cut=1)], ids=["a gateway", "a cut answer"])
-def test_a_repetition_that_succeeds_is_a_success(peer: Peer, first: Answer) -> None:
-    peer.on(ROUTE, first, first, Answer(200, status("Success", "drained already")))
+def test_a_repetition_that_succeeds_is_a_success(peer: Peer) -> None:
+    peer.on(ROUTE, Answer(502, "<html>"), Answer(200, {}, cut=1), Answer(200, status("Success", "drained already")))
     assert run(peer).messages == ("drained already",)
 
 
@@ -154,17 +146,15 @@ AVAILABLE: dict[str, tuple[Answer, type[PeerError] | None]] = {
 }
 
 
-@pytest.mark.parametrize(("answer", "expected"), AVAILABLE.values(), ids=AVAILABLE)
-def test_whether_there_is_a_teardown_api_is_found_out_without_a_change(
-    peer: Peer, answer: Answer, expected: type[PeerError] | None
-) -> None:
-    peer.on("OPTIONS /nodes/n1/drain", answer)
-    if expected is None:
-        service(peer.url).check_available(N1)
-        return
-    with pytest.raises(expected) as caught:
-        service(peer.url).check_available(N1)
-    assert isinstance(caught.value, NoTeardownApi) == (expected is NoTeardownApi)
+def test_whether_there_is_a_teardown_api_is_found_out_without_a_change(peer: Peer) -> None:
+    for answer, expected in AVAILABLE.values():
+        peer.on("OPTIONS /nodes/n1/drain", answer)
+        if expected is None:
+            service(peer.url).check_available(N1)
+            continue
+        with pytest.raises(expected) as caught:
+            service(peer.url).check_available(N1)
+        assert isinstance(caught.value, NoTeardownApi) == (expected is NoTeardownApi)
 
 
 HEALTHS: dict[str, tuple[Answer, dict[str, Health] | type[PeerError]]] = {
@@ -190,16 +180,16 @@ HEALTHS: dict[str, tuple[Answer, dict[str, Health] | type[PeerError]]] = {
 }
 
 
-@pytest.mark.parametrize(("answer", "expected"), HEALTHS.values(), ids=HEALTHS)
-def test_the_health_of_etcd(peer: Peer, answer: Answer, expected: dict[str, Health] | type[PeerError]) -> None:
+def test_the_health_of_etcd(peer: Peer) -> None:
     route = "GET /etcd-cluster-health-statuses"
-    peer.on(route, answer)
-    if isinstance(expected, dict):
-        assert service(peer.url).etcd_health(DESIGN) == expected
-    else:
+    for answer, expected in HEALTHS.values():
+        peer.on(route, answer)
+        if isinstance(expected, dict):
+            assert service(peer.url).etcd_health(DESIGN) == expected
+            continue
         with pytest.raises(expected):
             service(peer.url).etcd_health(DESIGN)
-    assert peer.asked(route)[0].query == [("design_ref", DESIGN)]
+    assert all(one.query == [("design_ref", DESIGN)] for one in peer.asked(route))
 
 
 # The simulator

@@ -79,12 +79,6 @@ def test_succeeded_is_sent_and_in_successes_and_not_in_failures(
     assert report.ok is (report.succeeded == {"n1", "n2"})
 
 
-def test_names_that_were_not_sent_are_left_out() -> None:
-    report = results.read_report(JOB, PREPARE, task(successes=("n1", "n2", "x9"), failures=("x8",)))
-    assert report.succeeded == {"n1", "n2"}
-    assert report.message == ""
-
-
 @every_row(
     [
         ("requested", JobState.QUEUED),
@@ -207,36 +201,41 @@ def prepared(*successes: str, status: str = "complete") -> JobReport:
     return results.read_report(JOB, PREPARE, task(status, successes=successes, failures=failures))
 
 
-def test_nodes_that_maas_calls_fit_stay_prepared() -> None:
-    report = prepared("n1", "n2")
-    assert results.settle(report, {"n1": "Ready", "n2": "Deployed"}) == report
+SETTLED: dict[str, tuple[JobReport, dict[str, str], tuple[JobState, str, str], str]] = {
+    "fit": (prepared("n1", "n2"), {"n1": "Ready", "n2": "Deployed"}, (JobState.ENDED, "n1 n2", ""), ""),
+    "still commissioning": (
+        prepared("n1", "n2"),
+        {"n1": "Ready", "n2": "Commissioning"},
+        (JobState.RUNNING, "n1", ""),
+        "Drydock's task has ended, MAAS is not done with n2 (Commissioning)",
+    ),
+    "failed commissioning": (
+        prepared("n1", "n2"),
+        {"n1": "Ready", "n2": "Failed commissioning"},
+        (JobState.ENDED, "n1", "n2"),
+        "Drydock reports success, but in MAAS it is Failed commissioning",
+    ),
+    "MAAS says nothing of it": (
+        prepared("n1", "n2"),
+        {"n2": "New"},
+        (JobState.ENDED, "n1 n2", ""),
+        "reported by Drydock, not confirmed by MAAS: n1 (not listed), n2 (New)",
+    ),
+    "failed, whatever MAAS says": (prepared("n1"), {"n1": "Ready", "n2": "Ready"}, (JobState.ENDED, "n1", "n2"), ""),
+    "while Drydock runs": (
+        prepared("n1", "n2", status="running"),
+        {"n1": "Ready", "n2": "Failed commissioning"},
+        (JobState.RUNNING, "n1", ""),
+        "",
+    ),
+}
 
 
-def test_a_node_still_commissioning_keeps_the_job_running() -> None:
-    report = results.settle(prepared("n1", "n2"), {"n1": "Ready", "n2": "Commissioning"})
-    assert (report.state, report.ok) == (JobState.RUNNING, False)
-    assert (report.succeeded, report.failed) == ({"n1"}, set())
-    assert report.message == "Drydock's task has ended, MAAS is not done with n2 (Commissioning)"
-
-
-def test_a_node_that_failed_commissioning_has_failed() -> None:
-    report = results.settle(prepared("n1", "n2"), {"n1": "Ready", "n2": "Failed commissioning"})
-    assert (report.state, report.ok) == (JobState.ENDED, False)
-    assert (report.succeeded, report.failed) == ({"n1"}, {"n2"})
-    assert report.reasons == {"n2": "Drydock reports success, but in MAAS it is Failed commissioning"}
-
-
-def test_a_node_that_maas_says_nothing_of_keeps_drydocks_word() -> None:
-    report = results.settle(prepared("n1", "n2"), {"n2": "New"})
-    assert (report.state, report.ok, report.succeeded) == (JobState.ENDED, True, {"n1", "n2"})
-    assert report.message == "reported by Drydock, not confirmed by MAAS: n1 (not listed), n2 (New)"
-
-
-def test_a_failed_node_stays_failed_whatever_maas_says() -> None:
-    report = results.settle(prepared("n1"), {"n1": "Ready", "n2": "Ready"})
-    assert (report.succeeded, report.failed) == ({"n1"}, {"n2"})
-
-
-def test_while_drydock_runs_only_nodes_that_maas_calls_fit_are_certain() -> None:
-    report = results.settle(prepared("n1", "n2", status="running"), {"n1": "Ready", "n2": "Failed commissioning"})
-    assert (report.state, report.succeeded, report.failed) == (JobState.RUNNING, {"n1"}, set())
+@every_row(SETTLED)
+def test_what_maas_says_settles_what_drydock_has_prepared(
+    report: JobReport, labels: dict[str, str], end: tuple[JobState, str, str], told: str
+) -> None:
+    found = results.settle(report, labels)
+    assert (found.state, " ".join(sorted(found.succeeded)), " ".join(sorted(found.failed))) == end
+    assert found.ok is (end == (JobState.ENDED, "n1 n2", ""))
+    assert found.reasons.get(NodeName("n2"), found.message) == told

@@ -101,53 +101,37 @@ def test_a_user_with_a_password_is_sent_as_http_basic(cluster: Peer, tmp_path: P
     assert cluster.requests[0].headers["authorization"] == f"Basic {base64.b64encode(b'a:b').decode()}"
 
 
-def test_a_context_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_what_a_kubeconfig_may_not_want_is_named(tmp_path: Path) -> None:
     assert "Context 'two' not found" in refused(Kubeconfig(kubeconfig(tmp_path), "two"))
-
-
-def test_a_cluster_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert "'elsewhere'" in refused(Kubeconfig(kubeconfig(tmp_path), "lost"))
-
-
-def test_verification_cannot_be_switched_off(tmp_path: Path) -> None:
-    file = kubeconfig(tmp_path, {"insecure-skip-tls-verify": True})
-    assert "insecure-skip-tls-verify is not supported" in refused(Kubeconfig(file))
-
-
-def test_credentials_from_a_program_are_refused(tmp_path: Path) -> None:
+    unverified = {"insecure-skip-tls-verify": True}
+    assert "insecure-skip-tls-verify is not supported" in refused(Kubeconfig(kubeconfig(tmp_path, unverified)))
     user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "touch"}}
     assert "from a program (exec) are not supported" in refused(Kubeconfig(kubeconfig(tmp_path, user=user)))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "[]",
-        "just text",
-        f"users: [{{name: u, user: {{token: {TOKEN}}}}}]",
-        f"token: {TOKEN}\n\tbroken: [",
-        f"token: '{TOKEN}",
-        "clusters: 1\ncontexts: []",
-        f"clusters: [{TOKEN}]\ncontexts: []",
-        f"clusters: []\ncontexts: []\nusers: [{{name: u, user: {{token: [{TOKEN}]}}}}]",
-        "clusters: []\ncontexts: []",
-    ],
-    ids=["empty", "list", "text", "parts", "tab", "quote", "number", "entry", "type", "no context"],
-)
-def test_what_is_no_kubeconfig_is_refused_without_quoting_it(text: str, tmp_path: Path) -> None:
+NO_KUBECONFIGS = {
+    "empty": "",
+    "a list": "[]",
+    "text": "just text",
+    "parts": f"users: [{{name: u, user: {{token: {TOKEN}}}}}]",
+    "a tab": f"token: {TOKEN}\n\tbroken: [",
+    "a quotation mark": f"token: '{TOKEN}",
+    "a number": "clusters: 1\ncontexts: []",
+    "an entry": f"clusters: [{TOKEN}]\ncontexts: []",
+    "a type": f"clusters: []\ncontexts: []\nusers: [{{name: u, user: {{token: [{TOKEN}]}}}}]",
+    "no context": "clusters: []\ncontexts: []",
+}
+
+
+def test_what_is_no_kubeconfig_is_refused_without_quoting_it(tmp_path: Path) -> None:
     file = tmp_path / "kubeconfig"
-    file.write_text(text)
-    assert str(file) in refused(Kubeconfig(file))
-
-
-def test_a_kubeconfig_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    assert "No such file" in refused(Kubeconfig(tmp_path / "none"))
-
-
-def test_a_kubeconfig_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "kubeconfig").write_bytes(b"\xff\xfe")
-    refused(Kubeconfig(tmp_path / "kubeconfig"))
+    assert "No such file" in refused(Kubeconfig(file))
+    for text in NO_KUBECONFIGS.values():
+        file.write_text(text)
+        assert str(file) in refused(Kubeconfig(file)), text
+    file.write_bytes(b"\xff\xfe")
+    refused(Kubeconfig(file))
 
 
 # Addresses
@@ -196,28 +180,18 @@ def secured(authority: Authority, clients: ssl.VerifyMode = ssl.CERT_NONE) -> It
             thread.join()
 
 
-def test_an_authority_that_is_named_is_trusted(authority: Authority) -> None:
-    with secured(authority) as peer:
-        asked(Address(peer.url.replace("http:", "https:"), TOKEN, authority.file))
-        assert peer.requests
-
-
-def test_an_authority_that_is_not_named_is_not_trusted(authority: Authority, tmp_path: Path) -> None:
+def test_only_an_authority_that_is_named_is_trusted_and_only_for_its_host(authority: Authority, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = Authority(tmp_path / "other", "other")
     with secured(authority) as peer:
         url = peer.url.replace("http:", "https:")
-        for access in (Address(url, TOKEN), Address(url, TOKEN, other.file)):
+        elsewhere = url.replace("127.0.0.1", "localhost")
+        for access in (Address(url, TOKEN), Address(url, TOKEN, other.file), Address(elsewhere, TOKEN, authority.file)):
             with pytest.raises(Unavailable, match="CERTIFICATE_VERIFY_FAILED"):
                 asked(access)
         assert peer.requests == []
-
-
-def test_a_certificate_for_another_host_is_not_trusted(authority: Authority) -> None:
-    with secured(authority) as peer:
-        url = peer.url.replace("http://127.0.0.1", "https://localhost")
-        with pytest.raises(Unavailable, match="CERTIFICATE_VERIFY_FAILED"):
-            asked(Address(url, TOKEN, authority.file))
+        asked(Address(url, TOKEN, authority.file))
+        assert peer.requests
 
 
 def test_files_of_a_kubeconfig_are_looked_for_beside_it(authority: Authority, tmp_path: Path) -> None:
