@@ -93,38 +93,41 @@ def test_a_node_that_failed_in_our_own_try_has_failed() -> None:
 
 
 @every_row(["enroll", "inspect failed", "clean failed", "deploy failed", "error"])
-def test_a_verb_that_was_noted_and_never_sent_is_sent(state: str) -> None:
+def test_a_verb_that_was_noted_and_never_sent_is_sent_as_is_one_of_earlier_work(state: str) -> None:
     """The mark is written before the verb: a crash between both leaves the state as it was."""
-    mark = Mark(MINE, PREPARE.value, {verb.value: SINCE for verb in Verb})
-    assert isinstance(decide(node(state, mark=mark), N1, job(PREPARE)), Do)
+    unsent = Mark(MINE, PREPARE.value, {verb.value: SINCE for verb in Verb})
+    earlier = Mark(EARLIER, PREPARE.value, {verb.value: BEFORE for verb in Verb})
+    for mark in (unsent, earlier):
+        assert isinstance(decide(node(state, mark=mark), N1, job(PREPARE)), Do)
 
 
-@every_row(["enroll", "inspect failed", "clean failed", "deploy failed", "error"])
-def test_what_earlier_work_tried_does_not_count(state: str) -> None:
-    mark = Mark(EARLIER, PREPARE.value, {verb.value: BEFORE for verb in Verb})
-    assert isinstance(decide(node(state, mark=mark), N1, job(PREPARE)), Do)
+STEPS = {N1: [DeployStep(Interface.BIOS, "factory_reset", {}, 1)]}
+INSPECT = {"policy": NodePolicy(inspect=True)}
+ONCE: list[tuple[dict[str, Any], str, tuple[Verb, ...], object]] = [
+    ({"steps": STEPS}, "available", (), Verb.MANAGE),
+    ({"steps": STEPS}, "manageable", (Verb.MANAGE,), Verb.CLEAN),
+    ({"steps": STEPS}, "cleaning", (Verb.MANAGE, Verb.CLEAN), Waiting),
+    ({"steps": STEPS}, "clean hold", (Verb.MANAGE, Verb.CLEAN), Failed),
+    ({"steps": STEPS}, "clean failed", (Verb.MANAGE,), Verb.MANAGE),
+    ({"steps": STEPS}, "clean failed", (Verb.MANAGE, Verb.CLEAN), Failed),
+    ({"steps": STEPS}, "manageable", (Verb.MANAGE, Verb.CLEAN), Verb.PROVIDE),
+    ({"steps": STEPS}, "available", (Verb.MANAGE, Verb.CLEAN, Verb.PROVIDE), Done),
+    ({"steps": {NodeName("n2"): STEPS[N1]}}, "manageable", (), Verb.PROVIDE),
+    (INSPECT, "available", (), Verb.MANAGE),
+    (INSPECT, "manageable", (Verb.MANAGE,), Verb.INSPECT),
+    (INSPECT, "inspecting", (Verb.MANAGE, Verb.INSPECT), Waiting),
+    (INSPECT, "manageable", (Verb.MANAGE, Verb.INSPECT), Verb.PROVIDE),
+    (INSPECT, "available", (Verb.MANAGE, Verb.INSPECT, Verb.PROVIDE), Done),
+    (INSPECT, "inspect failed", (), Verb.INSPECT),
+    (INSPECT, "inspect failed", (Verb.MANAGE, Verb.INSPECT), Failed),
+]
 
 
-@every_row(
-    [
-        ("available", (), Verb.MANAGE),
-        ("manageable", (Verb.MANAGE,), Verb.CLEAN),
-        ("cleaning", (Verb.MANAGE, Verb.CLEAN), Waiting),
-        ("clean hold", (Verb.MANAGE, Verb.CLEAN), Failed),
-        ("clean failed", (Verb.MANAGE,), Verb.MANAGE),
-        ("clean failed", (Verb.MANAGE, Verb.CLEAN), Failed),
-        ("manageable", (Verb.MANAGE, Verb.CLEAN), Verb.PROVIDE),
-        ("available", (Verb.MANAGE, Verb.CLEAN, Verb.PROVIDE), Done),
-    ],
-)
-def test_a_node_with_steps_is_cleaned_once_before_it_is_available(
-    state: str, verbs: tuple[Verb, ...], expected: object
+@every_row(ONCE)
+def test_a_node_is_cleaned_by_steps_or_inspected_once_before_it_is_available(
+    work: dict[str, Any], state: str, verbs: tuple[Verb, ...], expected: object
 ) -> None:
-    step = DeployStep(Interface.BIOS, "factory_reset", {}, 1)
-    found = node(state, mark=tried(PREPARE, *verbs))
-    assert kind(decide(found, N1, job(PREPARE, steps={N1: [step]}))) == expected
-    others = job(PREPARE, steps={NodeName("n2"): [step]})
-    assert kind(decide(node("manageable"), N1, others)) is Verb.PROVIDE
+    assert kind(decide(node(state, mark=tried(PREPARE, *verbs)), N1, job(PREPARE, **work))) == expected
 
 
 BURN_IN = BurnIn({"cpu": 600, "memory": 60})
@@ -156,40 +159,71 @@ def test_a_node_that_failed_its_burn_in_has_failed_although_someone_manages_it()
     )
 
 
-@every_row(
-    [
-        ("available", (), Verb.MANAGE),
-        ("manageable", (Verb.MANAGE,), Verb.INSPECT),
-        ("inspecting", (Verb.MANAGE, Verb.INSPECT), Waiting),
-        ("manageable", (Verb.MANAGE, Verb.INSPECT), Verb.PROVIDE),
-        ("available", (Verb.MANAGE, Verb.INSPECT, Verb.PROVIDE), Done),
-        ("inspect failed", (), Verb.INSPECT),
-        ("inspect failed", (Verb.MANAGE, Verb.INSPECT), Failed),
-    ],
-)
-def test_a_node_that_is_to_be_inspected_is_inspected_once(
-    state: str, verbs: tuple[Verb, ...], expected: object
-) -> None:
-    work = job(PREPARE, policy=NodePolicy(inspect=True))
-    assert kind(decide(node(state, mark=tried(PREPARE, *verbs)), N1, work)) == expected
+FAULTY = {"maintenance": True, "fault": "clean failure"}
+UNSENT = {"mark": Mark(MINE, DEPLOY.value, {Verb.DEPLOY.value: SINCE}, claim=MINE)}
+UNSENT_REBUILD = Mark(MINE, Operation.REBUILD_NODES.value, {Verb.REBUILD.value: SINCE}, claim=EARLIER)
+KEPT_FAILED = {"policy": NodePolicy(undo_failed=False)}
+DROPPED = {"left_out": {N1: ("deploy.hold",)}}
+NOTED = Mark(MINE, DEPLOY.value, claim=MINE, unsupported=("deploy.hold",))
+UNDEPLOYED = tried(DESTROY, Verb.UNDEPLOY)
+SINGLE: dict[str, tuple[Operation, dict[str, Any], Node | None, object]] = {
+    "a failed deployment that is not to be undone": (PREPARE, KEPT_FAILED, node("error"), "n1 is error: it broke"),
+    "deployed by us": (PREPARE, {}, owned("active"), Done),
+    "deployed by earlier work of ours": (PREPARE, {}, owned("active", EARLIER), Done),
+    "a failed cleaning is managed": (PREPARE, {}, node("clean failed", **FAULTY), Verb.MANAGE),
+    "its maintenance is ended on the way": (PREPARE, {}, node("manageable", **FAULTY), Verb.END_MAINTENANCE),
+    "its maintenance is ended at the end": (PREPARE, {}, node("available", **FAULTY), Verb.END_MAINTENANCE),
+    "a deployment that somebody undid": (
+        *(DEPLOY, {}),
+        node("available", mark=tried(DEPLOY, Verb.DEPLOY, claimed=MINE)),
+        Failed,
+    ),
+    "a deployment that never began": (DEPLOY, {}, owned("available", **UNSENT), Verb.DEPLOY),
+    "steps are dropped while it deploys": (DEPLOY, DROPPED, owned("deploying"), Waiting),
+    "they are noted when it stands still": (DEPLOY, DROPPED, owned("active"), Verb.NOTE),
+    "and fail it": (DEPLOY, {}, owned("active", mark=NOTED), "n1: not supported by the node: deploy.hold"),
+    "deployed before its maintenance": (DEPLOY, {}, owned("active", maintenance=True), Done),
+    "data may be left": (
+        *(DESTROY, {}),
+        node("clean failed", **FAULTY, mark=UNDEPLOYED),
+        "n1 is clean failed: it broke; the disks may hold data",
+    ),
+    **{
+        f"a destroy that failed by ourselves: {state}": (DESTROY, {}, node(state, mark=UNDEPLOYED), Failed)
+        for state in ("active", "error", "deploy failed", "clean failed")
+    },
+    "gone": (DESTROY, {}, None, Done),
+    "gone before its preparation": (PREPARE, {}, None, Failed),
+    "gone before its deployment": (DEPLOY, {}, None, Failed),
+    "protected, to be prepared": (PREPARE, {}, node("error", protected=True), "n1 is protected in Ironic"),
+    "protected, to be destroyed": (DESTROY, {}, node("error", protected=True), "n1 is protected in Ironic"),
+    "in maintenance by a person": (
+        *(PREPARE, {}),
+        node("available", maintenance=True, maintenance_reason="fan"),
+        "n1 is in maintenance: fan",
+    ),
+    "a rebuild that was never sent": (
+        *(Operation.REBUILD_NODES, {}),
+        owned("active", EARLIER, UNSENT_REBUILD),
+        Verb.REBUILD,
+    ),
+    "a rebuild of nobody's node": (Operation.REBUILD_NODES, {}, node("active"), Failed),
+    "a rebuild of a protected node": (Operation.REBUILD_NODES, {}, owned("active", EARLIER, protected=True), Failed),
+    "a rebuild in maintenance": (Operation.REBUILD_NODES, {}, owned("active", EARLIER, maintenance=True), Failed),
+    "a service of nobody's node": (Operation.SERVICE_NODES, {}, node("active"), Failed),
+    "a service in maintenance": (Operation.SERVICE_NODES, {}, owned("active", EARLIER, maintenance=True), Failed),
+    "a service that failed before": (
+        *(Operation.SERVICE_NODES, {}),
+        owned("service failed", EARLIER, maintenance=True, fault="service failure"),
+        Verb.END_MAINTENANCE,
+    ),
+}
 
 
-@every_row(["deploy failed", "error"])
-def test_a_failed_deployment_is_left_alone_where_it_is_not_to_be_undone(state: str) -> None:
-    decision = decide(node(state), N1, job(PREPARE, policy=NodePolicy(undo_failed=False)))
-    assert decision == Failed(f"n1 is {state}: it broke")
-
-
-@every_row([MINE, EARLIER])
-def test_a_node_that_shipyard_deployed_counts_as_prepared(by: str) -> None:
-    assert decide(owned("active", by), N1, job(PREPARE)) == Done()
-
-
-def test_a_failed_cleaning_ends_its_own_maintenance_on_the_way() -> None:
-    faulty = {"maintenance": True, "fault": "clean failure"}
-    states = ["clean failed", "manageable", "available"]
-    found = [kind(decide(node(state, **faulty), N1, job(PREPARE))) for state in states]
-    assert found == [Verb.MANAGE, Verb.END_MAINTENANCE, Verb.END_MAINTENANCE]
+@every_row(SINGLE)
+def test_what_becomes_of_a_node(operation: Operation, more: dict[str, Any], one: Node | None, expected: object) -> None:
+    decision = decide(one, N1, job(operation, **more))
+    assert decision == Failed(expected) if isinstance(expected, str) else kind(decision) == expected
 
 
 # Deploying
@@ -216,24 +250,6 @@ def test_a_deployment_of_shipyard_is_joined(state: str, by: str, expected: objec
     assert kind(decide(owned(state, by), N1, job(DEPLOY))) == expected
 
 
-def test_a_deployment_that_somebody_undid_is_not_repeated() -> None:
-    decision = decide(node("available", mark=tried(DEPLOY, Verb.DEPLOY, claimed=MINE)), N1, job(DEPLOY))
-    assert kind(decision) is Failed
-
-
-def test_a_deployment_that_never_began_is_begun() -> None:
-    mark = Mark(MINE, DEPLOY.value, {Verb.DEPLOY.value: SINCE}, claim=MINE)
-    assert decide(owned("available", mark=mark), N1, job(DEPLOY)) == Do(Verb.DEPLOY)
-
-
-def test_dropped_steps_are_noted_when_the_node_stands_still_and_then_fail_it() -> None:
-    seen = job(DEPLOY, left_out={N1: ("deploy.hold",)})
-    assert decide(owned("deploying"), N1, seen) == Waiting("deploying")
-    assert decide(owned("active"), N1, seen) == Do(Verb.NOTE)
-    noted = Mark(MINE, DEPLOY.value, claim=MINE, unsupported=("deploy.hold",))
-    assert decide(owned("active", mark=noted), N1, job(DEPLOY)) == Failed("n1: not supported by the node: deploy.hold")
-
-
 # Destroying
 
 _UNDEPLOYED = ("active", "deploy failed", "error", "wait call-back", "rescue", "rescue wait", "rescue failed")
@@ -245,16 +261,6 @@ def test_a_node_is_destroyed_from_every_state_in_which_it_is_deployed() -> None:
     expected |= dict.fromkeys((*_BUSY, "deploying", "adopting", "rescuing", "unrescuing", "servicing"), Waiting)
     expected |= dict.fromkeys(("available", "manageable", "enroll", "inspect failed"), Done)
     table(DESTROY, expected | {"clean failed": Verb.MANAGE})
-
-
-@every_row(["active", "error", "deploy failed", "clean failed"])
-def test_a_destroy_that_failed_in_our_own_try_has_failed(state: str) -> None:
-    assert kind(decide(node(state, mark=tried(DESTROY, Verb.UNDEPLOY)), N1, job(DESTROY))) is Failed
-
-
-def test_a_failed_cleaning_says_that_data_may_be_left() -> None:
-    failed = node("clean failed", maintenance=True, fault="clean failure", mark=tried(DESTROY, Verb.UNDEPLOY))
-    assert decide(failed, N1, job(DESTROY)) == Failed("n1 is clean failed: it broke; the disks may hold data")
 
 
 @every_row(
@@ -277,11 +283,6 @@ def test_a_cleaning_that_failed_in_earlier_work_is_done_again(
     assert kind(decide(one, N1, job(DESTROY))) == expected
 
 
-def test_a_node_that_is_gone_is_destroyed_and_fails_everything_else() -> None:
-    assert decide(None, N1, job(DESTROY)) == Done()
-    assert [kind(decide(None, N1, job(operation))) for operation in (PREPARE, DEPLOY)] == [Failed, Failed]
-
-
 @every_row(
     [
         ({"power": "power on"}, NodePolicy(), Verb.POWER_OFF),
@@ -299,11 +300,6 @@ def test_an_undeployed_node_is_switched_off_put_right_and_removed(
     assert kind(decide(node("available", **more), N1, job(DESTROY, policy=policy))) == expected
 
 
-@every_row([PREPARE, DESTROY])
-def test_a_protected_node_is_never_undeployed(operation: Operation) -> None:
-    assert decide(node("error", protected=True), N1, job(operation)) == Failed("n1 is protected in Ironic")
-
-
 # All of them
 
 
@@ -318,15 +314,6 @@ def test_a_node_in_maintenance_is_never_touched(operation: Operation, fault: str
     of_ironic = (operation, fault) == (DESTROY, "service failure")
     expected = {"service failed": Verb.END_MAINTENANCE} if of_ironic else {}
     table(operation, expected, maintenance=True, maintenance_reason="fan", fault=fault)
-
-
-def test_a_person_is_quoted_on_maintenance() -> None:
-    decision = decide(node("available", maintenance=True, maintenance_reason="fan"), N1, job(PREPARE))
-    assert decision == Failed("n1 is in maintenance: fan")
-
-
-def test_a_node_deployed_before_its_maintenance_is_deployed() -> None:
-    assert decide(owned("active", maintenance=True), N1, job(DEPLOY)) == Done()
 
 
 @every_row([PREPARE, DEPLOY, DESTROY])
@@ -369,65 +356,37 @@ def test_what_waits_is_interrupted(state: str, version: int, expected: Verb | No
     assert interruption(node(state), job(PREPARE), version) is None
 
 
-REBUILD = Operation.REBUILD_NODES
+REBUILD, SERVICE = Operation.REBUILD_NODES, Operation.SERVICE_NODES
+OURS: list[tuple[Operation, str, tuple[Verb, ...], object]] = [
+    (REBUILD, "active", (), Verb.REBUILD),
+    (REBUILD, "deploy failed", (), Verb.REBUILD),
+    (REBUILD, "error", (), Verb.REBUILD),
+    (REBUILD, "deploying", (Verb.REBUILD,), Waiting),
+    (REBUILD, "wait call-back", (Verb.REBUILD,), Waiting),
+    (REBUILD, "active", (Verb.REBUILD,), Done),
+    (REBUILD, "deploy failed", (Verb.REBUILD,), Failed),
+    (REBUILD, "error", (Verb.REBUILD,), Failed),
+    (REBUILD, "available", (), Failed),
+    (REBUILD, "cleaning", (), Failed),
+    (SERVICE, "active", (), Verb.SERVICE),
+    (SERVICE, "service failed", (), Verb.SERVICE),
+    (SERVICE, "servicing", (), Waiting),
+    (SERVICE, "servicing", (Verb.SERVICE,), Waiting),
+    (SERVICE, "service wait", (Verb.SERVICE,), Waiting),
+    (SERVICE, "active", (Verb.SERVICE,), Done),
+    (SERVICE, "service failed", (Verb.SERVICE,), Failed),
+    (SERVICE, "service hold", (Verb.SERVICE,), Failed),
+    (SERVICE, "available", (), Failed),
+    (SERVICE, "deploying", (), Failed),
+]
 
 
-@every_row(
-    [
-        ("active", (), Verb.REBUILD),
-        ("deploy failed", (), Verb.REBUILD),
-        ("error", (), Verb.REBUILD),
-        ("deploying", (Verb.REBUILD,), Waiting),
-        ("wait call-back", (Verb.REBUILD,), Waiting),
-        ("active", (Verb.REBUILD,), Done),
-        ("deploy failed", (Verb.REBUILD,), Failed),
-        ("error", (Verb.REBUILD,), Failed),
-        ("available", (), Failed),
-        ("cleaning", (), Failed),
-    ],
-)
-def test_a_node_of_ours_is_rebuilt_once(state: str, verbs: tuple[Verb, ...], expected: object) -> None:
-    mark = tried(REBUILD, *verbs, claimed=EARLIER) if verbs else None
-    assert kind(decide(owned(state, EARLIER, mark), N1, job(REBUILD))) == expected
-
-
-def test_a_rebuild_that_was_noted_and_never_sent_is_sent() -> None:
-    mark = Mark(MINE, REBUILD.value, {Verb.REBUILD.value: SINCE}, claim=EARLIER)
-    assert decide(owned("active", EARLIER, mark), N1, job(REBUILD)) == Do(Verb.REBUILD)
-
-
-@every_row([node("active"), owned("active", EARLIER, protected=True), owned("active", EARLIER, maintenance=True)])
-def test_what_may_not_be_rebuilt_is_left_alone(one: Node) -> None:
-    assert isinstance(decide(one, N1, job(REBUILD)), Failed)
-
-
-SERVICE = Operation.SERVICE_NODES
-
-
-@every_row(
-    [
-        ("active", (), Verb.SERVICE),
-        ("service failed", (), Verb.SERVICE),
-        ("servicing", (), Waiting),
-        ("servicing", (Verb.SERVICE,), Waiting),
-        ("service wait", (Verb.SERVICE,), Waiting),
-        ("active", (Verb.SERVICE,), Done),
-        ("service failed", (Verb.SERVICE,), Failed),
-        ("service hold", (Verb.SERVICE,), Failed),
-        ("available", (), Failed),
-        ("deploying", (), Failed),
-    ],
-)
-def test_a_node_of_ours_is_serviced_once(state: str, verbs: tuple[Verb, ...], expected: object) -> None:
-    mark = tried(SERVICE, *verbs, claimed=EARLIER) if verbs else None
-    assert kind(decide(owned(state, EARLIER, mark), N1, job(SERVICE))) == expected
-
-
-def test_only_the_maintenance_of_a_failed_service_is_ended_before_the_next_one() -> None:
-    failed = owned("service failed", EARLIER, maintenance=True, fault="service failure")
-    assert decide(failed, N1, job(SERVICE)) == Do(Verb.END_MAINTENANCE)
-    assert isinstance(decide(owned("active", EARLIER, maintenance=True), N1, job(SERVICE)), Failed)
-    assert isinstance(decide(node("active"), N1, job(SERVICE)), Failed)
+@every_row(OURS)
+def test_a_node_of_ours_is_rebuilt_or_serviced_once(
+    operation: Operation, state: str, verbs: tuple[Verb, ...], expected: object
+) -> None:
+    mark = tried(operation, *verbs, claimed=EARLIER) if verbs else None
+    assert kind(decide(owned(state, EARLIER, mark), N1, job(operation))) == expected
 
 
 def of_action(action: str, operation: Operation, **effect: Any) -> str:
