@@ -69,27 +69,19 @@ def test_a_diagnostic_in_words_is_kept_where_it_may_be(diagnostic: Any) -> None:
     assert sealed.diagnostic == ""
 
 
-def test_every_message_is_a_finding() -> None:
+def test_every_message_is_a_finding_and_so_is_a_failure_without_one() -> None:
     entries = [complaint("plain", message=text) for text in ("one", "two")]
     failed = status("InvalidDocumentFormat", *entries, "noise", None)
     assert [one.message for one in translate.rendering_findings(failed, DOCUMENTS, SECRETS)] == ["one", "two"]
-
-
-@every_row(
-    [
-        status("InvalidDocumentLayer"),
-        status("InvalidDocumentLayer", {"message": None, "error": True}),
-        {**status("InvalidDocumentLayer"), "details": {"errorType": "InvalidDocumentLayer", "messageList": None}},
-    ],
-)
-def test_a_failure_without_a_message_is_a_finding_all_the_same(failed: dict[str, Any]) -> None:
-    [found] = translate.rendering_findings(failed, DOCUMENTS, SECRETS)
-    assert (found.name, found.message) == ("InvalidDocumentLayer", "It failed.")
-
-
-def test_a_failure_without_any_word_is_told_by_its_kind() -> None:
-    [found] = translate.rendering_findings(status("SomeNewError", message=""), DOCUMENTS, SECRETS)
-    assert (found.name, found.message) == ("SomeNewError", "SomeNewError")
+    kind = "InvalidDocumentLayer"
+    for failed, told in (
+        (status(kind), "It failed."),
+        (status(kind, {"message": None, "error": True}), "It failed."),
+        ({**status(kind), "details": {"errorType": kind, "messageList": None}}, "It failed."),
+        (status(kind, message=""), kind),
+    ):
+        [found] = translate.rendering_findings(failed, DOCUMENTS, SECRETS)
+        assert (found.name, found.message) == (kind, told)
 
 
 def test_the_inside_of_a_failed_substitution_is_not_told() -> None:
@@ -139,14 +131,10 @@ def test_an_empty_payload_is_no_secret(data: Any) -> None:
         assert translate.as_kept(Document(THING, "x", "site", {"storagePolicy": "encrypted"}, kept)).is_encrypted
 
 
-def test_a_document_is_read_as_it_was_sent() -> None:
+def test_a_document_is_read_as_it_was_sent_whatever_deckhand_fills_in() -> None:
     document = thing("x", labels={"a": "b"}, substitutions=SUBSTITUTIONS)
     entry = {**translate.entry_of(document), "id": 7, "status": {"bucket": "a", "revision": 3}}
     assert translate.stored_of(entry) == StoredDocument(document, Collection("a"), Revision(3))
-
-
-def test_what_deckhand_fills_in_makes_no_difference() -> None:
-    document = thing("x")
     short = {"schema": DOCUMENT, "name": "x", "layeringDefinition": {"layer": "site"}}
     entry = {"schema": THING, "metadata": short, "data": {}, "status": {"bucket": "a", "revision": 3}}
-    assert translate.content(translate.stored_of(entry).document) == translate.content(document)
+    assert translate.content(translate.stored_of(entry).document) == translate.content(thing("x"))

@@ -19,17 +19,10 @@ KEPT = {"automated_clean": None}
 FULL = Mark("m", "deploy_nodes", {"active": "t"}, ("a", "b"), "c", KEPT, ("x.y",), "no", True, "cpu")
 
 
-@every_row([FULL, Mark("m", "prepare_nodes")])
-def test_a_mark_is_read_as_it_was_written(mark: Mark) -> None:
-    assert Mark.read(mark.json()) == mark
-
-
-@every_row([None, "x", {}, {"marker": 3}, []])
-def test_what_is_no_mark_of_ours_is_none(stored: object) -> None:
-    assert Mark.read(stored) is None
-
-
-def test_a_mark_that_somebody_bent_is_read_as_far_as_it_goes() -> None:
+def test_a_mark_is_read_as_it_was_written_or_as_far_as_it_goes() -> None:
+    for mark in (FULL, Mark("m", "prepare_nodes")):
+        assert Mark.read(mark.json()) == mark
+    assert [Mark.read(stored) for stored in (None, "x", {}, {"marker": 3}, [])] == [None] * 5
     bent = {"marker": "m", "operation": 7, "tried": "x", "after": "y", "kept": 1, "unsupported": {}}
     assert Mark.read(bent) == Mark("m", "7")
 
@@ -43,23 +36,16 @@ def test_the_next_job_remembers_those_before_it_and_what_outlives_a_job() -> Non
     assert following.after == tuple(str(number) for number in range(11, 19))
 
 
-def test_a_claim_is_a_uuid_of_job_and_node() -> None:
+def test_a_node_is_ours_only_by_a_claim_that_its_mark_explains() -> None:
     claims = {translate.claim(marker, name) for marker in ("a", "b") for name in ("n1", "n2")}
     assert len(claims) == 4
-    assert translate.claim("a", "n1") in claims
     assert all(str(uuid.UUID(one)) == one for one in claims)
-
-
-def test_a_node_is_ours_only_by_a_claim_that_its_mark_explains() -> None:
     ours = translate.claim("m", "n1")
     assert Node("u", "n1", "active", instance=ours, mark=Mark("later", "", claim="m")).ours
     assert Node("u", "n1", "active", instance=ours).foreign
     assert Node("u", "n1", "active", instance=ours, mark=Mark("m", "")).foreign
-    assert not Node("u", "n1", "active").ours
-    assert not Node("u", "n1", "active").foreign
-
-
-def test_a_node_is_read_whatever_is_missing() -> None:
+    nobodys = Node("u", "n1", "active")
+    assert (nobodys.ours, nobodys.foreign) == (False, False)
     assert Node.read({"uuid": "u", "name": None, "extra": None}) == Node("u", "", "")
 
 
@@ -117,11 +103,6 @@ def test_names_that_ironic_cannot_hold_break_a_limit_and_unknown_ones_are_a_warn
     assert all(map(translate.LIMITS.accepts, ("n2", "n.1-_~", "x" * 255)))
 
 
-def test_of_many_unknown_nodes_ten_are_named() -> None:
-    [found] = translate.findings([NodeName(f"n{number:02}") for number in range(12)], [])
-    assert found.message.endswith("n08, n09 and 2 more")
-
-
 @every_row([("power on", "on"), ("power off", "off"), (None, "unknown"), ("error", "unknown")])
 def test_a_condition_has_the_words_of_the_port(power: str | None, expected: str) -> None:
     listed = {"uuid": "u", "name": None, "provision_state": "active", "power_state": power}
@@ -170,17 +151,22 @@ def test_a_deployment_claims_the_node_and_says_so_in_one_patch() -> None:
     }
 
 
-def test_what_an_earlier_try_wrote_is_not_written_again() -> None:
-    mark = Mark("m", DEPLOY.value, {"active": "t1"}, claim="m")
-    node = Node("u", "n1", "available", "t1", instance=translate.claim("m", "n1"), mark=mark)
-    assert patch(node, Job("m", DEPLOY), Verb.DEPLOY, Payload({"image_source": "i"})) == {}
+def test_only_what_is_new_is_written() -> None:
+    ours = translate.claim("m", "n1")
+    tried = Node("u", "n1", "available", "t1", instance=ours, mark=Mark("m", DEPLOY.value, {"active": "t1"}, claim="m"))
+    assert patch(tried, Job("m", DEPLOY), Verb.DEPLOY, Payload({"image_source": "i"})) == {}
 
-
-def test_a_node_that_earlier_work_claimed_keeps_its_claim() -> None:
-    node = Node("u", "n1", "available", instance=translate.claim("a", "n1"), mark=Mark("a", DEPLOY.value, claim="a"))
-    written = patch(node, Job("m", DEPLOY), Verb.DEPLOY)
+    earlier = Node("u", "n1", "available", instance=translate.claim("a", "n1"), mark=Mark("a", DEPLOY.value, claim="a"))
+    written = patch(earlier, Job("m", DEPLOY), Verb.DEPLOY)
     assert written.keys() == {"/extra/shipyard"}
     assert (written["/extra/shipyard"]["claim"], written["/extra/shipyard"]["after"]) == ("a", ["a"])
+
+    dropped = Job("m", DEPLOY, left_out={NodeName("n1"): ("a.b",)})
+    written = patch(Node("u", "n1", "active", mark=Mark("m", DEPLOY.value, claim="m")), dropped, Verb.NOTE)
+    assert written["/extra/shipyard"]["unsupported"] == ["a.b"]
+
+    # A destroy of everything leaves the cleaning to the operator.
+    assert patch(Node("u", "n1", "active"), Job("m", DESTROY), Verb.UNDEPLOY).keys() == {"/extra/shipyard"}
 
 
 @every_row([None, True, False])
@@ -205,16 +191,6 @@ def test_what_a_destroy_that_broke_off_left_behind_is_put_right_by_the_next_job(
         assert written["/automated_clean"] is None
         assert "kept" not in written["/extra/shipyard"]
     assert "/automated_clean" not in patch(node, Job("m", DESTROY, Wipe.OS_DISK_ONLY), None)
-
-
-def test_a_destroy_of_everything_leaves_the_cleaning_to_the_operator() -> None:
-    assert patch(Node("u", "n1", "active"), Job("m", DESTROY), Verb.UNDEPLOY).keys() == {"/extra/shipyard"}
-
-
-def test_dropped_steps_are_written_down() -> None:
-    node = Node("u", "n1", "active", mark=Mark("m", DEPLOY.value, claim="m"))
-    job = Job("m", DEPLOY, left_out={NodeName("n1"): ("a.b",)})
-    assert patch(node, job, Verb.NOTE)["/extra/shipyard"]["unsupported"] == ["a.b"]
 
 
 def test_a_stop_is_written_once_and_on_nodes_of_the_job_alone() -> None:

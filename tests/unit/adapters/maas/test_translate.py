@@ -68,10 +68,6 @@ def test_each_operation_has_its_form(
     assert translate.request(verb, "m1", options) == (operation, [("comment", "Shipyard job m1"), *fields.items()])
 
 
-def test_only_removing_a_machine_is_no_operation() -> None:
-    assert set(translate._OPERATIONS) == set(Verb) - {Verb.DELETE}
-
-
 def test_cloud_init_is_sent_as_maas_wants_it_and_never_shown() -> None:
     options = MachineOptions(user_data="#cloud-config\npassword: ü\n", comment="by night")
     fields = dict(translate.request(Verb.DEPLOY, "m1", options)[1])
@@ -97,12 +93,9 @@ def test_work_names_nodes_where_they_belong_and_nowhere_else(operation: Operatio
         translate.check_work(Work(operation, "revision:1", ()), Marker("m1"))
 
 
-def test_a_design_is_a_revision() -> None:
-    assert translate.revision(translate.design_reference(17)) == 17
-
-
 @every_row(["", "17", "revision:", "revision:-1", "revision:1.5", "revision:²", "http://d/1"])
 def test_the_address_of_no_revision_is_refused(design: str) -> None:
+    assert translate.revision(translate.design_reference(17)) == 17
     with pytest.raises(Refused):
         translate.revision(design)
 
@@ -110,17 +103,16 @@ def test_the_address_of_no_revision_is_refused(design: str) -> None:
 # Marks
 
 
-@every_row(["7f4d4d0e-3a2f-4d57-9d1b-0a51d5c0a6f3", "a b", "deploy:a", "", "x" * 500, "j-stopped", "ü"])
-def test_a_job_has_a_tag_that_maas_accepts(job: str) -> None:
-    for tag in (job_tags.job_tag(job), job_tags.stop_tag(job)):
+JOBS = ("7f4d4d0e-3a2f-4d57-9d1b-0a51d5c0a6f3", "a b", "deploy:a", "", "x" * 500, "j", "j-stopped", "ü", "a:b", "a")
+
+
+def test_each_job_has_tags_of_its_own_that_maas_accepts() -> None:
+    tags = [tag for job in JOBS for tag in (job_tags.job_tag(job), job_tags.stop_tag(job))]
+    assert len(set(tags)) == len(tags)
+    for tag in tags:
         assert tag.startswith("shipyard-")
         assert len(tag) <= 256
         assert all(char.isascii() and (char.isalnum() or char in "_-") for char in tag)
-
-
-def test_different_jobs_have_different_tags() -> None:
-    jobs = ["a", "a-stopped", "b", "a:b", "a b"]
-    assert len({tag for job in jobs for tag in (job_tags.job_tag(job), job_tags.stop_tag(job))}) == 2 * len(jobs)
 
 
 def test_a_record_is_read_as_it_was_written() -> None:
@@ -131,11 +123,8 @@ def test_a_record_is_read_as_it_was_written() -> None:
     assert (after.newest, after.unerased) == (7, "n1")
     plain = job_tags.read_record(job_tags.record_text(mine, NOW + timedelta(microseconds=5)))
     assert plain == job_tags.Record(job_tags.fingerprint(mine), NOW, operation="destroy_nodes")
-
-
-def test_a_record_names_only_so_many_nodes() -> None:
-    record = job_tags.read_record(job_tags.record_text(work(), NOW, [f"n{number}" for number in range(2000)]))
-    assert record.unerased.endswith("n49 and 1950 more")
+    many = job_tags.read_record(job_tags.record_text(work(), NOW, [f"n{number}" for number in range(2000)]))
+    assert many.unerased.endswith("n49 and 1950 more")
 
 
 @every_row(["", "of somebody else", "Shipyard x at yesterdayZ, work 0123456789abcdef"])
@@ -175,29 +164,19 @@ def test_only_old_tags_of_other_jobs_are_stale() -> None:
 # Machines
 
 
-def test_a_machine_is_read() -> None:
+def test_a_machine_is_read_whatever_it_lacks_but_its_id_and_status() -> None:
     machine = translate.read_machine(FOUND)
     assert (machine.system_id, machine.hostname, machine.status) == ("d8n3re", "node01", 11)
-    assert (machine.label, machine.owner, machine.locked, machine.power) == (
-        "Failed deployment",
-        "shipyard",
-        False,
-        "error",
-    )
-    assert (machine.tags, machine.notes) == (frozenset({"control"}), ("Deploying - no image",))
-
-
-@every_row([None, {}, []])
-def test_a_machine_with_little_to_tell_is_read(missing: object) -> None:
-    machine = translate.read_machine(dict.fromkeys(FOUND, missing) | {"system_id": "x", "status": 4})
-    assert (machine.owner, machine.power, machine.tags, machine.notes) == ("", "unknown", frozenset(), ())
-    assert machine.label == "in status 4"
-
-
-@every_row(["system_id", "status"])
-def test_what_is_no_machine_is_unavailable(key: str) -> None:
-    with pytest.raises(Unavailable):
-        translate.read_machine(FOUND | {key: None})
+    assert (machine.label, machine.owner, machine.locked) == ("Failed deployment", "shipyard", False)
+    assert (machine.power, machine.tags) == ("error", frozenset({"control"}))
+    assert machine.notes == ("Deploying - no image",)
+    for missing in (None, {}, []):
+        machine = translate.read_machine(dict.fromkeys(FOUND, missing) | {"system_id": "x", "status": 4})
+        assert (machine.owner, machine.power, machine.tags, machine.notes) == ("", "unknown", frozenset(), ())
+        assert machine.label == "in status 4"
+    for key in ("system_id", "status"):
+        with pytest.raises(Unavailable):
+            translate.read_machine(FOUND | {key: None})
 
 
 @every_row([("on", "on"), ("off", "off"), ("unknown", "unknown"), ("error", "unknown"), (None, "unknown")])
@@ -239,11 +218,8 @@ def inventory(*names: str) -> Inventory:
     return Inventory.of(Node(NodeName(name)) for name in names)
 
 
-def test_a_design_that_maas_knows_gives_no_findings() -> None:
-    assert translate.findings(inventory("n1", "N2"), {"n1", "n2", "n3"}) == ()
-
-
 def test_machines_that_may_be_enlisted_later_are_only_a_warning() -> None:
+    assert translate.findings(inventory("n1", "N2"), {"n1", "n2", "n3"}) == ()
     names = [f"n{number:02}" for number in range(12)]
     [finding] = translate.findings(inventory("known", *names), {"known"})
     assert (finding.name, finding.level, finding.source) == ("NodeNotInProvisioner", Level.WARNING, "MAAS")
@@ -254,9 +230,6 @@ def test_machines_that_may_be_enlisted_later_are_only_a_warning() -> None:
 def test_a_name_that_no_machine_can_have_breaks_a_limit(name: str) -> None:
     assert not translate.LIMITS.accepts(name)
     assert translate.findings(inventory(name), set()) == ()
-
-
-def test_names_of_machines_keep_the_limits() -> None:
     assert all(map(translate.LIMITS.accepts, ("n1", "N-1", "n" * 63)))
     assert translate.LIMITS.ignores_case
 
