@@ -53,6 +53,14 @@ NODES = (
 )
 
 
+def names(text: str) -> frozenset[NodeName]:
+    return frozenset(map(NodeName, text.split()))
+
+
+def marker() -> Marker:
+    return Marker(str(uuid.uuid4()))
+
+
 class Fate(Enum):
     """What becomes of a node that does anything but succeed."""
 

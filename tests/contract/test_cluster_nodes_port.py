@@ -22,7 +22,11 @@ from tests.contract.cluster_node_sites import RBAC, SITES, STOPPER, NodeSite, ma
 ACCEPTED = Eviction(EvictionOutcome.ACCEPTED)
 
 
-@pytest.fixture(params=SITES)
+# Budgets differ between versions; what all versions do alike is played on the newest one.
+EVERY_VERSION = pytest.mark.parametrize("site", SITES, indirect=True)
+
+
+@pytest.fixture(params=[name for name in SITES if name != "simulator-1.20"])
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NodeSite]:
     """A cluster with a namespace of its own."""
     with ExitStack() as cleanup:
@@ -107,6 +111,7 @@ def test_labels_are_changed_only_on_the_node_that_was_read(site: NodeSite) -> No
     assert read(site, node).labels["promenade-decomission"] == "enabled"
 
 
+@EVERY_VERSION
 def test_the_pods_of_a_node_are_classed(site: NodeSite) -> None:
     node, other = site.add_node("n1"), site.add_node("n2")
     site.add_daemon_set("agent", node)
@@ -136,6 +141,7 @@ def test_the_pods_of_a_node_are_classed(site: NodeSite) -> None:
     assert timedelta(0) < leaves_at - now <= timedelta(seconds=31)
 
 
+@EVERY_VERSION
 def test_a_budget_that_allows_one_blocks_the_other_until_it_is_replaced(site: NodeSite) -> None:
     node, other = site.add_node("n1"), site.add_node("n2")
     for name in ("a", "b"):
@@ -155,6 +161,7 @@ def test_a_budget_that_allows_one_blocks_the_other_until_it_is_replaced(site: No
     assert classes(site, node) == {"b": PodClass.LEAVING}
 
 
+@EVERY_VERSION
 def test_a_budget_that_allows_none_is_named_and_two_budgets_never_let_a_pod_go(site: NodeSite) -> None:
     node = site.add_node("n1")
     site.add_pod(node, "a", labels={"app": "db"})
@@ -186,6 +193,7 @@ UNCOUNTED: dict[str, tuple[dict[str, Any], PodClass, EvictionOutcome]] = {
 }
 
 
+@EVERY_VERSION
 def test_a_pod_that_is_no_disruption_is_evicted_past_a_budget_that_is_just_met(site: NodeSite) -> None:
     node, other = site.add_node("n1"), site.add_node("n2")
     for at, (pod, _, _) in enumerate(UNCOUNTED.values()):
@@ -201,6 +209,7 @@ def test_a_pod_that_is_no_disruption_is_evicted_past_a_budget_that_is_just_met(s
     assert [(planned[f"a{at}"], outcomes[f"a{at}"].outcome) for at in range(4)] == expected
 
 
+@EVERY_VERSION
 def test_an_empty_selector_selects_every_pod_but_none_in_v1beta1(site: NodeSite) -> None:
     node = site.add_node("n1")
     site.add_pod(node, "a")

@@ -14,19 +14,11 @@ from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Refused, Unavailable
-from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Wipe, Work
-from tests.contract.provisioner_sites import MaasSite
+from shipyard_api.ports.provisioner import JobId, JobState, Operation, Wipe, Work
+from tests.contract.provisioner_sites import MaasSite, marker, names
 
 PREPARE, DEPLOY, DESTROY = Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES
 StartMaas = Callable[..., MaasSite]
-
-
-def names(text: str) -> frozenset[NodeName]:
-    return frozenset(map(NodeName, text.split()))
-
-
-def marker() -> Marker:
-    return Marker(str(uuid.uuid4()))
 
 
 def ready(*nodes: str, **values: Any) -> dict[str, Any]:

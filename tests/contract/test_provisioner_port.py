@@ -12,19 +12,11 @@ from shipyard_api.domain.findings import Level, errors
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.strategy.selectors import Selector, select
 from shipyard_api.ports.errors import Refused, Unavailable
-from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Wipe, Work
-from tests.contract.provisioner_sites import NODES, DrydockSite, Fate, Plot, Site, Slip, StartSite
+from shipyard_api.ports.provisioner import JobId, JobState, Operation, Wipe, Work
+from tests.contract.provisioner_sites import NODES, DrydockSite, Fate, Plot, Site, Slip, StartSite, marker, names
 
 ALL_NAMES = frozenset(node.name for node in NODES)
 FACTORY_RESET = DeployStep(Interface.BIOS, "factory_reset", {}, 50)
-
-
-def names(text: str) -> frozenset[NodeName]:
-    return frozenset(map(NodeName, text.split()))
-
-
-def marker() -> Marker:
-    return Marker(str(uuid.uuid4()))
 
 
 def now() -> datetime:

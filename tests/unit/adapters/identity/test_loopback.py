@@ -127,11 +127,6 @@ def test_that_everybody_is_an_administrator_is_said_at_start(caplog: pytest.LogC
     assert "through a local proxy" in record.message
 
 
-def test_a_token_makes_nobody_welcome() -> None:
-    with pytest.raises(Forbidden):
-        LoopbackIdentities().of(request(REMOTE_ADDR="10.0.0.5", HTTP_X_AUTH_TOKEN="shipyard_x"))
-
-
 @every_row(
     {
         "loopback": (("127.0.0.1", 9000), []),

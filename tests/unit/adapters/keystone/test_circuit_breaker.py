@@ -82,24 +82,16 @@ def test_one_who_never_finds_out_does_not_keep_the_next_from_trying() -> None:
     assert answers == ["an answer"]
 
 
-def test_a_failure_that_comes_quickly_counts_for_nobody_else() -> None:
+def test_only_a_silence_counts_for_others() -> None:
     keystone = Keystone()
     for _ in range(5):
-        keystone.fail(SLOW - 0.01)
+        keystone.fail(SLOW - 0.01)  # it comes quickly
     assert keystone.call() == "an answer"
-
-
-def test_a_quick_failure_after_a_silence_ends_it() -> None:
-    keystone = Keystone()
+    keystone.fail(SLOW, lambda: keystone.call(0.0))  # one is lost while others are answered
+    assert not keystone.refuses()
     keystone.fail(SLOW)
     keystone.now += PAUSE_SECONDS
-    keystone.fail(0.1)
-    assert not keystone.refuses()
-
-
-def test_one_question_that_is_lost_while_others_are_answered_counts_for_nobody_else() -> None:
-    keystone = Keystone()
-    keystone.fail(SLOW, lambda: keystone.call(0.0))
+    keystone.fail(0.1)  # a quick failure ends a silence
     assert not keystone.refuses()
 
 

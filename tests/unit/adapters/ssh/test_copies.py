@@ -23,36 +23,36 @@ def directory(tmp_path: Path) -> Path:
     return own
 
 
-@pytest.mark.parametrize("source", ["keys/a", "./keys/a", "inside", "{directory}/keys/a"])
-def test_a_file_of_the_directory_is_read(directory: Path, source: str) -> None:
-    wanted = CopiedFile(source.format(directory=directory), "/etc/a", 0o600, 0o700)
-    assert read(directory, [wanted]) == (RemoteFile("/etc/a", b"\x00a", 0o600, 0o700),)
+def test_a_file_of_the_directory_is_read(directory: Path) -> None:
+    for source in ("keys/a", "./keys/a", "inside", f"{directory}/keys/a"):
+        wanted = CopiedFile(source, "/etc/a", 0o600, 0o700)
+        assert read(directory, [wanted]) == (RemoteFile("/etc/a", b"\x00a", 0o600, 0o700),)
 
 
-@pytest.mark.parametrize(
-    ("source", "why"),
-    [
-        ("../secret", "is not in the directory"),
-        ("keys/../../secret", "is not in the directory"),
-        ("{directory}/../secret", "is not in the directory"),
-        ("/etc/passwd", "is not in the directory"),
-        ("outside", "is not in the directory"),
-        ("up/secret", "is not in the directory"),
-        ("keys", "is not a file"),
-        ("none", "No such file or directory"),
-        ("../none", "is not in the directory"),
-        ("keys/a/b", "Not a directory"),
-        ("loop", "loop"),
-        ("large", "has more than 1048576 bytes"),
-    ],
-)
-def test_nothing_else_is_read(directory: Path, source: str, why: str) -> None:
-    wanted = [CopiedFile("keys/a", "/etc/b"), CopiedFile(source.format(directory=directory), "/etc/a")]
-    with pytest.raises(Refused, match=why):
-        read(directory, wanted)
-    (fault,) = faults(directory, wanted)
-    assert why in fault.why
-    assert fault.is_missing == (source == "none")
+ELSEWHERE = {
+    "../secret": "is not in the directory",
+    "keys/../../secret": "is not in the directory",
+    "{directory}/../secret": "is not in the directory",
+    "/etc/passwd": "is not in the directory",
+    "outside": "is not in the directory",
+    "up/secret": "is not in the directory",
+    "keys": "is not a file",
+    "none": "No such file or directory",
+    "../none": "is not in the directory",
+    "keys/a/b": "Not a directory",
+    "loop": "loop",
+    "large": "has more than 1048576 bytes",
+}
+
+
+def test_nothing_else_is_read(directory: Path) -> None:
+    for source, why in ELSEWHERE.items():
+        wanted = [CopiedFile("keys/a", "/etc/b"), CopiedFile(source.format(directory=directory), "/etc/a")]
+        with pytest.raises(Refused, match=why):
+            read(directory, wanted)
+        (fault,) = faults(directory, wanted)
+        assert why in fault.why
+        assert fault.is_missing == (source == "none")
 
 
 def test_without_a_directory_nothing_is_copied() -> None:
