@@ -93,11 +93,6 @@ def test_named_nodes_are_sent_as_a_union_of_names() -> None:
     }
 
 
-def test_work_on_the_site_has_no_filter() -> None:
-    body = translate.task_body(MARKER, Work(Operation.PREPARE_SITE, DESIGN))
-    assert body == {"action": "prepare_site", "design_ref": DESIGN, "node_filter": None}
-
-
 @every_row(
     {
         "an empty set of nodes": (Work(Operation.PREPARE_NODES, DESIGN, ()), "no node is named"),
@@ -127,6 +122,9 @@ def test_work_that_drydock_would_misread_is_refused(work: Work, told: str) -> No
 def test_the_longest_allowed_name_and_address_are_accepted() -> None:
     work = Work(Operation.PREPARE_NODES, "http://h/" + "d" * 119, (NodeName("m" * 32),))
     assert translate.task_body(MARKER, work)["design_ref"] == work.design
+    template = "http://dh/{revision}/" + "d" * 107
+    translate.check_design_template(template)
+    assert len(translate.design_reference(template, translate.LARGEST_REVISION)) == 128
 
 
 @every_row(
@@ -148,26 +146,14 @@ def test_only_a_uuid_of_version_4_goes_into_the_context_marker(marker: str, sent
 @every_row(
     {
         "deckhand over https": ("deckhand+https://dh/{revision}", "scheme"),
-        "another scheme": ("ftp://dh/{revision}", "scheme"),
+        "another scheme": ("ftp://reader:s3cret@dh/{revision}", r"ftp://\*\*\*@dh/"),
         "no scheme": ("dh/{revision}", "scheme"),
         "no place for the revision": ("deckhand+http://dh/revisions/3", r"\{revision\}"),
         "too long with the largest revision": ("http://dh/{revision}/" + "d" * 108, "129 characters"),
     },
 )
 def test_an_address_that_drydock_cannot_use_is_refused_at_once(template: str, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
-        translate.check_design_template(template)
-
-
-def test_an_address_is_accepted_up_to_128_characters() -> None:
-    template = "http://dh/{revision}/" + "d" * 107
-    translate.check_design_template(template)
-    assert len(translate.design_reference(template, translate.LARGEST_REVISION)) == 128
-
-
-def test_a_password_in_an_address_is_not_told() -> None:
-    template = "ftp://reader:s3cret@dh/{revision}"
-    with pytest.raises(ValueError, match=r"ftp://\*\*\*@dh/") as caught:
+    with pytest.raises(ValueError, match=told) as caught:
         translate.check_design_template(template)
     assert "s3cret" not in str(caught.value)
 
@@ -276,8 +262,10 @@ def test_a_queued_task_waits_for_the_one_that_runs_or_the_oldest(
     assert (found and str(found)) == expected
 
 
-def test_work_on_the_site_is_found_by_the_absence_of_a_filter() -> None:
+def test_work_on_the_site_has_no_filter_and_is_found_by_that() -> None:
     work = Work(Operation.VERIFY_SITE, DESIGN)
+    body = translate.task_body(MARKER, work)
+    assert body == {"action": "verify_site", "design_ref": DESIGN, "node_filter": None}
     with_nodes = task(task_id="t0", action="verify_site")
     assert translate.find_job([with_nodes], work, since=AT_NOON) is None
     assert translate.find_job([with_nodes, task(action="verify_site", node_filter=None)], work, since=AT_NOON) == "t1"

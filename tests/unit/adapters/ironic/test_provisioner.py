@@ -205,21 +205,16 @@ def test_a_call_that_lasts_leaves_the_rest_to_the_next_report(start: Start, iron
 # Answers to verbs
 
 
-def test_a_lock_is_waited_for_a_little(port: IronicProvisioner, ironic: Peer, slept: list[float]) -> None:
+def test_a_lock_is_waited_for_a_little_and_else_the_node_left_to_the_next_report(
+    port: IronicProvisioner, ironic: Peer, slept: list[float]
+) -> None:
     ironic.on("GET /v1/nodes", listed(node("manageable", mark={})))
-    ironic.on(PROVISION, no(409, LOCKED), no(409, LOCKED), DONE)
-    assert running(port.report(JOB, work(PREPARE)))
-    assert len(ironic.asked(PROVISION)) == 3
-    assert slept == [0.5, 1.0]
-
-
-def test_a_node_that_cannot_be_moved_now_is_left_to_the_next_report(port: IronicProvisioner, ironic: Peer) -> None:
-    ironic.on("GET /v1/nodes", listed(node("manageable", mark={})))
-    busy = [no(409, LOCKED)] * 4  # it is waited for a little
-    ironic.on(PROVISION, *busy, no(503, "due to lack of free conductor workers"), no(500, "bug"), DONE)
-    for asked in (4, 5, 6, 7):
+    locked, room = no(409, LOCKED), no(503, "due to lack of free conductor workers")
+    ironic.on(PROVISION, locked, locked, DONE, *[locked] * 4, room, no(500, "bug"), DONE)
+    for asked in (3, 7, 8, 9, 10):
         assert running(port.report(JOB, work(PREPARE)))
         assert len(ironic.asked(PROVISION)) == asked
+    assert slept == [0.5, 1.0, 0.5, 1.0, 2.0]
 
 
 def test_a_verb_that_somebody_else_was_quicker_with_is_no_failure(port: IronicProvisioner, ironic: Peer) -> None:
@@ -267,17 +262,16 @@ def test_work_that_left_no_mark_is_lost_and_nothing_is_begun(port: IronicProvisi
     assert ironic.changes == []
 
 
-def test_a_report_goes_on_where_a_submission_broke_off(port: IronicProvisioner, ironic: Peer) -> None:
-    ironic.on("GET /v1/nodes", listed(node("verifying", mark={}), node("enroll", "n2")))
-    assert running(port.report(JOB, work(PREPARE, "n1", "n2")))
-    assert ironic.changes == ["PATCH /v1/nodes/u2", "PUT /v1/nodes/u2/states/provision"]
-
-
-def test_a_report_asks_one_question_for_all_nodes(port: IronicProvisioner, ironic: Peer) -> None:
+def test_a_report_asks_one_question_for_all_nodes_and_goes_on_where_a_submission_broke_off(
+    port: IronicProvisioner, ironic: Peer
+) -> None:
     ironic.on("GET /v1/nodes", listed(node("cleaning", mark={}), node("available", "n2", mark={})))
     report = port.report(JOB, work(PREPARE, "n1", "n2"))
     assert (report.state, report.succeeded) == (JobState.RUNNING, {N2})
     assert [f"{one.method} {one.path}" for one in ironic.requests] == ["GET /v1", "GET /v1/nodes"]
+    ironic.on("GET /v1/nodes", listed(node("verifying", mark={}), node("enroll", "n2")))
+    assert running(port.report(JOB, work(PREPARE, "n1", "n2")))
+    assert ironic.changes == ["PATCH /v1/nodes/u2", "PUT /v1/nodes/u2/states/provision"]
 
 
 def test_steps_that_ironic_drops_fail_the_node_once_that_is_written_down(start: Start, ironic: Peer) -> None:
@@ -482,32 +476,27 @@ def test_reports_share_a_listing_that_shows_all_that_matters_to_each(start: Star
     assert len(ironic.asked("GET /v1/nodes")) == 2
 
 
-@pytest.mark.parametrize(
-    ("before", "stopped"),
-    [
-        (node("cleaning"), False),
-        (node("cleaning", mark={"marker": "earlier"}), False),
-        (node("manageable", mark={}), False),
-        (node("manageable", mark={}), True),
-        (None, False),
-    ],
-    ids=["not submitted", "submitted to a job before", "due for a verb", "stopped", "not enrolled"],
-)
-def test_a_listing_that_may_be_older_than_what_a_report_must_show_is_read_anew(
-    start: Start, ironic: Peer, before: dict[str, Any] | None, stopped: bool
-) -> None:
-    port = shared(start, FakeClock())
+OLDER: dict[str, tuple[dict[str, Any] | None, bool]] = {
+    "not submitted": (node("cleaning"), False),
+    "submitted to a job before": (node("cleaning", mark={"marker": "earlier"}), False),
+    "due for a verb": (node("manageable", mark={}), False),
+    "stopped": (node("manageable", mark={}), True),
+    "not enrolled": (None, False),
+}
+
+
+def test_a_listing_that_may_be_older_than_what_a_report_must_show_is_read_anew(start: Start, ironic: Peer) -> None:
     other = node("cleaning", "n2", mark={"marker": "other"})
-    older = listed(other, *([before] if before else []))
     newest = listed(other, node("available", mark={}))
-    ironic.on("GET /v1/nodes", older, *([older] if stopped else []), newest)
-    port.report(JobId("other"), work(PREPARE, "n2"))
-    if stopped:
-        port.abort(JobId(MARKER), work(PREPARE))
-
-    report = port.report(JobId(MARKER), work(PREPARE))
-
-    assert (report.state, report.ok) == (JobState.ENDED, True)
+    for title, (before, stopped) in OLDER.items():
+        port = shared(start, FakeClock())
+        older = listed(other, *([before] if before else []))
+        ironic.on("GET /v1/nodes", older, *([older] if stopped else []), newest)
+        port.report(JobId("other"), work(PREPARE, "n2"))
+        if stopped:
+            port.abort(JobId(MARKER), work(PREPARE))
+        report = port.report(JobId(MARKER), work(PREPARE))
+        assert (report.state, report.ok) == (JobState.ENDED, True), title
 
 
 def large_site(*known: dict[str, Any]) -> Answer:
