@@ -383,6 +383,7 @@ HIDDEN: dict[str, tuple[Document, list[Document] | None]] = {
     ),
     "abstract or replaced": (secret("s", "ref"), []),
     "replaced by another layer": (secret("s", "ref"), [secret("s", "word", layer="global")]),
+    "no longer a secret": (secret("s", "ref"), [thing("s", "word")]),
     "of no design": (secret("s", "ref"), None),
 }
 

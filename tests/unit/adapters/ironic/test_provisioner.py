@@ -156,7 +156,7 @@ def test_work_of_which_no_node_can_be_marked_has_to_wait(
 
 def test_every_node_is_started_before_one_without_an_answer_is_told(start: Start, ironic: Peer) -> None:
     ironic.on("GET /v1/nodes", listed(node("enroll"), node("enroll", "n2")))
-    ironic.on(PATCH, no(500, "database is locked"), no(401))  # or credentials that end half-way
+    ironic.on(PATCH, no(500, "database is locked"), no(406))  # or a version that ends half-way
     for count in (1, 2):
         with pytest.raises(Unavailable) as trouble:
             start().submit(MARKER, work(PREPARE, "n1", "n2"))
@@ -215,12 +215,15 @@ def test_a_lock_is_waited_for_a_little_and_else_the_node_left_to_the_next_report
         assert running(port.report(JOB, work(PREPARE)))
         assert len(ironic.asked(PROVISION)) == asked
     assert slept == [0.5, 1.0, 0.5, 1.0, 2.0]
+    ironic.on(PATCH, no(409, MOVING))  # it cannot even be marked
+    assert running(port.report(JOB, work(PREPARE)))
+    assert len(ironic.asked(PROVISION)) == 10
 
 
 def test_a_verb_that_somebody_else_was_quicker_with_is_no_failure(port: IronicProvisioner, ironic: Peer) -> None:
     ironic.on("GET /v1/nodes", listed(node("manageable", mark={})))
     ironic.on(PROVISION, no(400, 'The requested action "provide" can not be performed'))
-    for state_now, ended in (("available", True), ("cleaning", False)):
+    for state_now, ended in (("available", True), ("cleaning", False), ("enroll", False)):
         ironic.on("GET /v1/nodes/u1", Answer(200, node(state_now, mark={})))
         report = port.report(JOB, work(PREPARE))
         assert (report.state is JobState.ENDED, report.ok, report.failed) == (ended, ended, frozenset())
