@@ -60,6 +60,10 @@ def on_starting(server: Any) -> None:
 
     Both are checked again: the settings by each process, the database by /health.
     """
+    # Once for the check and for all processes, which are forks of this one: it would take each more than a second. What
+    # this imports starts no thread and leaves metrics alone.
+    from shipyard_api.wiring import bootstrap, site_serving  # noqa: F401
+
     if not first_check.passes(_check):
         if server.pidfile is not None:
             server.pidfile.unlink()

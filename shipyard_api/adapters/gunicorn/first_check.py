@@ -1,4 +1,4 @@
-"""The check of a server before it opens its port: in a child process, so the server stays small and has no threads."""
+"""The check of a server before it opens its port, in a child process: the server has no connection and no thread."""
 
 import os
 import sys
