@@ -112,12 +112,6 @@ def test_what_comes_next(state: RolloutState, expected: object) -> None:
 # --- Watch: what is polled while nothing new may start ----------------------------------------------------------------
 
 
-def test_before_anything_runs_there_is_nothing_to_watch() -> None:
-    assert STEP.watch(RolloutState(INPUTS), T0) is None
-    assert STEP.watch(begun(TWO_GROUPS), T0) is None
-    assert STEP.watch(prepared(TWO_GROUPS), T0) is None
-
-
 def test_while_the_next_move_must_wait_what_runs_is_polled() -> None:
     state = submit(begun(TWO_GROUPS, mode=PARALLEL), "j").state
     assert isinstance(STEP.decide(state, T0), Act)
@@ -149,40 +143,15 @@ def test_kept_nodes_are_deployed_already_and_those_that_no_group_holds_are_left_
     assert STEP.decide(state, T0) == Act(SubmitMove(Move(A, Phase.PREPARE, names("n2")), DESIGN), give_up_at=at(300))
 
 
-def test_a_retry_whose_kept_nodes_are_all_gone_keeps_none() -> None:
-    state = STEP.begin({**INPUTS.to_json(), "kept": ["gone"], "retried": "earlier"})
-    members = {A: frozenset(names("n1")), B: frozenset[NodeName]()}
-    folded = STEP.fold(state, SelectMembers(INPUTS), Members(members), T0)
-    assert folded.facts == (MembersKnown.of(INPUTS.strategy, members),)
-
-
-def test_groups_without_nodes_need_no_provisioner() -> None:
-    state = STEP.begin(INPUTS.to_json())
-    folded = STEP.fold(state, SelectMembers(INPUTS), Members({A: frozenset(), B: frozenset()}), T0)
-    assert [fact for fact in folded.facts if isinstance(fact, GroupChanged | RolloutEnded)] == [
-        GroupChanged(A, GroupStatus.PREPARING),
-        GroupChanged(A, GroupStatus.DEPLOYING),
-        GroupChanged(A, GroupStatus.SUCCESS),
-        GroupChanged(B, GroupStatus.PREPARING),
-        GroupChanged(B, GroupStatus.DEPLOYING),
-        GroupChanged(B, GroupStatus.SUCCESS),
-        RolloutEnded(Verdict.SUCCESS, {GroupStatus.SUCCESS: (A, B)}, {}, ()),
-    ]
-    assert STEP.decide(state, T0) == Done("2 of 2 groups and 0 of 0 nodes deployed")
-
-
 UNKNOWN = "the nodes of the groups could not be learnt: "
 
 
 @every_row(
     {
         "first": (None, SILENCE, T0, at(10), "", T0),
-        "second": (T0, SILENCE, at(10), at(20), "", T0),
         "just-before-the-limit": (T0, SILENCE, at(60) - MOMENT, at(70) - MOMENT, "", T0),
         "at-the-limit": (T0, SILENCE, at(60), None, f"{UNKNOWN}503 no answer", T0),
-        "just-after-the-limit": (T0, SILENCE, at(60) + MOMENT, None, f"{UNKNOWN}503 no answer", T0),
         "refused-at-once": (None, REFUSAL, T0, None, f"{UNKNOWN}403 forbidden", None),
-        "refused-later": (T0, REFUSAL, at(10), None, f"{UNKNOWN}403 forbidden", T0),
     },
 )
 def test_a_provisioner_that_never_selects_the_members_fails_the_step(
@@ -213,15 +182,6 @@ def test_an_accepted_move_is_watched_from_then_on() -> None:
     assert state.watches[PREPARE_A].job == Job.submitted(JobId("j"), at(5))
     assert state.watches[PREPARE_A].joining is None
     assert state.watches[PREPARE_A].done == ()
-
-
-def test_a_group_whose_nodes_are_all_under_way_starts_without_the_provisioner() -> None:
-    folded = submit(begun({"a": "n1", "b": "n1"}, mode=PARALLEL), "j")
-    assert folded.facts == (
-        GroupChanged(A, GroupStatus.PREPARING),
-        PhaseStarted(A, Phase.PREPARE, names("n1"), "j", 1),
-        GroupChanged(B, GroupStatus.PREPARING),
-    )
 
 
 def test_a_refusal_of_the_whole_site_fails_the_step_and_leaves_behind_what_runs() -> None:
@@ -331,25 +291,6 @@ def test_a_move_is_submitted_and_found_for_the_design_of_its_intent(move: Move, 
     assert step.find(effect, Marker("m"), T0) == submitted
 
 
-def test_an_answer_that_fits_no_question_is_a_bug() -> None:
-    with pytest.raises(AssertionError, match="is no report on"):
-        STEP.fold(begun(TWO_GROUPS), SelectMembers(INPUTS), Submitted(JobId("j")), T0)
-
-
-@every_row(
-    {
-        "a-poll": (PollJobs({}, ()), Answers({}, None)),
-        "a-submission": (SubmitMove(PREPARE_A, DESIGN), Submitted(JobId("j"))),
-        "a-submission-of-unknown-outcome": (SubmitMove(PREPARE_A, DESIGN), SILENCE),
-    },
-)
-def test_no_move_is_under_way_before_the_members_are_known(
-    asked: PollJobs | SubmitMove, report: Answers | Submitted | PeerFailure
-) -> None:
-    with pytest.raises(AssertionError, match="before the members are known"):
-        STEP.fold(RolloutState(INPUTS), asked, report, T0)
-
-
 # --- Questions to the peers -------------------------------------------------------------------------------------------
 
 
@@ -363,13 +304,6 @@ def test_the_members_are_selected_from_the_design_in_the_order_of_the_groups() -
     provisioner = FakeProvisioner(nodes=[node("n1"), node("n3"), node("n4")])
     answer = rollouts.step(provisioner).ask(SelectMembers(inputs))
     assert answer == Members({A: frozenset(names("n1")), B: frozenset(names("n3"))})
-
-
-def test_a_provisioner_that_forgets_a_group_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    provisioner = FakeProvisioner()
-    monkeypatch.setattr(provisioner, "select_nodes", lambda _design, _groups: (frozenset(names("n1")),))
-    with pytest.raises(ValueError, match="shorter"):
-        rollouts.step(provisioner).ask(SelectMembers(INPUTS))
 
 
 READY = {NodeName("n9"): ObservedMember(ready=True)}
@@ -442,33 +376,6 @@ def test_a_worker_without_a_cluster_says_what_it_is_missing() -> None:
 # --- Stop -------------------------------------------------------------------------------------------------------------
 
 WHY = "stopped by ops"
-
-
-def test_a_stop_before_the_members_are_known_leaves_nothing() -> None:
-    assert STEP.leave(RolloutState(INPUTS), WHY) == ()
-
-
-def test_a_stop_after_a_refusal_leaves_nothing_a_second_time() -> None:
-    state = submit(begun(TWO_GROUPS, mode=PARALLEL), "j").state
-    STEP.fold(state, SubmitMove(PREPARE_B, DESIGN), REFUSAL, at(5))
-    assert STEP.leave(state, WHY) == ()
-
-
-def test_a_stop_after_the_last_job_does_not_report_a_second_time() -> None:
-    state = deploying({"a": "n1 n2"})
-    folded = poll(state, at(60), ended("deploy-1", "n1 n2"))
-    assert isinstance(folded.facts[-1], RolloutEnded)
-    assert STEP.leave(folded.state, WHY) == ()
-
-
-def test_a_stop_before_a_move_only_reports() -> None:
-    assert STEP.leave(begun(TWO_GROUPS), WHY) == (
-        RolloutEnded(
-            Verdict.SUCCESS,
-            {GroupStatus.NOT_STARTED: (A, B)},
-            {NodeStatus.NOT_STARTED: names("n1 n2 n3")},
-        ),
-    )
 
 
 def test_a_stop_leaves_each_job_behind_with_the_nodes_it_is_not_done_with() -> None:

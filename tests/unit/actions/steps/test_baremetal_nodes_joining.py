@@ -23,7 +23,6 @@ from shipyard_api.workflow.step import Act, Folded, Look
 from tests.unit.actions.steps.instants import MOMENT, at
 from tests.unit.actions.steps.rollouts import (
     DESIGN,
-    REFUSAL,
     SILENCE,
     STEP,
     begun,
@@ -77,19 +76,6 @@ def test_a_node_whose_deployment_failed_fails_at_once_and_is_not_awaited() -> No
     )
 
 
-def test_a_deployment_without_any_success_has_nothing_to_await() -> None:
-    state = deploying({"a": "n1 n2"}, join=True)
-    folded = poll(state, at(100), ended("deploy-1", "", "n1 n2"))
-    assert of(folded.facts, PhaseEnded, JoinAwaited) == [PhaseEnded(A, Phase.DEPLOY, PhaseStatus.FAILURE)]
-    assert state.watches == {}
-
-
-def test_a_prepared_node_is_not_awaited() -> None:
-    state = submit(begun({"a": "n1 n2"}, join=True), "j").state
-    folded = poll(state, at(30), ended("j", "n1 n2"))
-    assert of(folded.facts, PhaseEnded, JoinAwaited) == [PhaseEnded(A, Phase.PREPARE, PhaseStatus.SUCCESS)]
-
-
 # --- When the cluster is asked ----------------------------------------------------------------------------------------
 
 
@@ -122,12 +108,6 @@ def test_nodes_that_join_and_jobs_that_run_are_polled_together() -> None:
     assert poll(state, at(200), running("k")).watch_at == at(220)
 
 
-def test_an_answer_about_nodes_before_their_first_poll_does_not_count() -> None:
-    state = joining()
-    folded = poll(state, at(220) - MOMENT, readiness=ready("n1 n2"))
-    assert folded == Folded(state, (), wait_until=at(220), watch_at=at(220))
-
-
 # --- What its answers mean --------------------------------------------------------------------------------------------
 
 
@@ -138,28 +118,6 @@ def test_a_ready_node_counts_at_once_and_the_others_are_polled_again() -> None:
     assert folded == Folded(state, (changed,), wait_until=at(270), watch_at=at(270))
     assert question(state, at(270)).joining == names("n2")
     assert state.watches[DEPLOY].done == names("n1")
-
-
-def test_the_deadline_strikes_the_limit_of_the_site_after_the_first_poll() -> None:
-    state = joining()
-    just_before = poll(state, at(720) - MOMENT, readiness=ready("n1", n2="no network"))
-    assert (of(just_before.facts, PhaseEnded), just_before.watch_at) == ([], at(720))
-    folded = poll(state, at(720), readiness=ready("", n2="no network"))
-    reasons = {NodeName("n2"): f"{LATE}no network"}
-    assert of(folded.facts, NodesChanged, PhaseEnded) == [
-        PhaseEnded(A, Phase.DEPLOY, PhaseStatus.PARTIAL_SUCCESS, "as built; 1 not ready"),
-        NodesChanged(A, Phase.DEPLOY, NodeStatus.FAILURE, names("n2"), reasons=reasons),
-    ]
-
-
-@every_row([SILENCE, REFUSAL])
-def test_a_cluster_that_gives_no_answer_costs_time_and_is_named_at_the_deadline(trouble: Any) -> None:
-    state = joining()
-    folded = STEP.fold(state, question(state, at(220)), trouble, at(220))
-    assert folded == Folded(state, (), wait_until=at(270), watch_at=at(270))
-    folded = STEP.fold(state, question(state, at(720)), trouble, at(720))
-    (failed,) = (fact for fact in folded.facts if isinstance(fact, NodesChanged))
-    assert failed.reasons == dict.fromkeys(names("n1 n2"), f"{LATE}{trouble.detail}")
 
 
 def test_a_provisioner_in_trouble_does_not_stand_for_a_cluster_that_was_not_asked() -> None:
@@ -208,21 +166,6 @@ def streaming(mode: Mode = STREAM) -> RolloutState:
     return state
 
 
-def test_with_deploy_as_prepared_a_node_is_no_success_before_it_has_joined() -> None:
-    state = streaming()
-    folded = poll(state, at(60), running("deploy-1", "n1"))
-    assert of(folded.facts, NodesChanged, PhaseEnded, JoinAwaited) == []
-    assert state.watches[DEPLOY].job.succeeded == frozenset(names("n1"))
-
-
-def test_with_deploy_as_prepared_a_node_that_fails_early_fails_at_once() -> None:
-    state = streaming()
-    folded = poll(state, at(60), running("deploy-1", "n1", "n2", n2="no disk"))
-    assert of(folded.facts, NodesChanged) == [
-        NodesChanged(A, Phase.DEPLOY, NodeStatus.FAILURE, names("n2"), reasons={NodeName("n2"): "no disk"})
-    ]
-
-
 def test_with_deploy_as_prepared_an_unready_node_fails() -> None:
     state = streaming()
     poll(state, at(60), running("deploy-1", "n1 n2"))
@@ -233,12 +176,6 @@ def test_with_deploy_as_prepared_an_unready_node_fails() -> None:
         PhaseEnded(A, Phase.DEPLOY, PhaseStatus.PARTIAL_SUCCESS, "1 not ready"),
         NodesChanged(A, Phase.DEPLOY, NodeStatus.FAILURE, names("n2"), reasons={NodeName("n2"): f"{LATE}no network"}),
     ]
-
-
-def test_a_prepared_node_counts_early_although_it_will_join_later() -> None:
-    state = submit(begun({"a": "n1 n2"}, join=True, mode=STREAM), "j").state
-    folded = poll(state, at(10), running("j", "n2"))
-    assert of(folded.facts, NodesChanged) == [NodesChanged(A, Phase.PREPARE, NodeStatus.PREPARED, names("n2"))]
 
 
 def test_while_nodes_join_the_next_group_starts_where_the_site_allows_it() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from shipyard_api.actions.steps.rollout_messages import Answers, PollJobs, SubmitMove
+from shipyard_api.actions.steps.rollout_messages import Answers, SubmitMove
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
@@ -18,7 +18,7 @@ from shipyard_api.domain.rollout.modes import Mode, OnTimeout
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.provisioner import JobAhead, JobId, JobReport
-from shipyard_api.workflow.step import Act, Done, Folded, Look, PeerFailure
+from shipyard_api.workflow.step import Act, Done, Folded, PeerFailure
 from tests.unit.actions.steps.instants import MOMENT, T0, at
 from tests.unit.actions.steps.rollouts import (
     DESIGN,
@@ -32,7 +32,6 @@ from tests.unit.actions.steps.rollouts import (
     lost,
     names,
     poll,
-    prepared,
     question,
     queued,
     running,
@@ -57,13 +56,6 @@ def of(facts: Sequence[Fact], *kinds: type[Fact]) -> list[Fact]:
 # --- A job that goes on -----------------------------------------------------------------------------------------------
 
 
-def test_a_queued_job_is_polled_again_after_the_interval_of_its_phase() -> None:
-    state = preparing()
-    assert poll(state, at(10), queued("j")) == Folded(state, (), wait_until=at(40), watch_at=at(40))
-    state = deploying(TWO_GROUPS)
-    assert poll(state, at(50), queued("deploy-1")) == Folded(state, (), wait_until=at(90), watch_at=at(90))
-
-
 def test_a_phase_runs_from_the_first_report_that_says_so() -> None:
     state = preparing()
     first = poll(state, at(10), running("j"))
@@ -72,13 +64,6 @@ def test_a_phase_runs_from_the_first_report_that_says_so() -> None:
     assert second == Folded(state, (), wait_until=at(70), watch_at=at(70))
     (watch,) = state.watches.values()
     assert watch.job.running_since == at(10)
-
-
-@every_row([SILENCE, REFUSAL])
-def test_a_provisioner_that_gives_no_answer_only_costs_time(trouble: Any) -> None:
-    state = preparing()
-    folded = STEP.fold(state, question(state, at(10)), trouble, at(10))
-    assert folded == Folded(state, (), wait_until=at(40), watch_at=at(40))
 
 
 def test_a_move_that_can_start_does_not_wait_for_the_next_poll() -> None:
@@ -236,24 +221,7 @@ def test_a_job_out_of_time_that_is_done_with_all_its_nodes_holds_them_all() -> N
     ]
 
 
-def test_the_last_answer_is_named_when_the_time_is_up() -> None:
-    state = preparing()
-    poll(state, T0, running("j"))
-    folded = STEP.fold(state, question(state, at(300)), SILENCE, at(300))
-    assert of(folded.facts, WorkLeftBehind) == [
-        WorkLeftBehind("prepare_nodes", "j", DESIGN, names("n1 n2"), f"{AT_WORK}; last answer: 503 no answer")
-    ]
-
-
 # --- Progress while a job runs ----------------------------------------------------------------------------------------
-
-
-def test_without_a_mode_that_needs_it_only_early_failures_settle_nodes() -> None:
-    state = preparing()
-    folded = poll(state, at(10), running("j", "n1", "n2", n2="no disk"))
-    failed = NodesChanged(A, Phase.PREPARE, NodeStatus.FAILURE, names("n2"), reasons={NodeName("n2"): "no disk"})
-    assert folded.facts == (PhaseRunning(A, Phase.PREPARE, 1), failed)
-    assert [watch.done for watch in state.watches.values()] == [()]
 
 
 def test_a_reason_that_was_reported_once_is_kept_though_the_provisioner_forgets_it() -> None:
@@ -296,13 +264,6 @@ def test_a_limit_that_strikes_between_question_and_answer_is_judged_by_the_next_
     assert (folded.facts, folded.wait_until) == ((), at(430))
 
 
-def test_machines_that_cannot_be_listed_keep_no_timeout_waiting() -> None:
-    state = deploying({"a": "n1"})
-    poll(state, at(30), running("deploy-1"))
-    folded = STEP.fold(state, question(state, at(430)), SILENCE, at(430))
-    assert [fact.reason for fact in folded.facts if isinstance(fact, NodesChanged)] == ["timeout"]
-
-
 @every_row([STREAM, Mode(max_nodes_in_flight=3)])
 def test_early_outcomes_settle_nodes_where_the_mode_needs_it(mode: Mode) -> None:
     state = submit(begun({"a": "n1 n2 n3"}, mode=mode), "j").state
@@ -315,32 +276,12 @@ def test_early_outcomes_settle_nodes_where_the_mode_needs_it(mode: Mode) -> None
     assert next(iter(state.watches.values())).done == names("n2")
 
 
-def test_a_job_that_is_only_queued_settles_no_node() -> None:
-    state = submit(begun({"a": "n1"}, mode=STREAM), "j").state
-    folded = poll(state, at(10), JobReport(JobId("j"), queued("j").state, False, frozenset(names("n1"))))
-    assert folded.facts == ()
-
-
 def test_a_move_ends_when_its_last_node_is_settled_although_its_job_runs() -> None:
     state = submit(begun({"a": "n1 n2"}, mode=STREAM), "j").state
     poll(state, at(10), running("j", "n1"))
     folded = poll(state, at(40), running("j", "n1", "n2", "nearly done"))
     assert of(folded.facts, PhaseEnded) == [PhaseEnded(A, Phase.PREPARE, PhaseStatus.PARTIAL_SUCCESS, "nearly done")]
     assert (state.watches, folded.watch_at) == ({}, None)
-
-
-@every_row(
-    {
-        "success": (ended("j", "n1 n2"), PhaseStatus.SUCCESS),
-        "partial": (ended("j", "n1", "n2"), PhaseStatus.PARTIAL_SUCCESS),
-        "what-was-certain-stays": (ended("j", "", "n1 n2"), PhaseStatus.PARTIAL_SUCCESS),
-    },
-)
-def test_nodes_that_were_settled_early_count_in_the_status_of_the_phase(report: JobReport, status: PhaseStatus) -> None:
-    state = submit(begun({"a": "n1 n2"}, mode=STREAM), "j").state
-    poll(state, at(10), running("j", "n1"))
-    folded = poll(state, at(40), report)
-    assert of(folded.facts, PhaseEnded) == [PhaseEnded(A, Phase.PREPARE, status)]
 
 
 # --- Nodes that no move sent ------------------------------------------------------------------------------------------
@@ -356,9 +297,3 @@ def test_facts_about_phases_name_only_nodes_that_a_move_sent() -> None:
         {GroupStatus.FAILED: (A, B)},
         {NodeStatus.PREPARED: names("n1"), NodeStatus.FAILURE: names("n2"), NodeStatus.NOT_STARTED: names("n3")},
     )
-
-
-def test_a_poll_without_jobs_folds_to_nothing() -> None:
-    state = prepared(TWO_GROUPS)
-    assert STEP.fold(state, PollJobs({}, ()), Answers({}, None), at(40)) == Folded(state)
-    assert not isinstance(STEP.decide(state, at(40)), Look)

@@ -81,18 +81,13 @@ POLLS: dict[str, tuple[Job, JobReport | PeerFailure, datetime, Job, End | None, 
     # Retry-After moves the next poll, and no limit.
     "busy longer than the interval": (NEW_JOB, BUSY, at(10), NEW_JOB, None, at(60)),
     "busy longer than the limit": (NEW_JOB, BUSY, at(70), NEW_JOB, None, at(100)),
-    "busy shorter than the interval": (NEW_JOB, replace(BUSY, retry_after=5), at(10), NEW_JOB, None, at(40)),
     # In the queue: only the queue's limit counts, since the submission.
     "behind another job": (NEW_JOB, replace(QUEUED, ahead=FOUR), at(10), behind(QUEUED_JOB), None, at(40)),
     "no longer behind another job": (behind(QUEUED_JOB), QUEUED, at(10), QUEUED_JOB, None, at(40)),
     "behind no more": (behind(QUEUED_JOB), RUNNING, at(10), started(at(10), N2), None, at(40)),
-    "queued": (QUEUED_JOB, QUEUED, T0, QUEUED_JOB, None, at(30)),
     "queued beyond work limit": (QUEUED_JOB, QUEUED, at(100), QUEUED_JOB, None, at(130)),
-    "queued one interval left": (QUEUED_JOB, QUEUED, at(970), QUEUED_JOB, None, at(1000)),
-    "queued less than interval": (QUEUED_JOB, QUEUED, at(980), QUEUED_JOB, None, at(1000)),
     "queued just before": (QUEUED_JOB, QUEUED, at(1000) - MOMENT, QUEUED_JOB, None, at(1000)),
     "queued at limit": (QUEUED_JOB, QUEUED, at(1000), QUEUED_JOB, End.QUEUE_TIMEOUT, IN_QUEUE),
-    "queued just after": (QUEUED_JOB, QUEUED, at(1000) + MOMENT, QUEUED_JOB, End.QUEUE_TIMEOUT, IN_QUEUE),
     "queued behind another job at the limit": (
         QUEUED_JOB,
         replace(QUEUED, ahead=FOUR),
@@ -141,12 +136,8 @@ POLLS: dict[str, tuple[Job, JobReport | PeerFailure, datetime, Job, End | None, 
     "starts": (QUEUED_JOB, RUNNING, at(10), started(at(10), N2), None, at(40)),
     "starts after the limit": (QUEUED_JOB, RUNNING, at(5000), started(at(5000), N2), None, at(5030)),
     # At work: the limit counts from the first report that it runs, whatever later reports say.
-    "running": (RUNNING_JOB, RUNNING, at(520), started(at(500), N2), None, at(550)),
-    "running one interval left": (RUNNING_JOB, RUNNING, at(570), started(at(500), N2), None, at(600)),
-    "running less than interval": (RUNNING_JOB, RUNNING, at(590), started(at(500), N2), None, at(600)),
     "running just before": (RUNNING_JOB, RUNNING, at(600) - MOMENT, started(at(500), N2), None, at(600)),
     "running at the limit": (RUNNING_JOB, RUNNING, at(600), started(at(500), N2), End.TIME_UP, AT_WORK),
-    "running just after": (RUNNING_JOB, RUNNING, at(600) + MOMENT, started(at(500), N2), End.TIME_UP, AT_WORK),
     "queued again keeps start": (RUNNING_JOB, QUEUED, at(520), RUNNING_JOB, None, at(550)),
     "queued again work limit": (RUNNING_JOB, QUEUED, at(600), RUNNING_JOB, End.TIME_UP, AT_WORK),
     "running no answer": (RUNNING_JOB, SILENCE, at(520), silent(RUNNING_JOB, 520), None, at(550)),
@@ -177,11 +168,9 @@ POLLS: dict[str, tuple[Job, JobReport | PeerFailure, datetime, Job, End | None, 
     # The end counts whenever it is reported.
     "ended": (RUNNING_JOB, ENDED, at(520), RUNNING_JOB, End.ENDED, ""),
     "ended after the limit": (RUNNING_JOB, ENDED, at(9999), RUNNING_JOB, End.ENDED, ""),
-    "ended between two polls": (QUEUED_JOB, ENDED, at(5000), QUEUED_JOB, End.ENDED, ""),
     "ended is the last word on nodes": (RUNNING_JOB, report(JobState.ENDED), at(520), RUNNING_JOB, End.ENDED, ""),
     "lost keeps early successes": (RUNNING_JOB, LOST, at(520), RUNNING_JOB, End.LOST, UNKNOWN),
     "lost in queue": (QUEUED_JOB, LOST, at(10), QUEUED_JOB, End.LOST, UNKNOWN),
-    "lost at the limit": (RUNNING_JOB, LOST, at(600), RUNNING_JOB, End.LOST, UNKNOWN),
 }
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from shipyard_api.actions.steps.joining import Answer, Joined, Joining, first_poll, judge
+from shipyard_api.actions.steps.joining import Answer, Joined, Joining, judge
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
 from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.nodes import NodeName
@@ -36,30 +36,23 @@ def over(ready: frozenset[NodeName], **lost: str) -> Joined:
 @every_row(
     {
         # Not asked.
-        "not-asked-at-the-start": (None, T0, waits(at(120))),
-        "not-asked-before-the-first-poll": (None, at(119), waits(at(120))),
         "not-asked-just-before-the-first-poll": (None, at(120) - MOMENT, waits(at(120))),
         "not-asked-at-the-first-poll": (None, at(120), waits(at(150))),
         "not-asked-near-the-deadline": (None, at(610), waits(at(620))),
         "not-asked-at-the-deadline-asks-at-once": (None, at(620), waits(at(620))),
-        "not-asked-after-the-deadline-asks-at-once": (None, at(700), waits(at(700))),
         # Some are ready.
         "one-ready": (ONE_READY, at(120), waits(at(150), frozenset({N1}))),
         "one-ready-nothing-about-the-other": ({N1: READY}, at(120), waits(at(150), frozenset({N1}))),
-        "none-ready": ({N1: NOT_READY, N2: NOT_READY}, at(200), waits(at(230))),
         "nothing-about-any": ({}, at(200), waits(at(230))),
         "nodes-of-others-do-not-count": ({NodeName("other"): READY}, at(200), waits(at(230))),
         "answer-before-the-first-poll": (ONE_READY, at(110), waits(at(120), frozenset({N1}))),
-        "one-interval-left": (ONE_READY, at(590), waits(at(620), frozenset({N1}))),
         "less-than-an-interval-left": (ONE_READY, at(600), waits(at(620), frozenset({N1}))),
         "just-before-the-deadline": (ONE_READY, at(620) - MOMENT, waits(at(620), frozenset({N1}))),
         # All are ready.
         "all-ready": (ALL_READY, at(120), over(BOTH)),
         "all-ready-at-the-deadline": (ALL_READY, at(620), over(BOTH)),
-        "all-ready-after-the-deadline": (ALL_READY, at(9999), over(BOTH)),
         # The deadline: the wait before the first poll and the limit of the site together.
         "at-the-deadline": (ONE_READY, at(620), over(frozenset({N1}), n2="no network plugin")),
-        "just-after-the-deadline": (ONE_READY, at(620) + MOMENT, over(frozenset({N1}), n2="no network plugin")),
         "at-the-deadline-nothing-about-one": (
             {N2: NOT_READY},
             at(620),
@@ -67,7 +60,6 @@ def over(ready: frozenset[NodeName], **lost: str) -> Joined:
         ),
         # No answer only costs time, and is named when the time is up.
         "no-answer": (SILENCE, at(120), waits(at(150))),
-        "refused-answer-costs-time": (REFUSAL, at(120), waits(at(150))),
         "no-answer-just-before-the-deadline": (SILENCE, at(620) - MOMENT, waits(at(620))),
         "no-answer-at-the-deadline": (SILENCE, at(620), over(NONE, n1="503 no answer", n2="503 no answer")),
         "refused-answer-at-the-deadline": (REFUSAL, at(620), over(NONE, n1="403 forbidden", n2="403 forbidden")),
@@ -79,7 +71,3 @@ def test_what_an_answer_of_the_cluster_means(answer: Answer | None, now: datetim
 
 def test_a_wait_without_nodes_is_over() -> None:
     assert judge(replace(WAIT, nodes=NONE), None, SITE, T0) == over(NONE)
-
-
-def test_the_first_poll_comes_join_wait_seconds_after_the_deployment() -> None:
-    assert first_poll(WAIT, SITE) == at(120)

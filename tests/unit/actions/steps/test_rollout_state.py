@@ -6,40 +6,20 @@ from collections.abc import Callable
 import pytest
 
 from shipyard_api.actions.steps.rollout_state import VERSION, WITHOUT_POLICY, RolloutState
-from shipyard_api.domain.deployment_configuration import PhaseLimits
-from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.rollout.modes import Mode, OnTimeout
 from shipyard_api.workflow.step import Act
 from tests.factories import group_entry
 from tests.unit.actions.steps import rollouts
 from tests.unit.actions.steps.instants import T0, at
-from tests.unit.actions.steps.rollouts import STEP, TWO_GROUPS, begun, deploying, ended, poll, prepared, running, submit
+from tests.unit.actions.steps.rollouts import STEP, TWO_GROUPS, begun, deploying, ended, poll, running, submit
 from tests.unit.tables import every_row
 
 INPUTS = rollouts.site([group_entry("a"), group_entry("b")])
-NEW = RolloutState(INPUTS)
-
-
-def test_each_phase_has_its_own_limits() -> None:
-    assert NEW.limits(Phase.PREPARE) == PhaseLimits(30, 300)
-    assert NEW.limits(Phase.DEPLOY) == PhaseLimits(40, 400)
 
 
 def finished() -> RolloutState:
     state = deploying(TWO_GROUPS)
     return poll(state, at(60), ended("deploy-1", "n1", "n2")).state
-
-
-@every_row(
-    {
-        "no-members": (NEW, ""),
-        "not-started": (begun(TWO_GROUPS), "0 of 2 groups and 0 of 3 nodes deployed"),
-        "prepared": (prepared(TWO_GROUPS), "0 of 2 groups and 0 of 3 nodes deployed"),
-        "one-group": (finished(), "1 of 2 groups and 1 of 3 nodes deployed"),
-    },
-)
-def test_the_summary_counts_what_is_deployed(state: RolloutState, expected: str) -> None:
-    assert state.summary() == expected
 
 
 def in_flight() -> RolloutState:
@@ -118,17 +98,3 @@ def test_statuses_of_another_number_of_nodes_are_not_read(letters: str) -> None:
     stored = begun(TWO_GROUPS).to_json()
     with pytest.raises(ValueError, match="3 nodes"):
         RolloutState.from_json({**stored, "rollout": {**stored["rollout"], "nodes": letters}})
-
-
-def test_inputs_and_members_are_one_text_that_is_kept() -> None:
-    stored = in_flight().to_json()
-    loaded = RolloutState.from_json(stored)
-    assert loaded.fixed == stored["fixed"]
-    assert loaded.to_json()["fixed"] is loaded.fixed
-
-
-def test_the_text_is_made_anew_once_the_members_are_known() -> None:
-    loaded = RolloutState.from_json(NEW.to_json())
-    assert loaded.fixed == ""
-    assert json.loads(NEW.to_json()["fixed"])["members"] is None
-    assert json.loads(begun(TWO_GROUPS).to_json()["fixed"])["members"] == {"a": ["n1", "n2"], "b": ["n3"]}

@@ -2,11 +2,9 @@
 
 from contextlib import nullcontext
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any, cast
-
-import pytest
 
 from shipyard_api.actions.steps.job_watch import Job, Limits, Submitted
 from shipyard_api.actions.steps.site_work import PollJob, SiteWork, SiteWorkState, SubmitSiteWork
@@ -14,13 +12,12 @@ from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
-from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SiteInputs
-from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Work
+from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Look, PeerFailure
 from tests.fakes.provisioner import FakeProvisioner
-from tests.unit.actions.steps.instants import MOMENT, T0, at
+from tests.unit.actions.steps.instants import T0, at
 from tests.unit.tables import every_row
 
 SITE = DeploymentConfiguration(
@@ -69,11 +66,8 @@ def test_it_begins_with_the_limits_of_its_operation() -> None:
     {
         "submits": (NEW, Act(SUBMIT, give_up_at=at(305))),
         "polls-in-the-queue": (QUEUED, Look(POLL)),
-        "polls-at-work": (RUNNING, Look(POLL)),
         "done": (replace(RUNNING, done="success"), Done("success")),
-        "done-without-a-word": (replace(RUNNING, done=""), Done("")),
         "failed": (replace(RUNNING, failed="it broke"), Failed("it broke")),
-        "failed-before-a-job": (replace(NEW, failed=""), Failed("")),
     },
 )
 def test_what_comes_next(state: SiteWorkState, expected: Act[SubmitSiteWork] | Look[PollJob] | Done | Failed) -> None:
@@ -109,45 +103,28 @@ def out_of_time(of: SiteWorkState, why: str) -> Folded[SiteWorkState]:
 
 POLLS = {
     "queued": (QUEUED, report(JobState.QUEUED), at(5), Folded(QUEUED, wait_until=at(15))),
-    "queued just before": (QUEUED, report(JobState.QUEUED), at(1000) - MOMENT, Folded(QUEUED, wait_until=at(1000))),
     "queued longer than its limit": (QUEUED, report(JobState.QUEUED), at(1000), out_of_time(QUEUED, IN_QUEUE)),
     "starts": (QUEUED, report(JobState.RUNNING), at(20), Folded(RUNNING, wait_until=at(30))),
     "running": (RUNNING, report(JobState.RUNNING), at(40), Folded(RUNNING, wait_until=at(50))),
-    "just before": (RUNNING, report(JobState.RUNNING), at(320) - MOMENT, Folded(RUNNING, wait_until=at(320))),
     "time up": (RUNNING, report(JobState.RUNNING), at(320), out_of_time(RUNNING, AT_WORK)),
     "no answer": (RUNNING, SILENCE, at(40), Folded(SILENT, wait_until=at(50))),
-    "refused answer costs time": (RUNNING, REFUSAL, at(40), Folded(SILENT, wait_until=at(50))),
-    "silent time up": (SILENT, SILENCE, at(320), out_of_time(SILENT, f"{AT_WORK}; last answer: 503 no answer")),
     "ended well": (
         RUNNING,
         report(JobState.ENDED, "all verified", ok=True),
         at(40),
         Folded(replace(RUNNING, done="all verified")),
     ),
-    "ended in silence": (RUNNING, report(JobState.ENDED, ok=True), at(40), Folded(replace(RUNNING, done="success"))),
     "ended badly": (
         RUNNING,
         report(JobState.ENDED, "no network"),
         at(40),
         Folded(replace(RUNNING, failed="prepare_site failed (job job-1): no network")),
     ),
-    "ended badly in silence": (
-        RUNNING,
-        report(JobState.ENDED),
-        at(40),
-        Folded(replace(RUNNING, failed="prepare_site failed (job job-1): no reason given")),
-    ),
     "lost": (
         RUNNING,
         report(JobState.LOST),
         at(40),
         Folded(replace(RUNNING, failed="prepare_site failed (job job-1): the provisioner no longer knows the job")),
-    ),
-    "lost and why": (
-        RUNNING,
-        report(JobState.LOST, "purged", ok=True),
-        at(40),
-        Folded(replace(RUNNING, failed="prepare_site failed (job job-1): purged")),
     ),
 }
 
@@ -172,14 +149,6 @@ def test_a_stop_leaves_the_job_behind(state: SiteWorkState, expected: tuple[Fact
     assert STEP.leave(state, "stopped by ops") == expected
 
 
-def test_the_work_is_submitted_for_the_design_of_the_intent() -> None:
-    provisioner = FakeProvisioner()
-    submitted = step(provisioner).perform(SubmitSiteWork("fake://design/6"), Marker("m"))
-    (sent,) = provisioner.submissions
-    assert submitted == Submitted(sent.job)
-    assert (sent.marker, sent.work) == ("m", Work(Operation.PREPARE_SITE, "fake://design/6"))
-
-
 def test_an_interrupted_submission_is_searched_for_the_design_of_the_intent() -> None:
     provisioner = FakeProvisioner(now=lambda: at(1))
     store = SimpleNamespace(
@@ -190,32 +159,3 @@ def test_an_interrupted_submission_is_searched_for_the_design_of_the_intent() ->
     submitted = site_work.perform(SUBMIT, Marker("m"))
     assert site_work.find(SUBMIT, Marker("m"), T0) == submitted
     assert site_work.find(SubmitSiteWork("fake://design/6"), Marker("m"), T0) is None
-
-
-def test_a_poll_names_the_job_and_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    provisioner = FakeProvisioner()
-    answer = report(JobState.RUNNING)
-    asked: list[tuple[JobId, Work]] = []
-
-    def reported(job: JobId, work: Work) -> JobReport:
-        asked.append((job, work))
-        return answer
-
-    monkeypatch.setattr(provisioner, "report", reported)
-    assert step(provisioner).ask(POLL) is answer
-    assert asked == [(ID, Work(Operation.PREPARE_SITE, DESIGN))]
-
-
-def test_it_does_not_run_after_a_failed_step_and_has_nothing_to_poll_while_it_must_not_submit() -> None:
-    assert STEP.always is False
-    assert STEP.watch(NEW, T0) is None
-
-
-def test_early_successes_do_not_belong_to_work_on_a_site() -> None:
-    """A provisioner that names nodes in such a report changes nothing but what is stored of the job."""
-    node = frozenset({NodeName("n1")})
-    running = JobReport(ID, JobState.RUNNING, ok=False, succeeded=node)
-    folded = STEP.fold(QUEUED, POLL, running, at(20))
-    assert folded == Folded(
-        replace(QUEUED, job=replace(RUNNING_JOB, succeeded=node)), wait_until=at(20) + timedelta(seconds=10)
-    )

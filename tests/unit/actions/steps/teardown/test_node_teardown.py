@@ -195,7 +195,7 @@ def budgets(draw: st.DrawFn) -> list[Budget]:
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     held=pods(),
     protecting=budgets(),
