@@ -1,4 +1,4 @@
-"""What API and worker import before they work, but for their metrics: those read their directory when imported."""
+"""What API, worker and stack import before they work, but for metrics: those read their directory when imported."""
 
 import pkgutil
 import sys
@@ -16,6 +16,7 @@ for name in (
     "psycopg_pool",
     "requests",
     "shipyard_api.adapters.oslo_policy.policy",
+    "shipyard_api.stack",
     "shipyard_api.worker",
 ):
     import_module(name)

@@ -15,9 +15,9 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from shipyard_api.cli.main import shipyard
+from tests.forked import Program
 
 SHIPYARD = [sys.executable, "-c", "from shipyard_api.cli.main import main; main()"]
-STACK = [sys.executable, "-m", "shipyard_api.stack"]
 _MARK = "SHIPYARD_TEST_MARK"
 
 
@@ -41,15 +41,16 @@ def invoke(words: Sequence[str], environment: Mapping[str, str]) -> Result:
     return CliRunner().invoke(shipyard, list(words), env={**outside, **environment}, prog_name="shipyard")
 
 
-def up(
-    directory: Path, environment: Mapping[str, str], words: Sequence[str] = ()
-) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
-    """Start the embedded stack with its data in the directory; return it and its ready file when it serves."""
+def up(directory: Path, environment: Mapping[str, str], words: Sequence[str] = ()) -> tuple[Program, dict[str, Any]]:
+    """Start the embedded stack, forked, with its data in the directory; return it and its ready file when it serves.
+
+    Its programs are commands with the mark of the environment; it has none itself.
+    """
     ready, log = directory / "ready.json", directory / "up.log"
     ready.unlink(missing_ok=True)
     with log.open("ab") as out:
-        command = [*STACK, "up", *words, "--data-dir", str(directory / "data"), "--ready-file", str(ready)]
-        child = subprocess.Popen(command, env=dict(environment), stdout=out, stderr=out, start_new_session=True)
+        words = ["up", *words, "--data-dir", str(directory / "data"), "--ready-file", str(ready)]
+        child = Program("shipyard_api.stack", words, environment, out.fileno())
     deadline = time.monotonic() + 90
     while not ready.is_file():
         assert child.poll() is None, log.read_text()

@@ -16,6 +16,7 @@ import pytest
 from shipyard_api.adapters.encryption.fernet import new_key
 from tests.acceptance.programs import invoke, left_running, marked, up
 from tests.conftest import ROOT
+from tests.forked import Program
 from tests.stand import Stand
 
 _ID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
@@ -31,7 +32,7 @@ class Newcomer:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.mark, self.environment = marked()
-        self.child: subprocess.Popen[bytes] | None = None
+        self.child: Program | None = None
         self.actions: list[str] = []
         self.printed = ""
 

@@ -161,6 +161,7 @@ def test_up_comes_back_after_everything_was_killed_and_has_kept_everything(reach
         action = requests.post(f"{base}/actions", json={"name": "deploy_site"}, headers=headers, timeout=60).json()[
             "id"
         ]
+        child.send_signal(signal.SIGKILL)
         for pid, _line in processes(mark):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -24,11 +24,10 @@ _UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 @dataclass(frozen=True)
 class Output:
-    """How one command line ended, in one form. ``beside``: what it said on stderr."""
+    """How one command line ended, in one form."""
 
     code: int
     text: str
-    beside: str = ""
 
 
 def plain(text: str) -> str:
@@ -77,12 +76,11 @@ def transcript(line: str, outputs: Mapping[str, Output]) -> str:
     """
     together: dict[Output, list[str]] = {}
     for form, output in outputs.items():
-        together.setdefault(Output(output.code, plain(output.text), plain(output.beside)), []).append(form)
+        together.setdefault(Output(output.code, plain(output.text)), []).append(form)
     parts = [f"$ {plain(line)}"]
     for output, forms in together.items():
         shown = re.sub(r"([ \t])$", r"\1$", output.text, flags=re.MULTILINE)
-        beside = f"=== stderr\n{output.beside}=== stdout\n" if output.beside else ""
-        parts.append(f"=== {', '.join(forms)}: exit code {output.code}\n{beside}{shown}")
+        parts.append(f"=== {', '.join(forms)}: exit code {output.code}\n{shown}")
     return "\n".join(parts)
 
 

@@ -94,7 +94,7 @@ def playing(scenario: str, policy: Mapping[str, Any] | None = None) -> Iterator[
             try:
                 child.wait(30)
             except subprocess.TimeoutExpired:
-                child.kill()
+                child.send_signal(signal.SIGKILL)
 
 
 def load_software(stack: Stack) -> None:
