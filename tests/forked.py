@@ -45,7 +45,7 @@ class Program:
         listener: socket.socket | None = None,
     ) -> None:
         files = (_Passed(output), _Passed(listener.fileno()) if listener else None)
-        self._process = _forks.Process(target=_run, args=(module, arguments, dict(environment), *files), daemon=True)
+        self._process = _forks.Process(target=run, args=(module, arguments, dict(environment), *files), daemon=True)
         self._process.start()
         assert self._process.pid is not None
         self.pid = self._process.pid
@@ -120,9 +120,10 @@ def _received(passed: Any) -> int:
     return number
 
 
-def _run(
-    module: str, arguments: Sequence[str], environment: Mapping[str, str], output: int, listener: int | None
+def run(
+    module: str, arguments: Sequence[str], environment: Mapping[str, str], output: int, listener: int | None = None
 ) -> None:
+    """Be the program, in a process that was forked for it."""
     os.setsid()
     die_with_parent()
     os.dup2(output, 1)

@@ -44,13 +44,13 @@ def invoke(words: Sequence[str], environment: Mapping[str, str]) -> Result:
 def up(directory: Path, environment: Mapping[str, str], words: Sequence[str] = ()) -> tuple[Program, dict[str, Any]]:
     """Start the embedded stack, forked, with its data in the directory; return it and its ready file when it serves.
 
-    Its programs are commands with the mark of the environment; it has none itself.
+    Only Postgres and the simulators carry the mark of the environment; API and worker end with the stack.
     """
     ready, log = directory / "ready.json", directory / "up.log"
     ready.unlink(missing_ok=True)
     with log.open("ab") as out:
         words = ["up", *words, "--data-dir", str(directory / "data"), "--ready-file", str(ready)]
-        child = Program("shipyard_api.stack", words, environment, out.fileno())
+        child = Program("tests.forked_stack", words, environment, out.fileno())
     deadline = time.monotonic() + 90
     while not ready.is_file():
         assert child.poll() is None, log.read_text()

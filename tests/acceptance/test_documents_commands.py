@@ -59,5 +59,3 @@ def test_a_pipeline_reviews_the_documents_of_a_merge_request(tmp_path: Path, dat
         sections, text = reviewed(design.replace("depends_on: [ntp-node]", "depends_on: [nothing]"), 1)
         assert sections == ["Documents", "Differences", "Dry run"]
         assert "depends on 'nothing', which is not a group" in text
-
-        assert reviewed("schema: only\n", 1)[0] == ["Documents"]

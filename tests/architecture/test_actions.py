@@ -53,7 +53,10 @@ def test_nothing_outside_an_action_compares_its_name() -> None:
         place = path.relative_to(PACKAGE).as_posix()
         if place.startswith("actions/"):
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if not any(name in text for name in (*NAMES, *VALUES)):
+            continue
+        tree = ast.parse(text)
         for found, count in ((compared, sum(1 for _ in _compared(tree))), (written, sum(1 for _ in _written(tree)))):
             if count:
                 found[place] = count

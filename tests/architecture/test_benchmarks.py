@@ -5,14 +5,13 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
-
 from tests.conftest import ROOT
+from tests.unit.tables import every_row
 
 BENCHMARKS = sorted((ROOT / "benchmarks").glob("*.py"))
 
 
-@pytest.mark.parametrize("path", BENCHMARKS, ids=lambda path: path.stem)
+@every_row(BENCHMARKS)
 def test_names_that_a_benchmark_imports_exist(path: Path) -> None:
     imports = [
         (node.module, alias.name)

@@ -6,8 +6,6 @@ import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import pytest
-
 import shipyard_api
 import shipyard_api.api.airship.app
 import shipyard_api.wiring.bootstrap  # together they import every module that can define a family
@@ -20,6 +18,7 @@ from shipyard_api.domain import error_kinds
 from shipyard_api.domain.error_kinds import ErrorKind, ShipyardError
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.state.errors import StoreUnavailable
+from tests.unit.tables import every_row
 
 FAMILIES = (error_kinds.Forbidden, error_kinds.Unauthenticated)
 """The families that are raised themselves, because they are caught by type; their rows are constants."""
@@ -47,7 +46,7 @@ def test_the_walk_finds_the_rows_of_every_area() -> None:
     assert {"UNAUTHENTICATED", "HoldNotFound", "LabelExists", "TemplateExists", "NotJson", "InvalidKey"} < ROWS.keys()
 
 
-@pytest.mark.parametrize("name", ROWS)
+@every_row(list(ROWS))
 def test_a_row_has_the_name_that_it_is_raised_by_and_a_title(name: str) -> None:
     row = ROWS[name]
 
@@ -62,14 +61,7 @@ def test_every_family_has_a_status() -> None:
     assert {row.family for row in ROWS.values()} <= families
 
 
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
-        pytest.param(row, words, id=f"{name}-{row}")
-        for name, dialect in (("airship", AIRSHIP), ("fuel", FUEL), ("ironic", IRONIC))
-        for row, words in dialect.items()
-    ],
-)
+@every_row({f"{row}": (row, words) for dialect in (AIRSHIP, FUEL, IRONIC) for row, words in dialect.items()})
 def test_a_dialect_words_a_row_with_the_data_that_the_row_has(
     row: ErrorKind[..., ShipyardError], words: Callable[..., Any]
 ) -> None:
@@ -78,7 +70,7 @@ def test_a_dialect_words_a_row_with_the_data_that_the_row_has(
     assert row in ROWS.values()
 
 
-@pytest.mark.parametrize("kind", SYSTEM_FAILURES, ids=lambda kind: kind.__qualname__)
+@every_row(SYSTEM_FAILURES)
 def test_every_failure_of_a_system_has_a_row(kind: type[Exception]) -> None:
     code, error_type, _retry = line_of(kind)
 

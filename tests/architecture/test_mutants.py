@@ -1,9 +1,8 @@
 """The faults that ``./dev mutants`` makes, and where it looks for them."""
 
-import pytest
-
 from tests.mutants.mutations import mutations
 from tests.mutants.run import ROOMS, ROOT
+from tests.unit.tables import every_row
 
 FAULTS = {
     "a comparison": ("x = f(a < b)", ["x = f(a <= b)"]),
@@ -25,7 +24,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("source", "expected"), FAULTS.values(), ids=FAULTS)
+@every_row(FAULTS)
 def test_a_fault_changes_one_thing(source: str, expected: list[str]) -> None:
     made = mutations("m.py", source)
     assert sorted(fault.apply(source) for fault in made) == expected

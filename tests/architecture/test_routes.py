@@ -32,6 +32,7 @@ from shipyard_api.wiring import bootstrap
 from tests.conftest import ROOT
 from tests.integration.api import description
 from tests.integration.api.in_process import Client
+from tests.unit.tables import every_row
 
 WRITE = {"admin", "admin_ucp"}
 READ = WRITE | {"admin_ucp_viewer", "viewer"}
@@ -44,7 +45,8 @@ LOOKING = {
 }
 
 
-def _application(monkeypatch: pytest.MonkeyPatch) -> tuple[Mount, dict[str, Any]]:
+@pytest.fixture(scope="module")
+def application() -> tuple[Mount, dict[str, Any]]:
     """The application and its routes; nothing is asked that would need the database."""
     tables: list[dict[str, Any]] = []
     real = app_module.routes
@@ -53,17 +55,14 @@ def _application(monkeypatch: pytest.MonkeyPatch) -> tuple[Mount, dict[str, Any]
         tables.append(real(own))
         return tables[-1]
 
-    monkeypatch.setattr(app_module, "routes", recorded)
     settings = Settings(
         database=DatabaseOptions(url=Secret("postgresql://nobody@127.0.0.1:9/none")),
         of_plugins={"drydock": DrydockOptions(url="http://127.0.0.1:9", design_url="http://127.0.0.1:9/{revision}")},
     )
-    return bootstrap.api(settings), tables[0]
-
-
-@pytest.fixture
-def application(monkeypatch: pytest.MonkeyPatch) -> tuple[Mount, dict[str, Any]]:
-    return _application(monkeypatch)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(app_module, "routes", recorded)
+        made = bootstrap.api(settings)
+    return made, tables[0]
 
 
 @pytest.fixture
@@ -131,10 +130,7 @@ def test_the_document_tells_who_may_do_what(routes: dict[str, Any]) -> None:
         assert (operation.get("security") == []) == (rule is None), f"{method} {path}"
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "operation"),
-    [pytest.param(*one, id=f"{one[0]} {one[1]}") for one in description.airship_operations()],
-)
+@every_row({f"{one[0]} {one[1]}": one for one in description.airship_operations()})
 def test_every_operation_names_its_answers(method: str, path: str, operation: dict[str, Any]) -> None:
     codes = set(operation["responses"])
     wanted = {"400"}  # the verbosity is checked everywhere
@@ -232,8 +228,7 @@ def test_the_body_of_a_new_action_is_what_its_schema_says() -> None:
         assert parameters["maxProperties"] == limit
 
 
-@pytest.mark.parametrize(
-    ("words", "pointer"),
+@every_row(
     [
         pytest.param(Version, "Version", id="versions"),
         pytest.param(GroupStatus, "GroupStatus", id="statuses of groups"),

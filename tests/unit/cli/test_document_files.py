@@ -119,10 +119,6 @@ def test_a_file_nested_without_end_is_refused_and_kills_nobody(api, load, sign):
     )
 
 
-def test_the_words_of_the_parser_name_the_file(load):
-    assert 'in "d/bad.yaml", line 2, column 1' in load({"d/bad.yaml": "a: [\n"}).stderr
-
-
 def test_each_file_knows_its_lines_and_documents_in_the_stream(tmp_path):
     texts = {"a": "# why\na: 1\n---\nb: 1\n", "b": REMARK, "c": "c: 1", "d": "---\nd: 1\n"}
     for name, text in texts.items():
@@ -160,12 +156,11 @@ POINTERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("form", ["cli", "raw"])
 @table(("faults", "lines"), POINTERS)
-def test_what_is_refused_is_told_by_file_and_line(api, load, run, faults, lines, form):
+def test_what_is_refused_is_told_by_file_and_line(api, load, run, faults, lines):
     load(FILES)
     api.replies["POST /configdocs/c"] = refused(*faults)
-    result = run("--output-format", form, "create", "configdocs", "c", "--directory=d")
+    result = run("create", "configdocs", "c", "--directory=d")
     assert (result.exit_code, result.stderr.splitlines()) == (1, lines)
     assert "column" in result.stdout or "schema" in result.stdout
 
@@ -176,9 +171,3 @@ def test_only_a_few_places_are_told(api, load):
     result = load({}, "--directory=d")
     told = result.stderr.splitlines()
     assert (told[4], told[5:]) == ("line 9 (document 5) is line 9 of d/a.yaml", ["and 2 more"])
-
-
-def test_a_load_that_is_taken_points_to_nothing(api, load):
-    warned = {"messageList": [{"message": "line 1, column 1 (document 1): odd", "level": "warning"}]}
-    api.replies["POST /configdocs/c"] = Reply(201, STATUS | {"details": warned})
-    assert load(FILES).stderr == ""

@@ -5,8 +5,11 @@ import pytest
 from tests.unit.api.http.conftest import BODY, Get, Resource
 
 
-@pytest.mark.parametrize("form", ["data", "media", "large", "small", "version"])
-@pytest.mark.parametrize("held", ["{}", '"x", {}', "*", "{strong}", '"x" , {} '], ids=ascii)
+@pytest.mark.parametrize(
+    ("form", "held"),
+    [("data", "{}"), ("media", '"x", {}'), ("large", "*"), ("small", "{strong}"), ("version", '"x" , {} ')],
+    ids=ascii,
+)
 def test_a_caller_who_holds_the_answer_gets_304_without_a_body(get: Get, form: str, held: str) -> None:
     tag = get(form).headers["ETag"]
 

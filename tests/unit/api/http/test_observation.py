@@ -12,14 +12,13 @@ from shipyard_api.api.http.observation import ROUTE, Observation
 from shipyard_api.telemetry import Activity, observe_with
 
 
-@pytest.mark.parametrize("is_stream", [False, True], ids=["answer", "stream"])
 @pytest.mark.parametrize(
-    ("method", "route", "status", "labels", "outcome"),
+    ("method", "route", "status", "labels", "outcome", "is_stream"),
     [
-        ("GET", "/actions/{id}", 200, {"method": "GET", "route": "/actions/{id}", "status": "200"}, "success"),
-        ("GET", "", 404, {"method": "GET", "route": "", "status": "404"}, "refused"),
-        ("BREW", "", 405, {"method": "other", "route": "", "status": "405"}, "refused"),
-        ("POST", "/a", None, {"method": "POST", "route": "/a", "status": "0"}, "left"),
+        ("GET", "/actions/{id}", 200, {"method": "GET", "route": "/actions/{id}", "status": "200"}, "success", True),
+        ("GET", "", 404, {"method": "GET", "route": "", "status": "404"}, "refused", False),
+        ("BREW", "", 405, {"method": "other", "route": "", "status": "405"}, "refused", False),
+        ("POST", "/a", None, {"method": "POST", "route": "/a", "status": "0"}, "left", False),
     ],
 )
 def test_a_request_is_observed(

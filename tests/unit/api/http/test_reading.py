@@ -3,16 +3,11 @@
 from shipyard_api.api.http.errors import NotJson
 from shipyard_api.api.http.reading import parse_value
 from tests.refusals import refuses
-from tests.unit.tables import every_row
 
 
-@every_row(["[" + "1," * 1_000_000 + "1]", '{"a": [' + "[1]," * 500_000 + "[1]]}"])
-def test_a_body_has_at_most_a_million_values(body: str) -> None:
-    with refuses(NotJson) as refused:
-        parse_value("/plans", body.encode())
-
-    assert refused.value.data["detail"] == "more than 1,000,000 values"
-
-
-def test_a_body_of_a_million_values_is_read() -> None:
+def test_a_body_has_at_most_a_million_values() -> None:
     assert len(parse_value("/plans", ("[" + "1," * 999_999 + "1]").encode())) == 1_000_000
+
+    with refuses(NotJson) as refused:
+        parse_value("/plans", ('{"a": [' + "[1]," * 500_000 + "[1]]}").encode())
+    assert refused.value.data["detail"] == "more than 1,000,000 values"

@@ -34,7 +34,7 @@ def pid(process: SecondProcess) -> int:
     return process._process.pid
 
 
-def test_it_answers_one_request_after_the_other_at_a_low_priority(second: SecondProcess) -> None:
+def test_it_answers_one_request_after_the_other_at_a_low_priority_until_it_is_too_slow(second: SecondProcess) -> None:
     first = ask(second, "/one", b"body")
     number = pid(second)
     resp = falcon.Response()
@@ -45,12 +45,11 @@ def test_it_answers_one_request_after_the_other_at_a_low_priority(second: Second
     assert (resp.status_code, resp.content_type, resp.get_header("Retry-After")) == (418, "text/plain", "7")
     assert pid(second) == number
 
-
-def test_one_that_dies_is_lost_and_the_next_request_starts_another(second: SecondProcess) -> None:
-    ask(second, "/one")
+    second._longest = 0.05
+    started = second._process
     with pytest.raises(SecondProcessLost):
-        ask(second, "/die")
-    assert ask(second, "/two").status == 418
+        second.ask(Asked("POST", "/silent", b"", [], b""))
+    assert started.returncode is not None
 
 
 def test_one_that_does_not_start_is_lost() -> None:
@@ -59,18 +58,11 @@ def test_one_that_does_not_start_is_lost() -> None:
         ask(process, "/one")
 
 
-def test_one_that_is_too_slow_is_lost_and_leaves_no_process(second: SecondProcess) -> None:
-    ask(second, "/one")
-    started = second._process
-    second._longest = 0.05
-    with pytest.raises(SecondProcessLost):
-        second.ask(Asked("POST", "/silent", b"", [], b""))
-    assert started.returncode is not None
-
-
-def test_one_that_is_not_wanted_ends() -> None:
+def test_one_that_dies_is_lost_and_the_next_request_starts_another_which_ends_when_it_is_not_wanted() -> None:
     process = SecondProcess(PROGRAM, idle=0.05)
-    ask(process, "/one")
+    with pytest.raises(SecondProcessLost):
+        ask(process, "/die")
+    assert ask(process, "/two").status == 418
     while process._process is not None:
         pass
 

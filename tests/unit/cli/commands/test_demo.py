@@ -133,10 +133,6 @@ def test_an_end_that_the_scenario_does_not_expect_is_exit_code_1(play):
     assert (result.exit_code, "the verdict is failed, not success" in result.stdout) == (1, True)
 
 
-def test_a_failed_action_is_success_when_the_scenario_says_so(play):
-    assert play("{fake: fails, expect: {verdict: failed}}").exit_code == 0
-
-
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["people", "json"])
 def test_a_refused_design_prints_the_status_and_exits_1(play, options):
     result = play("fake: refuses", *options)
@@ -240,7 +236,3 @@ def test_a_child_that_does_not_stop_is_ended(monkeypatch):
         child.stdout.readline()
         stack.stop(child)
     assert child.returncode == -signal.SIGKILL
-
-
-def test_differences_of_a_calm_scenario_look_only_at_the_verdict():
-    assert demo.differences({}, {"verdict": "success", "groups": []}) == []

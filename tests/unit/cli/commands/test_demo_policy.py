@@ -27,7 +27,9 @@ PARTS = {
 
 
 def configuration(design: bytes) -> Any:
-    (found,) = [one for one in yaml.safe_load_all(design) if one["schema"] == "shipyard/DeploymentConfiguration/v1"]
+    (found,) = [
+        one for one in yaml.load_all(design, yaml.CSafeLoader) if one["schema"] == "shipyard/DeploymentConfiguration/v1"
+    ]
     return found["data"]
 
 

@@ -8,21 +8,6 @@ from tests.unit.cli.printed import lines
 from tests.unit.cli.samples import ID, RUN
 from tests.unit.tables import table
 
-DESCRIPTIONS = {
-    "action": (["action", ID], f"/actions/{ID}"),
-    "action/": ([f"action/{ID}"], f"/actions/{ID}"),
-    "step": (["step", "drydock_build.verify_site", "-a", ID], f"/actions/{ID}/steps/drydock_build.verify_site"),
-    "step/": ([f"step/{ID}/preflight"], f"/actions/{ID}/steps/preflight"),
-}
-
-
-@table(("words", "path"), DESCRIPTIONS)
-def test_describe(api, run, words, path):
-    api.replies[f"GET {path}"] = Reply(200, samples.action(task_id="preflight"))
-    result = run("describe", *words)
-    assert (result.exit_code, api.requests[0].path) == (0, f"/api/v1.0{path}")
-    assert ID in result.stdout
-
 
 def test_a_failed_action_says_why_in_words(api, run):
     note = samples.NOTE | {"note_val": "Stage.NOT_STARTED: n2; Stage.FAILED: n1"}
@@ -60,16 +45,6 @@ def test_the_log_of_an_action_is_that_of_its_steps_in_order_of_time(api, run):
 
 
 V, NOTE = "01BTTMFVDKZFRJM80FGD7J1AKV", "01BTTMFVDKZFRJM80FGD7J1AKN"
-NO_VALIDATION = {"message": "Validation not found", "reason": f"Unknown validation {V}", "details": {"messageList": []}}
-
-
-def test_a_validation_found_neither_way_is_told_as_it_was_asked_for(api, run):
-    for first, second in ((ID, V), (V, ID)):
-        said = NO_VALIDATION if first == ID else {"message": "Action not found", "reason": f"Unknown action {V}"}
-        api.replies[f"GET /actions/{first}/validations/{second}"] = Reply(404, said)
-    result = run("describe", f"validation/{V}/{ID}")
-    assert result.exit_code == 1
-    assert result.stdout.startswith(f"Error: Validation not found\nReason: Unknown validation {V}\n")
 
 
 @pytest.mark.parametrize("words", [["notedetails", NOTE], [f"notedetails/{NOTE}"]], ids=["long", "item"])
@@ -96,11 +71,10 @@ LOGS = {
 }
 
 
-@pytest.mark.parametrize("form", ["cli", "raw", "format"])
 @table(("words", "query"), LOGS)
-def test_logs_are_text_in_every_form(api, run, words, query, form):
+def test_logs_are_text(api, run, words, query):
     api.replies[f"GET /actions/{ID}/steps/preflight/logs"] = Reply(200, b"a: [\nb\x1b[1m")
-    result = run("--output-format", form, "logs", *words)
+    result = run("logs", *words)
     assert (result.exit_code, result.stdout) == (0, "a: [\nb\x1b[1m\n")
     assert api.requests[0].query == [*query, ("verbosity", "1")]
 

@@ -6,28 +6,9 @@ from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.samples import FORECAST, ID
 from tests.unit.tables import table
 
-TEXT = """\
-Success:           8.9 % (7.7 % to 10.2 %)
-Nodes Lost:        2.4 on average
-Duration:          40:15 (8 of 10 times 36:41 to 1:03:50)
-Assumed:           1.0 % of nodes fail prepare, 3.0 % of nodes fail deploy; measured on this site (480 and 472 nodes)
-Relax:             compute needs 100 % of its nodes; with 93 % instead, 90.2 % of the runs succeed
-Simulated:         2,000 runs, seed 1
-
-Group       Critical  Nodes  Chance      Success (95 %)              Starts  Lasts  Prepare  Deploy
-compute     yes       60     ■·········  8.9 % (7.7 % to 10.2 %)     +0:00   40:15  10:10    30:05
-monitoring  no        2      ■■■■■■■■■■  100.0 % (99.8 % to 100.0 %)  -       -      -        -
-"""
-
 
 def words_of(text):
     return [line.split() for line in text.split("\n")]
-
-
-def test_a_forecast_shows_intervals_and_what_to_relax(api, run):
-    api.replies["POST /forecasts"] = Reply(200, FORECAST)
-    result = run("forecast", "deploy_site")
-    assert (result.exit_code, words_of(result.stdout.strip())) == (0, words_of(TEXT.strip()))
 
 
 def test_of_a_running_action_the_time_left_is_shown(api, run):

@@ -235,11 +235,6 @@ def test_a_wrong_command_line_asks_nothing(api, run, words, text):
     assert f"Error: {text}" in result.stderr
 
 
-def test_a_server_without_plans_is_an_error(run):
-    result = run("plan", "deploy_site")
-    assert (result.exit_code, result.stdout.split("\n")[:2]) == (1, ["Error: 404 Not Found", "Reason: 404 Not Found"])
-
-
 STORED = {
     "id": ID,
     "hash": "0" * 64,

@@ -2,34 +2,21 @@
 
 import pytest
 
-from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.samples import ID
 from tests.unit.tables import table
 
-SHAPES = {"an object": {"x": 1}, "a list": [], "a text": "x", "nothing": None, "texts": {"nodes": ["n1"]}}
+SHAPES = {"an object": {"x": 1}, "a list": [], "nothing": None}
 
 
 @table("body", SHAPES)
-@pytest.mark.parametrize("command", ["watch", "retry"])
-def test_an_answer_of_another_shape_is_an_error_and_nothing_is_retried(api, run, command, body):
-    api.replies["POST /plans" if command == "retry" else f"GET /actions/{ID}"] = Reply(200, body)
-    result = run(command, ID)
+def test_an_answer_of_another_shape_is_an_error_and_nothing_is_retried(api, run, body):
+    api.replies["POST /plans"] = Reply(200, body)
+    result = run("retry", ID)
     assert result.exit_code == 1
     assert result.stdout.startswith("Error: ")
     assert isinstance(result.exception, SystemExit)
     assert [request for request in api.requests if request.path.endswith("/control/retry")] == []
-
-
-def test_groups_of_another_shape_end_the_watch(api, run):
-    api.replies |= {
-        f"GET /actions/{ID}": Reply(200, samples.action()),
-        f"GET /actions/{ID}/groups": Reply(200, {"groups": [{"status": "failed"}], "next": None}),
-        f"GET /actions/{ID}/nodes": Reply(200, {"nodes": [], "next": None}),
-    }
-    result = run("watch", ID)
-    assert (result.exit_code, isinstance(result.exception, SystemExit)) == (1, True)
-    assert "Error: Unable to invoke action due to: the answer has an unexpected shape" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -49,10 +36,7 @@ DECODED = "Error: Unable to decode response. Value: <html>Sign in</html>\n"
 COMMANDS = {
     "actions": ("get actions", "/actions"),
     "rendered": ("get renderedconfigdocs", "/renderedconfigdocs"),
-    "collection": ("get configdocs --collection=c", "/configdocs/c"),
     "logs": (f"logs step/{ID}/preflight", f"/actions/{ID}/steps/preflight/logs"),
-    "note": (f"describe notedetails {ID}", f"/notedetails/{ID}"),
-    "nodes": ("get nodes", "/nodes"),
 }
 
 
@@ -93,15 +77,10 @@ NO_STATUS = {
 
 
 @table(("reply", "line"), NO_STATUS)
-def test_an_error_that_is_no_status_says_who_answered_what(api, run, reply, line):
+def test_an_error_that_is_no_status_says_who_answered_what_and_the_raw_form_says_it_on_stderr(api, run, reply, line):
     api.replies["GET /actions"] = reply
     result = run("get", "actions")
     assert (result.exit_code, result.stdout.splitlines()[-1], result.stderr) == (1, line.format(url=api.url), "")
-
-
-@table(("reply", "line"), NO_STATUS)
-def test_the_raw_form_is_the_body_and_the_rest_is_on_stderr(api, run, reply, line):
-    api.replies["GET /actions"] = reply
     result = run("--output-format=raw", "get", "actions")
     assert (result.exit_code, result.stdout) == (1, f"{reply.data().decode()}\n")
     assert result.stderr == f"{line.format(url=api.url)}\n"
@@ -109,12 +88,9 @@ def test_the_raw_form_is_the_body_and_the_rest_is_on_stderr(api, run, reply, lin
 
 # Commands that upstream's server knows nothing of, with what they ask it for first that it does not have.
 OURS = {
-    "plan deploy_site": "POST /plans",
     f"watch {ID}": f"GET /actions/{ID}/groups",
-    f"report {ID}": f"GET /actions/{ID}/report",
     f"retry {ID}": "POST /plans",
     "get nodes": "GET /nodes",
-    "describe node n1": "GET /nodes/n1",
 }
 
 

@@ -77,24 +77,3 @@ def test_a_beginning_that_names_no_one_action_is_refused(api, run, short, text):
     api.replies["GET /actions"] = Reply(200, [samples.action(), samples.action(id=OLDER)])
     result = run("stop", short)
     assert (result.exit_code, text in result.stderr, len(api.requests)) == (2, True, 1)
-
-
-def test_without_an_action_there_is_no_latest(api, run):
-    api.replies["GET /actions"] = Reply(200, [])
-    result = run("report")
-    assert (result.exit_code, result.stdout) == (1, "Error: There is no action yet.\n")
-
-
-REFUSED = {
-    "describe action action/short": "Invalid ID. ID can only be 26 characters.",
-    f"describe action action/{ID}/x": "Invalid ID. ID can only be 26 characters.",
-    f"describe action step/{ID}": "Invalid ID. ID can only be 26 characters.",
-    "stop action action/short": "Invalid ID. ID can only be 26 characters.",
-    "describe step preflight -a action/": "Invalid ID. ID can only be 26 characters.",
-}
-
-
-@pytest.mark.parametrize(("line", "text"), REFUSED.items(), ids=REFUSED.keys())
-def test_what_is_no_such_item_is_refused_as_ever(api, run, line, text):
-    result = run(*line.split())
-    assert (result.exit_code, f"Error: {text}" in result.stderr, api.requests) == (2, True, [])

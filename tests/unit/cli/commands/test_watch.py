@@ -67,13 +67,6 @@ def test_watch_exits_as_the_action_ended(api, run, lifecycle, code):
     assert run("watch", f"action/{ID}", "--interval", "0.1").exit_code == code
 
 
-def test_watch_of_an_unknown_action_prints_the_status(api, run):
-    body = {"message": "Action not found", "reason": f"Unknown Action: {ID}"}
-    api.replies[f"GET /actions/{ID}"] = Reply(404, body)
-    result = run("watch", ID)
-    assert (result.exit_code, result.stdout) == (1, f"Error: Action not found\nReason: Unknown Action: {ID}\n")
-
-
 def follow(api: FakeApi, **settings: float) -> list[tuple[str, str]]:
     shown: list[tuple[str, str]] = []
     client = Api(GlobalOptions(url=api.url))
@@ -117,18 +110,6 @@ def test_a_server_that_hangs_is_asked_again_and_said_to_hang(site, run, monkeypa
     result = run("watch", ID, "--interval=0.1")
     left.set()
     assert (result.exit_code, "no answer for 0 s, retrying" in result.stdout) == (0, True)
-
-
-EVIL = Reply(404, {"message": "\x1b[2Jno", "reason": "none"})
-
-
-@pytest.mark.parametrize("command", ["watch", "retry"])
-def test_an_error_cannot_control_the_terminal(api, run_main, command):
-    api.replies |= {f"GET /actions/{ID}": EVIL, "POST /plans": EVIL}
-    written, code = run_main(command, ID)
-    assert code == 1
-    assert b"\x1b[2J" not in written
-    assert "\ufffd[2Jno" in written.decode()
 
 
 def test_an_action_that_does_not_go_on_is_given_up_where_patience_ends(api):
@@ -243,12 +224,6 @@ def test_watch_on_a_terminal_fills_its_screen_whatever_its_size_and_leaves_the_l
     assert max(len(line) for line in shown) <= 60
     for word in ("Complete", "success", "failed", "2 deployed", "- node n3, prepare: BMC does not answer"):
         assert any(word in line for line in shown), word
-
-
-@pytest.mark.parametrize("name", ["COLUMNS", "LINES"])
-def test_watch_on_a_terminal_whose_size_is_said_to_be_0_draws_all_the_same(site, run_main, name):
-    written, code = run_main("watch", ID, "--interval=0.1", **{name: "0"})
-    assert (code, "node n3, prepare: BMC does not answer" in written.decode()) == (0, True)
 
 
 @pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"encoding": "latin-1"}], ids=["dumb", "no Unicode"])

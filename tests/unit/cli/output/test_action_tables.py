@@ -32,54 +32,6 @@ def test_get_actions_sorts_by_id_and_explains_footnotes():
     ]
 
 
-def test_get_actions_of_none_says_none():
-    assert lines(action_tables.actions("[]"))[1] == "None"
-
-
-def test_describe_action_has_all_sections():
-    noted = samples.steps("success", "running")
-    noted[1]["notes"] = [samples.LINKED_NOTE]
-    audit = {"command": "invoke", "user": "admin", "datetime": samples.BEGAN}
-    found = samples.action(
-        parameters={"continue-on-fail": "true"}, steps=noted[:3], command_audit=[audit], notes=[samples.NOTE]
-    )
-    assert lines(action_tables.action(json.dumps(found))) == [
-        "Name:                  deploy_site",
-        f"Action:                action/{ID}",
-        "Lifecycle:             Processing",
-        "Parameters:            {'continue-on-fail': 'true'}",
-        f"Datetime:              {samples.BEGAN}",
-        "Dag Status:            running",
-        f"Context Marker:        {samples.MARKER}",
-        "User:                  admin",
-        "",
-        "Steps                                                    Index        State          Footnotes",
-        f"step/{ID}/action_xcom              1            success",
-        f"step/{ID}/concurrency_check        2            running        (1)",
-        f"step/{ID}/preflight                3            None",
-        "",
-        "Step Footnotes        Note",
-        "(1)                   > step metadata:drydock_build.verify_site(2026-11-21 01:23:55.750615+00:00): "
-        "Tasks of Drydock",
-        "                        - Info available with 'describe notedetails/01M7XV7VQ699PKH9NSP94EWGTC'",
-        "",
-        "Commands        User         Datetime",
-        f"invoke          admin        {samples.BEGAN}",
-        "",
-        "Validations: None",
-        "",
-        "Action Notes:",
-        f"> action metadata:{ID}(2026-11-21 01:23:55.750615+00:00): Configdoc revision 5",
-        "",
-    ]
-
-
-def test_describe_action_shows_validations():
-    one = {"id": "V1", "action_id": ID, "validation_name": "some check", "details": "it failed"}
-    text = str(action_tables.action(json.dumps(samples.action(validations=[one]))))
-    assert f"Validations: some check : validation/{ID}/V1\n\nit failed\n" in text
-
-
 FIELDS = ("sub_type", "subject", "note_timestamp", "note_val", "resolved_url_value", "note_id")
 
 

@@ -2,7 +2,6 @@
 
 import io
 import re
-import time
 import xml.etree.ElementTree as ET
 from itertools import product
 from typing import Any
@@ -49,7 +48,7 @@ def test_the_designs_example_on_80_columns():
     ]
 
 
-@every_row([40, 50, 60, 75, 76, 80, 100, 120, 200])
+@every_row([40, 50, 75, 76, 200])
 def test_no_line_is_wider_than_the_terminal_and_no_group_takes_two(width):
     text = five(width)
     assert max(cell_len(line) for line in text) <= width
@@ -99,7 +98,7 @@ CITIES = [
 ]
 
 
-@every_row(product([RACKS, CITIES], [40, 60, 80, 100, 140]))
+@every_row(product([RACKS, CITIES], [40, 80]))
 def test_twenty_groups_with_long_names_are_twenty_different_rows(names, width):
     groups = [samples.group(name, "deploying", counts={"success": 2, "prepared": 10}, needs=9) for name in names]
     text = drawn(watch_view(samples.action(), groups, [], NOW, 32), width)
@@ -137,7 +136,7 @@ def failing(count: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     return groups, nodes
 
 
-@every_row(product([40, 80, 140], [18, 24, 50], [1, 3, 40]))
+@every_row(product([40, 140], [18, 50], [1, 40]))
 def test_failures_use_every_line_that_is_free(width, height, count):
     groups, nodes = failing(count)
     text = drawn(watch_view(samples.action(), groups, nodes, NOW, height), width)
@@ -159,7 +158,7 @@ def test_without_a_limit_no_reason_is_cut(width):
     assert text.endswith("- groups after-1, after-2 depend on it and were not started")
 
 
-@every_row([40, 60, 80, 120])
+@every_row([40, 120])
 def test_a_thousand_groups_show_what_matters_in_run_order_and_fold_the_rest(width):
     groups = samples.many_groups(1000)
     text = drawn(watch_view(samples.action(), groups, [], NOW, 24), width)
@@ -182,22 +181,12 @@ def test_no_groups_yet(width):
     assert "0 deployed" in text[-1]
 
 
-def test_an_empty_group_has_no_bar():
-    text = drawn(watch_view(samples.action(), [samples.group("empty", "success")], [], NOW), 80)
-    assert text[4].split() == ["empty", "critical", "✓", "success", "no", "nodes"]
-
-
 LIFECYCLES = {"Complete": "✓ Complete", "Failed": "✗ Failed", "Pending": "· Pending", "Processing": "▸ Processing"}
 
 
 @every_row(LIFECYCLES.items())
 def test_the_lifecycle_is_a_glyph_and_a_word(lifecycle, text):
     assert text in drawn(watch_view(samples.action(lifecycle), [], [], NOW), 80)[0]
-
-
-def test_a_failed_step_is_named_before_a_running_one():
-    found = samples.action(steps=samples.steps("success", "failed", "running"))
-    assert "✗ concurrency_check" in drawn(watch_view(found, [], [], NOW), 80)[1]
 
 
 def test_words_of_the_server_are_never_taken_as_markup_or_control():
@@ -231,15 +220,6 @@ def test_svg_is_whole_names_no_address_and_shows_the_groups():
     for word in ("shipyard watch", "control-nodes", "deploying", "critical", "0 of 1 prepared"):
         assert word in text
     assert svg == export_svg(samples.action(steps=samples.steps(*STATES)), groups, nodes, NOW, "shipyard watch")
-
-
-def test_a_large_site_is_drawn_quickly_enough_to_watch():
-    groups = samples.many_groups(1000)
-    nodes = [samples.node(f"n{number}", "failure", reason="deploy", detail=f"{number}") for number in range(10_000)]
-    view = watch_view(samples.action(), groups, nodes, NOW, 50)
-    began = time.process_time()
-    drawn(view, 100)
-    assert time.process_time() - began < 2  # measured: 0.06 s; a square would take minutes
 
 
 def teardown(node: str, *waits: str) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def words(text):
     return set(text.split())
 
 
-@pytest.mark.parametrize("width", [30, 60, 80, 100, 120, 160, 250])
+@pytest.mark.parametrize("width", [30, 80, 160])
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES.keys())
 def test_no_word_is_cut_or_lost_however_narrow_the_terminal_is(shown, page, width):
     told = words(shown(page, width))
@@ -66,19 +66,13 @@ def test_no_word_is_cut_or_lost_however_narrow_the_terminal_is(shown, page, widt
     assert {word for word in lost if word.partition(".")[0].partition("T")[2] not in told or "T" not in word} == set()
 
 
-@pytest.mark.parametrize("width", [30, 40, 80, 120])
+@pytest.mark.parametrize("width", [30, 80])
 def test_lines_are_broken_between_words_where_that_makes_a_table_fit(shown, width):
     rows = [("node/n1", "the first of all words " * 12, "short"), ("node/n22", "x", "y")]
     lines = shown(Printout([table(rows, ("Node", "Why", "More"))]), width).splitlines()
     assert max(map(len, lines)) <= width
     assert len(lines) > 3
     assert lines[1].split()[0] in ("node/n1", "n1"), "the title Node may stand for node/"
-
-
-def test_a_wide_terminal_shows_rows_as_rows(shown):
-    lines = shown(PAGES["actions"], 160).splitlines()
-    assert " ".join(lines[0].split()) == "Name Action Lifecycle Execution Time Step Succ/Fail/Oth Footnotes"
-    assert lines[1].split() == ["deploy_site", f"action/{ID}", "Failed", NOTED["dag_execution_date"], "1/1/9", "(1)"]
 
 
 def test_a_narrow_one_shows_each_row_as_lines_of_its_own(shown):
@@ -93,8 +87,7 @@ def test_a_narrow_one_shows_each_row_as_lines_of_its_own(shown):
     ]
 
 
-@pytest.mark.parametrize("width", [80, 100, 110, 117, 120])
-@pytest.mark.parametrize("noted", [False, True])
+@pytest.mark.parametrize(("width", "noted"), [(80, True), (117, False)])
 def test_many_actions_are_one_table_on_common_terminals(shown, width, noted):
     names = ("deploy_site", "update_site", "update_software", "redeploy_server")
     ids = [f"{ID[:-1]}{number}" for number in range(4)]
@@ -113,8 +106,7 @@ def test_many_actions_are_one_table_on_common_terminals(shown, width, noted):
         assert "1/4/6" in row
 
 
-@pytest.mark.parametrize("width", [80, 120])
-@pytest.mark.parametrize("actions", [1, 3])
+@pytest.mark.parametrize(("width", "actions"), [(80, 3), (120, 1)])
 def test_nodes_are_one_table_and_why_they_failed_is_read_in_two_lines(shown, width, actions):
     why = "IPMI did not answer after 3 attempts"
     ids = [f"{ID[:-1]}{number % actions}" for number in range(4)]
@@ -200,10 +192,6 @@ def test_nothing_of_the_server_commands_the_terminal(shown, page):
     text = shown(page)
     assert "\ufffd" in text
     assert not set(text) & set("\x1b\x07\x9b")
-
-
-def test_markup_in_an_answer_is_text(shown):
-    assert "[bold]x[/]" in shown(Printout([table([("[bold]x[/]", "[red]")], ("A", "B"))]))
 
 
 def test_what_asks_no_server_loads_nothing_that_is_slow():
