@@ -6,9 +6,11 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +59,25 @@ def up(directory: Path, environment: Mapping[str, str], words: Sequence[str] = (
         assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.05)
     return child, json.loads(ready.read_text())
+
+
+@contextmanager
+def stack_of_its_own(
+    words: Sequence[str] = (), settings: Mapping[str, str] | None = None
+) -> Iterator[tuple[Path, dict[str, Any], dict[str, str]]]:
+    """Run a stack; give its directory, its ready file, and an environment in which programs are told from others."""
+    mark, environment = marked()
+    environment |= settings or {}
+    with tempfile.TemporaryDirectory(prefix="shipyard-test-") as made:
+        directory = Path(made)
+        directory.chmod(0o755)  # the account of Postgres must reach its data
+        child, ready = up(directory, environment, words)
+        try:
+            yield directory, ready, environment
+        finally:
+            child.terminate()
+            child.wait(120)
+    assert left_running(mark) == []
 
 
 def left_running(mark: str) -> list[str]:

@@ -8,14 +8,13 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.programs import left_running, marked, up
+from tests.acceptance.programs import stack_of_its_own
 from tests.conftest import ROOT
 
 PLAYBOOK = os.environ.get("ANSIBLE_PLAYBOOK", "")
@@ -63,11 +62,7 @@ class Controller:
 
 @pytest.fixture(scope="module")
 def controller() -> Iterator[Controller]:
-    mark, environment = marked()
-    with tempfile.TemporaryDirectory(prefix="shipyard-test-") as made:
-        directory = Path(made)
-        directory.chmod(0o755)  # the account of Postgres must reach its data
-        child, ready = up(directory, environment)
+    with stack_of_its_own() as (directory, ready, environment):
         (script,) = re.findall(r"^cat >shipyard-inventory <<'EOF'\n(.*?)^EOF$", PAGE, re.DOTALL | re.MULTILINE)
         (directory / "shipyard-inventory").write_text(script)
         (directory / "shipyard-inventory").chmod(0o755)
@@ -83,12 +78,7 @@ def controller() -> Iterator[Controller]:
             "SHIPYARD_TOKEN": ready["token"],
             "SHIPYARD_URL": ready["url"],
         }
-        try:
-            yield Controller(directory, environment | settings)
-        finally:
-            child.terminate()
-            child.wait(LONGEST)
-    assert left_running(mark) == []
+        yield Controller(directory, environment | settings)
 
 
 def test_the_playbook_of_the_page_runs_on_the_nodes_that_are_deployed(controller: Controller) -> None:

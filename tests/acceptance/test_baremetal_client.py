@@ -6,7 +6,6 @@ Runs where ``BAREMETAL_CLIENT`` names the command of a python-ironicclient (``.c
 import json
 import os
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.programs import left_running, marked, up
+from tests.acceptance.programs import stack_of_its_own
 
 CLIENT = os.environ.get("BAREMETAL_CLIENT", "")
 pytestmark = pytest.mark.skipif(not CLIENT, reason="BAREMETAL_CLIENT names no command of a python-ironicclient")
@@ -71,19 +70,10 @@ class Command:
 
 @pytest.fixture(scope="module")
 def baremetal() -> Iterator[Command]:
-    mark, environment = marked()
-    with tempfile.TemporaryDirectory(prefix="shipyard-test-") as made:
-        directory = Path(made)
-        directory.chmod(0o755)  # the account of Postgres must reach its data
-        child, ready = up(directory, environment)
-        try:
-            kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
-            identity = {"OS_AUTH_TYPE": "http_basic", "OS_USERNAME": "ann", "OS_PASSWORD": ready["token"]}
-            yield Command({**kept, "HOME": str(directory), "OS_ENDPOINT": ready["url"], **identity})
-        finally:
-            child.terminate()
-            child.wait(LONGEST)
-    assert left_running(mark) == []
+    with stack_of_its_own() as (directory, ready, _):
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+        identity = {"OS_AUTH_TYPE": "http_basic", "OS_USERNAME": "ann", "OS_PASSWORD": ready["token"]}
+        yield Command({**kept, "HOME": str(directory), "OS_ENDPOINT": ready["url"], **identity})
 
 
 def names(listed: Done) -> list[str]:

@@ -1,4 +1,4 @@
-"""Every command of the client against a live ``shipyard up``, held to golden files; each kind of answer in every form.
+"""Every command of the client against a live stack, held to golden files; each kind of answer in every form.
 
 ``SHIPYARD_GOLDEN=write`` writes the files anew; what changed in them is then read like any other change.
 """
@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import signal
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,7 +19,7 @@ import pytest
 import requests
 
 from shipyard_api.cli.main import shipyard
-from tests.acceptance.programs import SHIPYARD, invoke, left_running, marked
+from tests.acceptance.programs import invoke, stack_of_its_own
 from tests.acceptance.transcripts import FOLDER, FORMS, Output, compared, plain, transcript
 from tests.unit.tables import every_row
 
@@ -115,43 +113,14 @@ def leaves(group: click.Group = shipyard, *names: str) -> Iterator[tuple[str, ..
 
 
 @pytest.fixture
-def place() -> Iterator[Path]:
-    """A directory that the account of the database can reach, also when we are root."""
-    with tempfile.TemporaryDirectory(prefix="shipyard-test-") as made:
-        Path(made).chmod(0o755)
-        yield Path(made)
-
-
-@pytest.fixture
-def session(place: Path) -> Iterator[Session]:
-    """A stack of its own, started as a user does, and stopped with everything that it started."""
-    mark, environment = marked()
-    environment |= {"HOME": str(place), "NO_COLOR": "1"}
-    ready = place / "ready.json"
-    words = ["up", "--port=0", f"--data-dir={place / 'data'}", f"--ready-file={ready}", f"--site={SITE}"]
-    with (place / "up.log").open("wb") as log:
-        stack = subprocess.Popen(
-            [*SHIPYARD, *words, "--scenario=ntp-prepare-fails", "--speed=50"],
-            # One caller writes more here than is allowed in a minute.
-            env={**environment, "SHIPYARD_API_WRITES_PER_MINUTE": "0"},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    try:
-        deadline = time.monotonic() + LIMIT
-        while not ready.is_file():
-            assert stack.poll() is None, (place / "up.log").read_text()
-            assert time.monotonic() < deadline, "the stack did not start"
-            time.sleep(0.1)
-        told = json.loads(ready.read_text())
-        environment |= {"SHIPYARD_URL": told["url"], "SHIPYARD_TOKEN": told["token"]}
+def session() -> Iterator[Session]:
+    """A stack of its own, stopped with everything that it started."""
+    # One caller writes more here than is allowed in a minute.
+    settings = {"SHIPYARD_API_WRITES_PER_MINUTE": "0", "NO_COLOR": "1"}
+    words = ["--site", str(SITE), "--scenario=ntp-prepare-fails", "--speed=50"]
+    with stack_of_its_own(words, settings) as (place, told, environment):
+        environment |= {"HOME": str(place), "SHIPYARD_URL": told["url"], "SHIPYARD_TOKEN": told["token"]}
         yield Session(environment, told["url"], told["token"])
-    finally:
-        stack.send_signal(signal.SIGTERM)
-        stack.wait(60)
-    assert left_running(mark) == []
 
 
 def test_every_command_prints_what_its_golden_file_says(session: Session) -> None:

@@ -6,7 +6,6 @@ Runs where ``FUEL_CLIENT`` names the command ``fuel`` of a python-fuelclient (``
 import json
 import os
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from tests.acceptance.programs import left_running, marked, run, up
+from tests.acceptance.programs import run, stack_of_its_own
 from tests.conftest import ROOT
 
 CLIENT = os.environ.get("FUEL_CLIENT", "")
@@ -81,31 +80,20 @@ class Clients:
 
 @pytest.fixture(scope="module")
 def clients() -> Iterator[Clients]:
-    mark, environment = marked()
-    with tempfile.TemporaryDirectory(prefix="shipyard-test-") as made:
-        directory = Path(made)
-        directory.chmod(0o755)  # the account of Postgres must reach its data
-        child, ready = up(directory, environment)
-        try:
-            own = {**environment, "SHIPYARD_URL": ready["url"], "SHIPYARD_TOKEN": ready["token"]}
-            site = str(ROOT / "docs" / "examples" / "small-site.yaml")
-            for words in (["create", "configdocs", "design", f"--filename={site}"], ["commit", "configdocs"]):
-                done = run(words, own)
-                assert done.returncode == 0, done.stdout + done.stderr
-            address = urlsplit(ready["url"])
-            where = {"SERVER_ADDRESS": str(address.hostname), "SERVER_PORT": str(address.port)}
-            identity = {"OS_USERNAME": "ann", "OS_PASSWORD": ready["token"], "OS_TENANT_NAME": "shipyard"}
-            marks = {name: value for name, value in environment.items() if value == mark}
-            kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
-            home = {"HOME": str(directory), "XDG_CONFIG_HOME": str(directory / "config")}
-            ours = {name: own[name] for name in ("SHIPYARD_URL", "SHIPYARD_TOKEN")}
-            made_clients = Clients({**kept, **home, **where, **identity, **marks, **ours}, directory)
-            made_clients.fuel("rel")  # the first command writes its settings, and says so
-            yield made_clients
-        finally:
-            child.terminate()
-            child.wait(LONGEST)
-    assert left_running(mark) == []
+    with stack_of_its_own() as (directory, ready, environment):
+        own = {**environment, "SHIPYARD_URL": ready["url"], "SHIPYARD_TOKEN": ready["token"]}
+        site = str(ROOT / "docs" / "examples" / "small-site.yaml")
+        for words in (["create", "configdocs", "design", f"--filename={site}"], ["commit", "configdocs"]):
+            done = run(words, own)
+            assert done.returncode == 0, done.stdout + done.stderr
+        address = urlsplit(ready["url"])
+        where = {"SERVER_ADDRESS": str(address.hostname), "SERVER_PORT": str(address.port)}
+        identity = {"OS_USERNAME": "ann", "OS_PASSWORD": ready["token"], "OS_TENANT_NAME": "shipyard"}
+        kept = {name: value for name, value in own.items() if not name.startswith("OS_")}
+        home = {"HOME": str(directory), "XDG_CONFIG_HOME": str(directory / "config")}
+        made_clients = Clients({**kept, **home, **where, **identity}, directory)
+        made_clients.fuel("rel")  # the first command writes its settings, and says so
+        yield made_clients
 
 
 @pytest.fixture(scope="module")
@@ -127,26 +115,6 @@ def deployed(prepared: Clients) -> Clients:
         done = run(words, prepared.environment)
         assert done.returncode == 0, done.stdout + done.stderr
     return prepared
-
-
-def test_releases_and_environments_are_listed(clients: Clients) -> None:
-    (release,) = clients.fuel2("release", "list", "-f", "json")
-    (environment,) = clients.fuel2("env", "list", "-f", "json")
-
-    assert (release["id"], release["name"], release["state"]) == (1, "Shipyard", "available")
-    assert (environment["id"], environment["status"], environment["release_id"]) == (1, "new", 1)
-    assert "Shipyard" in clients.fuel("rel")
-    assert "site" in clients.fuel("env")
-    shown = clients.fuel2("env", "show", "1", "-f", "json")
-    assert shown["name"] == "site"
-
-
-def test_nodes_are_listed_and_shown(clients: Clients) -> None:
-    nodes = clients.fuel2("node", "list", "-f", "json")
-
-    assert [one["id"] for one in nodes] == sorted(one["id"] for one in nodes)
-    assert {one["status"] for one in nodes} == {"discover"}
-    assert clients.fuel2("node", "show", str(nodes[0]["id"]), "-f", "json")["name"] == nodes[0]["name"]
 
 
 def test_a_graph_is_uploaded_and_downloaded(prepared: Clients) -> None:

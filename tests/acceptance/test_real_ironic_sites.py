@@ -152,16 +152,6 @@ def test_a_server_is_redeployed(tmp_path: Path, database_url: str, ironic: Ironi
     assert ironic.states() == dict.fromkeys(names, "active")
 
 
-def test_first_example_everything_succeeds(stand: Stand, ironic: Ironic) -> None:
-    documents, names = five_groups(ironic.prefix)
-    ironic.enrol(names, {})
-
-    verdict, groups = deploy(stand, documents, seconds=240)
-
-    assert (verdict, set(groups.values())) == ("success", {("success", None)})
-    assert ironic.states() == dict.fromkeys(names, "active")
-
-
 def test_second_example_a_critical_group_fails_in_prepare(stand: Stand, ironic: Ironic) -> None:
     documents, names = five_groups(ironic.prefix)
     ntp = f"{ironic.prefix}ntp01"
@@ -182,19 +172,6 @@ def test_second_example_a_critical_group_fails_in_prepare(stand: Stand, ironic: 
     untouched = [name for name in states if "mon" not in name]
     assert {states[name] for name in untouched} == {"enroll"}
     assert {states[name] for name in states.keys() - set(untouched)} == {"active"}
-
-
-def test_third_example_a_group_that_is_not_critical_fails_in_deploy(stand: Stand, ironic: Ironic) -> None:
-    documents, names = five_groups(ironic.prefix)
-    failing = [name for name in names if name.startswith(f"{ironic.prefix}cmp02")]
-    ironic.enrol(names, dict.fromkeys(failing, FAILS_DEPLOY))
-
-    verdict, groups = deploy(stand, documents, seconds=240)
-
-    assert verdict == "success"
-    assert groups.pop(COMPUTE_2) == ("failed", "deploy")
-    assert set(groups.values()) == {("success", None)}
-    assert {name for name, state in ironic.states().items() if state != "active"} == set(failing)
 
 
 # What recipes/ironic_demo_steps gives fake hardware (contract: Ironic deploy templates, 15).

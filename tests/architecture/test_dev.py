@@ -129,17 +129,3 @@ def test_what_changed_is_installed_anew(checkout: Checkout) -> None:
         with (checkout.place / name).open("a") as file:
             file.write("\n")
         assert (checkout.dev("demo").returncode, checkout.log()[0]) == (0, "venv")
-
-
-def test_every_package_is_installed_with_its_hashes(checkout: Checkout) -> None:
-    checkout.dev("setup")
-    packages = [line for line in (checkout.place / "bin" / "log").read_text().splitlines() if "==" in line]
-
-    assert len(packages) > 100
-    assert [line for line in packages if " --hash=sha256:" not in line or "\\" in line] == []
-
-
-def test_an_unusable_python_is_named(checkout: Checkout) -> None:
-    done = checkout.dev("setup", SHIPYARD_PYTHON="/bin/false")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "dev: SHIPYARD_PYTHON=/bin/false is not a working Python >= 3.11\n"

@@ -1,7 +1,6 @@
 """Routes, policy and the OpenAPI document say the same."""
 
 from collections import Counter
-from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -22,14 +21,13 @@ from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.api.http.dialect import DIALECTS
 from shipyard_api.api.mount import Mount
 from shipyard_api.domain.actions import RunState, StepState
-from shipyard_api.domain.documents import BufferMode, Version
+from shipyard_api.domain.documents import Version
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.policy import GUARDS, WITHOUT_APPROVAL, default_roles
 from shipyard_api.setting_types import Secret
 from shipyard_api.settings import DatabaseOptions, Settings, share_directory
 from shipyard_api.wiring import bootstrap
-from tests.conftest import ROOT
 from tests.integration.api import description
 from tests.integration.api.in_process import Client
 from tests.unit.tables import every_row
@@ -178,16 +176,6 @@ def test_every_answer_names_the_request() -> None:
             assert ("WWW-Authenticate" in found["headers"]) == (code == "401")
 
 
-def test_one_answer_of_5xx_is_about_documents_and_marked() -> None:
-    marked = []
-    for method, path, operation in description.operations():
-        for code, response in operation["responses"].items():
-            found = description.at(response["$ref"]) if "$ref" in response else response
-            if found.get("x-about-documents"):
-                marked.append((method, path, code))
-    assert marked == [("GET", "/api/v1.0/renderedconfigdocs", "500")]
-
-
 def test_references_lead_somewhere_and_nothing_is_left_over() -> None:
     used = {reference for reference in _references(description.read()) if description.at(reference) is not None}
 
@@ -248,20 +236,6 @@ def test_the_words_of_the_wire_are_those_of_the_domain(words: Any, pointer: str)
 
 def test_the_actions_of_the_wire_are_those_of_the_catalog() -> None:
     assert description.at("#/components/schemas/ActionName")["enum"] == [action.name for action in ACTIONS]
-
-
-def test_the_modes_of_a_load_are_those_of_the_domain() -> None:
-    load = description.read()["paths"]["/api/v1.0/configdocs/{collection_id}"]["post"]
-    (mode,) = (one for one in load["parameters"] if one.get("name") == "buffermode")
-
-    assert mode["schema"]["enum"] == [mode.value for mode in BufferMode]
-
-
-def test_the_document_has_the_version_of_the_package() -> None:
-    setup = ConfigParser()
-    setup.read(ROOT / "setup.cfg", encoding="utf-8")
-
-    assert description.read()["info"]["version"] == setup["metadata"]["version"]
 
 
 def test_the_document_is_served_as_it_is(application: tuple[Mount, dict[str, Any]]) -> None:

@@ -1,6 +1,5 @@
 """One item of all rows of a table fails if any row does, and names it."""
 
-import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -46,10 +45,3 @@ def test_an_item_names_every_row_that_fails(test: Any, rows: Any, failing: list[
 def test_a_table_without_rows_is_a_mistake() -> None:
     with pytest.raises(AssertionError, match="without rows"):
         every_row({})(is_even)
-
-
-def test_an_item_has_the_name_of_its_test_and_takes_nothing() -> None:
-    item: Any = every_row({"zero": 0})(is_even)
-
-    assert (item.__name__, item.__code__.co_argcount) == ("is_even", 0)
-    assert inspect.unwrap(item) is is_even  # whose file reports name

@@ -19,7 +19,6 @@ from shipyard_api.cli.output import action_tables
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import TOKEN, Reply
 from tests.unit.cli.samples import ID
-from tests.unit.tables import table
 
 
 def test_every_request_carries_the_global_options(api, run):
@@ -38,81 +37,103 @@ def test_options_beat_the_environment(api, run):
     assert api.requests[0].headers["x-auth-token"] == "other"
 
 
+ITEM = "Invalid namespace item. Please utilize one of the following formats"
+SHORT_ID = "Invalid ID. ID can only be 26 characters."
+FILES = 'Please specify one or more filenames using --filename="<filename>" OR one or more directories using'
+TWO_OF = "Invalid input. Choose none of --buffer, --committed, --last-site-action and --successful-site-action, which"
+ONE_OF = "You may only choose one of the following options: --buffer, --committed, --last-site-action,"
+EITHER = (
+    "--base-version and --diff-version may not be used with --collection, --buffer, --committed, --last-site-action"
+)
 USAGE = {
-    "unknown action": (
-        "create action deploy_sites",
-        "Invalid action command.  The action commands available are  deploy_site, update_site, update_software, "
-        "redeploy_server, remove_server, relabel_nodes, service_server, test_site",
-    ),
-    "redeploy without a parameter": (
-        "create action redeploy_server",
-        'At least one parameter must be specified using --param="<parameter>" with action redeploy_server',
-    ),
-    "parameter without =": (
-        "create action deploy_site --param=verbose",
-        "Invalid parameter or parameter format for verbose.  Please utilize the format: "
-        "<parameter name>=<parameter value>",
-    ),
-    "parameter without name": (
-        "create action deploy_site --param==1",
-        "Invalid parameter or parameter format for =1.",
-    ),
-    "step without action": ("describe step preflight", "Invalid ID. None is not a valid action ID."),
-    "bad step id": ("describe step preflight -a X", "Invalid ID. ID can only be 26 characters."),
-    "namespace": ("describe nothing/1/2", "Invalid namespace item. Please utilize one of the following formats"),
-    "namespace too short": (f"describe step/{ID}", "Invalid namespace item. Please utilize one of the following"),
-    "namespace with nothing in it": (
-        "describe action/",
-        "Invalid namespace item. Please utilize one of the following",
-    ),
-    "validation without action": (f"describe validation {ID}", "Invalid ID. None is not a valid action ID."),
-    "bad validation id": (f"describe validation/X/{ID}", "Invalid ID. ID can only be 26 characters."),
-    "bad id of its action": (f"describe validation/{ID}/X", "Invalid ID. ID can only be 26 characters."),
-    "bad note id": (f"describe notedetails/{ID}X", "Invalid ID. ID can only be 26 characters."),
-    "workflow without a time": (
-        "describe workflow deploy_site",
-        "Invalid ID. The ID must cotain a double underscore "  # codespell:ignore cotain
-        "separating the workflow name from the execution date",
-    ),
-    "workflow with a day": (
-        "describe workflow/deploy_site__2026-11-21",
-        "Invalid ID. The date portion of the ID must conform to YYYY-MM-DDTHH:mm:ss.SSSSSS",
-    ),
-    "logs of nothing": ("logs nothing", "Invalid namespace item. Please utilize one of the following formats"),
-    "command of a reader's own": ("show nodes n1", "Error: There is no command 'show'. `shipyard --help` lists all.\n"),
-    "word that is no command": ("nosuch", "Missing argument '[TYPE]'."),
-    "word that is no verb": (
-        f"nosuch action {ID}",
-        "Invalid action.  Please enter pause, unpause, or stop.",
-    ),
-    "word that is no verb of control": (
-        f"control halt action/{ID}",
-        "Invalid action.  Please enter pause, unpause, or stop.",
-    ),
-    "word that is named first": ("telemetry", "Error: There is no command 'telemetry'. `shipyard --help` lists all.\n"),
-    "word that is nearly a command": ("retri action/x", "There is no command 'retri'. Did you mean retry?"),
-    "unknown word": ("describe nothing", "Invalid namespace item. Please utilize one of the following formats"),
-    "watch": ("watch X", "Invalid ID. ID can only be 26 characters."),
-} | {
-    f"id {name}": (f"describe action {bad}", f"Invalid ID. ID can only {text}")
-    for name, (bad, text) in {
-        "short": ("X", "be 26 characters."),
-        "signs": ("_" * 26, "contain letters and numbers."),
-        "not ASCII": ("é" * 26, "contain letters and numbers."),
-    }.items()
+    "create action deploy_sites": "Invalid action command.  The action commands available are  deploy_site, "
+    "update_site, update_software, redeploy_server, remove_server, relabel_nodes, service_server, test_site",
+    "create action redeploy_server": 'At least one parameter must be specified using --param="<parameter>" with action',
+    "create action deploy_site --param=verbose": "Invalid parameter or parameter format for verbose.  Please utilize "
+    "the format: <parameter name>=<parameter value>",
+    "get actions --limit 1 --last 1": "Give either --limit or --last.",
+    # ids
+    "describe nothing/1/2": ITEM,
+    "describe action/": ITEM,
+    "describe node/n1/2": ITEM,
+    "describe action X": SHORT_ID,
+    f"describe action {'_' * 26}": "Invalid ID. ID can only contain letters and numbers.",
+    f"describe action {'é' * 26}": "Invalid ID. ID can only contain letters and numbers.",
+    f"describe action step/{ID}": SHORT_ID,
+    f"describe notedetails/{ID}X": SHORT_ID,
+    "describe workflow deploy_site": "Invalid ID. The ID must cotain a double underscore "  # codespell:ignore cotain
+    "separating the workflow name from the execution date",
+    "describe workflow/deploy_site__2026-11-21": "Invalid ID. The date portion of the ID must conform to "
+    "YYYY-MM-DDTHH:mm:ss.SSSSSS",
+    "describe node": "Missing argument 'NAME'.",
+    "describe node n1 --before x": SHORT_ID,
+    "stop action short": SHORT_ID,
+    f"unpause action {'!' * 26}": "Invalid ID. ID can only contain letters and numbers.",
+    "retry short": SHORT_ID,
+    "release hold short": SHORT_ID,
+    "describe step .. -a " + ID: "cannot be a name on the server: give another one.",
+    "get configdocs --collection=": "cannot be a name on the server: give another one.",
+    # words
+    "show nodes n1": "Error: There is no command 'show'. `shipyard --help` lists all.\n",
+    "nosuch": "Missing argument '[TYPE]'.",
+    f"nosuch action {ID}": "Invalid action.  Please enter pause, unpause, or stop.",
+    "retri action/x": "There is no command 'retri'. Did you mean retry?",
+    "pause": "A type and id must be entered.",
+    "control stop action": "A type and id must be entered.",
+    f"reconcile {ID} j1": "Got unexpected extra argument",
+    f"set action/{ID} drain-timeout": "drain-timeout",
+    "help me": "Invalid topic. Run command 'shipyard help' for a list of  available topics.",
+    "hold node n1": "Missing option '--reason'",
+    "hold node n1 --reason=x --kind=failed": "Invalid value for '--kind'",
+    "hold n1 --reason=x": "node: node/node name",
+    "get nodes --status=done": "Invalid value for '--status': 'done' is not one of",
+    "get nodes n1 --status failure": "Error: ",
+    # documents
+    "create configdocs c --append --replace --filename=d/a.yaml": "Either append or replace may be selected",
+    "create configdocs c": FILES,
+    "create configdocs c --directory=empty": "The directory does not contain any YAML files.",
+    "create configdocs c --filename=d/a.yaml --filename=d/e.json": "The file d/e.json is not a YAML file.",
+    "commit configdocs -f --dryrun": "Either force or dryrun may be selected but not both.",
+    "get configdocs --buffer": TWO_OF,
+    "get configdocs -b -c -l": TWO_OF,
+    "get configdocs --collection=c -b -c": ONE_OF,
+    "get configdocs --base-version=committed -s": EITHER,
+    "get configdocs --rendered": "--rendered may only be used with --base-version or --diff-version",
+    "explain a/ /data": "DOCUMENT 'a/' is no name",
+    "explain a data/x": "PATH 'data/x' is no JSON pointer",
+    "explain a /metadata": "write one such as /data/node_labels.",
+    "explain a /database": "is no JSON pointer",
+    # plans and forecasts
+    f"plan deploy_site --retry {ID}": "Give either the NAME of an action, or --retry with the id of one.",
+    "plan deploy": "Invalid action command.  The action commands available are  deploy_site, ",
+    f"plan --retry {ID} --param=a=b": "With --retry only --force may be used",
+    "plan deploy_site --version=next": "Invalid value for '--version': ",
+    "forecast": "Give the NAME of an action",
+    "forecast deploy_site --failures=drain=0.1": "write a number from 0 to 1",
+    "forecast deploy_site --failures=0.1 --failures=deploy=0.1": "give one number, or numbers",
+    "forecast deploy_site --criterion=a:percent=5": "write GROUP:NAME=VALUE",
+    f"forecast --retry {ID} --param=a=b": "With --retry",
+    # templates of deploy steps
+    "deploy-template set CUSTOM_A": "Give --name, --steps or --extra",
+    "deploy-template set CUSTOM_A --extra a": "write it as KEY=VALUE",
+    "deploy-template create CUSTOM_A": "Missing option '--steps'",
+    "deploy-template create CUSTOM_A --steps [] --uuid x": "Invalid value for '--uuid'",
+    "deploy-template show ..": "cannot be a name on the server",
 }
 
 
-@table(("line", "text"), USAGE)
-def test_a_wrong_command_line_is_exit_code_2_and_never_reaches_the_server(api, run, line, text):
-    result = run(*line.split())
-    assert result.exit_code == 2
-    assert result.stdout == ""
+@pytest.mark.parametrize(("line", "text"), USAGE.items(), ids=USAGE.keys())
+def test_a_wrong_command_line_is_exit_code_2_and_never_reaches_the_server(api, run, tmp_path, monkeypatch, line, text):
+    for name in ("d/a.yaml", "d/e.json", "empty/readme.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("schema: a\n")
+    monkeypatch.chdir(tmp_path)
+    result = run(*line.split(" "))
+    assert (result.exit_code, result.stdout, api.requests) == (2, "", [])
     usage, _, rest = result.stderr.partition("\n")
     assert usage.startswith("Usage: shipyard")
     assert "--help' for help.\n\nError: " in rest
     assert text in rest
-    assert api.requests == []
 
 
 def test_shipyard_alone_prints_its_help_and_exits_2(run):

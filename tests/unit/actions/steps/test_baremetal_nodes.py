@@ -118,12 +118,6 @@ def test_while_the_next_move_must_wait_what_runs_is_polled() -> None:
     assert STEP.watch(state, T0) == Look(PollJobs({JobId("j"): Work(PREPARE, DESIGN, names("n1 n2"))}, ()))
 
 
-def test_only_nodes_without_an_outcome_are_polled() -> None:
-    state = submit(begun({"a": "n1 n2"}, mode=Mode(deploy_as_prepared=True)), "j").state
-    poll(state, at(10), running("j", "n2"))
-    assert STEP.watch(state, T0) == Look(PollJobs({JobId("j"): Work(PREPARE, DESIGN, names("n1"))}, ()))
-
-
 # --- Members ----------------------------------------------------------------------------------------------------------
 
 
@@ -312,16 +306,13 @@ REPORTS_FAILED = PeerFailure("Fake reports: broken", refused=False)
 READINESS_FAILED = PeerFailure("Fake readiness: away", refused=False)
 POLLED = {
     "jobs alone": (True, False, None, None, Answers({JobId("j"): running("j")}, None)),
-    "nodes alone": (False, True, None, None, Answers({}, READY)),
     "both": (True, True, None, None, Answers({JobId("j"): running("j")}, READY)),
-    "nothing": (False, False, None, None, Answers({}, None)),
     "only the cluster answers": (True, True, DOWN, None, Answers(REPORTS_FAILED, READY)),
     "only the provisioner answers": (
         True, True, None, AWAY, Answers({JobId("j"): running("j")}, READINESS_FAILED),
     ),
     "the provisioner alone gives no answer": (True, False, DOWN, None, DOWN),
     "the cluster alone gives no answer": (False, True, None, AWAY, AWAY),
-    "neither answers": (True, True, DOWN, AWAY, DOWN),
 }  # fmt: skip
 
 

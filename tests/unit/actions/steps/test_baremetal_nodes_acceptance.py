@@ -19,7 +19,7 @@ from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState
-from shipyard_api.workflow.step import Act, Failed, Folded, Look, PeerFailure
+from shipyard_api.workflow.step import Act, Failed, Folded, PeerFailure
 from tests.factories import group_entry
 from tests.task_graphs import task
 from tests.unit.actions.steps.instants import T0, at
@@ -112,15 +112,6 @@ def test_a_node_that_fails_a_task_fails_at_once_with_the_end_of_the_output_and_r
     assert state.watches == {}
 
 
-def test_only_nodes_that_are_deployed_run_tasks() -> None:
-    folded = deployed("n1", "n2")
-    assert of(folded, NodesChanged, AcceptanceAwaited) == [
-        NodesChanged(A, Phase.DEPLOY, NodeStatus.FAILURE, names("n2")),
-        AcceptanceAwaited(A, DISK, names("n1")),
-    ]
-    assert deployed("", "n1 n2").state.watches == {}
-
-
 def test_where_nodes_join_a_cluster_tasks_begin_when_the_last_one_is_ready_or_lost() -> None:
     folded = deployed(join=True)
     state = folded.state
@@ -153,15 +144,6 @@ def test_a_node_that_does_not_answer_for_ten_minutes_has_failed_and_a_lost_task_
             if reasons(folded):
                 break
     assert set(reasons(folded).values()) == {why}
-
-
-def test_between_two_starts_that_nobody_answers_there_is_a_pause() -> None:
-    state = deployed().state
-    start(state, at(100), n1=SILENT, n2=SILENT)
-    assert STEP.decide(state, at(101)) == Look(question(state, at(101)))
-    assert question(state, at(101)).accepting == ()
-    assert poll(state, at(101)).wait_until == at(102)
-    assert isinstance(STEP.decide(state, at(102)), Act)
 
 
 def test_while_nodes_are_accepted_other_groups_go_on() -> None:

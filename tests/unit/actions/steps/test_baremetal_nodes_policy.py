@@ -198,13 +198,6 @@ def test_a_query_that_does_not_hold_is_asked_again_until_its_limit(
     assert stop.why == "query up == 1 was refused by limit: not passed within 100 s"
 
 
-def test_a_query_that_pauses_at_its_limit_is_for_a_person_then() -> None:
-    folded, question = queried(QUERY | {"at_limit": "pause"}, None, at(5))
-    late = STEP.fold(reread(folded.state), question, Answers({}, None), at(100))
-
-    assert (late.awaited.who, [gate.wave for gate in late.awaited.gates or ()]) == ("operator", ["canary"])
-
-
 def test_an_approval_is_open_while_another_group_is_submitted_and_polled() -> None:
     gated = {"waves": [{"name": "canary", "nodes": 1, "gates": [{"approval": True}]}]}
     state = begun({"a": "n1 n2", "b": "n3"}, policy=policy(gated), mode=Mode(max_parallel_groups=2))

@@ -72,10 +72,8 @@ def started(since: datetime, *succeeded: NodeName) -> Job:
 POLLS: dict[str, tuple[Job, JobReport | PeerFailure, datetime, Job, End | None, datetime | str]] = {
     # Never answered: the limit of the work counts from the submission, whatever the answer was instead.
     "never answered": (NEW_JOB, SILENCE, at(10), NEW_JOB, None, at(40)),
-    "never answered but refused": (NEW_JOB, REFUSAL, at(10), NEW_JOB, None, at(40)),
     "never answered just before the limit": (NEW_JOB, SILENCE, at(100) - MOMENT, NEW_JOB, None, at(100)),
     "never answered limit": (NEW_JOB, SILENCE, at(100), NEW_JOB, End.TIME_UP, f"{SILENT}503 no answer"),
-    "refused at the limit": (NEW_JOB, REFUSAL, at(100), NEW_JOB, End.TIME_UP, f"{SILENT}404 not here"),
     "first late": (NEW_JOB, QUEUED, at(5000), QUEUED_JOB, End.QUEUE_TIMEOUT, IN_QUEUE),
     "first answer": (NEW_JOB, RUNNING, at(99), started(at(99), N2), None, at(129)),
     # Retry-After moves the next poll, and no limit.
@@ -83,8 +81,6 @@ POLLS: dict[str, tuple[Job, JobReport | PeerFailure, datetime, Job, End | None, 
     "busy longer than the limit": (NEW_JOB, BUSY, at(70), NEW_JOB, None, at(100)),
     # In the queue: only the queue's limit counts, since the submission.
     "behind another job": (NEW_JOB, replace(QUEUED, ahead=FOUR), at(10), behind(QUEUED_JOB), None, at(40)),
-    "no longer behind another job": (behind(QUEUED_JOB), QUEUED, at(10), QUEUED_JOB, None, at(40)),
-    "behind no more": (behind(QUEUED_JOB), RUNNING, at(10), started(at(10), N2), None, at(40)),
     "queued beyond work limit": (QUEUED_JOB, QUEUED, at(100), QUEUED_JOB, None, at(130)),
     "queued just before": (QUEUED_JOB, QUEUED, at(1000) - MOMENT, QUEUED_JOB, None, at(1000)),
     "queued at limit": (QUEUED_JOB, QUEUED, at(1000), QUEUED_JOB, End.QUEUE_TIMEOUT, IN_QUEUE),
@@ -98,7 +94,6 @@ POLLS: dict[str, tuple[Job, JobReport | PeerFailure, datetime, Job, End | None, 
     ),
     # Silence in the queue is bounded by the limit of the work, and by that of the queue.
     "queued no answer": (QUEUED_JOB, SILENCE, at(200), silent(QUEUED_JOB, 200), None, at(230)),
-    "queued refused costs time": (QUEUED_JOB, REFUSAL, at(200), silent(QUEUED_JOB, 200), None, at(230)),
     "queued no answer just before": (
         silent(QUEUED_JOB, 200),
         SILENCE,
@@ -115,14 +110,6 @@ POLLS: dict[str, tuple[Job, JobReport | PeerFailure, datetime, Job, End | None, 
         End.TIME_UP,
         f"{SILENT_IN_QUEUE}; last answer: 503 no answer",
     ),
-    "queued behind another job no answer": (
-        behind(silent(QUEUED_JOB, 200)),
-        SILENCE,
-        at(300),
-        behind(silent(QUEUED_JOB, 200)),
-        End.TIME_UP,
-        f"{SILENT_IN_QUEUE}, behind {BEHIND}; last answer: 503 no answer",
-    ),
     "silent at the limit of the queue": (
         silent(QUEUED_JOB, 950),
         SILENCE,
@@ -133,7 +120,6 @@ POLLS: dict[str, tuple[Job, JobReport | PeerFailure, datetime, Job, End | None, 
     ),
     "queued answers again": (silent(QUEUED_JOB, 200), QUEUED, at(299), QUEUED_JOB, None, at(329)),
     # It starts: from this poll on the limit of the work counts, however long it was queued.
-    "starts": (QUEUED_JOB, RUNNING, at(10), started(at(10), N2), None, at(40)),
     "starts after the limit": (QUEUED_JOB, RUNNING, at(5000), started(at(5000), N2), None, at(5030)),
     # At work: the limit counts from the first report that it runs, whatever later reports say.
     "running just before": (RUNNING_JOB, RUNNING, at(600) - MOMENT, started(at(500), N2), None, at(600)),
@@ -157,14 +143,6 @@ POLLS: dict[str, tuple[Job, JobReport | PeerFailure, datetime, Job, End | None, 
         End.TIME_UP,
         f"{AT_WORK}; last answer: 503 no answer",
     ),
-    "running refused at the limit": (
-        RUNNING_JOB,
-        REFUSAL,
-        at(600),
-        silent(RUNNING_JOB, 600),
-        End.TIME_UP,
-        f"{AT_WORK}; last answer: 404 not here",
-    ),
     # The end counts whenever it is reported.
     "ended": (RUNNING_JOB, ENDED, at(520), RUNNING_JOB, End.ENDED, ""),
     "ended after the limit": (RUNNING_JOB, ENDED, at(9999), RUNNING_JOB, End.ENDED, ""),
@@ -184,12 +162,6 @@ def test_what_a_poll_of_a_job_means(
     why, poll_at = (told, now) if isinstance(told, str) else ("", told)
 
     assert judge(job, answer, LIMITS, now) == Watched(after, end, current, succeeded, why, poll_at)
-
-
-def test_the_reasons_write_fractions_of_seconds_only_where_there_are_any() -> None:
-    limits = Limits(1, 0.5, 1.25)
-    assert judge(QUEUED_JOB, QUEUED, limits, at(2)).why == "waited more than 1.25 s in the provisioner's queue"
-    assert judge(started(T0), QUEUED, limits, at(2)).why == "limit 0.5 s since it started"
 
 
 WORK = Work(Operation.PREPARE_NODES, "fake://design/7", (N1,))

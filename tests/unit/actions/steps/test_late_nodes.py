@@ -19,7 +19,7 @@ from shipyard_api.ports.provisioner import Capabilities, Marker
 from shipyard_api.workflow.step import Folded, Look, PeerFailure
 from tests.fakes.provisioner import FakeProvisioner
 from tests.unit.actions.steps.instants import T0, at
-from tests.unit.actions.steps.rollouts import STEP, begun, ended, names, poll, queued, running, step, submit
+from tests.unit.actions.steps.rollouts import STEP, begun, ended, names, poll, running, step, submit
 from tests.unit.tables import every_row
 
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -69,12 +69,6 @@ def test_a_node_that_the_job_reports_as_done_is_not_late_before_its_move_ends() 
     assert folded.facts == (NodesNotLate(A, Phase.PREPARE, (N1,)),)
     assert poll(reread(folded.state), at(290), running("j", "n1 n2")).facts == ()
     assert "late" not in folded.awaited.what
-
-
-def test_a_job_in_the_queue_is_not_late() -> None:
-    folded = poll(sent(policy()), at(900), queued("j"))
-
-    assert late(folded) == []
 
 
 def test_nothing_is_late_without_the_rule_and_the_stored_state_is_that_of_before() -> None:
@@ -216,14 +210,6 @@ def test_a_held_node_is_not_begun_again() -> None:
 
     assert folded.facts == (Noted("Late Node Not Begun Again", "node n1, late in prepare: held by ann"),)
     assert (cycle(folded.state, 160), asked_again(folded.state, 160)) == (None, {"j": frozenset()})
-
-
-def test_nodes_that_join_kubernetes_are_not_begun_again() -> None:
-    state = poll(sent(policy("retry", deploy=100), join=True), at(0), ended("j", "n1 n2")).state
-    state = poll(submit(state, "k", at(0)).state, at(10), ended("k", "n1 n2")).state
-    state = poll(state, at(150), readiness={}).state
-
-    assert cycle(state, 150) is None
 
 
 def asked_again(state: RolloutState, seconds: float) -> dict[str, frozenset[NodeName]]:

@@ -3,8 +3,6 @@
 import threading
 from collections.abc import Callable
 
-import pytest
-
 from shipyard_api.api.airship.costly_work import Bounds, CostlyWork
 from shipyard_api.api.airship.errors import ServiceBusy, TooMuchWork
 from shipyard_api.domain.error_kinds import AskLater, ErrorKind
@@ -89,19 +87,6 @@ def test_processor_time_that_was_used_grows_back(
     time.now += 6.1
     gate.start(second, time.use(1.0)).result(10)
     assert time.used == 14.0
-
-
-def test_an_error_reaches_its_caller_and_stops_nothing() -> None:
-    gate = Time().gate()
-
-    def fail() -> None:
-        raise LookupError("no such action")
-
-    failed, later = gate.start("ann", fail), gate.start("ann", lambda: None)
-
-    with pytest.raises(LookupError):
-        failed.result(10)
-    later.result(10)
 
 
 def test_work_whose_caller_has_left_does_not_run() -> None:

@@ -8,10 +8,7 @@ from tests.unit.tables import every_row
 DAY = datetime(2026, 11, 21, tzinfo=UTC)
 MOMENTS = {
     "2026-11-21": DAY,
-    "20261121": DAY,
-    "2026-11-21T01:23": DAY.replace(hour=1, minute=23),
     "2026-11-21 01:23:55": DAY.replace(hour=1, minute=23, second=55),
-    "2026-11-21T01:23:55.745506": DAY.replace(hour=1, minute=23, second=55, microsecond=745506),
     "2026-11-21T01:23:55.745506Z": DAY.replace(hour=1, minute=23, second=55, microsecond=745506),
     "2026-11-21T02:00:00+02:00": DAY,
     "2026-11-21T02:00:00 02:00": DAY,  # a plus sign that was not written as %2B
@@ -37,21 +34,14 @@ def test_a_moment_is_one_of_iso_8601_in_utc(written: str, meant: datetime | None
 
 DURATIONS = {
     "P7D": timedelta(days=7),
-    "P1W": timedelta(days=7),
-    "P1M": timedelta(days=30),
-    "P1Y": timedelta(days=365),
     "PT12H": timedelta(hours=12),
-    "PT1M": timedelta(minutes=1),
-    "PT1.5S": timedelta(seconds=1.5),
     "PT1,5S": timedelta(seconds=1.5),
     "P1Y2M3W4DT5H6M7S": timedelta(days=365 + 60 + 21 + 4, hours=5, minutes=6, seconds=7),
     "P0D": timedelta(0),
     "P": None,
     "PT": None,
     "P1DT": None,
-    "P1": None,
     "7D": None,
-    "-P7D": None,
     "P-7D": None,
     "P1H": None,
     "P1D ": None,

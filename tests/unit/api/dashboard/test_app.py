@@ -67,11 +67,6 @@ def test_nothing_else_is_served(client: Client, path: str) -> None:
     assert client.simulate_get(path).status_code == 404
 
 
-def test_other_methods_are_refused(client: Client) -> None:
-    answer = client.simulate_post("/dashboard/app.js")
-    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
-
-
 def test_libraries_are_as_their_authors_published_them() -> None:
     vendor = STATIC.joinpath("vendor")
     assert {name: sha256(vendor.joinpath(name).read_bytes()).hexdigest() for name in VENDORED} == VENDORED

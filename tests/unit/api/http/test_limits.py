@@ -40,17 +40,6 @@ async def forever(*_: Any) -> Any:
     await asyncio.Event().wait()
 
 
-def test_the_framework_does_not_wait_for_a_body_that_may_not_be_wanted() -> None:
-    seen: list[Message] = []
-
-    async def app(_scope: Scope, receive: Receive, _send: Send) -> None:
-        seen.append(await receive())
-
-    ask(app, headers=BODY, receive=forever)
-
-    assert seen == [{"type": "http.request", "body": b"", "more_body": True}]
-
-
 def test_a_body_that_is_late_ends_as_if_the_caller_had_hung_up() -> None:
     seen: list[Message] = []
 

@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.printed import lines
@@ -33,15 +31,6 @@ def test_a_created_action_is_followed_if_that_is_asked_for(api, run):
     assert (result.exit_code, result.stdout.splitlines()[-1].split()[-3:]) == (1, ["action", "is", "Failed"])
 
 
-def test_strict_is_sent_only_if_it_is_asked_for(api, run):
-    api.replies["POST /actions"] = Reply(201, CREATED)
-    run("create", "action", "deploy_site")
-    run("create", "action", "deploy_site", "--strict")
-    plain, strict = (request.query for request in api.requests)
-    assert plain == [("allow-intermediate-commits", "False"), ("verbosity", "1")]
-    assert strict == [("allow-intermediate-commits", "False"), ("strict", "true"), ("verbosity", "1")]
-
-
 def test_warnings_about_a_new_action_stand_below_its_table(api, run):
     warning = {"message": "deploy_site knows no parameter targets; target_nodes?", "level": "Warning"}
     api.replies["POST /actions"] = Reply(201, samples.action(warnings=[warning]))
@@ -59,8 +48,6 @@ LISTED = [
     samples.action(id=IDS[2], user="ann"),
 ]
 LISTS = {
-    "all": ("", [], IDS),
-    "the oldest": ("--limit 2", [("limit", "2")], IDS),
     "by user": ("--sort user", [], [IDS[2], IDS[1], IDS[0]]),
     "filters": (
         "--name deploy_site --state Failed --state pending --user cy --since P7D",
@@ -78,10 +65,9 @@ def test_actions_are_listed_as_asked_for(api, run, options, query, order):
     assert api.requests[0].query == [*query, ("verbosity", "1")]
 
 
-@pytest.mark.parametrize("form", ["cli", "raw"])
-def test_the_last_actions_come_newest_first_and_are_shown_newest_last(api, run, form):
+def test_the_last_actions_come_newest_first_and_are_shown_newest_last(api, run):
     api.replies["GET /actions"] = Reply(200, LISTED[::-1])
-    result = run(f"--output-format={form}", "get", "actions", "--last", "3")
+    result = run("get", "actions", "--last", "3")
     places = [result.stdout.index(one) for one in IDS]
     assert places == sorted(places)
     assert api.requests[0].query == [("limit", "3"), ("order", "desc"), ("verbosity", "1")]
@@ -92,9 +78,3 @@ def test_a_wide_list_has_more_columns(api, run):
     header, *rows = lines(run("get", "actions", "-o", "wide").stdout)
     assert header.split()[-4:] == ["User", "Parameters", "Context", "Marker"]
     assert rows[1].split()[-3:] == ["bo", "a=1", samples.MARKER]
-
-
-def test_the_oldest_and_the_newest_exclude_each_other(api, run):
-    result = run("get", "actions", "--limit", "1", "--last", "1")
-    assert (result.exit_code, api.requests) == (2, [])
-    assert "Give either --limit or --last." in result.stderr

@@ -24,28 +24,18 @@ def offered(*words: str, last: str = "") -> list[str]:
 
 OFFERED = {
     "commands": ((), "de", {"demo", "deploy-template", "describe"}),
-    "commands of a group": (("get",), "conf", {"configdocs"}),
     "names of actions": (("create", "action"), "u", {"update_site", "update_software"}),
     "output formats": (("--output-format",), "", {"format", "raw", "cli"}),
-    "versions": (("get", "configdocs", "--diff-version"), "s", {"successful-site-action"}),
     "base versions": (("get", "configdocs", "--base-version"), "", {"committed", "last-site-action",
                                                                    "successful-site-action"}),
-    "options": (("commit", "configdocs"), "--d", {"--dryrun"}),
     "topics": (("help",), "", {"actions", "configdocs", "logs"}),
-    "kinds of status": (("get", "site-statuses", "-s"), "", {"nodes-provision-status", "machines-power-state"}),
-    "what can be steered": (("stop",), "", {"action"}),
     "what can be steered, as far as it is typed": (("stop",), "a", {"action"}),
     "what cannot be steered": (("control", "stop"), "x", set()),
     "options of gunicorn": (("serve",), "--b", {"--bind"}),
     "options behind another one": (("serve", "--bind", "x"), "--w", {"--workers"}),
-    "options of a token": (("token", "create"), "--", {"--name", "--role", "--days", "--help"}),
-    "options of a worker": (("worker",), "--", {"--help", "--probe", "--sites"}),
     "provisioners": (("up", "--provisioner"), "", {"drydock", "maas", "ironic"}),
-    "scenarios": (("demo", "--scenario"), "c", {"calm", "canary-stops", "compute-2-deploy-fails"}),
     "scenarios of a stack": (("up", "--scenario"), "ntp", {"ntp-prepare-fails"}),
-    "shells": (("completion",), "", {"bash", "zsh", "fish"}),
     "behind an item": (("describe", "action/01ARZ3NDEKTSV4RRFFQ69G5FAV"), "--h", {"--help"}),
-    "behind a word that is nothing": (("nosuch", "action"), "x", set()),
     "behind an item that is nothing": (("describe", "nosuch/1"), "x", set()),
 }  # fmt: skip
 

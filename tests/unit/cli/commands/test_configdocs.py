@@ -70,10 +70,7 @@ CREATE = {
     "a directory": ("--directory=d", "", "ab"),
     "directories": ("--directory=d/deep/deeper --directory=d", "", "fab"),
     "recurse": ("--directory=d --recurse", "", "abf"),
-    "recurse means nothing to files": ("--filename=d/a.yaml --recurse", "", "a"),
-    "empty": ("--empty-collection", "empty-collection=True", ""),
     "empty, with a mode": ("--empty-collection --append", "buffermode=append&empty-collection=True", ""),
-    "empty ignores files": ("--empty-collection --filename=d/a.yaml --directory=d", "empty-collection=True", ""),
 }
 
 
@@ -97,14 +94,6 @@ def sent(request):
     return "&".join(f"{name}={value}" for name, value in request.query[:-1])
 
 
-def test_create_configdocs_sends_the_files_as_they_are_as_one_stream(api, run, tmp_path):
-    (tmp_path / "a.yaml").write_text("# why\nschema: a/A/v1\n")
-    (tmp_path / "b.yml").write_text("---\nschema: b/B/v1\n---\nschema: c/C/v1")
-    api.replies["POST /configdocs/c"] = Reply(201, STATUS)
-    assert run("create", "configdocs", "c", f"--directory={tmp_path}").exit_code == 0
-    assert api.requests[0].body == b"# why\nschema: a/A/v1\n...\n---\nschema: b/B/v1\n---\nschema: c/C/v1\n"
-
-
 def test_a_collection_is_one_segment_whatever_its_name(api, run):
     run("create", "configdocs", "a/b?c", "--empty-collection")
     assert api.requests[0].path == "/api/v1.0/configdocs/a%2Fb%3Fc"
@@ -114,7 +103,6 @@ COMMITTED = "Configuration documents committed."
 COMMITS = {
     "plain": ("", "force=False&dryrun=False", COMMITTED),
     "force": ("--force", "force=True&dryrun=False", COMMITTED),
-    "force, short": ("-f", "force=True&dryrun=False", COMMITTED),
     "dryrun": (
         "--dryrun",
         "force=False&dryrun=True",
@@ -138,40 +126,18 @@ def test_commit_configdocs_sends(api, run, options, query, title):
 READ = {
     "compare": ("configdocs", "configdocs", "versions=committed&versions=buffer"),
     "compare -c -b": ("configdocs -c -b", "configdocs", "versions=buffer&versions=committed"),
-    "compare -b -c": ("configdocs -b -c", "configdocs", "versions=buffer&versions=committed"),
     "compare -s -b": ("configdocs -s -b", "configdocs", "versions=buffer&versions=successful_site_action"),
-    "compare -l -b": ("configdocs -l -b", "configdocs", "versions=buffer&versions=last_site_action"),
-    "compare -l -c": ("configdocs -l -c", "configdocs", "versions=committed&versions=last_site_action"),
-    "compare -s -c": ("configdocs -s -c", "configdocs", "versions=committed&versions=successful_site_action"),
-    "compare -s -l": (
-        "configdocs -s -l",
-        "configdocs",
-        "versions=last_site_action&versions=successful_site_action",
-    ),
     "compare long": (
         "configdocs --committed --buffer --cleartext-secrets",
         "configdocs",
         "versions=buffer&versions=committed",
     ),
-    "collection": ("configdocs --collection=c", "configdocs/c", "version=buffer"),
-    "collection -b": ("configdocs --collection=c -b", "configdocs/c", "version=buffer"),
     "collection -c": ("configdocs --collection=c -c", "configdocs/c", "version=committed"),
-    "collection -l": ("configdocs --collection=c -l", "configdocs/c", "version=last_site_action"),
     "collection -s": ("configdocs --collection=c -s", "configdocs/c", "version=successful_site_action"),
     "collection in clear text": (
         "configdocs --collection=c --committed --cleartext-secrets",
         "configdocs/c",
         "version=committed&cleartext-secrets=true",
-    ),
-    "collection with a name of its own": ("configdocs --collection=a/b", "configdocs/a%2Fb", "version=buffer"),
-    "rendered": ("renderedconfigdocs", "renderedconfigdocs", "version=buffer"),
-    "rendered -b": ("renderedconfigdocs -b", "renderedconfigdocs", "version=buffer"),
-    "rendered -c": ("renderedconfigdocs -c", "renderedconfigdocs", "version=committed"),
-    "rendered -l": ("renderedconfigdocs --last-site-action", "renderedconfigdocs", "version=last_site_action"),
-    "rendered -s": (
-        "renderedconfigdocs --successful-site-action",
-        "renderedconfigdocs",
-        "version=successful_site_action",
     ),
     "rendered in clear text": (
         "renderedconfigdocs --cleartext-secrets",
@@ -194,9 +160,7 @@ def test_get_sends_one_request(api, run, line, path, query):
 
 BASE_AND_DIFF = {
     "base": ("--base-version=successful-site-action", "base-version=successful-site-action&diff-version=buffer"),
-    "default base": ("--base-version=committed", "base-version=committed&diff-version=buffer"),
     "diff": ("--diff-version=last-site-action", "base-version=committed&diff-version=last-site-action"),
-    "default diff": ("--diff-version=buffer", "base-version=committed&diff-version=buffer"),
     "both": (
         "--diff-version=committed --base-version=last-site-action",
         "base-version=last-site-action&diff-version=committed",
@@ -204,10 +168,6 @@ BASE_AND_DIFF = {
     "rendered": (
         "--base-version=committed --diff-version=successful-site-action --rendered",
         "base-version=committed&diff-version=successful-site-action&rendered=true",
-    ),
-    "clear text is ignored": (
-        "--base-version=committed --cleartext-secrets",
-        "base-version=committed&diff-version=buffer",
     ),
 }
 
@@ -219,14 +179,6 @@ def test_base_and_diff_version_show_the_table_and_then_what_differs(api, run, op
     assert (result.exit_code, result.stderr) == (0, "")
     assert unpadded(result.stdout) == f"{TABLE}\n{DIFF}"
     assert [sent(request) for request in api.requests] == [query, f"{query}&format=unified"]
-
-
-def test_a_refused_comparison_is_printed_once(api, run):
-    same = {"message": "Versions must be different for comparison", "reason": "Versions must be unique"}
-    api.replies["GET /configdocs"] = Reply(400, same)
-    result = run("get", "configdocs", "--base-version=committed", "--diff-version=committed")
-    assert (result.exit_code, result.stdout) == (1, f"Error: {same['message']}\nReason: {same['reason']}\n")
-    assert len(api.requests) == 1
 
 
 def test_a_diff_that_fails_is_an_error_below_the_table(api, run):
@@ -242,12 +194,6 @@ BLOCKED = {
 }
 # Command line -> the API's answer, and all that is printed. Exit code 1, always.
 FAILURES = {
-    "create 409": (
-        "create configdocs c --filename=d/a.yaml",
-        Reply(409, BLOCKED),
-        "Error: Blocked by another process\nReason: Conflicting action: configdocs_update\n"
-        "- Error: held by the API\n\n####  Errors: 1, Warnings: 0, Infos: 0, Other: 0  ####\n",
-    ),
     "create answered as if it were a read": (
         "create configdocs c --filename=d/a.yaml",
         Reply(200, STATUS),
@@ -257,22 +203,6 @@ FAILURES = {
         "commit configdocs",
         Reply(500, {}),
         "Error: Not specified\nReason: Not specified\n- Error: 500 from URL (POST /commitconfigdocs)\n",
-    ),
-    "commit 401": (
-        "commit configdocs --dryrun",
-        Reply(401, {}),
-        "Error: Command requires authentication. Check credential values\n"
-        "- Error: URL refuses the token that was sent: it is unknown, expired or revoked\n",
-    ),
-    "clear text 403": (
-        "get configdocs --collection=c --cleartext-secrets",
-        Reply(403, {"message": "Forbidden", "reason": "never shown"}),
-        "Error: Unauthorized to perform this action.\n",
-    ),
-    "rendered by a proxy": (
-        "get renderedconfigdocs",
-        Reply(502, b"<html>no</html>", "text/html"),
-        "Error: Unable to decode response. Value: <html>no</html>\n- Error: 502 from URL (GET /renderedconfigdocs)\n",
     ),
 }
 PATHS = (
@@ -289,73 +219,6 @@ def test_an_error_of_the_api_is_printed_and_ends_with_1(api, run, site, line, re
     api.replies |= dict.fromkeys(PATHS, reply)
     result = run(*line.split())
     assert (result.exit_code, result.stdout, result.stderr) == (1, text.replace("URL", api.url), "")
-
-
-VERSION_FLAGS = "--buffer, --committed, --last-site-action, --successful-site-action"
-ONE_OF = f"You may only choose one of the following options: {VERSION_FLAGS}"
-TWO_OF = (
-    "Invalid input. Choose none of --buffer, --committed, --last-site-action and --successful-site-action, which "
-    "compares committed with buffer, or exactly two of them"
-)
-EITHER = (
-    "--base-version and --diff-version may not be used with --collection, --buffer, --committed, --last-site-action "
-    "or --successful-site-action"
-)
-FILES_OR_DIRECTORIES = (
-    'Please specify one or more filenames using --filename="<filename>" OR one or more directories using '
-    '--directory="<directory>"'
-)
-NO_YAML = (
-    "The directory does not contain any YAML files. Please enter one or more YAML files or a directory that contains "
-    "one or more YAML files."
-)
-USAGE = {
-    "create both modes": (
-        "create configdocs c --append --replace --filename=d/a.yaml",
-        "Either append or replace may be selected but not both",
-    ),
-    "create no file": ("create configdocs c", FILES_OR_DIRECTORIES),
-    "create files and directories": ("create configdocs c --filename=d/a.yaml --directory=d", FILES_OR_DIRECTORIES),
-    "create no YAML in the directory": ("create configdocs c --directory=empty", NO_YAML),
-    "create YAML only further down": ("create configdocs c --directory=d/deep", NO_YAML),
-    "create no YAML name": (
-        "create configdocs c --filename=d/a.yaml --filename=d/e.json",
-        "The file d/e.json is not a YAML file.  Please enter only YAML files.",
-    ),
-    "commit force and dryrun": (
-        "commit configdocs -f --dryrun",
-        "Either force or dryrun may be selected but not both.",
-    ),
-    "get one version": ("get configdocs --buffer", TWO_OF),
-    "get three versions": ("get configdocs -b -c -l", TWO_OF),
-    "get four versions": ("get configdocs -b -c -l -s", TWO_OF),
-    "get two versions of a collection": ("get configdocs --collection=c -b -c", ONE_OF),
-    "get two versions rendered": ("get renderedconfigdocs --committed --last-site-action", ONE_OF),
-    "get base and a version": ("get configdocs --base-version=committed -s", EITHER),
-    "get diff and two versions": ("get configdocs --diff-version=buffer -b -c", EITHER),
-    "get base and a collection": ("get configdocs --base-version=committed --collection=c", EITHER),
-    "get rendered alone": (
-        "get configdocs --rendered",
-        "--rendered may only be used with --base-version or --diff-version",
-    ),
-    "get rendered collection": (
-        "get configdocs --rendered --collection=c",
-        "--rendered may only be used with --base-version or --diff-version",
-    ),
-    "help": ("help me", "Invalid topic. Run command 'shipyard help' for a list of  available topics."),
-}
-
-
-@table(("line", "text"), USAGE)
-def test_a_wrong_command_line_ends_with_2_and_sends_nothing(api, run, site, line, text):
-    result = run(*line.split())
-    assert (result.exit_code, result.stdout) == (2, "")
-    command = " ".join(["shipyard", *line.split()[: 1 if line.startswith("help") else 2]])
-    usage, tip, empty, error = result.stderr.split("\n", 3)
-    assert usage.startswith(f"Usage: {command} [OPTIONS]")
-    assert (tip, empty) == (f"Try '{command} --help' for help.", "")
-    assert error == f"Error: {text}\n"
-    assert api.requests == []
 
 
 @pytest.mark.parametrize("content", [b"a: [", b"a: \xe9\n", b"a: *b\n"], ids=["syntax", "not UTF-8", "no anchor"])
@@ -406,17 +269,3 @@ OBEYED = {
 def test_the_server_controls_a_terminal_only_in_the_raw_form(api, run_main, form, text):
     api.replies["GET /renderedconfigdocs"] = Reply(200, EVIL, "application/x-yaml")
     assert run_main("--output-format", form, "get", "renderedconfigdocs") == (text.encode(), 0)
-
-
-@pytest.mark.parametrize("form", ["cli", "raw"])
-def test_a_file_gets_what_the_server_sent_to_the_letter(api, run, form):
-    api.replies["GET /renderedconfigdocs"] = Reply(200, EVIL, "application/x-yaml")
-    assert run("--output-format", form, "get", "renderedconfigdocs").stdout == EVIL.decode() + "\n"
-
-
-def test_an_error_cannot_control_a_terminal_either(api, run_main):
-    api.replies["GET /renderedconfigdocs"] = Reply(404, {"message": "\x1b[2Jno", "reason": "none"})
-    assert run_main("get", "renderedconfigdocs") == (
-        "\x1b[1;31mError: \x1b[0m\ufffd[2Jno\n\x1b[1mReason: \x1b[0mnone\n".encode(),
-        1,
-    )

@@ -33,23 +33,6 @@ def test_a_verb_sends_one_request_without_a_body(api, run, line):
     assert request.headers["content-type"] == "application/x-yaml"
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (["pause"], "A type and id must be entered."),
-        (["stop", "action"], "A type and id must be entered."),
-        (["control", "stop", "action"], "A type and id must be entered."),
-        (["stop", "action", "short"], "Invalid ID. ID can only be 26 characters."),
-        (["unpause", "action", "!" * 26], "Invalid ID. ID can only contain letters and numbers."),
-        (["retry", "short"], "Invalid ID. ID can only be 26 characters."),
-    ],
-)
-def test_a_wrong_command_line_sends_nothing(api, run, words, text):
-    result = run(*words)
-
-    assert (result.exit_code, f"Error: {text}" in result.stderr, api.requests) == (2, True, [])
-
-
 def test_ids_in_the_short_and_in_the_long_form_are_the_servers_to_judge(api, run):
     """Upstream checks them nowhere but after the bare verb, and scripts may rely on the server's answer."""
     said = {"message": "Action not found", "reason": "Unknown action x", "details": {"messageList": []}}

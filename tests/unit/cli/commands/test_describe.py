@@ -47,13 +47,6 @@ def test_the_log_of_an_action_is_that_of_its_steps_in_order_of_time(api, run):
 V, NOTE = "01BTTMFVDKZFRJM80FGD7J1AKV", "01BTTMFVDKZFRJM80FGD7J1AKN"
 
 
-@pytest.mark.parametrize("words", [["notedetails", NOTE], [f"notedetails/{NOTE}"]], ids=["long", "item"])
-def test_describe_notedetails_breaks_lines_at_a_literal_backslash_n(api, run, words):
-    api.replies[f"GET /notedetails/{NOTE}"] = Reply(200, b"one\\ntwo\nthree")
-    result = run("describe", *words)
-    assert (result.exit_code, result.stdout) == (0, "one\ntwo\nthree\n")
-
-
 @pytest.mark.parametrize(
     "at", ["2026-11-21T01:23:55", "2026-11-21T01:23:55.745506Z", "2026-11-21T01:23:55.745506+00:00"]
 )
@@ -65,8 +58,6 @@ def test_ids_as_later_servers_list_them_are_taken(api, run, at):
 LOGS = {
     "long": (["step", "preflight", "-a", ID], []),
     "one attempt": (["step", "preflight", "--action", ID, "--try", "2"], [("try", "2")]),
-    "short": (["step", "preflight", "-a", ID, "-t", "x"], [("try", "x")]),
-    "item": ([f"step/{ID}/preflight"], []),
     "item of an attempt": ([f"step/{ID}/preflight/2"], [("try", "2")]),
 }
 
@@ -77,16 +68,6 @@ def test_logs_are_text(api, run, words, query):
     result = run("logs", *words)
     assert (result.exit_code, result.stdout) == (0, "a: [\nb\x1b[1m\n")
     assert api.requests[0].query == [*query, ("verbosity", "1")]
-
-
-def test_the_id_of_an_action_whose_logs_are_wanted_is_the_servers_to_judge(api, run):
-    said = {"message": "Invalid Action ID!", "reason": "An invalid action ID was specified"}
-    api.replies["GET /actions/short/steps/s%2Ft/logs"] = Reply(400, said)
-    result = run("logs", "step", "s/t", "-a", "short")
-    assert (result.exit_code, result.stdout) == (
-        1,
-        "Error: Invalid Action ID!\nReason: An invalid action ID was specified\n",
-    )
 
 
 FEWEST = {

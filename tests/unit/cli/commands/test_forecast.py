@@ -63,21 +63,3 @@ def test_what_is_asked(api, run, words, body):
     assert run("forecast", *words).exit_code == 0
     (request,) = api.requests
     assert json.loads(request.body) == body
-
-
-WRONG = {
-    "nothing": ([], "Give the NAME of an action"),
-    "both": (["deploy_site", "--retry", ID], "Give the NAME of an action"),
-    "unknown phase": (["deploy_site", "--failures=drain=0.1"], "write a number from 0 to 1"),
-    "no chance": (["deploy_site", "--failures=2"], "write a number from 0 to 1"),
-    "both and one": (["deploy_site", "--failures=0.1", "--failures=deploy=0.1"], "give one number, or numbers"),
-    "unknown criterion": (["deploy_site", "--criterion=a:percent=5"], "write GROUP:NAME=VALUE"),
-    "running with runs": ([ID, "--runs=100"], "takes no options"),
-    "retry with a parameter": (["--retry", ID, "--param=a=b"], "With --retry"),
-}
-
-
-@table(("words", "text"), WRONG)
-def test_a_wrong_command_line_asks_nothing(api, run, words, text):
-    result = run("forecast", *words)
-    assert (result.exit_code, text in result.stderr, api.requests) == (2, True, [])

@@ -89,12 +89,6 @@ def test_a_site_without_nodes_is_an_empty_inventory(run: Run, api: FakeApi, comm
     assert json.loads(result.stdout)["_meta"] == {"hostvars": {}}
 
 
-def test_a_node_that_a_commit_has_just_removed_is_only_a_name(run: Run, api: FakeApi) -> None:
-    serve(api, [node("n1") | {"design": None}])
-
-    assert groups_of(run("inventory")) == {"status_not_started": ["n1"]}
-
-
 def test_ansible_connects_to_addresses_of_the_chosen_network_and_else_to_names(run: Run, api: FakeApi) -> None:
     serve(api, [node("n1", addresses={"oam": "10.0.0.1", "oob": "10.1.0.1"}), node("n2")])
 
@@ -176,9 +170,3 @@ def test_an_error_of_the_server_is_on_stderr(run: Run, api: FakeApi) -> None:
         "",
         "Error: Unauthorized to perform this action.\n",
     )
-
-
-def test_a_list_and_a_host_are_not_asked_for_at_once(run: Run) -> None:
-    result = run("inventory", "--list", "--host", "n1")
-
-    assert (result.exit_code, "Give either --list or --host." in result.stderr) == (2, True)

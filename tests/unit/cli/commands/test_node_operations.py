@@ -69,9 +69,6 @@ PLAN = {
             "drain",
             [("timeout", "60"), ("grace-period", "30"), ("on-blocked", "fail")],
         ),
-        (["clear-labels", "n1", "--timeout=60"], "clear-labels", [("timeout", "60")]),
-        (["shutdown-kubelet", "n1"], "shutdown-kubelet", []),
-        (["remove-from-cluster", "n1"], "remove-from-cluster", []),
         (["uncordon", "n1"], "uncordon", []),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) and value and isinstance(value[0], str) else "",
@@ -89,8 +86,7 @@ def test_an_operation_is_one_call_without_a_body(api, run, words, path, query):
     assert "pod a/b was evicted" in result.stdout
 
 
-@pytest.mark.parametrize("words", [[], ["--revision=7"]], ids=["committed", "given"])
-@pytest.mark.parametrize("operation", ["decommission", "remove-etcd"])
+@pytest.mark.parametrize(("operation", "words"), [("decommission", []), ("remove-etcd", ["--revision=7"])])
 def test_a_design_is_the_committed_one_unless_another_is_given(api, run, operation, words):
     api.replies["POST /plans"] = Reply(200, {"revision": 3})
     api.replies[f"POST /nodes/n1/{operation}"] = Reply(200, STATUS)
@@ -121,19 +117,6 @@ def test_a_lost_answer_says_that_the_operation_may_go_on(api, run):
 
     assert result.exit_code == 1
     assert "the same command waits for it again" in result.stderr
-
-
-def test_the_health_of_etcd_is_a_table(api, run):
-    listed = [{"message": "Healthy", "error": False, "kind": "HealthMessage", "name": "kubernetes-etcd"}]
-    api.replies["GET /etcd-cluster-health-statuses"] = Reply(200, {**STATUS, "details": {"messageList": listed}})
-
-    result = run("get", "etcd-health", "--revision=3")
-
-    assert dict(api.requests[0].query)["design_ref"].endswith("/revisions/3/rendered-documents")
-    assert [line.split() for line in result.stdout.splitlines()] == [
-        ["Etcd", "Cluster", "Health"],
-        ["kubernetes-etcd", "Healthy"],
-    ]
 
 
 def test_a_drain_plan_begins_with_what_needs_attention(api, run):

@@ -30,12 +30,10 @@ OLDER = "01M7XV7VKPMDHXJVA7WMC7P6AA"
 
 QUERIES = {
     "both": ([], []),
-    "one": (["-s", "nodes-provision-status"], [("filters", "nodes-provision-status")]),
     "two": (
         ["-s", "nodes-provision-status", "--status-type", "machines-power-state"],
         [("filters", "nodes-provision-status,machines-power-state")],
     ),
-    "what the server may not know": (["--status-type=colour"], [("filters", "colour")]),
 }
 
 
@@ -49,18 +47,10 @@ def test_site_statuses_asks_for_what_it_is_told(api, run, options, query):
 
 
 SHOWN = {
-    "power only": (
-        {"machines_powerstate": [{"hostname": "n0", "power_state": "off"}]},
-        "Machines Power State:\nHostname        Power State\nn0              off",
-    ),
     "no machine": ({"nodes_provision_status": []}, "Nodes Provision Status:\nHostname        Status\nNone"),
     "a field that is missing": (
         {"nodes_provision_status": [{"hostname": "n0"}]},
         "Nodes Provision Status:\nHostname        Status\nn0              None",
-    ),
-    "a kind of a later release": (
-        STATUSES | {"colours": [{"hostname": "n0", "colour": "red"}]},
-        STATUSES_TEXT.removesuffix("\n"),
     ),
 }
 
@@ -192,14 +182,6 @@ Older actions: shipyard describe node compute11 --before {OLDER}
     )
 
 
-def test_a_phase_that_goes_on_has_no_end(api, run):
-    past = NODE["history"][0] | {"changes": [], "phases": [PHASE | {"status": "running", "ended_at": None}]}
-    api.replies["GET /nodes/n1"] = Reply(200, FRESH | {"history": [past], "next": None})
-    text = run("describe", "node", "n1").stdout
-    assert "sent, phase running  " in text
-    assert "ended" not in text
-
-
 COUNTS = {"total": 2, "not_started": 0, "prepared": 0, "success": 1, "failure": 1}
 REPORT = {
     "action": {"id": ID, "name": "deploy_site", "action_lifecycle": "Failed"},
@@ -237,33 +219,6 @@ REPORT = {
 }
 
 
-def test_report_is_for_people(api, run):
-    api.replies[f"GET /actions/{ID}/report"] = Reply(200, REPORT)
-    assert (
-        unpadded(run("report", ID).stdout)
-        == f"""\
-Name:             deploy_site
-Action:           action/{ID}
-Lifecycle:        Failed
-Verdict:          failed
-Took:             7:19
-Groups:           2: 2 failed
-Nodes:            2: 1 deployed, 1 failed
-
-Group    Critical    Status    Success    Prepare    Deploy     Why
-a        yes         failed    1/2        6:14       running    deploy: 1 of 2 needed
-b        no          failed    0/0                              dependency: depends on a, which failed
-
-Failed Node    Group    Why                       Look At
-node/n2        a        deploy: no root device    http://drydock/nodes/n2/builddata
-node/n3        a        timeout
-
-Level    Finding                Message
-Info     NodeInSeveralGroups    n2 is in a and b
-"""
-    )
-
-
 def test_report_of_an_action_that_has_not_begun(api, run):
     counts = dict.fromkeys(COUNTS, 0)
     waiting = REPORT | {"verdict": None, "seconds": None, "findings": [], "groups": [], "nodes": []}
@@ -273,22 +228,6 @@ def test_report_of_an_action_that_has_not_begun(api, run):
     assert "Verdict:          not yet\nTook:             not begun\nGroups:           0\nNodes:            0\n" in text
     assert [line.split()[0] for line in text.splitlines() if line.startswith("None")] == ["None", "None"]
     assert "Finding" not in text
-
-
-USAGE = {
-    "report of no action": ("report x", "Invalid ID. ID can only be 26 characters."),
-    "nodes of an unknown status": ("get nodes --status=done", "Invalid value for '--status': 'done' is not one of"),
-    "node without a name": ("describe node", "Missing argument 'NAME'."),
-    "node before nothing": ("describe node n1 --before x", "Invalid ID. ID can only be 26 characters."),
-    "a node's part": ("describe node/n1/2", "Invalid namespace item. Please utilize one of the following formats"),
-}
-
-
-@table(("line", "text"), USAGE)
-def test_a_wrong_command_line_never_reaches_the_server(api, run, line, text):
-    result = run(*line.split())
-    assert (result.exit_code, result.stdout, api.requests) == (2, "", [])
-    assert f"Error: {text}" in result.stderr
 
 
 CHANGED = [
@@ -330,9 +269,3 @@ def test_a_wide_list_of_nodes_has_their_groups(api, run):
     api.replies["GET /nodes"] = Reply(200, {"nodes": CHANGED, "next": None})
     assert "b, c" in run("get", "nodes", "-o", "wide").stdout
     assert "b, c" not in run("get", "nodes").stdout
-
-
-@pytest.mark.parametrize("words", [["--limit", "1", "--last", "1"], ["n1", "--status", "failure"]], ids=" ".join)
-def test_options_of_nodes_that_exclude_each_other(api, run, words):
-    result = run("get", "nodes", *words)
-    assert (result.exit_code, api.requests) == (2, [])

@@ -217,24 +217,6 @@ def test_a_forecast_can_be_part_of_a_plan(api, run):
     assert json.loads(raw.stdout) == PLAN | {"forecast": FORECAST}
 
 
-WRONG = {
-    "nothing": ([], "Give either the NAME of an action, or --retry with the id of one."),
-    "both": (["deploy_site", "--retry", ID], "Give either the NAME of an action, or --retry with the id of one."),
-    "unknown action": (["deploy"], "Invalid action command.  The action commands available are  deploy_site, "),
-    "bad id": (["--retry", "x"], "Invalid ID. ID can only be 26 characters."),
-    "retry with a parameter": (["--retry", ID, "--param=a=b"], "With --retry only --force may be used"),
-    "force without retry": (["deploy_site", "--force"], "With --retry only --force may be used"),
-    "version": (["deploy_site", "--version=next"], "Invalid value for '--version': "),
-}
-
-
-@table(("words", "text"), WRONG)
-def test_a_wrong_command_line_asks_nothing(api, run, words, text):
-    result = run("plan", *words)
-    assert (result.exit_code, api.requests) == (2, [])
-    assert f"Error: {text}" in result.stderr
-
-
 STORED = {
     "id": ID,
     "hash": "0" * 64,
@@ -267,17 +249,6 @@ Compared with plan/{"1" * 26}, the last one of this action:
 """
     assert (result.exit_code, unpadded(result.stdout)) == (0, SIGNED + changes + TEXT)
     assert ("store", "true") in api.requests[0].query
-
-
-def test_a_plan_is_stored_with_its_forecast_beside(api, run):
-    api.replies["POST /plans"] = Reply(201, STORED | {"last": None, "plan": PLAN})
-    api.replies["POST /forecasts"] = Reply(200, FORECAST)
-
-    text = run("plan", "deploy_site", "--store", "--forecast").stdout
-
-    assert text.startswith("Stored:")
-    assert "Success:" in text
-    assert ("store", "true") not in api.requests[1].query
 
 
 def test_stored_plans_are_listed_and_one_is_shown(api, run):

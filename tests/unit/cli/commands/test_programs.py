@@ -32,24 +32,18 @@ UP = ["-m", "shipyard_api.stack", "up"]
 STARTED = {
     "worker": ("worker", ["-m", "shipyard_api.worker"]),
     "config check": ("config check", [*ADMIN, "config", "check"]),
-    "db new-key": ("db new-key", [*ADMIN, "db", "new-key"]),
-    "db rotate-secrets": ("db rotate-secrets", [*ADMIN, "db", "rotate-secrets"]),
     "db upgrade": ("db upgrade", [*ADMIN, "db", "upgrade"]),
-    "db current": ("db current", [*ADMIN, "db", "current"]),
     "token create": ("token create --name ops", [*ADMIN, "token", "create", "--name", "ops"]),
     "token create with roles": (
         "token create --role=admin --role peer --name=ops --days 3",
         [*ADMIN, "token", "create", "--name", "ops", "--role", "admin", "--role", "peer", "--days", "3"],
     ),
-    "token list": ("token list", [*ADMIN, "token", "list"]),
     "token revoke": ("token revoke ops", [*ADMIN, "token", "revoke", "ops"]),
     "import deckhand": (
         "import deckhand --url http://d:9000/api/v1.0 --dry-run",
         ["-m", "shipyard_api.imports", "deckhand", "--url", "http://d:9000/api/v1.0", "--dry-run"],
     ),
-    "help of a simulator": ("simulate drydock --help", [*DRYDOCK, "--help"]),
     "simulate": ("simulate drydock --port 0 -x", [*DRYDOCK, "--port", "0", "-x"]),
-    "up": ("up", UP),
     "up where": (
         "up --port 0 --data-dir D --ready-file F",
         [*UP, "--port", "0", "--data-dir", "D", "--ready-file", "F"],
@@ -80,17 +74,11 @@ def test_without_the_simulators_a_command_says_what_to_install(run, started, mon
 
 NOT_FOR_A_PROGRAM = {
     "worker takes nothing": "worker --once",
-    "nor words": "worker now",
     "config": "config check --strict",
     "no name": "token create --role admin",
-    "no address": "import deckhand --dry-run",
-    "days": "token create --name x --days 0",
     "provisioner": "up --provisioner metal",
     "too fast": "up --speed 20000",
-    "too slow": "demo --speed 0.01",
-    "too fast for a demo": "demo --speed 20000",
     "no such site": "up --site no/such/site.yaml",
-    "no such site for a demo": "demo --site no/such/site.yaml",
 }
 
 

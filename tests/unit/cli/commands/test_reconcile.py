@@ -51,7 +51,3 @@ def test_answers_are_sent_and_what_is_left_is_shown(api, run, words):
     assert json.loads(api.requests[0].body) == {"ours": ["j1"], "others": ["j2", "j3"]}
     assert "The action is not asked whose a job is." in result.stdout
     assert "this action's" in result.stdout
-
-
-def test_a_wrong_command_line_sends_nothing(api, run):
-    assert (run("reconcile", ID, "j1").exit_code, api.requests) == (2, [])

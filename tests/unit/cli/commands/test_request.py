@@ -19,18 +19,6 @@ def test_an_answer_of_another_shape_is_an_error_and_nothing_is_retried(api, run,
     assert [request for request in api.requests if request.path.endswith("/control/retry")] == []
 
 
-@pytest.mark.parametrize(
-    "words",
-    [["describe", "step", "..", "-a", ID], ["stop", "action/.."], ["get", "configdocs", "--collection="],
-     ["describe", "node", "."]],
-    ids=" ".join,
-)  # fmt: skip
-def test_a_name_that_leads_elsewhere_is_a_wrong_command_line(api, run, words):
-    result = run(*words)
-    assert (result.exit_code, api.requests) == (2, [])
-    assert "cannot be a name on the server: give another one." in result.stderr
-
-
 PAGE = b"<html>Sign in</html>"
 DECODED = "Error: Unable to decode response. Value: <html>Sign in</html>\n"
 COMMANDS = {

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from shipyard_api.cli.output import task_tables
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.samples import ID
@@ -85,8 +84,6 @@ def test_what_does_not_run_says_why(api, run, plan, text):
 
 RUNS = {
     "n1 --tasks netconfig,hiera": {"nodes": ["n1"], "tasks": ["netconfig", "hiera"]},
-    "node/n2,n3 --skip netconfig": {"nodes": ["n2", "n3"], "skip": ["netconfig"]},
-    "n2 --end pre_deployment": {"nodes": ["n2"], "end": "pre_deployment"},
     "n2 --start netconfig --end galera": {"nodes": ["n2"], "start": "netconfig", "end": "galera"},
     "n[2-3]": {"nodes": ["n[2-3]"]},
     "n2 --noop": {"nodes": ["n2"], "noop": True},
@@ -134,13 +131,9 @@ def test_a_retry_is_planned_and_run_for_a_run_alone(api, run):
 
 NOTHING_NAMED = {
     "no node": (["node", "run", ""], "NODES '' names no node."),
-    "commas": (["node", "run", " ,, "], "NODES ' ,, ' names no node."),
     "no task": (["node", "run", "n1", "--tasks", ""], "--tasks '' names no task."),
-    "no start": (["software", "plan", "--start="], "--start '' names no task."),
-    "no node to plan": (["software", "plan", "--nodes="], "NODES '' names no node."),
     "no node and no run": (["node", "run"], "Give NODES, or --retry with the id of a run."),
     "a rehearsal of a retry": (["node", "run", "--retry", ID, "--noop"], "--noop cannot be used with --retry"),
-    "a retry of some nodes": (["node", "run", "n1", "--retry", ID], "With --retry there are no nodes, tasks"),
     "a command and tasks": (["node", "run", "n1", "--tasks=a", "--", "true"], "Give a COMMAND, or options that"),
     "forks of tasks": (["node", "run", "n1", "--forks", "2"], "--forks, --connect-timeout and -b need a COMMAND."),
     "tasks and others": (["node", "run", "n1", "--tasks=a", "--skip=b"], "Give --tasks or --skip"),
@@ -207,14 +200,6 @@ def test_logs_prints_the_output_in_parts(api, run, words):
     assert [request.query[0] for request in api.requests[-2:]] == [("offset", "0"), ("offset", "4")]
 
 
-def test_logs_of_a_task_that_did_not_run_says_so(api, run):
-    api.replies["GET /nodes/n1/tasks"] = Reply(200, {"tasks": [], "next": None})
-
-    result = run("software", "logs", "n1", "ntp")
-
-    assert (result.exit_code, "ran the task ntp. Name one with --action." in result.stdout) == (1, True)
-
-
 def test_a_terminal_gets_a_table_of_the_tasks(api, run_main):
     api.replies[f"GET /actions/{ID}"] = Reply(200, samples.action("Complete"))
     api.replies[f"GET /actions/{ID}/tasks"] = tasks(total("net", success=1, failed=7), failed=[("net", "n2")])
@@ -223,16 +208,6 @@ def test_a_terminal_gets_a_table_of_the_tasks(api, run_main):
 
     assert code == 0
     assert "n2 and 2 more" in shown.decode()
-
-
-def test_the_plan_of_an_action_has_its_software_stage():
-    stage = [str(part) for part in task_tables.stage(PLAN)]
-
-    assert [line.split() for line in stage[0].splitlines()][:2] == [
-        ["Priority", "Group", "Tasks", "Nodes"],
-        ["100", "control", "net,", "ntp", "n1"],
-    ]
-    assert stage[1:] == ["Skipped tasks:\n  swift: its condition is false", "- Warning: No node has mysql."]
 
 
 def ended(node, status, tail, exit_status=0, detail=""):

@@ -11,18 +11,13 @@ OTHER = "01BTTMFVDKZFRJM80FGD7J1AKV"
 RUN = "deploy_site__2026-11-21T01:23:55"
 TAKEN = {
     f"describe action action/{ID}": f"GET /actions/{ID}",
-    f"describe step step/{ID}/preflight": f"GET /actions/{ID}/steps/preflight",
     f"describe step preflight -a action/{ID}": f"GET /actions/{ID}/steps/preflight",
     f"describe validation validation/{OTHER}/{ID}": f"GET /actions/{ID}/validations/{OTHER}",
-    f"describe validation {OTHER} -a action/{ID}": f"GET /actions/{ID}/validations/{OTHER}",
     f"describe notedetails notedetails/{OTHER}": f"GET /notedetails/{OTHER}",
     f"describe workflow workflow/{RUN}": f"GET /workflows/{RUN.replace(':', '%3A')}",
     "describe node node/n1": "GET /nodes/n1",
     f"logs step step/{ID}/preflight": f"GET /actions/{ID}/steps/preflight/logs",
-    f"logs step preflight -a action/{ID}": f"GET /actions/{ID}/steps/preflight/logs",
     f"pause action action/{ID}": f"POST /actions/{ID}/control/pause",
-    f"unpause action action/{ID}": f"POST /actions/{ID}/control/unpause",
-    f"control stop action action/{ID}": f"POST /actions/{ID}/control/stop",
     f"watch action/{ID}": f"GET /actions/{ID}",
     f"report action/{ID}": f"GET /actions/{ID}/report",
     f"ack action/{ID} --reason=seen": f"POST /actions/{ID}/control/acknowledge",
@@ -40,19 +35,14 @@ def test_an_item_is_taken_as_the_tables_print_it(api, run, line, request_):
 OLDER = "01M7XV7TAAMDHXJVA7WMC7P6AA"
 SHORT = {
     f"describe action {ID[:9]}": f"GET /actions/{ID}",
-    f"describe action/{ID[:9].lower()}": f"GET /actions/{ID}",
     f"describe step preflight -a {OLDER[:8]}": f"GET /actions/{OLDER}/steps/preflight",
     f"stop {ID[:9]}": f"POST /actions/{ID}/control/stop",
-    "control stop action latest": f"POST /actions/{ID}/control/stop",
     "pause action/latest": f"POST /actions/{ID}/control/pause",
     "describe action": f"GET /actions/{ID}",
     "report": f"GET /actions/{ID}/report",
-    "get groups": f"GET /actions/{ID}/report",
     "get steps latest": f"GET /actions/{ID}",
     "get action latest": f"GET /actions/{ID}",
-    "get action/latest": f"GET /actions/{ID}",
     "logs step preflight": f"GET /actions/{ID}/steps/preflight/logs",
-    "forecast latest": f"GET /actions/{ID}/forecast",
     "get action -w": f"GET /actions/{ID}",
 }
 

@@ -9,7 +9,6 @@ import struct
 import subprocess
 import sys
 import termios
-import threading
 
 import pytest
 
@@ -21,7 +20,6 @@ from tests.conftest import ROOT
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import FakeApi, Reply, deployment
 from tests.unit.cli.samples import ID
-from tests.unit.tables import table
 
 GROUPS = [
     samples.group("control-nodes", "success", counts={"success": 2}),
@@ -58,15 +56,6 @@ def test_watch_without_a_terminal_prints_one_line_per_change(site, run):
     ]
 
 
-ENDS = {"complete": ("Complete", 0), "failed": ("Failed", 1)}
-
-
-@table(("lifecycle", "code"), ENDS)
-def test_watch_exits_as_the_action_ended(api, run, lifecycle, code):
-    api.replies |= deployment(samples.action(lifecycle), GROUPS, NODES).replies
-    assert run("watch", f"action/{ID}", "--interval", "0.1").exit_code == code
-
-
 def follow(api: FakeApi, **settings: float) -> list[tuple[str, str]]:
     shown: list[tuple[str, str]] = []
     client = Api(GlobalOptions(url=api.url))
@@ -94,24 +83,6 @@ def test_a_server_that_stays_away_is_given_up(site, monkeypatch):
         follow(site)
 
 
-def test_a_server_that_hangs_is_asked_again_and_said_to_hang(site, run, monkeypatch):
-    monkeypatch.setattr(watch, "ANSWER_TIMEOUT", 0.2)
-    one, left = f"GET /actions/{ID}", threading.Event()
-    pending, _, complete = site.replies[one]
-    seen = []
-
-    def hanging_once(_):
-        seen.append(1)
-        if len(seen) == 2:
-            left.wait(20)
-        return pending if len(seen) < 3 else complete
-
-    site.replies[one] = hanging_once
-    result = run("watch", ID, "--interval=0.1")
-    left.set()
-    assert (result.exit_code, "no answer for 0 s, retrying" in result.stdout) == (0, True)
-
-
 def test_an_action_that_does_not_go_on_is_given_up_where_patience_ends(api):
     api.replies = deployment(samples.action("Processing"), GROUPS, NODES).replies
     with pytest.raises(watch.StalledError, match=f"nothing has changed in action {ID} for 0 s"):
@@ -123,27 +94,6 @@ def test_an_answer_that_forbids_ends_the_watch_at_once(site):
     site.replies[one] = [site.replies[one][0], Reply(403, {})]
     with pytest.raises(ApiError, match="Unauthorized"):
         follow(site)
-
-
-def test_lists_are_read_to_their_last_page(api):
-    path = f"/actions/{ID}/nodes"
-    api.replies = {
-        f"GET /actions/{ID}": Reply(200, samples.action()),
-        f"GET /actions/{ID}/groups": Reply(200, {"groups": [], "next": None}),
-        f"GET {path}": [
-            Reply(200, {"nodes": [{"name": "n1"}], "next": "m1"}),
-            Reply(200, {"nodes": [{"name": "n2"}], "next": "m2"}),
-            Reply(200, {"nodes": [{"name": "n3"}], "next": None}),
-        ],
-    }
-    seen = watch.take_snapshot(Api(GlobalOptions(url=api.url)), ID)
-    assert [node["name"] for node in seen.nodes] == ["n1", "n2", "n3"]
-    asked = [dict(request.query) for request in api.requests if request.path.endswith("/nodes")]
-    assert [(query["limit"], query.get("marker")) for query in asked] == [
-        ("1000", None),
-        ("1000", "m1"),
-        ("1000", "m2"),
-    ]
 
 
 def test_nodes_are_asked_for_only_when_a_group_counts_differently(api):

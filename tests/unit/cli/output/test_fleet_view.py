@@ -61,28 +61,6 @@ def test_a_fleet_on_100_columns() -> None:
     ]
 
 
-def test_a_fleet_on_50_columns_has_sites_actions_and_counts() -> None:
-    assert drawn(FLEET, 50) == [
-        "6 sites   ✗ 1 no answer   ✗ 1 failed",
-        "! 1 not ready   ▸ 1 at work   · 1 being asked",
-        "✓ 1 at rest                           01:31:12 UTC",
-        "─" * 50,
-        "Site      Action       State       Done",
-        "▸ berlin  deploy_site  Processing  7 of 34",
-        "! oslo    deploy_site  Complete    16 of 16",
-        "✗ dark    deploy_site  Complete    16 of 16",
-        "✓ new     none",
-        "✗ lima    deploy_site  Failed      2990 of 3000",
-        "· asked",
-        "─" * 50,
-        "! oslo: not ready, failed: database",
-        "✗ dark: no connection to 10.0.0.9:80: timed out",
-        "(answered last 40 s ago)",
-        "  berlin waits for Drydock: deploying of",
-        "compute-nodes-1",
-    ]
-
-
 @every_row([30, 40, 60, 80, 100, 140, 200])
 def test_no_line_is_wider_than_the_terminal_and_every_site_has_one(width: int) -> None:
     text = drawn(FLEET, width)

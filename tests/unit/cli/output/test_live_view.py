@@ -65,33 +65,6 @@ def test_no_line_is_wider_than_the_terminal_and_no_group_takes_two(width):
         assert any(word in line for line in text), word
 
 
-def test_a_narrow_terminal_has_names_statuses_and_counts():
-    assert five(40) == [
-        "deploy_site           ▸ Processing  7:16",
-        "01M7XV7VKPMDHXJVA7WMC7P6XP",
-        "Steps  ✓✓✓✓✓✓▸✓✓▸·  8 of 11 done",
-        "▸ drydock_build.prepare_and_deploy_nodes",
-        "─" * 40,
-        "Group             Status         Done",
-        "control-nodes     ✓ success       4/4",
-        "ntp-node          ✗ failed        0/1",
-        "compute-nodes-1   ▸ deploying    3/11",
-        "compute-nodes-2   ▸ preparing    0/12",
-        "monitoring-nodes  · not started   0/6",
-        "─" * 40,
-        "34 nodes",
-        "■ 7 deployed  □ 9 prepared  × 2 failed",
-        "· 16 not started",
-        "✗ group ntp-node, prepare:",
-        "  minimum_successful_nodes: 1 needed, 0",
-        "  of 1 prepared",
-        "  - node ntp01, prepare: BMC 10.0.0.9",
-        "    does not answer",
-        "✗ node compute99 of compute-nodes-1,",
-        "  deploy: curtin: no root device",
-    ]
-
-
 RACKS = [f"site-north-hall-2-row-{row:02}-rack-{rack:02}-compute-nodes" for row in range(1, 5) for rack in range(1, 6)]
 CITIES = [
     f"{city}-hall-2-row-7-compute-nodes-{number:02}-standard" for city in ("oslo", "rome") for number in range(10)
@@ -181,14 +154,6 @@ def test_no_groups_yet(width):
     assert "0 deployed" in text[-1]
 
 
-LIFECYCLES = {"Complete": "✓ Complete", "Failed": "✗ Failed", "Pending": "· Pending", "Processing": "▸ Processing"}
-
-
-@every_row(LIFECYCLES.items())
-def test_the_lifecycle_is_a_glyph_and_a_word(lifecycle, text):
-    assert text in drawn(watch_view(samples.action(lifecycle), [], [], NOW), 80)[0]
-
-
 def test_words_of_the_server_are_never_taken_as_markup_or_control():
     groups = [samples.group("[red]g[/red]\x1b[31m", "failed", reason="deploy", detail="a\nb\x1b]0;x\x07 [bold]")]
     text = "\n".join(drawn(watch_view(samples.action(name="[b]x"), groups, [], NOW), 100))
@@ -197,12 +162,6 @@ def test_words_of_the_server_are_never_taken_as_markup_or_control():
     assert "a b" in text
     assert "\x1b]" not in text
     assert "\x07" not in text
-
-
-def test_long_names_and_unknown_words_keep_the_columns():
-    groups = [samples.group("x" * 300, "reticulating", counts={"success": 1})]
-    text = drawn(watch_view(samples.action(), groups, [], NOW), 80)
-    assert re.fullmatch(r"x+…x+  · reticulati…   1/1", text[4])
 
 
 def test_a_note_of_the_watcher_is_the_last_line():

@@ -8,12 +8,6 @@ from tests.unit.cli.samples import NOW
 from tests.unit.tables import every_row
 
 
-def test_changes_tells_nothing_twice():
-    groups, nodes = samples.five_groups()
-    seen = Snapshot(samples.action(), groups, nodes)
-    assert change_lines(seen, seen, NOW) == []
-
-
 def test_changes_of_a_working_group_are_told_and_of_a_waiting_one_are_not():
     before = Snapshot(samples.action(), [samples.group("a", "preparing"), samples.group("b")])
     counts = {"prepared": 1, "not_started": 1}
@@ -38,12 +32,6 @@ def test_what_a_teardown_waits_for_is_told_when_it_changes():
     assert change_lines(before, after, NOW) == [
         "   7:16  node n1: drain waits for default/db: budget default/db allows no disruption at all and 2 more"
     ]
-
-
-def test_a_shared_node_changes_the_count_of_a_waiting_group_silently():
-    before = Snapshot(samples.action(), [samples.group("b", counts={"not_started": 1})])
-    after = Snapshot(samples.action(), [samples.group("b", counts={"success": 1})])
-    assert change_lines(before, after, NOW) == []
 
 
 def test_an_ended_action_took_until_its_last_phase_ended():

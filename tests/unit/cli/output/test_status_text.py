@@ -13,14 +13,11 @@ def test_status_of_a_refusal_is_sorted_by_level_and_counted():
 
 LEVELS = {
     "level error": ({"level": "Error"}, "- Error: m", 0),
-    "level fatal": ({"level": "FATAL"}, "- Fatal: m", 0),
-    "level warn": ({"level": "warn"}, "- Warn: m", 1),
     "level warning": ({"level": "warning"}, "- Warning: m", 1),
     "level debug": ({"level": "debug"}, "- Debug: m", 2),
     "other level": ({"level": "Nice"}, "- Nice: m", 3),
     "error without level": ({"error": True}, "- Error: m", 0),
     "error forces the word": ({"error": True, "level": "info"}, "- Error: m", 2),
-    "nothing said": ({}, "- Info: m", 2),
     "source": ({"source": "Drydock"}, "- Info: m\n        Source: Drydock", 2),
 }
 
@@ -48,8 +45,6 @@ def test_further_lines_of_a_message_stand_below_its_first():
 STATUS_FIELDS = {
     "absent": ({}, "Error: Not specified\nReason: Not specified"),
     "null": ({"message": None, "reason": "404 Not Found"}, "Error: 404 Not Found\nReason: 404 Not Found"),
-    "no reason": ({"message": "M", "reason": None}, "Error: M\nReason: Not specified"),
-    "empty details": ({"message": "M", "reason": "R", "details": {}}, "Error: M\nReason: R"),
     "no list": (
         {"message": "M", "reason": "R", "details": {"errorCount": 0}},
         "Error: M\nReason: R\n\n####  Errors: 0, Warnings: 0, Infos: 0, Other: 0  ####",

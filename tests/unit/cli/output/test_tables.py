@@ -127,11 +127,6 @@ def test_nodes_are_one_table_and_why_they_failed_is_read_in_two_lines(shown, wid
     assert " ".join(text.split()).count("prepare: IPMI") == 4
 
 
-def test_counts_with_slashes_lose_nothing(shown):
-    rows = [(f"node/{'n' * 40}{number}", "6/1/4", "x" * 30) for number in range(2)]
-    assert shown(Printout([table(rows, ("Node", "Steps", "More"))]), 80).count("6/1/4") == 2
-
-
 @pytest.mark.parametrize(("name", "value"), [("COLUMNS", "0"), ("LINES", "0")])
 def test_a_size_of_0_is_none(monkeypatch, capsys, name, value):
     for variable, size in (("COLUMNS", "80"), ("LINES", "24"), (name, value)):
@@ -166,10 +161,8 @@ def test_states_are_coloured_as_they_are_good_bad_or_on_the_way(shown, word, col
 
 
 LINES = {
-    "error": ("Error: no", "\x1b[1;31mError: \x1b[0mno\n"),
     "finding": ("- Error: DD1", "\x1b[31m- Error\x1b[0m: DD1\n"),
     "warning": ("- Warning: DD1", "\x1b[33m- Warning\x1b[0m: DD1\n"),
-    "summary": ("####  Errors: 0  ####", "\x1b[1m####  Errors: 0  ####\x1b[0m\n"),
     "nothing special": ("Error is a word", "Error is a word\n"),
 }
 

@@ -15,7 +15,7 @@ from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState
-from shipyard_api.workflow.step import Done, Failed, Look, PeerFailure
+from shipyard_api.workflow.step import Done, Failed, PeerFailure
 from tests.unit.actions.steps.instants import at
 from tests.unit.tables import every_row
 
@@ -35,9 +35,7 @@ def results(**states: str) -> dict[NodeName, RemoteResult]:
 # State, question, report of the nodes; then which nodes wait and run, and why nodes have failed.
 MEANING: dict[str, tuple[TaskState, Any, dict[NodeName, RemoteResult], tuple[Any, Any, dict[str, str]]]] = {
     "begun": (NEW, START, results(a="running", b="running"), ((), (A, B), {})),
-    "ended at once": (NEW, START, results(a="success", b="running"), ((), (B,), {})),
     "not there yet": (NEW, START, results(a="unreachable", b="running"), ((A,), (B,), {})),
-    "asked, and not begun": (NEW, START, results(a="unknown", b="running"), ((A,), (B,), {})),
     "not let in": (
         NEW,
         START,
@@ -58,7 +56,6 @@ MEANING: dict[str, tuple[TaskState, Any, dict[NodeName, RemoteResult], tuple[Any
         results(a="lost"),
         ((), (B,), {"a": "it was ended from outside, by a reboot for example"}),
     ),
-    "stopped": (RUNNING, LOOK, results(a="stopped"), ((), (B,), {"a": "it was stopped"})),
     "a failure with a code": (
         RUNNING,
         LOOK,
@@ -164,13 +161,6 @@ def test_nodes_that_run_are_looked_at_beside_those_that_have_not_begun() -> None
     assert (decision.effect.waiting, decision.effect.running) == (HOSTS[1:], HOSTS[:1])
     assert ITEM.touches(decision.effect) == (B,)
     assert decision.repeatable
-
-
-def test_it_ends_when_every_node_has_ended() -> None:
-    assert isinstance(ITEM.decide(RUNNING, at(5)), Look)
-    assert ITEM.decide(replace(RUNNING, running=()), at(5)) == Done("t on 2 node(s)")
-    failed = ITEM.decide(replace(RUNNING, running=(), failed={A: "exit 7"}), at(5))
-    assert failed == Failed("t failed on 1 of 2 node(s): a: exit 7")
 
 
 @every_row([(0, 2), (60, 2), (180, 6), (3600, 15)])
