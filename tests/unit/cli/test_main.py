@@ -113,7 +113,16 @@ USAGE = {
     "forecast deploy_site --failures=0.1 --failures=deploy=0.1": "give one number, or numbers",
     "forecast deploy_site --criterion=a:percent=5": "write GROUP:NAME=VALUE",
     f"forecast --retry {ID} --param=a=b": "With --retry",
-    # templates of deploy steps
+    # tasks, tags and templates
+    "node run ": "NODES '' names no node.",
+    "node run": "Give NODES, or --retry with the id of a run.",
+    "node run n1 --tasks ": "--tasks '' names no task.",
+    "node run n1 --tasks=a -- true": "Give a COMMAND, or options that",
+    "node run n1 --tasks=a --skip=b": "Give --tasks or --skip",
+    "node run n1 --forks 2": "--forks, --connect-timeout and -b need a COMMAND.",
+    f"node run --retry {ID} --noop": "--noop cannot be used with --retry",
+    "release tasks sync --dir empty": "Error: ",
+    "tag list --cluster 1 --release 1": "not both",
     "deploy-template set CUSTOM_A": "Give --name, --steps or --extra",
     "deploy-template set CUSTOM_A --extra a": "write it as KEY=VALUE",
     "deploy-template create CUSTOM_A": "Missing option '--steps'",

@@ -63,8 +63,3 @@ def test_an_error_is_its_message(api, run):
     assert run("tag", "delete", "x").stdout.startswith("Error: Tag 'x' is assigned\n")
     refused = run("tag", "create", "x")
     assert (refused.stdout.splitlines()[:2], refused.exit_code) == (["Error: one", "two"], 1)
-
-
-def test_a_tag_has_one_owner(api, run):
-    assert "not both" in run("tag", "list", "--cluster", "1", "--release", "1").output
-    assert api.requests == []

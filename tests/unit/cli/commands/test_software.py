@@ -129,25 +129,6 @@ def test_a_retry_is_planned_and_run_for_a_run_alone(api, run):
     assert [one.path for one in api.requests if "retry" in one.path] == [f"/api/v1.0/actions/{ID}/control/retry"]
 
 
-NOTHING_NAMED = {
-    "no node": (["node", "run", ""], "NODES '' names no node."),
-    "no task": (["node", "run", "n1", "--tasks", ""], "--tasks '' names no task."),
-    "no node and no run": (["node", "run"], "Give NODES, or --retry with the id of a run."),
-    "a rehearsal of a retry": (["node", "run", "--retry", ID, "--noop"], "--noop cannot be used with --retry"),
-    "a command and tasks": (["node", "run", "n1", "--tasks=a", "--", "true"], "Give a COMMAND, or options that"),
-    "forks of tasks": (["node", "run", "n1", "--forks", "2"], "--forks, --connect-timeout and -b need a COMMAND."),
-    "tasks and others": (["node", "run", "n1", "--tasks=a", "--skip=b"], "Give --tasks or --skip"),
-}
-
-
-@table(("words", "said"), NOTHING_NAMED)
-def test_an_empty_limit_is_no_run_of_everything(api, run, words, said):
-    result = run(*words)
-
-    assert (result.exit_code, said in result.stderr) == (2, True), result.output
-    assert not api.requests
-
-
 def total(task, **counts):
     return {"task": task, **dict.fromkeys(("running", "success", "failed", "left"), 0), **counts}
 

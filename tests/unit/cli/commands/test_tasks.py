@@ -77,8 +77,3 @@ def test_a_file_that_cannot_be_sent_is_refused_here(api, run, tmp_path, content,
 
     assert (result.exit_code, says in " ".join(result.output.split())) == (2, True)
     assert api.requests == []
-
-
-def test_a_tree_without_task_files_is_refused(api, run, tmp_path):
-    assert run("release", "tasks", "sync", "--dir", str(tmp_path)).exit_code == 2
-    assert api.requests == []
