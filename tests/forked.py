@@ -1,7 +1,7 @@
 """Programs of Shipyard in processes that are forked from one that has imported their modules.
 
 To import them takes a program longer than most tests take with it. They run as ``python -m`` runs them, in a session
-and with an environment of their own; tests/acceptance starts the commands themselves, too.
+and with an environment of their own; the demo of tests/acceptance starts the commands themselves.
 """
 
 from __future__ import annotations

@@ -62,15 +62,21 @@ def up(directory: Path, environment: Mapping[str, str], words: Sequence[str] = (
 
 
 @contextmanager
+def reachable() -> Iterator[Path]:
+    """Give a directory that the account of the embedded Postgres can reach, also when we are root."""
+    with tempfile.TemporaryDirectory(prefix="shipyard-test-") as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
+
+
+@contextmanager
 def stack_of_its_own(
     words: Sequence[str] = (), settings: Mapping[str, str] | None = None
 ) -> Iterator[tuple[Path, dict[str, Any], dict[str, str]]]:
     """Run a stack; give its directory, its ready file, and an environment in which programs are told from others."""
     mark, environment = marked()
     environment |= settings or {}
-    with tempfile.TemporaryDirectory(prefix="shipyard-test-") as made:
-        directory = Path(made)
-        directory.chmod(0o755)  # the account of Postgres must reach its data
+    with reachable() as directory:
         child, ready = up(directory, environment, words)
         try:
             yield directory, ready, environment

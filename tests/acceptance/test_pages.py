@@ -6,7 +6,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from shipyard_api.adapters.encryption.fernet import new_key
-from tests.acceptance.programs import invoke, left_running, marked, up
+from tests.acceptance.programs import invoke, left_running, marked, reachable, up
 from tests.conftest import ROOT
 from tests.forked import Program
 from tests.stand import Stand
@@ -102,10 +101,7 @@ def _like(text: str) -> str:
 
 @pytest.fixture
 def newcomer() -> Iterator[Newcomer]:
-    # The account of the embedded Postgres must reach the directory, also when we are root.
-    with tempfile.TemporaryDirectory(prefix="shipyard-test-") as made:
-        directory = Path(made)
-        directory.chmod(0o755)
+    with reachable() as directory:
         person = Newcomer(directory)
         try:
             yield person

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import socket
-import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.settings import load
 from shipyard_api.storage.unit_of_work import Store, connect
-from tests.acceptance.programs import left_running, marked, processes, up
+from tests.acceptance.programs import left_running, marked, processes, reachable, up
 from tests.conftest import ROOT
 from tests.databases import empty
 from tests.forked import Program
@@ -142,17 +141,14 @@ def _get(told: dict[str, Any], path: str) -> Any:
 
 
 @pytest.fixture
-def reachable() -> Iterator[Path]:
-    """A directory that the account of the database can reach, also when we are root."""
-    with tempfile.TemporaryDirectory(prefix="shipyard-test-") as made:
-        directory = Path(made)
-        directory.chmod(0o755)
-        yield directory
+def directory() -> Iterator[Path]:
+    with reachable() as made:
+        yield made
 
 
-def test_up_comes_back_after_everything_was_killed_and_has_kept_everything(reachable: Path) -> None:
+def test_up_comes_back_after_everything_was_killed_and_has_kept_everything(directory: Path) -> None:
     mark, environment = marked()
-    child, told = up(reachable, environment)
+    child, told = up(directory, environment)
     try:
         headers = {"X-Auth-Token": told["token"]}
         base = f"{told['url']}/api/v1.0"
@@ -167,19 +163,19 @@ def test_up_comes_back_after_everything_was_killed_and_has_kept_everything(reach
                 os.kill(pid, signal.SIGKILL)
         child.wait(20)
 
-        child, again = up(reachable, environment)
+        child, again = up(directory, environment)
         assert again["token"] == told["token"]
         assert [entry["collection_name"] for entry in _get(again, "/configdocs")] == ["design"]
         deadline = time.monotonic() + 90
         # The simulated Drydock has forgotten its tasks; what matters is that the action goes on and comes to an end.
         while _get(again, f"/actions/{action}")["verdict"] is None:
-            assert time.monotonic() < deadline, (reachable / "up.log").read_text()
+            assert time.monotonic() < deadline, (directory / "up.log").read_text()
             time.sleep(0.2)
 
-        os.kill(int((reachable / "data" / "postgres" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+        os.kill(int((directory / "data" / "postgres" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
         action = f"{again['url']}/api/v1.0/actions/{action}"
         while (
-            "PostgreSQL exited" not in (log := (reachable / "up.log").read_text())
+            "PostgreSQL exited" not in (log := (directory / "up.log").read_text())
             or not requests.get(action, headers=headers, timeout=60).ok
         ):
             assert time.monotonic() < deadline + 60, log

@@ -9,7 +9,6 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,7 +26,7 @@ from shipyard_api import programs
 from shipyard_api.cli.commands.demo_policy import with_parts
 from shipyard_api.node_sets import expand
 from shipyard_api.settings import load
-from tests.acceptance.programs import marked, up
+from tests.acceptance.programs import marked, reachable, up
 from tests.conftest import ROOT
 
 FLAGS = [
@@ -75,9 +74,7 @@ def playing(scenario: str, policy: Mapping[str, Any] | None = None) -> Iterator[
     """
     _, environment = marked()
     environment["SHIPYARD_PROVISIONER_NODE_PAGE"] = "https://provisioner.example/nodes/{node}"
-    with tempfile.TemporaryDirectory(prefix="shipyard-page-") as made:
-        directory = Path(made)
-        directory.chmod(0o755)  # the account of Postgres must reach its data
+    with reachable() as directory:
         child, ready = up(directory, environment, ["--speed", "100", "--scenario", scenario])
         try:
             tokens = programs.tokens(load({"SHIPYARD_CONFIG": os.devnull, "DATABASE_URL": ready["database_url"]}))
