@@ -119,6 +119,19 @@ def test_a_lost_answer_says_that_the_operation_may_go_on(api, run):
     assert "the same command waits for it again" in result.stderr
 
 
+def test_the_health_of_etcd_is_a_table(api, run):
+    listed = [{"message": "Healthy", "error": False, "kind": "HealthMessage", "name": "kubernetes-etcd"}]
+    api.replies["GET /etcd-cluster-health-statuses"] = Reply(200, {**STATUS, "details": {"messageList": listed}})
+
+    result = run("get", "etcd-health", "--revision=3")
+
+    assert dict(api.requests[0].query)["design_ref"].endswith("/revisions/3/rendered-documents")
+    assert [line.split() for line in result.stdout.splitlines()] == [
+        ["Etcd", "Cluster", "Health"],
+        ["kubernetes-etcd", "Healthy"],
+    ]
+
+
 def test_a_drain_plan_begins_with_what_needs_attention(api, run):
     api.replies["GET /nodes/n1/drain-plan"] = Reply(200, PLAN)
 
