@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Iterable
+from contextlib import nullcontext
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any, cast
 
 from shipyard_api.actions.steps.baremetal_nodes import BaremetalNodes
@@ -12,6 +14,7 @@ from shipyard_api.actions.steps.rollout_messages import Answers, Members, PollJo
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
+from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.modes import SERIAL, Mode
 from shipyard_api.domain.rollout.policy.reading import PolicyInputs
@@ -34,6 +37,17 @@ TWO_GROUPS = {"a": "n1 n2", "b": "n3"}
 
 def names(words: str) -> tuple[NodeName, ...]:
     return tuple(NodeName(word) for word in words.split())
+
+
+def of(facts: Iterable[Fact], *kinds: type[Fact]) -> list[Fact]:
+    """Return the facts of these kinds."""
+    return [fact for fact in facts if isinstance(fact, kinds)]
+
+
+def store_with_jobs(*jobs: str) -> Any:
+    """Return a store whose journal has only these jobs."""
+    journal = SimpleNamespace(jobs_since=lambda _since: {JobId(job) for job in jobs}, owner=lambda _job: "")
+    return SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(journal=journal)))
 
 
 class Held:

@@ -1,9 +1,7 @@
 """The step that deploys nodes: what comes next, its members, its submissions, and what a stop leaves."""
 
-from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -272,10 +270,7 @@ def test_a_move_of_unknown_outcome_times_out_and_the_next_group_starts() -> None
 @every_row([(PREPARE_A, PREPARE), (DEPLOY_A, DEPLOY)])
 def test_a_move_is_submitted_and_found_for_the_design_of_its_intent(move: Move, operation: Operation) -> None:
     provisioner = FakeProvisioner(now=lambda: at(1))
-    store = SimpleNamespace(
-        begin=lambda: nullcontext(SimpleNamespace(journal=SimpleNamespace(jobs_since=lambda _since: ())))
-    )
-    step = rollouts.step(provisioner, store=store)
+    step = rollouts.step(provisioner, store=rollouts.store_with_jobs())
     effect = SubmitMove(move, "fake://design/6")
     assert step.find(effect, Marker("m"), T0) is None
     submitted = step.perform(effect, Marker("m"))

@@ -8,7 +8,6 @@ from shipyard_api.actions.steps.rollout_messages import AcceptNodes, Answers, Me
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.actions.steps.software.software_stage import NoPlan
 from shipyard_api.domain.drift.observations import ObservedMember
-from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded
@@ -23,7 +22,7 @@ from shipyard_api.workflow.step import Act, Failed, Folded, PeerFailure
 from tests.factories import group_entry
 from tests.task_graphs import task
 from tests.unit.actions.steps.instants import T0, at
-from tests.unit.actions.steps.rollouts import STEP, ended, names, poll, question, running, site, submit
+from tests.unit.actions.steps.rollouts import STEP, ended, names, of, poll, question, running, site, submit
 from tests.unit.tables import every_row
 
 A = GroupName("a")
@@ -69,10 +68,6 @@ def look(state: RolloutState, now: Any, **results: RemoteResult) -> Folded[Rollo
     return STEP.fold(state, asked, Answers({}, None, {one.work.key: answers}), now)
 
 
-def of(folded: Folded[RolloutState], *kinds: type[Fact]) -> list[Fact]:
-    return [fact for fact in folded.facts if isinstance(fact, kinds)]
-
-
 def reasons(folded: Folded[RolloutState]) -> Mapping[NodeName, str]:
     return {node: why for fact in folded.facts if isinstance(fact, NodesChanged) for node, why in fact.reasons.items()}
 
@@ -87,12 +82,12 @@ def test_a_deployed_node_does_not_count_before_it_has_passed_every_task_in_order
     ]  # fmt: skip
     assert STEP.touches(decision.effect) == names("n1 n2")
 
-    assert of(start(state, at(100), n1=RUNNING, n2=PASSED), NodesChanged, PhaseEnded) == []
+    assert of(start(state, at(100), n1=RUNNING, n2=PASSED).facts, NodesChanged, PhaseEnded) == []
     done = look(state, at(110), n1=PASSED)
-    assert of(done, AcceptanceAwaited) == [AcceptanceAwaited(A, NET, names("n1 n2"))]
+    assert of(done.facts, AcceptanceAwaited) == [AcceptanceAwaited(A, NET, names("n1 n2"))]
     ended_ = start(state, at(110), n1=PASSED, n2=PASSED)
-    assert of(ended_, PhaseEnded) == [PhaseEnded(A, Phase.DEPLOY, PhaseStatus.SUCCESS, "as built")]
-    (changed,) = of(ended_, NodesChanged)
+    assert of(ended_.facts, PhaseEnded) == [PhaseEnded(A, Phase.DEPLOY, PhaseStatus.SUCCESS, "as built")]
+    (changed,) = of(ended_.facts, NodesChanged)
     assert changed == NodesChanged(A, Phase.DEPLOY, NodeStatus.SUCCESS, names("n1 n2"))
     markers = {fact.marker for fact in (*done.facts, *ended_.facts) if isinstance(fact, TaskChanged)}
     assert markers == {"01ACTION.accept.a.0", "01ACTION.accept.a.1"}
@@ -103,12 +98,12 @@ def test_a_node_that_fails_a_task_fails_at_once_with_the_end_of_the_output_and_r
     folded = start(state, at(100), n1=BROKEN, n2=PASSED)
     why = "acceptance task disk: exit status 1; its output ends with: two disks of three"
     assert reasons(folded) == {"n1": why}
-    assert of(folded, AcceptanceAwaited) == [AcceptanceAwaited(A, NET, names("n2"))]
+    assert of(folded.facts, AcceptanceAwaited) == [AcceptanceAwaited(A, NET, names("n2"))]
 
     last = start(state, at(101), n2=BROKEN)
     assert reasons(last) == {"n2": why.replace("disk:", "net:")}
     message = "as built; 1 failed acceptance task disk; 1 failed acceptance task net"
-    assert of(last, PhaseEnded) == [PhaseEnded(A, Phase.DEPLOY, PhaseStatus.FAILURE, message)]
+    assert of(last.facts, PhaseEnded) == [PhaseEnded(A, Phase.DEPLOY, PhaseStatus.FAILURE, message)]
     assert state.watches == {}
 
 
@@ -117,10 +112,10 @@ def test_where_nodes_join_a_cluster_tasks_begin_when_the_last_one_is_ready_or_lo
     state = folded.state
     assert folded.facts == (JoinAwaited(A, names("n1 n2")),)
     early = poll(state, at(220), readiness={NodeName("n1"): ObservedMember(ready=True)})
-    assert of(early, NodesChanged, AcceptanceAwaited) == []
+    assert of(early.facts, NodesChanged, AcceptanceAwaited) == []
     stored = RolloutState.from_json(state.to_json())
     late = poll(stored, at(720), readiness={NodeName("n2"): ObservedMember(ready=False, why="no network")})
-    assert of(late, AcceptanceAwaited) == [AcceptanceAwaited(A, DISK, names("n1"))]
+    assert of(late.facts, AcceptanceAwaited) == [AcceptanceAwaited(A, DISK, names("n1"))]
     assert list(reasons(late)) == ["n2"]
 
 
@@ -154,9 +149,9 @@ def test_while_nodes_are_accepted_other_groups_go_on() -> None:
     asked = question(state, at(110))
     assert (list(asked.jobs), [one.work.task for one in asked.accepting]) == (["prepare-2"], [DISK])
     trouble = STEP.fold(state, asked, PeerFailure("503", refused=False), at(110))
-    assert of(trouble, NodesChanged, PhaseEnded) == []
+    assert of(trouble.facts, NodesChanged, PhaseEnded) == []
     both = Answers({"prepare-2": running("prepare-2")}, None, {asked.accepting[0].work.key: {}})  # type: ignore[dict-item]  # an id
-    assert of(STEP.fold(state, asked, both, at(112)), NodesChanged, PhaseEnded) == []
+    assert of(STEP.fold(state, asked, both, at(112)).facts, NodesChanged, PhaseEnded) == []
 
 
 def test_a_stop_leaves_a_task_to_its_end_and_there_is_no_straggler_at_the_provisioner() -> None:

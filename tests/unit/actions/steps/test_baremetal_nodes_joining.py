@@ -1,6 +1,6 @@
 """The step that deploys nodes: deployed nodes count once they are ready in the cluster."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -9,7 +9,6 @@ from shipyard_api.actions.steps.joining import Joining
 from shipyard_api.actions.steps.rollout_messages import PollJobs, SubmitMove
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.drift.observations import ObservedMember
-from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded
@@ -29,6 +28,7 @@ from tests.unit.actions.steps.rollouts import (
     deploying,
     ended,
     names,
+    of,
     poll,
     prepared,
     question,
@@ -48,10 +48,6 @@ def ready(words: str, **waiting: str) -> Mapping[NodeName, ObservedMember]:
     return {node: ObservedMember(ready=True) for node in names(words)} | {
         NodeName(node): ObservedMember(ready=False, why=why) for node, why in waiting.items()
     }
-
-
-def of(facts: Sequence[Fact], *kinds: type[Fact]) -> list[Fact]:
-    return [fact for fact in facts if isinstance(fact, kinds)]
 
 
 def joining(succeeded: str = "n1 n2", failed: str = "", **keywords: Any) -> RolloutState:

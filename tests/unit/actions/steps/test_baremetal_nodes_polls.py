@@ -1,13 +1,11 @@
 """The step that deploys nodes: what reports on its jobs mean for the phases, groups and nodes."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from shipyard_api.actions.steps.rollout_messages import Answers, SubmitMove
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.facts.actions import Noted
-from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged, RolloutEnded
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged
@@ -31,6 +29,7 @@ from tests.unit.actions.steps.rollouts import (
     ended,
     lost,
     names,
+    of,
     poll,
     question,
     queued,
@@ -47,10 +46,6 @@ STREAM = Mode(deploy_as_prepared=True)
 def preparing(**keywords: Any) -> RolloutState:
     """Return a state whose first group is prepared by job ``j`` since T0."""
     return submit(begun(TWO_GROUPS, **keywords), "j").state
-
-
-def of(facts: Sequence[Fact], *kinds: type[Fact]) -> list[Fact]:
-    return [fact for fact in facts if isinstance(fact, kinds)]
 
 
 # --- A job that goes on -----------------------------------------------------------------------------------------------

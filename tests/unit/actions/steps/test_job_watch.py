@@ -27,6 +27,7 @@ from shipyard_api.ports.provisioner import EarlierWork, JobAhead, JobId, JobRepo
 from shipyard_api.workflow.step import PeerFailure
 from tests.fakes.provisioner import FakeProvisioner
 from tests.unit.actions.steps.instants import MOMENT, T0, at
+from tests.unit.actions.steps.rollouts import store_with_jobs
 from tests.unit.tables import every_row, table
 
 LIMITS = Limits(interval=30, timeout=100, queue_limit=1000)
@@ -287,9 +288,7 @@ def test_the_last_operation_on_a_node_is_known_for_its_teardown(
         assert last is expected
 
 
-STORE: Any = SimpleNamespace(
-    begin=lambda: nullcontext(SimpleNamespace(journal=SimpleNamespace(jobs_since=lambda _since: {JobId("known")})))
-)
+STORE = store_with_jobs("known")
 
 
 def recalled(

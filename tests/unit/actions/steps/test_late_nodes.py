@@ -1,6 +1,5 @@
 """Late nodes of a rollout: when they are noticed, what is done with them once, and that none of it settles a node."""
 
-import json
 from typing import Any
 
 from shipyard_api.actions.steps import late_nodes
@@ -19,7 +18,7 @@ from shipyard_api.ports.provisioner import Capabilities, Marker
 from shipyard_api.workflow.step import Folded, Look, PeerFailure
 from tests.fakes.provisioner import FakeProvisioner
 from tests.unit.actions.steps.instants import T0, at
-from tests.unit.actions.steps.rollouts import STEP, begun, ended, names, poll, running, step, submit
+from tests.unit.actions.steps.rollouts import STEP, begun, ended, names, poll, reread, running, step, submit
 from tests.unit.tables import every_row
 
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -31,10 +30,6 @@ def policy(on_late: str = "nothing", **usual: float) -> PolicyInputs:
     """Return a policy by which n2, of a slow profile, is late after twice as long as n1."""
     lengths = {phase: {ANY: seconds, "slow": 2 * seconds} for phase, seconds in (usual or {"prepare": 100}).items()}
     return PolicyInputs({"late": {"on_late": on_late}}, usual=lengths, models={N2: "slow"})
-
-
-def reread(state: RolloutState) -> RolloutState:
-    return RolloutState.from_json(json.loads(json.dumps(state.to_json())))
 
 
 def sent(rules: PolicyInputs | None, **options: Any) -> RolloutState:

@@ -1,9 +1,7 @@
 """Steps of work on the whole site: one submission, then polls until the work ends or its time is up."""
 
-from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
-from types import SimpleNamespace
 from typing import Any, cast
 
 from shipyard_api.actions.steps.job_watch import Job, Limits, Submitted
@@ -18,6 +16,7 @@ from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Look, PeerFailure
 from tests.fakes.provisioner import FakeProvisioner
 from tests.unit.actions.steps.instants import T0, at
+from tests.unit.actions.steps.rollouts import store_with_jobs
 from tests.unit.tables import every_row
 
 SITE = DeploymentConfiguration(
@@ -151,10 +150,7 @@ def test_a_stop_leaves_the_job_behind(state: SiteWorkState, expected: tuple[Fact
 
 def test_an_interrupted_submission_is_searched_for_the_design_of_the_intent() -> None:
     provisioner = FakeProvisioner(now=lambda: at(1))
-    store = SimpleNamespace(
-        begin=lambda: nullcontext(SimpleNamespace(journal=SimpleNamespace(jobs_since=lambda _since: ())))
-    )
-    site_work = step(provisioner, store)
+    site_work = step(provisioner, store_with_jobs())
     assert site_work.find(SUBMIT, Marker("m"), T0) is None
     submitted = site_work.perform(SUBMIT, Marker("m"))
     assert site_work.find(SUBMIT, Marker("m"), T0) == submitted

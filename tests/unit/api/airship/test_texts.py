@@ -3,10 +3,10 @@
 from shipyard_api.api.airship import causes
 from shipyard_api.api.airship import errors as ours
 from shipyard_api.api.airship.texts import text_of
-from shipyard_api.api.http.errors import BodyIncomplete, status_of
+from shipyard_api.api.http.errors import status_of
 from shipyard_api.domain import errors
 from shipyard_api.domain.actions import Control
-from shipyard_api.domain.error_kinds import Forbidden, ShipyardError
+from shipyard_api.domain.error_kinds import ShipyardError
 from shipyard_api.domain.findings import error, warning
 from tests.unit.tables import every_row
 
@@ -48,24 +48,10 @@ SIX = [f"n{number}" for number in range(6)]
             "use the parameter force=true.",
         ),
         (
-            errors.NothingRelabels("MAAS"),
-            409,
-            "Nodes cannot be relabelled",
-            "MAAS sets no labels of Kubernetes nodes, and no Kubernetes is configured that could be asked "
-            "([kubernetes] kubeconfig or url). Configure it. Nothing was changed.",
-        ),
-        (
             errors.TooManyRequests(9.2),
             429,
             "Too many requests",
             "This caller has written as often as is allowed; ask again in 10 s",
-        ),
-        (Forbidden("Only today."), 403, "Forbidden", "Only today."),
-        (
-            BodyIncomplete(10, 3),
-            400,
-            "Body incomplete",
-            "Content-Length says 10 bytes, and 3 arrived",
         ),
     ],
 )

@@ -72,23 +72,6 @@ def test_without_the_simulators_a_command_says_what_to_install(run, started, mon
     assert result.stderr.count("\n") == 1
 
 
-NOT_FOR_A_PROGRAM = {
-    "worker takes nothing": "worker --once",
-    "config": "config check --strict",
-    "no name": "token create --role admin",
-    "provisioner": "up --provisioner metal",
-    "too fast": "up --speed 20000",
-    "no such site": "up --site no/such/site.yaml",
-}
-
-
-@table("line", NOT_FOR_A_PROGRAM)
-def test_a_wrong_command_line_starts_no_program(run, started, line):
-    result = run(*line.split())
-    assert (result.exit_code, result.stdout, started) == (2, "", [])
-    assert "\n\nError: " in result.stderr
-
-
 MIRRORED = [
     *((f"{group} {name}", command) for group, part in admin.main.commands.items()
       for name, command in cast("click.Group", part).commands.items()),

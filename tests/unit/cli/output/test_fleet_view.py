@@ -1,14 +1,13 @@
 """The picture of ``fleet``: right at every width and number of sites, and readable without colour."""
 
-import io
 from itertools import product
 from typing import Any
 
 from rich.cells import cell_len
-from rich.console import Console
 
 from shipyard_api.cli.output.fleet_tables import NOT_YET
 from shipyard_api.cli.output.fleet_view import FleetView
+from tests.unit.cli import printed
 from tests.unit.cli.samples import ID, NOW
 from tests.unit.tables import every_row
 
@@ -38,9 +37,7 @@ FLEET = [
 
 
 def drawn(rows: Any, width: int, height: int | None = None) -> list[str]:
-    console = Console(width=width, file=io.StringIO(), color_system=None, legacy_windows=False)
-    console.print(FleetView(rows, NOW, height))
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+    return printed.drawn(FleetView(rows, NOW, height), width)
 
 
 def test_a_fleet_on_100_columns() -> None:

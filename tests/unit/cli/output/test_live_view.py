@@ -1,27 +1,20 @@
 """The picture of ``watch``: right at every width and size, and readable without colour."""
 
-import io
 import re
 import xml.etree.ElementTree as ET
 from itertools import product
 from typing import Any
 
 from rich.cells import cell_len
-from rich.console import Console
 
 from shipyard_api.cli.output.live_view import WatchView, export_svg, watch_view
 from shipyard_api.cli.output.snapshot import Snapshot
 from tests.unit.cli import samples
+from tests.unit.cli.printed import drawn
 from tests.unit.cli.samples import NOW
 from tests.unit.tables import every_row
 
 STATES = [*["success"] * 6, "running", "success", "success", "running"]
-
-
-def drawn(view: WatchView, width: int) -> list[str]:
-    console = Console(width=width, file=io.StringIO(), color_system=None, legacy_windows=False)
-    console.print(view)
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
 
 
 def five(width: int, **fields: object) -> list[str]:

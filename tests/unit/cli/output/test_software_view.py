@@ -1,14 +1,12 @@
 """The picture of ``software watch``: right at every width and number of tasks, and readable without colour."""
 
-import io
 from typing import Any
 
 from rich.cells import cell_len
-from rich.console import Console
 
 from shipyard_api.cli.output.software_view import SoftwareView
 from shipyard_api.cli.output.task_tables import Progress
-from tests.unit.cli import samples
+from tests.unit.cli import printed, samples
 from tests.unit.cli.samples import NOW
 from tests.unit.tables import every_row
 
@@ -34,9 +32,7 @@ FIVE = progress(
 
 
 def drawn(found: Progress, width: int, height: int | None = None, note: str = "") -> list[str]:
-    console = Console(width=width, file=io.StringIO(), color_system=None, legacy_windows=False)
-    console.print(SoftwareView(found, NOW, height, note))
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+    return printed.drawn(SoftwareView(found, NOW, height, note), width)
 
 
 def test_tasks_on_80_columns() -> None:

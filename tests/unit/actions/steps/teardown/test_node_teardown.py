@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any, cast
 
 from hypothesis import given, settings
@@ -36,13 +34,13 @@ from shipyard_api.domain.teardown.pods import Budget, Controller, Pod, PodUid
 from shipyard_api.ports import provisioner
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Done, Failed, PeerFailure
 from tests.factories import node
 from tests.fakes.clock import FakeClock
 from tests.fakes.cluster_nodes import FakeClusterNodes
 from tests.fakes.etcd import FakeEtcd
 from tests.fakes.provisioner import FakeProvisioner
+from tests.unit.actions.steps.rollouts import store_with_jobs
 from tests.unit.tables import every_row
 
 N1 = NodeName("n1")
@@ -77,8 +75,7 @@ class Item:
         access = EtcdAccess("etcd", ("http://10.0.0.9:2379",), minimum=self.minimum)
         guard = EtcdGuard(self.cluster, self.etcd, lambda _revision: ([access], ()))
         # The journal is only asked for jobs and owners of other intents; there are none.
-        journal = SimpleNamespace(jobs_since=lambda _since: (), owner=lambda _job: "")
-        store = cast(Store, SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(journal=journal))))
+        store = store_with_jobs()
         parts: dict[Operation, Part[Any]] = {
             Operation.DRAIN: Drain(self.cluster),
             Operation.CLEAR_LABELS: ClearLabels(self.cluster, guard),
