@@ -75,6 +75,11 @@ def test_options_say_the_same_as_variables(api, run, keystone):
     assert api.requests[-1].headers["x-auth-token"] == "token-1"
 
 
+def test_the_domain_of_the_user_is_default_unless_said(keystone, sign_in):
+    sign_in(OS_USER_DOMAIN_NAME="")
+    assert keystone.logins[0]["identity"]["password"]["user"]["domain"] == {"name": "default"}
+
+
 def test_a_token_of_the_environment_goes_out_as_it_is_and_its_own_catalog_has_the_address(api, keystone, sign_in):
     """Nothing but the token is needed: a login that names no project would have no catalog."""
     result = sign_in(OS_AUTH_TOKEN=keystone.scoped, OS_USERNAME="", OS_PASSWORD="", OS_PROJECT_NAME="")
