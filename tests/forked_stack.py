@@ -3,11 +3,14 @@
 As programs of their own, these import for seconds. Postgres and the simulators are programs, as in every stack.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
+import traceback
+from pathlib import Path
 
 from shipyard_api import programs, stack
 from shipyard_api.child_processes import Child
@@ -51,13 +54,21 @@ def fork(child: Child) -> None:
     code: object = 1
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        # A program inherits only these: the lock of the database, above all, is free once the stack has died.
+        kept = {0, 1, 2, child.log.fileno(), *child.pass_fds}
+        for number in {int(file.name) for file in Path("/dev/fd").iterdir()} - kept:
+            with contextlib.suppress(OSError):  # the one that listed them
+                os.close(number)
         _, _, module, *words = child.command
         forked.run(module, words, child.environment, child.log.fileno())
         code = 0
     except SystemExit as ended:
         code = ended.code or 0
+    except BaseException:  # noqa: BLE001  # it ends here
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(code if isinstance(code, int) else 1)
 
 
