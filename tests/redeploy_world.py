@@ -50,7 +50,17 @@ from tests.world import SCHEMAS, Checkpoints, Watched
 
 NODES = ("n1", "n2", "n3")
 ETCD = "kubernetes-etcd"
-DURATIONS = {"join_nodes": 20, "ready_nodes": 20, "stop_pods": 3}
+# Short: each further poll costs a test its turn, and shows nothing new.
+DURATIONS = {
+    "prepare_nodes": 20,
+    "deploy_nodes": 30,
+    "destroy_nodes": 10,
+    "quick_erase": 10,
+    "full_erase": 20,
+    "join_nodes": 20,
+    "ready_nodes": 20,
+    "stop_pods": 3,
+}
 _STEP = 0.001  # seconds: no two calls happen at the same moment, so that the logs of all peers have one order
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -88,29 +88,35 @@ def test_a_server_that_fails_a_step_is_not_deployed_stops_the_others_and_a_retry
     assert cleaned(world)[before:] == [*whole("n1")[1:], *whole("n3")]
 
 
+REFUSED = (
+    ({"runbook": "nothing"}, "Ironic has no runbook nothing that we may see"),
+    ({"runbook": FIRMWARE, "target_nodes": "n1,n2"}, f"n2: no trait of the runbook {FIRMWARE} is on"),
+    ({"runbook": "wrong"}, "n1: runbook wrong: bios.wash is not a clean step that Ironic runs on this"),
+    ({"runbook": FIRMWARE, "mode": "rebuild"}, "A runbook may erase disks, which mode=rebuild and"),
+    ({"runbook": FIRMWARE, "preserve-local-storage": "true"}, "A runbook may erase disks, which mode"),
+)
+
+
 @pytest.mark.parametrize(
-    ("peer", "parameters", "message"),
+    ("peer", "rows"),
     [
-        ("ironic", {"runbook": "nothing"}, "Ironic has no runbook nothing that we may see"),
-        ("ironic", {"runbook": FIRMWARE, "target_nodes": "n1,n2"}, f"n2: no trait of the runbook {FIRMWARE} is on"),
-        ("ironic", {"runbook": "wrong"}, "n1: runbook wrong: bios.wash is not a clean step that Ironic runs on this"),
-        ("ironic", {"runbook": FIRMWARE, "mode": "rebuild"}, "A runbook may erase disks, which mode=rebuild and"),
-        ("ironic", {"runbook": FIRMWARE, "preserve-local-storage": "true"}, "A runbook may erase disks, which mode"),
-        ("drydock", {"runbook": FIRMWARE}, "Drydock cannot run steps on servers before it deploys them"),
-        ("maas", {"runbook": FIRMWARE}, "MAAS cannot run steps on servers before it deploys them"),
+        ("ironic", REFUSED),
+        ("drydock", [({"runbook": FIRMWARE}, "Drydock cannot run steps on servers before it deploys them")]),
     ],
+    ids=["ironic", "drydock"],
 )
 def test_a_runbook_that_cannot_clean_is_refused_before_anything(
-    worlds: Worlds, peer: str, parameters: dict[str, str], message: str
+    worlds: Worlds, peer: str, rows: Sequence[tuple[dict[str, str], str]]
 ) -> None:
     world = worlds(peer)
     if peer == "ironic":
         with_runbook(world.peer.url, FIRMWARE, "n1")
-        with_runbook(world.peer.url, "wrong", step="wash")
-    with refuses(InvalidParameters) as refused:
-        world.create(REDEPLOY, **{"target_nodes": "n1", **parameters})
-    assert message in " ".join(one.message for one in refused.value.findings)
-    assert world.story() == []
+        with_runbook(world.peer.url, "wrong", "n1", step="wash")
+    for parameters, message in rows:
+        with refuses(InvalidParameters) as refused:
+            world.create(REDEPLOY, **{"target_nodes": "n1", **parameters})
+        assert message in " ".join(one.message for one in refused.value.findings), parameters
+        assert world.story() == []
 
 
 def die() -> None:

@@ -26,7 +26,7 @@ from tests.world import SETTLE, KilledError
 REDEPLOY = ActionName("redeploy_server")
 
 # A machine that is Ready, or available, needs no preparation.
-PREPARED = {"drydock": ["prepare n1"], "maas": [], "ironic": []}
+PREPARED = {"drydock": ["prepare"], "maas": [], "ironic": []}
 
 
 @pytest.fixture
@@ -36,24 +36,21 @@ def world(request: pytest.FixtureRequest, database_url: str) -> Iterator[Redeplo
     found.close()
 
 
-each_peer = pytest.mark.parametrize("world", PEERS, indirect=True)
-
-
-def story(peer: str) -> list[str]:
+def story(peer: str, node: str = "n1") -> list[str]:
     """What has to be in the logs, each of it once."""
     return [
-        "cordoned n1",
+        f"cordoned {node}",
         "evicted web: 201",
-        "cleared openstack n1",
+        f"cleared openstack {node}",
         "member removed: 200",
-        "to stop its kubelet n1",
-        "kubelet stopped n1",
-        "destroy n1",
-        "node removed n1",
-        *PREPARED[peer],
-        "deploy n1",
-        "node joined n1",
-        "ready n1",
+        f"to stop its kubelet {node}",
+        f"kubelet stopped {node}",
+        f"destroy {node}",
+        f"node removed {node}",
+        *(f"{one} {node}" for one in PREPARED[peer]),
+        f"deploy {node}",
+        f"node joined {node}",
+        f"ready {node}",
     ]
 
 
@@ -65,7 +62,15 @@ REFUSED = {
 }
 
 
-@each_peer
+# What a provisioner can do beyond the plain way, each with the server that it is tried on.
+FURTHER = {
+    "drydock": {},
+    "maas": {"n2": {"preserve-local-storage": True}},
+    "ironic": {"n2": {"preserve-local-storage": True}, "n3": {"mode": "rebuild"}},
+}
+
+
+@pytest.mark.parametrize("world", PEERS, indirect=True)
 def test_a_server_is_taken_down_in_order_and_joins_again(world: RedeployWorld) -> None:
     erased, events = world.peer.erased(), world.peer.events()
     for wish in REFUSED[world.peer.name]:
@@ -78,29 +83,58 @@ def test_a_server_is_taken_down_in_order_and_joins_again(world: RedeployWorld) -
     assert world.state() is RunState.SUCCESS, world.told()
     assert world.story() == story(world.peer.name)
     assert world.peer.erased() == [*erased, "n1"]
+    for node, wish in FURTHER[world.peer.name].items():
+        events = world.peer.events()
+        world.create(REDEPLOY, target_nodes=node, **wish)
+        world.run(world.worker())
+        assert world.state() is RunState.SUCCESS, world.told()
+        left_out = [f"destroy {node}"] if "mode" in wish else []
+        assert _without_evictions(world.story()) == [
+            one for one in _without_evictions(story(world.peer.name, node)) if one not in left_out
+        ]
+        assert world.peer.erased() == [*erased, "n1"], wish
+        if left_out:
+            assert [one["verb"] for one in world.peer.events()[len(events) :] if one["event"] == "verb"] == ["rebuild"]
+    _is_relabelled(world)
 
 
-# How many servers go at a time, what fails on the way, which servers are lost by it, and which are not touched.
+def _without_evictions(story: list[str]) -> list[str]:
+    """Where pods run depends on the servers before."""
+    return [one for one in story if not one.startswith("evicted")]
+
+
+def _is_relabelled(world: RedeployWorld) -> None:
+    """By Drydock, or else in Kubernetes."""
+    world.create(ActionName("relabel_nodes"), target_nodes="n1,n2")
+    events = len(world.peer.events())
+    world.run(world.worker())
+
+    assert world.state() is RunState.SUCCESS, world.told()
+    requested = [one for one in world.peer.events()[events:] if one["event"] in ("task_requested", "machine", "verb")]
+    if world.peer.name == "drydock":
+        tasks = [(one["action"], one["nodes"]) for one in requested if one["action"] != "validate_design"]
+        assert (tasks, world.story()) == ([("relabel_nodes", ["n1", "n2"])], [])
+        return
+    assert (requested, world.story()) == ([], ["set rack n1", "set rack n2"])
+    world.connected = False
+    with refuses(NothingRelabels, match=r"MAAS|Ironic"):
+        world.create(ActionName("relabel_nodes"), target_nodes="n1")
+    world.connected = True
+
+
+# Which provisioner, how many servers go at a time, what fails, which servers are lost by it, and which not touched.
 FAILURES = {
-    "the teardown of the first": (1, {"n3": "destroy"}, ["n3"], ["n1", "n2"]),
-    "the deployment of the second": (1, {"n1": "deploy"}, ["n1"], ["n2"]),
-    "the teardown of one of two": (2, {"n1": "destroy"}, ["n1", "n3"], ["n2"]),
-    "the preparation of the last": (2, {"n2": "prepare"}, ["n2"], []),
+    "the deployment of the second": ("drydock", 1, {"n1": "deploy"}, ["n1"], ["n2"]),
+    "the teardown of one of two": ("ironic", 2, {"n1": "destroy"}, ["n1", "n3"], ["n2"]),
 }
 
 
 @pytest.mark.parametrize(
-    ("world", "failure"),
-    [
-        ("drydock", "the deployment of the second"),
-        ("drydock", "the preparation of the last"),
-        ("maas", "the teardown of the first"),
-        ("ironic", "the teardown of one of two"),
-    ],
-    indirect=["world"],
+    ("world", "at_a_time", "fails", "lost", "untouched"), FAILURES.values(), ids=FAILURES, indirect=["world"]
 )
-def test_several_servers_go_in_batches_and_a_retry_finishes_what_failed(world: RedeployWorld, failure: str) -> None:
-    at_a_time, fails, lost, untouched = FAILURES[failure]
+def test_several_servers_go_in_batches_and_a_retry_finishes_what_failed(
+    world: RedeployWorld, at_a_time: int, fails: dict[str, str], lost: list[str], untouched: list[str]
+) -> None:
     world.fates(**{node: {phase: "fail", "reason": "no luck"} for node, phase in fails.items()})
     world.create(REDEPLOY, target_nodes="n3,n1,n2", max_parallel_nodes=at_a_time)
     world.run(world.worker())
@@ -126,48 +160,6 @@ def test_several_servers_go_in_batches_and_a_retry_finishes_what_failed(world: R
         assert sorted(one[-1] for one in order[:size]) == batch
         assert sorted(order[size : 2 * size]) == [["ready", node] for node in batch]
         order = order[2 * size :]
-
-
-@pytest.mark.parametrize("world", ["maas", "ironic"], indirect=True)
-def test_local_storage_is_preserved_where_the_provisioner_can(world: RedeployWorld) -> None:
-    erased = world.peer.erased()
-    world.create(REDEPLOY, target_nodes="n1", **{"preserve-local-storage": True})
-    world.run(world.worker())
-
-    assert world.state() is RunState.SUCCESS, world.told()
-    assert world.story() == story(world.peer.name)
-    assert world.peer.erased() == erased
-
-
-@pytest.mark.parametrize("world", ["ironic"], indirect=True)
-def test_a_server_is_rebuilt_where_the_provisioner_can(world: RedeployWorld) -> None:
-    erased, events = world.peer.erased(), world.peer.events()
-    world.create(REDEPLOY, target_nodes="n1", mode="rebuild")
-    world.run(world.worker())
-
-    assert world.state() is RunState.SUCCESS, world.told()
-    assert world.story() == [one for one in story("ironic") if one != "destroy n1"]
-    assert world.peer.erased() == erased
-    verbs = [one["verb"] for one in world.peer.events()[len(events) :] if one["event"] == "verb"]
-    assert verbs == ["rebuild"]
-
-
-@each_peer
-def test_labels_of_the_design_are_set_by_drydock_or_in_kubernetes(world: RedeployWorld) -> None:
-    world.create(ActionName("relabel_nodes"), target_nodes="n1,n2")
-    events = len(world.peer.events())
-    world.run(world.worker())
-
-    assert world.state() is RunState.SUCCESS, world.told()
-    requested = [one for one in world.peer.events()[events:] if one["event"] in ("task_requested", "machine", "verb")]
-    if world.peer.name == "drydock":
-        tasks = [(one["action"], one["nodes"]) for one in requested if one["action"] != "validate_design"]
-        assert (tasks, world.story()) == ([("relabel_nodes", ["n1", "n2"])], [])
-    else:
-        assert (requested, world.story()) == ([], ["set rack n1", "set rack n2"])
-        world.connected = False
-        with refuses(NothingRelabels, match=r"MAAS|Ironic"):
-            world.create(ActionName("relabel_nodes"), target_nodes="n1")
 
 
 @pytest.mark.parametrize("world", ["drydock"], indirect=True)

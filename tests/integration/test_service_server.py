@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -111,28 +111,20 @@ def test_groups_are_drained_serviced_and_judged_in_their_order(worlds: Worlds, s
     assert "service failed" in nodes[2].detail
 
 
-def test_a_group_with_too_many_etcd_members_is_not_serviced(worlds: Worlds) -> None:
-    world = worlds()
-    world.create(SERVICE, template="CUSTOM_BIOS")
-    world.run(world.worker())
-
-    assert world.state() is RunState.FAILED
-    _, detail = world.steps()[CHECK_SERVICE]
-    assert "While group compute (n2, n3) is serviced, etcd cluster kubernetes-etcd has no quorum: 1 healthy" in detail
-    assert whole(world) == []
-
-
-def test_a_budget_that_keeps_a_pod_for_ever_refuses_the_service_before_anything(worlds: Worlds) -> None:
+def test_what_etcd_or_a_budget_forbids_is_not_serviced_and_says_why(worlds: Worlds) -> None:
     world = worlds()
     world.apiserver.add(*kept_pod("n3", for_ever=True))
     world.clock.advance(60)  # its pod has to run
-    world.create(SERVICE, template="CUSTOM_BIOS", target_nodes="n3")
-    world.run(world.worker())
+    for parameters, why in (
+        ({}, "While group compute (n2, n3) is serviced, etcd cluster kubernetes-etcd has no quorum: 1 healthy"),
+        ({"target_nodes": "n3"}, f"n3 cannot be drained: default/{budget_of('n3')}"),
+    ):
+        world.create(SERVICE, template="CUSTOM_BIOS", **parameters)
+        world.run(world.worker())
 
-    assert world.state() is RunState.FAILED
-    _, detail = world.steps()[CHECK_SERVICE]
-    assert f"n3 cannot be drained: default/{budget_of('n3')}" in detail, world.told()
-    assert whole(world) == []
+        assert world.state() is RunState.FAILED
+        assert why in world.steps()[CHECK_SERVICE][1], world.told()
+        assert whole(world) == []
 
 
 def test_dependents_of_a_failed_group_are_neither_drained_nor_serviced(worlds: Worlds) -> None:
@@ -149,7 +141,7 @@ def test_dependents_of_a_failed_group_are_neither_drained_nor_serviced(worlds: W
     assert list(dict.fromkeys(works)) == expected
 
 
-def test_only_the_nodes_that_are_named_are_serviced_and_a_failed_one_is_again(worlds: Worlds) -> None:
+def test_only_named_nodes_are_serviced_a_failed_one_again_and_a_runbook_runs_as_it_was(worlds: Worlds) -> None:
     world = worlds(n3={"service": "fail", "times": 1})
     for expected in (["cordoned n3", "service n3"], ["service n3", "uncordoned n3"]):
         world.create(SERVICE, template="CUSTOM_BIOS", target_nodes="n3")
@@ -157,60 +149,59 @@ def test_only_the_nodes_that_are_named_are_serviced_and_a_failed_one_is_again(wo
         assert world.state() is RunState.SUCCESS, world.told()  # the group is not critical
         assert whole(world) == expected
 
-
-def test_a_runbook_of_ironic_runs_as_it_was_when_the_action_began(worlds: Worlds) -> None:
-    world = worlds()
+    # A runbook of Ironic runs as it was when the action began.
+    before = len(ran(world))
     runbook = with_runbook(world.peer.url, "firmware-2026", "n1", "n3")
     world.create(SERVICE, runbook="firmware-2026", target_nodes="n1,n3")
     call(world.peer.url, "DELETE", f"/v1/runbooks/{runbook}")
     world.run(world.worker())
-
     assert world.state() is RunState.SUCCESS, world.told()
-    assert ran(world) == [(node, step) for node in ("n1", "n3") for step in RUN]
+    assert ran(world)[before:] == [(node, step) for node in ("n1", "n3") for step in RUN]
+
+
+REFUSED = {
+    "a runbook whose trait a node does not have": (
+        {"runbook": "firmware-2026", "target_nodes": "n2,n3"},
+        "n2: no trait of the runbook firmware-2026 is on the nodes",
+    ),
+    "a runbook that hides an argument": (
+        {"runbook": "hiding", "target_nodes": "n3"},
+        "hides arguments of bios.apply_configuration",
+    ),
+    "a runbook with an unknown step": (
+        {"runbook": "wrong", "target_nodes": "n3"},
+        "runbook wrong: bios.reset_all is not a deploy step",
+    ),
+    "an unknown runbook": ({"runbook": "nothing"}, "Ironic has no runbook nothing that we may see"),
+    "two things": ({"runbook": "a", "template": "CUSTOM_BIOS"}, "runbook is given, too"),
+    "no name": ({"runbook": ""}, "it is the name of a runbook of the provisioner, not ''"),
+    "an unknown template": ({"template": "CUSTOM_NONE"}, "There is no deploy template CUSTOM_NONE"),
+    "a template that installs": (
+        {"template": "CUSTOM_IMAGE"},
+        "n1, n2, n3: template CUSTOM_IMAGE: deploy.write_image is part of",
+    ),
+    "an unknown node": ({"template": "CUSTOM_BIOS", "target_nodes": "n1,n9"}, "has the node n9"),
+}
 
 
 @pytest.mark.parametrize(
-    ("step", "targets", "message"),
-    [
-        ({}, "n2,n3", "n2: no trait of the runbook firmware-2026 is on the nodes"),
-        ({"args": {"settings": [], "password": "secret"}}, "n3", "hides arguments of bios.apply_configuration"),
-        ({"step": "reset_all"}, "n3", "runbook firmware-2026: bios.reset_all is not a deploy step"),
-    ],
-    ids=["a node without its trait", "a hidden argument", "an unknown step"],
-)
-def test_a_runbook_that_cannot_run_is_refused_before_anything(
-    worlds: Worlds, step: dict[str, Any], targets: str, message: str
-) -> None:
-    world = worlds()
-    with_runbook(world.peer.url, "firmware-2026", "n3", **step)
-    with refuses(InvalidParameters) as refused:
-        world.create(SERVICE, runbook="firmware-2026", target_nodes=targets)
-    assert message in " ".join(one.message for one in refused.value.findings)
-    assert world.story() == []
-
-
-@pytest.mark.parametrize(
-    ("peer", "parameters", "message"),
-    [
-        ("ironic", {"runbook": "nothing"}, "Ironic has no runbook nothing that we may see"),
-        ("ironic", {"runbook": "a", "template": "CUSTOM_BIOS"}, "runbook is given, too"),
-        ("ironic", {"runbook": ""}, "it is the name of a runbook of the provisioner, not ''"),
-        ("maas", {"runbook": "a"}, "MAAS cannot run steps on deployed servers"),
-        ("drydock", {"template": "CUSTOM_BIOS"}, "Drydock cannot run steps on deployed servers"),
-        ("maas", {"template": "CUSTOM_BIOS"}, "MAAS cannot run steps on deployed servers"),
-        ("ironic", {"template": "CUSTOM_NONE"}, "There is no deploy template CUSTOM_NONE"),
-        ("ironic", {"template": "CUSTOM_IMAGE"}, "n1, n2, n3: template CUSTOM_IMAGE: deploy.write_image is part of"),
-        ("ironic", {"template": "CUSTOM_BIOS", "target_nodes": "n1,n9"}, "has the node n9"),
-    ],
+    ("peer", "rows"),
+    [("ironic", REFUSED), ("maas", {"any": ({"runbook": "a"}, "MAAS cannot run steps on deployed servers")})],
+    ids=["ironic", "maas"],
 )
 def test_what_cannot_be_serviced_is_refused_before_anything(
-    worlds: Worlds, peer: str, parameters: dict[str, str], message: str
+    worlds: Worlds, peer: str, rows: Mapping[str, tuple[dict[str, str], str]]
 ) -> None:
     world = worlds(peer)
-    with refuses(InvalidParameters, UnknownNodes) as refused:
-        world.create(SERVICE, **parameters)
-    assert message in " ".join(one.message for one in refused.value.findings)
-    assert world.story() == []
+    if peer == "ironic":
+        with_runbook(world.peer.url, "firmware-2026", "n3")
+        with_runbook(world.peer.url, "hiding", "n3", args={"settings": [], "password": "secret"})
+        with_runbook(world.peer.url, "wrong", "n3", step="reset_all")
+    for row, (parameters, message) in rows.items():
+        with refuses(InvalidParameters, UnknownNodes) as refused:
+            world.create(SERVICE, **parameters)
+        assert message in " ".join(one.message for one in refused.value.findings), row
+        assert world.story() == [], row
 
 
 def die() -> None:
