@@ -48,6 +48,10 @@ SELECT string_agg(newest::text, ' '), (SELECT string_agg(version_num, ' ') FROM 
 ) AS catalogues
 """
 _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
+_USED = """
+SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
+AND relname <> 'alembic_version' AND pg_relation_size(oid) > 0
+"""
 # Most tables never had a row; the others have few, which DELETE takes out without making new files. Postgres itself
 # looks only each tenth of a second whether those that it hung up on are gone.
 _EMPTY = f"""
@@ -227,8 +231,8 @@ Rows = dict[str, bytes]
 
 
 def saved(cursor: psycopg2.extensions.cursor) -> Rows:
-    """Return all committed rows, by name of the table."""
-    cursor.execute(_TABLES)
+    """Return all committed rows, by name of the table; a table that never had any is left out."""
+    cursor.execute(_USED)
     rows = {}
     for (table,) in cursor.fetchall():
         copy = io.BytesIO()
@@ -241,8 +245,10 @@ def restore(cursor: psycopg2.extensions.cursor, rows: Rows) -> None:
     """Put back the rows that were saved in this database; its sequences go on from where they are."""
     cursor.execute("SET LOCAL session_replication_role = replica")
     cursor.execute("SET LOCAL lock_timeout = '20s'")
+    cursor.execute(_USED)
+    if used := [table for (table,) in cursor.fetchall()]:
+        cursor.execute(";".join(f"DELETE FROM {table}" for table in used))
     for table, copy in rows.items():
-        cursor.execute(f"DELETE FROM {table}")
         cursor.copy_expert(f"COPY {table} FROM STDIN (FORMAT binary)", io.BytesIO(copy))
 
 

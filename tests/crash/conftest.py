@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 from tests import transitions
 from tests.crash.calm import PLANS, Calm, Plan
+from tests.databases import empty
 from tests.two_histories import dropped
 from tests.world import World
 
@@ -29,17 +31,21 @@ def module_database_url(module_database_url: str) -> Iterator[str]:
 
 
 @pytest.fixture(
-    params=[name if not at else pytest.param(name, marks=pytest.mark.crash) for at, name in enumerate(PLANS)]
+    scope="module",
+    params=[name if not at else pytest.param(name, marks=pytest.mark.crash) for at, name in enumerate(PLANS)],
 )
 def plan(request: pytest.FixtureRequest) -> Plan:
     """Each plan; all but the first belong to the long tests."""
     return PLANS[request.param]
 
 
-@pytest.fixture
-def calm(worlds: Callable[..., World], plan: Plan) -> Calm:
-    """The calm run of a plan."""
-    return Calm.of(worlds, plan)
+@pytest.fixture(scope="module")
+def calm(module_database_url: str, plan: Plan) -> Iterator[Calm]:
+    """The calm run of a plan; tests go on from copies of what it was at."""
+    empty(module_database_url)
+    run = Calm.of(partial(World, module_database_url), plan)
+    yield run
+    run.world.close()
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from tests.databases import empty
 from tests.fakes.provisioner import Breakage
 from tests.world import SETTLE, Checkpoints, KilledError, Moment, World
 
-EVERY_DAY, ALL = 6, 1000
+EVERY_DAY, ALL = 4, 1000
 MOST_KILLS = 4
 BASES = ("one after another", "all at once")
 

@@ -34,14 +34,16 @@ from tests.simulated_peers import PEERS
 from tests.simulated_world import SimulatedWorld
 from tests.world import SETTLE, Checkpoints, KilledError
 
-EVERY_DAY, ALL = 8, 1000
+ALL = 1000
+# Two with Ironic, two with MAAS, one with Drydock: deaths, one overtaken, a stumble, lost memory, controls, retries.
+EVERY_DAY = frozenset({0, 1, 5, 7, 40})
 MOST_KILLS = 6
 AT_ONCE = 0.001  # seconds that are none
 OPERATOR = Caller("ann", frozenset({"admin"}), "00000000-0000-4000-8000-000000000000")
 AFTERWARDS = 3000.0  # seconds in which whatever is still going on at the peer comes to its end
 
 SEEDS = [
-    pytest.param(seed, marks=[pytest.mark.crash] if seed >= EVERY_DAY else [], id=f"seed-{seed}") for seed in range(ALL)
+    pytest.param(seed, marks=[] if seed in EVERY_DAY else [pytest.mark.crash], id=f"seed-{seed}") for seed in range(ALL)
 ]
 
 
@@ -267,7 +269,7 @@ class Run:
 
 def report(plan: Plan, complaints: list[str], journal: str, events: list[dict[str, Any]]) -> str:
     """Return everything that is needed to understand what happened, and to see it again."""
-    command = "test" if plan.seed < EVERY_DAY else "crash"
+    command = "test" if plan.seed in EVERY_DAY else "crash"
     where = f"tests/crash/test_random_runs.py::test_a_random_run_keeps_every_promise[seed-{plan.seed}]"
     log = [
         " ".join(f"{key}={value}" for key, value in event.items()) for event in events if event["event"] != "request"

@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.remote_tasks import Host
 from tests.contract.remote_task_sites import Site, sshd
 from tests.software_world import ROLES, SoftwareWorld
-from tests.task_graphs import ALTERNATIVE, MAINTENANCE, SEED_GRAPH
+from tests.task_graphs import SEED_GRAPH
 
 KILLS = 50
 PATIENCE = 600  # seconds for one wait; reached only by a failure
@@ -64,37 +63,6 @@ class Hosts:
         }
         lines = [line.split() for line in self.marks.read_text().splitlines()]
         return [(task, what, directories[directory]) for task, what, directory in lines]
-
-
-MODELS: dict[str, tuple[list[dict[str, Any]], Mapping[str, str], list[list[str]]]] = {
-    "tasks with roles and strategies of their own": (
-        ALTERNATIVE,
-        {**ROLES, "node-7": "ceph-osd"},
-        [["node-1"], ["node-4", "node-2"], ["node-3", "node-5"], ["node-6", "node-7", "node-8"]],
-    ),
-    "cross-references between nodes": (
-        MAINTENANCE,
-        {"c1": "primary-controller", "n1": "compute", "n2": "compute"},
-        [["c1"], ["c1"], ["n1", "n2"], ["c1"]],
-    ),
-}
-"""The other two models of seed 001: graph, nodes with their roles, and the batches in which nodes run a task."""
-
-
-@pytest.mark.parametrize(("graph", "roles", "batches"), MODELS.values(), ids=MODELS)
-def test_the_other_models_of_the_seed_on_real_hosts(
-    database_url: str, tmp_path: Path, graph: Any, roles: Mapping[str, str], batches: list[list[str]]
-) -> None:
-    with ExitStack() as cleanup:
-        hosts = Hosts(sshd(cleanup, tmp_path, count=len(roles)), tmp_path, roles)
-        world = SoftwareWorld(database_url, hosts.graph(0, graph), roles, tasks=hosts.site.tasks, hosts=hosts.by_name)
-        cleanup.callback(world.close)
-        world.run(world.worker(), pace=0.05)
-        assert world.state() is RunState.SUCCESS, world.steps()
-        begun = [node for _, what, node in hosts.events() if what == "began"]
-    starts = [0, *accumulate(map(len, batches))]
-    assert [sorted(begun[first:last]) for first, last in pairwise(starts)] == [sorted(one) for one in batches]
-    assert len(begun) == starts[-1]
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ def seeds(*every_day: int) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize(("seed", "kind"), seeds(0, 2, 4))
+@pytest.mark.parametrize(("seed", "kind"), seeds(0, 4))
 def test_a_deployment_is_sent_once_whatever_the_database_forgets(
     database_url: str, copies: list[str], seed: int, kind: str
 ) -> None:
@@ -114,7 +114,7 @@ def test_a_deployment_is_sent_once_whatever_the_database_forgets(
             assert world.ending()[0] == "success", f"{said}\n{world.told()}"
 
 
-@pytest.mark.parametrize(("seed", "kind"), seeds(0, 1, 2))
+@pytest.mark.parametrize(("seed", "kind"), seeds(1, 2))
 def test_a_server_is_erased_once_whatever_the_database_forgets(
     database_url: str, copies: list[str], seed: int, kind: str
 ) -> None:
@@ -136,9 +136,7 @@ def test_a_server_is_erased_once_whatever_the_database_forgets(
             assert world.state() is RunState.SUCCESS, f"{said}\n{world.told()}"
 
 
-@pytest.mark.parametrize(
-    "seed", [pytest.param(seed, marks=[pytest.mark.crash] if seed >= 2 else []) for seed in range(ALL)]
-)
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.crash] if seed else []) for seed in range(ALL)])
 def test_a_task_is_started_once_whatever_the_database_forgets(database_url: str, copies: list[str], seed: int) -> None:
     dice = Random(f"histories of tasks {seed}")
     world = SoftwareWorld(database_url)
