@@ -64,13 +64,16 @@ def test_there_is_one_head_and_one_way_to_it() -> None:
     assert migrations.head(DIRECTORY) == found[0].revision
 
 
-def test_every_migration_is_numbered_in_its_file_name_and_says_what_it_does() -> None:
+def test_every_migration_is_numbered_in_its_file_name_says_what_it_does_and_cannot_be_undone() -> None:
     for one in scripts().walk_revisions():
         assert Path(one.path).name.startswith(f"{one.revision}_")
         assert one.doc
+        with pytest.raises(NotImplementedError, match="restore a backup"):
+            one.module.downgrade()
 
 
-def test_from_empty_they_lead_to_the_tables_of_the_code(blank: sa.Engine) -> None:
+def test_from_empty_they_lead_to_the_tables_of_the_code_and_no_further_and_not_back(blank: sa.Engine) -> None:
+    assert current(blank) is None
     migrations.upgrade(blank, DIRECTORY)
 
     def ours(name: str | None, kind: str, _parents: object) -> bool:
@@ -80,6 +83,17 @@ def test_from_empty_they_lead_to_the_tables_of_the_code(blank: sa.Engine) -> Non
         options = {"include_name": ours, "compare_type": True, "compare_server_default": True}
         context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, metadata) == []
+
+    before = shape(blank)
+    migrations.upgrade(blank, DIRECTORY)
+    assert shape(blank) == before
+    config = Config(DIRECTORY / "alembic.ini")
+    with blank.connect() as connection:
+        config.attributes["connection"] = connection
+        with pytest.raises(NotImplementedError, match="forward only"):
+            command.downgrade(config, "-1")
+    assert current(blank) == migrations.head(DIRECTORY)
+    assert {"procrastinate_jobs", "procrastinate_workers"} <= set(sa.inspect(blank).get_table_names())
 
 
 def test_what_a_comparison_cannot_see_is_equal_too(blank: sa.Engine, database_url: str) -> None:
@@ -94,31 +108,6 @@ def test_what_a_comparison_cannot_see_is_equal_too(blank: sa.Engine, database_ur
         assert made[kind] == [one for one in found[kind] if one not in queue]
 
 
-def test_the_queue_comes_with_them(database_url: str) -> None:
-    engine = connect(database_url, pool_size=1)
-    tables = sa.inspect(engine).get_table_names()
-    engine.dispose()
-
-    assert {"procrastinate_jobs", "procrastinate_workers"} <= set(tables)
-
-
-def test_where_the_database_stands(blank: sa.Engine) -> None:
-    assert current(blank) is None
-
-    migrations.upgrade(blank, DIRECTORY)
-
-    assert current(blank) == migrations.head(DIRECTORY)
-
-
-def test_a_second_time_nothing_happens(blank: sa.Engine) -> None:
-    migrations.upgrade(blank, DIRECTORY)
-    before = shape(blank)
-
-    migrations.upgrade(blank, DIRECTORY)
-
-    assert shape(blank) == before
-
-
 def test_two_at_the_same_time_both_succeed(blank: sa.Engine, empty_database_url: str) -> None:
     """As when two hosts are brought up to date at once."""
     environ = {**os.environ, "DATABASE_URL": empty_database_url}
@@ -131,26 +120,6 @@ def test_two_at_the_same_time_both_succeed(blank: sa.Engine, empty_database_url:
         here = "WHERE locktype = 'advisory' AND datname = current_database()"
         held = connection.execute(sa.text(f"{locks} {here}")).scalar_one()
     assert held == 0
-
-
-def test_there_is_no_way_back(blank: sa.Engine) -> None:
-    migrations.upgrade(blank, DIRECTORY)
-    config = Config(DIRECTORY / "alembic.ini")
-
-    with blank.connect() as connection:
-        config.attributes["connection"] = connection
-        with pytest.raises(NotImplementedError, match="forward only"):
-            command.downgrade(config, "-1")
-
-    assert current(blank) == migrations.head(DIRECTORY)
-
-
-@pytest.mark.parametrize("revision", [one.revision for one in scripts().walk_revisions()])
-def test_no_migration_can_be_undone(revision: str) -> None:
-    module = scripts().get_revision(revision).module
-
-    with pytest.raises(NotImplementedError, match="restore a backup"):
-        module.downgrade()
 
 
 def test_a_migration_that_fails_leaves_the_database_as_it_was(

@@ -310,6 +310,7 @@ WRITES: dict[str, Callable[[Turns, Claim], None]] = {
 def test_a_turn_that_is_over_writes_nothing(
     store: Store, engine: sa.Engine, create: Create, write: Callable[[Turns, Claim], None]
 ) -> None:
+    """Not even if it goes on in the same transaction: the write to the action's row comes first."""
     action = create("a", "b")
     late = claim(store, action, worker="w1")
     with store.begin() as tx:
@@ -317,24 +318,7 @@ def test_a_turn_that_is_over_writes_nothing(
     claim(store, action, worker="w2")
     before, jobs_before = dump(engine), counts(engine)["procrastinate_jobs"]
 
-    with pytest.raises(Fenced, match=f"{action}: turn 1 is over"), store.begin() as tx:
-        write(tx.turns, late)
-
-    assert dump(engine) == before
-    assert counts(engine)["procrastinate_jobs"] == jobs_before
-
-
-@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_even_if_it_goes_on_in_the_same_transaction(
-    store: Store, engine: sa.Engine, create: Create, write: Callable[[Turns, Claim], None]
-) -> None:
-    """The write to the action's row comes first, so nothing stands before the refusal."""
-    action = create("a", "b")
-    late = claim(store, action)
-    claim(store, action)
-    before, jobs_before = dump(engine), counts(engine)["procrastinate_jobs"]
-
-    with store.begin() as tx, pytest.raises(Fenced):
+    with store.begin() as tx, pytest.raises(Fenced, match=f"{action}: turn 1 is over"):
         write(tx.turns, late)
 
     assert dump(engine) == before
