@@ -132,18 +132,6 @@ def test_a_paused_action_watches_what_runs_and_starts_nothing_until_it_goes_on(w
     assert audit(world) == [("invoke", "tester"), ("pause", "ann"), ("unpause", "ann")]
 
 
-def test_a_pause_before_the_first_step_is_a_pause(worlds: Worlds) -> None:
-    world = worlds()
-    worker = world.worker()
-    drive(world, worker, lambda: submitted(world, Operation.VERIFY_SITE))
-    control(world)(world.action, Control.PAUSE, ANN)
-    for _ in range(30):
-        worker.run(world.action)
-        world.clock.advance(world.stands()[1])
-
-    assert not submitted(world, Operation.PREPARE_SITE)
-
-
 def test_the_end_is_the_same_however_often_it_was_paused(worlds: Worlds) -> None:
     calm = worlds()
     calm.run(calm.worker())
@@ -165,29 +153,6 @@ def test_the_end_is_the_same_however_often_it_was_paused(worlds: Worlds) -> None
     assert world.ending() == expected
 
 
-def test_a_stopped_action_ends_at_once_and_its_running_work_is_left_behind(worlds: Worlds) -> None:
-    world = worlds()
-    worker = world.worker()
-    drive(world, worker, lambda: submitted(world, Operation.PREPARE_NODES))
-    sent = len(world.provisioner.submissions)
-    control(world)(world.action, Control.STOP, ANN)
-
-    world.run(worker)
-
-    ending = world.ending()
-    steps = dict(ending[1])
-    assert state(world) is RunState.FAILED
-    assert steps["drydock_build.prepare_and_deploy_nodes"].value == "failed"
-    assert len(world.provisioner.submissions) == sent
-    groups = {name: (status, reason) for name, status, reason, _ in ending[2]}
-    assert groups["first"] == ("failed", "stopped")
-    assert groups["second"] == ("not_started", None)
-    (left,) = stragglers(world)
-    assert left.work.operation is Operation.PREPARE_NODES
-    assert left.why == "stopped by ann"
-    assert left.work.nodes == ("n0", "n1", "n2", "n3")
-
-
 def test_a_stop_before_anything_was_done_leaves_nothing_behind(worlds: Worlds) -> None:
     world = worlds()
     worker = world.worker(attempts=1)
@@ -200,36 +165,34 @@ def test_a_stop_before_anything_was_done_leaves_nothing_behind(worlds: Worlds) -
     assert state(world) is RunState.FAILED
 
 
-def test_a_stop_is_heard_although_the_action_wanted_to_sleep(worlds: Worlds) -> None:
+def test_a_stop_is_neither_taken_back_by_a_pause_nor_accepted_twice(worlds: Worlds) -> None:
     world = worlds()
     worker = world.worker()
     drive(world, worker, lambda: submitted(world, Operation.PREPARE_NODES))
+    sent = len(world.provisioner.submissions)
     control(world)(world.action, Control.STOP, ANN)
+
+    for verb in (Control.PAUSE, Control.STOP):
+        with refuses(WrongState) as refused:
+            control(world)(world.action, verb, BEA)
+        assert refused.value.data == {"control": verb, "needed": "running", "actual": "being stopped"}
+    assert audit(world) == [("invoke", "tester"), ("stop", "ann")]
     with world.store().begin() as tx:  # as a turn that was under way meanwhile leaves it
         far = world.clock.now().replace(year=2030)
         tx.turns._connection.execute(tables.actions.update().values(wake_at=far))
-
-    worker.run(world.action)
-
-    assert state(world) is RunState.FAILED
-
-
-@pytest.mark.parametrize("verb", [Control.PAUSE, Control.STOP], ids=lambda verb: verb.value)
-def test_a_stop_is_neither_taken_back_by_a_pause_nor_accepted_twice(worlds: Worlds, verb: Control) -> None:
-    world = worlds()
-    worker = world.worker()
-    drive(world, worker, lambda: submitted(world, Operation.PREPARE_NODES))
-    control(world)(world.action, Control.STOP, ANN)
-
-    with refuses(WrongState) as refused:
-        control(world)(world.action, verb, BEA)
-
-    assert refused.value.data == {"control": verb, "needed": "running", "actual": "being stopped"}
-    assert audit(world) == [("invoke", "tester"), ("stop", "ann")]
     world.run(worker)
+
+    # It ends at once, although the action wanted to sleep, and its running work is left behind.
+    ending = world.ending()
     assert state(world) is RunState.FAILED
+    assert dict(ending[1])["drydock_build.prepare_and_deploy_nodes"].value == "failed"
+    assert len(world.provisioner.submissions) == sent
+    groups = {name: (status, reason) for name, status, reason, _ in ending[2]}
+    assert groups["first"] == ("failed", "stopped")
+    assert groups["second"] == ("not_started", None)
     (left,) = stragglers(world)
-    assert left.why == "stopped by ann"
+    assert (left.work.operation, left.why) == (Operation.PREPARE_NODES, "stopped by ann")
+    assert left.work.nodes == ("n0", "n1", "n2", "n3")
 
 
 def test_of_stops_and_pauses_at_the_same_time_one_stop_is_accepted_and_no_pause_after_it(worlds: Worlds) -> None:
@@ -319,21 +282,23 @@ def test_a_paused_action_can_be_stopped(worlds: Worlds) -> None:
     assert left.why == "stopped by bea"
 
 
-@pytest.mark.parametrize("unpaused", [True, False], ids=["unpaused", "left alone"])
-def test_what_was_stopped_and_is_paused_all_the_same_comes_to_its_end(worlds: Worlds, *, unpaused: bool) -> None:
-    """As a release left it that let a pause follow a stop."""
+def test_what_was_stopped_and_is_paused_all_the_same_comes_to_its_end(worlds: Worlds) -> None:
+    """As a release left it that let a pause follow a stop; unpaused or not."""
     world = worlds()
     worker = world.worker()
     drive(world, worker, lambda: submitted(world, Operation.PREPARE_NODES))
     with world.store().begin() as tx:
         tx.turns._connection.execute(tables.actions.update().values(state="paused", stopped_by="ann"))
-    if unpaused:
-        control(world)(world.action, Control.UNPAUSE, ANN)
+    then = world.moment()
+    for unpaused in (True, False):
+        world = world.at(then)
+        if unpaused:
+            control(world)(world.action, Control.UNPAUSE, ANN)
 
-    world.run(worker)
+        world.run(world.worker())
 
-    assert state(world) is RunState.FAILED
-    assert dict(world.ending()[1])["create_action_tag"].value == "success"
+        assert state(world) is RunState.FAILED
+        assert dict(world.ending()[1])["create_action_tag"].value == "success"
 
 
 def send(act: ControlAction, verb: Control, action: str) -> None:
@@ -359,12 +324,9 @@ def test_what_a_state_does_not_allow_is_refused_and_changes_nothing(worlds: Worl
             send(control(world), verb, world.action)
         assert refused.value.data == {"control": verb, "needed": CONTROLLABLE[verb][0].value, "actual": stands.value}
         assert audit(world) == [("invoke", "tester")]
-
-
-@pytest.mark.parametrize("verb", list(Control))
-def test_there_must_be_an_action(worlds: Worlds, verb: Control) -> None:
-    with pytest.raises(NotFound):
-        send(control(worlds()), verb, "9" * 26)
+    for verb in Control:
+        with pytest.raises(NotFound):
+            send(control(world), verb, "9" * 26)
 
 
 def test_a_phase_that_timed_out_leaves_its_work_behind_and_it_is_watched_to_its_end(worlds: Worlds) -> None:
@@ -372,7 +334,7 @@ def test_a_phase_that_timed_out_leaves_its_work_behind_and_it_is_watched_to_its_
     world.run(world.worker())
     (left,) = stragglers(world)
     assert (left.work.operation, left.work.nodes) == (Operation.DEPLOY_NODES, ("n4",))  # n5 is done with it
-    before = world.ending()
+    before, then = world.ending(), world.moment()
 
     assert watch(world)() == 0  # n4 still hangs
     assert watch(world)() == 0  # and nobody looks before it is due
@@ -380,50 +342,30 @@ def test_a_phase_that_timed_out_leaves_its_work_behind_and_it_is_watched_to_its_
     assert watch(world)() == 0
     assert world.provisioner.calls.count("report") == looks
     world.provisioner.fates = {}
+    world.provisioner.break_next("report")
     world.clock.advance(31)
-    assert watch(world)() == 1
+    assert watch(world)() == 0  # no answer: it is asked again later
+    world.clock.advance(31)
+    assert [watch(world)(), watch(world)()] == [1, 0]  # two watchers do not look at the same work
 
     assert list(stragglers(world)) == []
     (late,) = journal(world, "late")
     assert (late.fact.succeeded, late.fact.job) == (("n4",), left.job)
     assert world.ending() == before  # late is late: nothing of the verdict changes
 
-
-def test_two_watchers_do_not_look_at_the_same_work(worlds: Worlds) -> None:
-    world = worlds()
-    world.run(world.worker())
-    world.provisioner.fates = {}
-
-    assert [watch(world)(), watch(world)()] == [1, 0]
-    assert len(journal(world, "late")) == 1
-
-
-def test_work_that_can_be_stopped_is_asked_to_stop(worlds: Worlds) -> None:
-    world = worlds()
+    # Work that can be stopped is asked to stop.
+    world = world.at(then)
     world.provisioner.capabilities = Capabilities(selects=True, aborts=True)
-    world.run(world.worker())
-
     assert watch(world)() == 1
-
     (late,) = journal(world, "late")
     assert late.fact.failed == ("n4",)
-
-
-def test_a_provisioner_that_does_not_answer_is_asked_again_later(worlds: Worlds) -> None:
-    world = worlds()
-    world.run(world.worker())
-    world.provisioner.fates = {}
-    world.provisioner.break_next("report")
-
-    assert watch(world)() == 0
-    world.clock.advance(31)
-    assert watch(world)() == 1
 
 
 def test_the_next_action_does_not_start_on_a_node_that_is_still_worked_on(worlds: Worlds) -> None:
     world = worlds()
     world.run(world.worker())
     (left,) = stragglers(world)
+    then = world.moment()
 
     with refuses(WorkUnderWay) as refused:
         create(world)
@@ -432,13 +374,19 @@ def test_the_next_action_does_not_start_on_a_node_that_is_still_worked_on(worlds
     assert work.items() <= refused.value.data.items()
     assert create(world, force="true") == "3" * 26
 
-
-def test_work_on_other_nodes_is_in_nobodys_way(worlds: Worlds) -> None:
-    world = worlds()
-    world.run(world.worker())
-    world.commit_again(strategy_of=["n0", "n1"])
-
+    world = world.at(then)
+    world.commit_again(strategy_of=["n0", "n1"])  # work on other nodes is in nobody's way
     assert create(world) == "3" * 26
+
+    # A failed check of the documents refuses an action unless it is to continue.
+    world = world.at(then)
+    world.provisioner.fates = {}
+    watch(world)()
+    strict = DesignRules(SCHEMAS.check, VersionRule(Level.ERROR))
+    with refuses(InvalidDesign) as invalid:
+        create(world, strict)
+    assert [finding.level for finding in invalid.value.findings if finding.level is Level.ERROR] == [Level.ERROR]
+    assert create(world, strict, **{"continue-on-fail": "TRUE"}) == "3" * 26
 
 
 def test_trying_again_keeps_what_is_deployed_and_tries_the_rest(worlds: Worlds) -> None:
@@ -475,18 +423,6 @@ def test_trying_again_keeps_what_is_deployed_and_tries_the_rest(worlds: Worlds) 
     assert again.revision == 1
 
 
-def test_trying_again_waits_for_what_is_still_under_way(worlds: Worlds) -> None:
-    world = worlds()
-    world.provisioner.fates = {NodeName("n0"): Fate.HANGS_PREPARE}
-    world.run(world.worker())
-    assert state(world) is RunState.FAILED
-
-    with refuses(WorkUnderWay, match="n0"):
-        control(world).retry(world.action, ANN, force=False)
-
-    assert control(world).retry(world.action, ANN, force=True).state is RunState.QUEUED
-
-
 def test_trying_a_retry_again_that_did_not_come_far_keeps_the_nodes_of_the_first(worlds: Worlds) -> None:
     world = worlds()
     world.provisioner.fates = {NodeName(f"n{number}"): Fate.FAILS_DEPLOY for number in (0, 1, 2)}
@@ -521,10 +457,14 @@ def test_work_on_nodes_that_are_kept_is_in_no_retrys_way(worlds: Worlds) -> None
             held = tables.action_nodes.c.name.in_(nodes)
             tx.turns._connection.execute(tables.action_nodes.update().where(held).values(status="success", reason=None))
 
+    assert state(world) is RunState.FAILED
     assert left.work.nodes
     deployed(left.work.nodes[1:])
-    with refuses(WorkUnderWay):
+    with refuses(WorkUnderWay, match="n0"):
         control(world).retry(world.action, ANN, force=False)
+    then = world.moment()
+    assert control(world).retry(world.action, ANN, force=True).state is RunState.QUEUED
+    world = world.at(then)
     deployed(left.work.nodes)
     assert control(world).retry(world.action, ANN, force=False).state is RunState.QUEUED
 
@@ -620,19 +560,3 @@ def test_a_step_fails_at_the_fifth_turn_in_a_row_that_breaks(worlds: Worlds, tim
     verified = dict(world.ending()[1])["drydock_build.verify_site"].value
     assert verified == ("failed" if times == 5 else "success")
     assert [entry.fact.in_a_row for entry in journal(world, "broke")] == list(range(1, times + 1))
-
-
-# --- Continuing on a failed check of the documents ------------------------------------------------------------------
-
-
-def test_a_failed_check_of_the_documents_refuses_an_action_unless_it_is_to_continue(worlds: Worlds) -> None:
-    world = worlds()
-    world.run(world.worker())
-    world.provisioner.fates = {}
-    watch(world)()
-    strict = DesignRules(SCHEMAS.check, VersionRule(Level.ERROR))
-
-    with refuses(InvalidDesign) as refused:
-        create(world, strict)
-    assert [finding.level for finding in refused.value.findings if finding.level is Level.ERROR] == [Level.ERROR]
-    assert create(world, strict, **{"continue-on-fail": "TRUE"}) == "3" * 26

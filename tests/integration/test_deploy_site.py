@@ -17,11 +17,12 @@ from shipyard_api.domain.documents import (
     Revision,
     RevisionTag,
 )
+from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.findings import Finding, error, info
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.provisioner import Operation
-from tests.fakes.provisioner import Breakage, Fate
+from tests.fakes.provisioner import Fate
 from tests.world import World
 
 Worlds = Callable[..., World]
@@ -51,12 +52,17 @@ def state(world: World) -> str:
     return str(world.ending()[0].value)
 
 
-def test_the_steps_run_in_the_order_of_the_contract_and_each_once(worlds: Worlds) -> None:
+def test_the_steps_run_in_the_order_of_the_contract_and_each_once(
+    worlds: Worlds, caplog: pytest.LogCaptureFixture
+) -> None:
     world = worlds()
-    run(world)
+    # Seed 004: a later action on the same revision may succeed; both marks stay.
+    world.designs().tag(Revision(1), RevisionTag.SITE_ACTION_FAILURE.value, {"dag_id": "deploy_site"})
+    caplog.set_level("INFO", logger="shipyard_api.workflow")
+    steps = run(world)
     with world.store().begin() as tx:
-        started = [entry.step for entry in tx.journal.entries(world.action) if entry.kind == "step_started"]
-    assert started == [
+        entries = tx.journal.entries(world.action)
+    assert [entry.step for entry in entries if entry.kind == "step_started"] == [
         "dag_concurrency_check",
         PREFLIGHT,
         "deployment_configuration",
@@ -68,43 +74,41 @@ def test_the_steps_run_in_the_order_of_the_contract_and_each_once(worlds: Worlds
         NODES,
         TAG,
     ]
+    assert steps[PROMENADE] == ("success", "no Promenade is configured, so none was asked")
+    _sends_names_once(world)
+    _tells_how_it_ended(entries, caplog)
+
+    # Seed 004: the body of the tag is ``dag_id:<dag_id>``; ours names the action beside it.
+    assert world.designs().revision(Revision(1)).tags[RevisionTag.SITE_ACTION_SUCCESS.value] == {
+        "dag_id": "deploy_site",
+        "action_id": world.action,
+    }
+    heads = world.designs().heads()
+    assert heads.newest[RevisionTag.SITE_ACTION_SUCCESS] == heads.newest[RevisionTag.SITE_ACTION_FAILURE] == 1
+
+
+def _sends_names_once(world: World) -> None:
+    """Never an empty list, which would mean all."""
     operations = [one.work.operation for one in world.provisioner.submissions]
     assert operations[:3] == [Operation.VERIFY_SITE, Operation.PREPARE_SITE, Operation.PREPARE_NODES]
-    assert tags(world) == {RevisionTag.SITE_ACTION_SUCCESS}
+    for operation in (Operation.PREPARE_NODES, Operation.DEPLOY_NODES):
+        sent = world.provisioner.sent(operation)
+        assert len(sent) == len(set(sent))
+    assert all(one.work.nodes != () for one in world.provisioner.submissions)
+    assert world.provisioner.calls.count("select_nodes") == 1
 
 
-def test_at_the_end_a_report_of_groups_and_nodes_is_journalled_and_logged(
-    worlds: Worlds, caplog: pytest.LogCaptureFixture
-) -> None:
-    world = worlds()
-    caplog.set_level("INFO", logger="shipyard_api.workflow")
-    run(world)
+def _tells_how_it_ended(entries: Sequence[JournalEntry], caplog: pytest.LogCaptureFixture) -> None:
     report = {
         "verdict": "success",
         "groups": {"success": ["first", "empty"], "failed": ["second", "third"]},
         "nodes": {"success": ["n0", "n2", "n3", "n5"], "failure": ["n1", "n4"]},
         "critical": ["first"],
     }
-    with world.store().begin() as tx:
-        (journalled,) = [e.fact.to_json() for e in tx.journal.entries(world.action) if e.kind == "rollout_ended"]
+    (journalled,) = [entry.fact.to_json() for entry in entries if entry.kind == "rollout_ended"]
     (logged,) = [record for record in caplog.records if record.message == "rollout ended"]
     assert json.loads(json.dumps(journalled)) == report
     assert json.loads(json.dumps({name: getattr(logged, name) for name in report})) == report
-
-
-def test_members_are_asked_of_the_provisioner_once_and_kept(worlds: Worlds) -> None:
-    world = worlds()
-    run(world)
-    assert world.provisioner.calls.count("select_nodes") == 1
-
-
-def test_only_names_are_sent_never_twice_and_never_an_empty_list(worlds: Worlds) -> None:
-    world = worlds()
-    run(world)
-    for operation in (Operation.PREPARE_NODES, Operation.DEPLOY_NODES):
-        sent = world.provisioner.sent(operation)
-        assert len(sent) == len(set(sent))
-    assert all(one.work.nodes != () for one in world.provisioner.submissions)
 
 
 def test_a_provisioner_that_is_not_healthy_fails_preflight_and_nothing_is_tagged(worlds: Worlds) -> None:
@@ -117,11 +121,8 @@ def test_a_provisioner_that_is_not_healthy_fails_preflight_and_nothing_is_tagged
     assert (state(world), tags(world), world.provisioner.submissions) == ("failed", set(), [])
 
 
-@pytest.mark.parametrize("written", ["true", "True", True], ids=["text", "capital", "boolean"])
-def test_asked_to_continue_a_provisioner_that_is_not_healthy_lets_its_steps_be_skipped(
-    worlds: Worlds, written: object
-) -> None:
-    world = worlds(parameters={"continue-on-fail": written})
+def test_asked_to_continue_a_provisioner_that_is_not_healthy_lets_its_steps_be_skipped(worlds: Worlds) -> None:
+    world = worlds(parameters={"continue-on-fail": "True"})
     world.provisioner.fail_next("check_health", Refused("Fake", "check_health", "the database is gone"))
     steps = run(world)
     told = "went on, as continue-on-fail asks: Fake check_health: the database is gone"
@@ -129,41 +130,6 @@ def test_asked_to_continue_a_provisioner_that_is_not_healthy_lets_its_steps_be_s
     assert {steps[step][0] for step in (VALIDATE, VERIFY, PREPARE_SITE, NODES)} == {"skipped"}
     assert steps[TAG] == ("success", "not tagged: nothing was changed, the provisioner's steps were skipped")
     assert (state(world), tags(world), world.provisioner.submissions) == ("success", set(), [])
-
-
-@pytest.mark.parametrize("written", ["false", "yes", 1, None], ids=["false", "another word", "a number", "nothing"])
-def test_no_other_value_asks_to_continue(worlds: Worlds, written: object) -> None:
-    world = worlds(parameters={"continue-on-fail": written})
-    world.provisioner.fail_next("check_health", Refused("Fake", "check_health", "the database is gone"))
-    assert run(world)[PREFLIGHT][0] == "failed"
-
-
-def test_asked_to_continue_on_a_healthy_site_it_is_deployed_as_ever(worlds: Worlds) -> None:
-    world = worlds(parameters={"continue-on-fail": "true"})
-    steps = run(world)
-    assert {state for state, _ in steps.values()} == {"success"}
-    assert tags(world) == {RevisionTag.SITE_ACTION_SUCCESS}
-
-
-def test_asked_to_continue_it_still_fails_where_the_work_itself_fails(worlds: Worlds) -> None:
-    world = worlds(parameters={"continue-on-fail": "true"})
-    world.provisioner.site_failures[Operation.VERIFY_SITE] = "MAAS has no images"
-    assert run(world)[VERIFY][0] == "failed"
-    assert state(world) == "failed"
-
-
-def test_a_provisioner_that_does_not_answer_is_asked_until_the_patience_is_over(worlds: Worlds) -> None:
-    world = worlds()
-    world.provisioner.break_next("check_health", times=40)
-    steps = run(world)
-    assert steps[PREFLIGHT][0] == "failed"
-    # 300 s of patience, a look every 10 s.
-    assert world.provisioner.calls.count("check_health") == 31
-
-
-def test_without_a_promenade_its_step_succeeds_and_says_that_there_is_none(worlds: Worlds) -> None:
-    steps = run(worlds())
-    assert steps[PROMENADE] == ("success", "no Promenade is configured, so none was asked")
 
 
 def test_a_design_that_promenade_refuses_fails_its_step_before_anything_is_touched(worlds: Worlds) -> None:
@@ -218,21 +184,16 @@ def test_a_design_that_the_provisioner_refuses_fails_validation_with_its_first_e
     assert {"DD1", "DD2"} <= set(told)
 
 
-@pytest.mark.parametrize(
-    ("operation", "step"),
-    [(Operation.VERIFY_SITE, VERIFY), (Operation.PREPARE_SITE, PREPARE_SITE)],
-    ids=["verify", "prepare"],
-)
-def test_site_work_that_fails_ends_the_action_with_a_failure_tag(
-    worlds: Worlds, operation: Operation, step: str
-) -> None:
-    world = worlds()
-    world.provisioner.site_failures[operation] = "MAAS has no images"
+def test_site_work_that_fails_ends_the_action_with_a_failure_tag(worlds: Worlds) -> None:
+    world = worlds(parameters={"continue-on-fail": "true"})
+    world.provisioner.site_failures[Operation.PREPARE_SITE] = "MAAS has no images"
     steps = run(world)
-    assert steps[step][0] == "failed"
-    assert "MAAS has no images" in steps[step][1]
+    assert steps[PREPARE_SITE][0] == "failed"
+    assert "MAAS has no images" in steps[PREPARE_SITE][1]
     assert steps[NODES][0] == "upstream_failed"
     assert (state(world), tags(world)) == ("failed", {RevisionTag.SITE_ACTION_FAILURE})
+    told = world.designs().revision(Revision(1)).tags[RevisionTag.SITE_ACTION_FAILURE.value]
+    assert told == {"dag_id": "deploy_site", "action_id": world.action}
     assert world.provisioner.sent(Operation.PREPARE_NODES) == []
 
 
@@ -262,97 +223,12 @@ def test_work_that_is_refused_fails_the_step_at_once_and_leaves_nodes_as_they_we
     assert {status.value for _name, status, _reason, _group in world.ending()[3]} == {"not_started"}
 
 
-def test_a_provisioner_that_never_says_whether_it_took_the_work_fails_the_group_in_time(worlds: Worlds) -> None:
-    world = worlds()
-    found = world.provisioner.find
-
-    def submit(marker: Any, work: Any) -> Any:
-        if work.nodes is not None and "n5" in work.nodes:
-            world.provisioner.break_next("submit")
-            world.provisioner.break_next("find")
-        return accepted(marker, work)
-
-    def find(*arguments: Any, **named: Any) -> Any:
-        world.provisioner.break_next("find")
-        return found(*arguments, **named)
-
-    accepted = world.provisioner.submit
-    world.provisioner.submit = submit  # type: ignore[method-assign]  # silent about one group
-    world.provisioner.find = find  # type: ignore[method-assign]  # and about what became of it
-    run(world)
-    groups = {name: (status, reason) for name, status, reason, _phases in world.ending()[2]}
-    assert groups["second"] == ("failed", "timeout")
-    assert groups["first"] == ("success", None)
-
-
-def test_a_job_that_the_provisioner_lost_counts_as_failed_nodes(worlds: Worlds) -> None:
-    world = worlds()
-    world.provisioner.fates = {}
-    submit = world.provisioner.submit
-
-    def lose(marker: Any, work: Any) -> Any:
-        job = submit(marker, work)
-        if work.operation is Operation.DEPLOY_NODES and "n4" in work.nodes:
-            world.provisioner.lose(job)
-        return job
-
-    world.provisioner.submit = lose  # type: ignore[method-assign]  # purged behind our back
-    run(world)
-    nodes = {name: (status.value, reason) for name, status, reason, _group in world.ending()[3]}
-    assert (nodes["n4"], nodes["n5"]) == (("failure", "deploy"), ("failure", "deploy"))
-    assert nodes["n0"] == ("success", None)
-
-
-def test_an_unreadable_design_is_never_taken_for_a_site_without_nodes(worlds: Worlds) -> None:
-    world = worlds()
-    world.provisioner.fail_next("select_nodes", Refused("Fake", "select_nodes", "no node, or not readable"))
-    steps = run(world)
-    assert steps[NODES][0] == "failed"
-    assert "could not be learnt" in steps[NODES][1]
-
-
-def test_a_lost_answer_is_looked_up_and_the_work_is_not_sent_again(worlds: Worlds) -> None:
-    world = worlds()
-    world.provisioner.break_next("submit", Breakage.AFTER_EFFECT)
-    run(world)
-    operations = [one.work.operation for one in world.provisioner.submissions]
-    assert operations.count(Operation.VERIFY_SITE) == 1
-    assert "find" in world.provisioner.calls
-
-
 def test_the_action_works_from_what_was_frozen_when_it_was_created(worlds: Worlds) -> None:
     world = worlds()
     world.commit_again(strategy_of=["n0"])
     run(world)
     assert [name for name, *_rest in world.ending()[2]] == ["first", "second", "third", "empty"]
     assert len(world.ending()[3]) == 6
-
-
-@pytest.mark.parametrize("fails", [False, True], ids=["success", "failure"])
-def test_the_tag_says_which_action_left_it(worlds: Worlds, fails: bool) -> None:
-    """Seed 004: the body of the tag is ``dag_id:<dag_id>``; ours names the action beside it."""
-    world = worlds()
-    if fails:
-        world.provisioner.site_failures[Operation.VERIFY_SITE] = "MAAS has no images"
-    run(world)
-
-    record = world.designs().revision(Revision(1))
-
-    left = {tag: data for tag, data in record.tags.items() if tag.startswith("site-action-")}
-    name = RevisionTag.SITE_ACTION_FAILURE if fails else RevisionTag.SITE_ACTION_SUCCESS
-    assert left == {name.value: {"dag_id": "deploy_site", "action_id": world.action}}
-
-
-def test_a_revision_can_have_failed_and_succeeded(worlds: Worlds) -> None:
-    """Seed 004: a later action on the same revision may succeed; both marks stay."""
-    world = worlds()
-    world.designs().tag(Revision(1), RevisionTag.SITE_ACTION_FAILURE.value, {"dag_id": "deploy_site"})
-
-    run(world)
-
-    assert tags(world) == {RevisionTag.SITE_ACTION_FAILURE, RevisionTag.SITE_ACTION_SUCCESS}
-    heads = world.designs().heads()
-    assert heads.newest[RevisionTag.SITE_ACTION_SUCCESS] == heads.newest[RevisionTag.SITE_ACTION_FAILURE] == 1
 
 
 def test_a_site_may_hold_nodes_that_fail(worlds: Worlds) -> None:

@@ -71,7 +71,7 @@ def leaves(world: World, worker: Engine) -> None:
 # --- Steps and actions ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("order", ["older first", "in turn", *range(3)])
+@pytest.mark.parametrize("order", ["older first", 0])
 def test_beside_an_older_worker_an_action_ends_as_always(
     worlds: Worlds, caplog: pytest.LogCaptureFixture, order: str | int
 ) -> None:
@@ -83,7 +83,7 @@ def test_beside_an_older_worker_an_action_ends_as_always(
     for number in range(400):
         if world.stands()[0]:
             break
-        chosen = {"older first": number < 10, "in turn": number % 2 == 0}.get(str(order), random.random() < 0.5)
+        chosen = number < 10 if order == "older first" else random.random() < 0.5
         if chosen:
             leaves(world, old)
         else:
@@ -142,10 +142,7 @@ def test_what_an_older_release_created_runs_with_the_steps_that_it_has(worlds: W
     assert "deployment_configuration" not in dict(world.ending()[1])
 
 
-@pytest.mark.parametrize("version", [2, 0], ids=["newer", "no version"])
-def test_a_state_of_a_version_that_is_not_known_is_left_alone(
-    worlds: Worlds, caplog: pytest.LogCaptureFixture, version: int
-) -> None:
+def test_a_state_of_a_version_that_is_not_known_is_left_alone(worlds: Worlds, caplog: pytest.LogCaptureFixture) -> None:
     world = worlds(name=ActionName("update_software"))
     world.worker(attempts=1).turn(world.action)
     running = tables.steps.c.state == "running"
@@ -156,9 +153,10 @@ def test_a_state_of_a_version_that_is_not_known_is_left_alone(
             connection.execute(tables.steps.update().where(running).values(memory={**memory, "v": version}))
         return StepId(step)
 
-    step = write(version)
-    leaves(world, world.worker())
-    assert left_alone(caplog) == [f"version {version} of the state of step {step}"]
+    for version in (2, 0):
+        step = write(version)
+        leaves(world, world.worker())
+        assert left_alone(caplog)[-1] == f"version {version} of the state of step {step}"
     write(1)
     world.run(world.worker())
     assert world.ending()[0] is RunState.SUCCESS

@@ -1,10 +1,8 @@
 """The software stage in process: order, batches, failures, stops, on nodes in memory."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import accumulate, pairwise
 from typing import Any
 
 import pytest
@@ -12,20 +10,18 @@ import sqlalchemy as sa
 import yaml
 
 from shipyard_api.actions.software_steps import SOFTWARE
-from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.domain.actions import ActionId, Control, RunState
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.layers import SITE as CLUSTER
-from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.domain.waiting import WaitingFor
-from shipyard_api.ports.remote_tasks import Host, RemoteFile
+from shipyard_api.ports.remote_tasks import RemoteFile
 from shipyard_api.storage import tables
 from shipyard_api.usecases.software.results import ReadTaskResults
 from tests.fakes.remote_tasks import FakeRemoteTasks
-from tests.software_world import ROLES, SoftwareWorld
-from tests.task_graphs import ALTERNATIVE, MAINTENANCE, SEED_GRAPH, evaluated, group, real_graph, task
+from tests.software_world import SoftwareWorld
+from tests.task_graphs import SEED_GRAPH, group, task
 
 Worlds = Callable[..., SoftwareWorld]
 
@@ -57,32 +53,6 @@ def test_the_worked_example_of_the_seed_runs_group_after_group(worlds: Worlds) -
     assert len(world.results()) == 16
 
 
-MODELS = {
-    "tasks with roles and strategies of their own": (
-        ALTERNATIVE,
-        {**ROLES, "node-7": "ceph-osd"},
-        ["node-1", "node-2 node-4", "node-3 node-5", "node-6 node-7 node-8"],
-    ),
-    "cross-references between nodes": (
-        MAINTENANCE,
-        {"c1": "primary-controller", "n1": "compute", "n2": "compute"},
-        ["c1", "c1", "n1 n2", "c1"],
-    ),
-}
-
-
-@pytest.mark.parametrize(("graph", "roles", "batches"), MODELS.values(), ids=MODELS)
-def test_the_other_models_of_the_seed_run_as_written(worlds: Worlds, graph: Any, roles: Any, batches: Any) -> None:
-    world = worlds(graph=graph, roles=roles)
-    world.run(world.worker())
-
-    assert world.state() is RunState.SUCCESS
-    order = [node for _, node in world.started()]
-    ends = list(accumulate(len(one.split()) for one in batches))
-    assert [" ".join(sorted(order[first:last])) for first, last in pairwise([0, *ends])] == batches
-    assert len(order) == ends[-1]
-
-
 GRAPH = (
     group("web", role=["web"], fault_tolerance=1),
     group("db", role=["db"], requires=["web"]),
@@ -108,43 +78,6 @@ def test_a_failed_node_runs_nothing_more_and_its_group_tolerates_it(worlds: Worl
     assert notes == [Noted("Failures Tolerated", "w2: one: exit status 1")]
 
 
-def test_above_the_tolerance_the_action_fails_and_later_groups_never_begin(worlds: Worlds) -> None:
-    failing = {("run two", NodeName("w1")), ("run two", NodeName("w3"))}
-    world = worlds(graph=GRAPH, roles=SITE, tasks=FakeRemoteTasks(failing=failing))
-    world.run(world.worker())
-
-    state, detail = world.steps()[SOFTWARE]
-    assert (world.state(), state) == (RunState.FAILED, "failed")
-    assert detail.startswith("2 of 3 nodes of group web failed, and 1 may: w1, w3. w1: two: exit status 1;")
-    assert not [node for _, node in world.started() if node == "d1"]
-
-
-def test_a_node_that_does_not_answer_fails_after_its_limit_and_one_that_comes_back_goes_on(worlds: Worlds) -> None:
-    tasks = FakeRemoteTasks(down={NodeName("w1"), NodeName("w2")})
-    world = worlds(graph=GRAPH, roles=SITE, tasks=tasks)
-    turns = iter(range(10_000))
-
-    def back() -> None:
-        if next(turns) == 8:
-            tasks.down.discard(NodeName("w2"))
-
-    world.run(world.worker(), each_time=back)
-
-    assert world.steps()[SOFTWARE][1] == (
-        "6 task(s) on 4 node(s); 1 node(s) failed within their tolerance: w1: one: no answer"
-    )
-
-
-def test_a_node_that_was_installed_again_under_a_running_task_has_failed(worlds: Worlds) -> None:
-    tasks = FakeRemoteTasks(hanging={NodeName("w1")})
-    world = worlds(graph=GRAPH, roles=SITE, tasks=tasks)
-    turns = iter(range(10_000))
-    world.run(world.worker(), each_time=lambda: tasks.forget(NodeName("w1")) if next(turns) == 5 else None)
-
-    assert "w1: one: the node does not know the task any more" in world.steps()[SOFTWARE][1]
-    assert world.started().count(("one", "w1")) == 1
-
-
 def test_a_stop_leaves_running_tasks_to_their_end_and_begins_nothing(worlds: Worlds) -> None:
     world = worlds(graph=GRAPH, roles=SITE, tasks=FakeRemoteTasks(hanging={NodeName("w1")}))
     turns = iter(range(10_000))
@@ -154,38 +87,6 @@ def test_a_stop_leaves_running_tasks_to_their_end_and_begins_nothing(worlds: Wor
     (left,) = [one for one in world.results() if one.status is TaskStatus.LEFT]
     assert (left.node, left.task, left.ended_at) == ("w1", "one", None)
     assert not [node for _, node in world.started() if node == "d1"]
-
-
-def test_a_node_goes_on_while_another_one_is_slow(worlds: Worlds) -> None:
-    world = worlds(graph=GRAPH, roles=SITE, tasks=FakeRemoteTasks(hanging={NodeName("w1")}))
-
-    def release() -> None:
-        if ("two", "w2") in world.started() and ("two", "w3") in world.started():
-            world.tasks.hanging.clear()
-
-    world.run(world.worker(), each_time=release)
-
-    assert world.steps()[SOFTWARE] == ("success", "8 task(s) on 4 node(s)")
-    assert world.started()[-2:] == [("one", "d1"), ("two", "d1")]
-
-
-def test_a_requirement_that_failed_fails_the_action_and_what_requires_it_never_begins(worlds: Worlds) -> None:
-    graph = (
-        group("controller", role=["controller"]),
-        group("compute", role=["compute"]),
-        task("migrate", groups=["controller"]),
-        task("reinstall_ovs", groups=["compute"], requires=["migrate"]),
-    )
-    tasks = FakeRemoteTasks(failing={("run migrate", NodeName("c1"))})
-    world = worlds(graph=graph, roles={"c1": "controller", "n1": "compute"}, tasks=tasks)
-    world.run(world.worker())
-
-    assert world.state() is RunState.FAILED
-    assert world.steps()[SOFTWARE][1] == (
-        "0 task(s) on 2 node(s); 2 node(s) failed or lack a task: c1: migrate: exit status 1; "
-        "n1: reinstall_ovs did not run: migrate failed on c1"
-    )
-    assert world.started() == [("migrate", "c1")]
 
 
 def test_a_retry_runs_only_what_did_not_succeed_and_what_depends_on_it(worlds: Worlds) -> None:
@@ -305,35 +206,16 @@ def test_a_node_gets_its_facts_before_its_first_task_and_its_own_values_in_param
 
 
 REFUSED = {
-    "an address that a node does not have": (
-        {},
-        (*GRAPH, task("three", groups=["web"], parameters={"cmd": "ping {ADDRESS.storage}"})),
-        "Task 'three' uses {ADDRESS.storage}, and node w1 and 2 more has no fixed address in 'storage'.",
-    ),
-    "a value that cannot be used": (
-        {"values": {"all": {"x": "/tmp"}, "nodes": {"w3": {"x": "tmp"}}}},
-        (*GRAPH, task("three", groups=["web"], parameters={"cmd": "ls", "cwd": "{VALUES.x}"})),
-        "On node w3: Task 'three': cwd is 'tmp'; write an absolute path.",
-    ),
     "a value that the run does not have": (
         {"values": {"nodes": {"w1": {"x": 1}, "w2": {"x": 2}}}},
         (*GRAPH, task("three", groups=["web"], parameters={"cmd": "{VALUES.x}"})),
         "Task 'three' uses {VALUES.x}, and node w3 has no value 'x' in this run.",
     ),
     "an unknown node": ({"nodes": ["w1", "w9"]}, GRAPH, "The design has no node w9."),
-    "an unknown task": ({"tasks": ["three"]}, GRAPH, "'three' is not in the task graph."),
     "a file that is not there": (
         {},
         (*GRAPH, task("keys", groups=["web"], type="copy_files", parameters={"files": [{"src": "a", "dst": "/a"}]})),
         "Task 'keys': a is missing.",
-    ),
-    "content that is computed": (
-        {},
-        (
-            *GRAPH,
-            task("three", groups=["web"], type="upload_file", parameters={"path": "/a", "data": {"yaql_exp": "$"}}),
-        ),
-        "data is an expression",
     ),
 }
 
@@ -347,26 +229,6 @@ def test_what_cannot_be_planned_fails_before_anything_begins(
 
     assert said in world.steps()[SOFTWARE][1]
     assert (world.state(), world.started()) == (RunState.FAILED, [])
-
-
-@pytest.mark.parametrize("version", ["9.2"])
-def test_a_real_graph_runs_whole_but_for_what_it_computes(worlds: Worlds, version: str) -> None:
-    entries = evaluated(real_graph(version))
-    computed = [one["id"] for one in entries if isinstance(one.get("parameters", {}).get("data"), dict)]
-    roles = {"n1": "primary-controller", "n2": "controller", "n3": "compute", "n4": "cinder", "n5": "ceph-osd"}
-    hosts = {name: Host(name, "10.0.0.1") for name in map(NodeName, (*roles, "master"))}
-    world = worlds(graph=entries, roles=roles, hosts=hosts, limited={"skip": computed}, tasks=FakeRemoteTasks())
-    world.run(world.worker())
-
-    assert world.state() is RunState.SUCCESS, world.steps()
-    kinds = {entry["id"]: entry["type"] for entry in entries}
-    ran = Counter(kinds[task] for task, _ in world.started())
-    assert {"puppet", "shell", "sync", "copy_files"} <= set(ran)
-    assert ran.total() > 200
-    (software,) = [StageSoftware.find(world.store().read(lambda tx: tx.task_results.step_texts(world.action)))]
-    assert software is not None
-    document = software.work(world.action, TaskId("copy_keys"), ()).document
-    assert document["parameters"]["files"][0]["src"] == "/var/lib/fuel/keys/1/neutron/neutron.pub"
 
 
 def test_a_reboot_runs_between_other_tasks_and_has_its_own_time_to_come_back(worlds: Worlds) -> None:
@@ -388,25 +250,17 @@ def test_a_reboot_runs_between_other_tasks_and_has_its_own_time_to_come_back(wor
     assert (world.clock.now() - began).total_seconds() >= 1200
 
 
-SILENT: dict[str, tuple[dict[str, Any], int, str]] = {
-    "a command": ({"command": "run one"}, 10, "it did not answer within 10 s: no answer"),
-    "with a limit": ({"command": "run one", "connect_timeout": 40}, 40, "it did not answer within 40 s: no answer"),
-    "a task": ({}, 600, "no answer"),
-}
-
-
-@pytest.mark.parametrize(("limited", "limit", "said"), SILENT.values(), ids=SILENT)
-def test_a_silent_node_has_seconds_to_take_a_command_and_minutes_for_a_task(
-    worlds: Worlds, limited: Any, limit: int, said: str
-) -> None:
+def test_a_silent_node_has_seconds_to_take_a_command(worlds: Worlds) -> None:
+    limited = {"command": "run one", "connect_timeout": 40}
     tasks = FakeRemoteTasks(down={NodeName("w2")})
     world = worlds(graph=GRAPH, roles={"w1": "web", "w2": "web"}, tasks=tasks, limited=limited)
     began = world.clock.now()
     world.run(world.worker())
 
     assert "w1" in {node for _, node in world.started()}
-    assert [one.detail for one in world.results() if one.node == "w2"] == [said]
-    assert limit <= (world.clock.now() - began).total_seconds() < limit + 20
+    silent = [one.detail for one in world.results() if one.node == "w2"]
+    assert silent == ["it did not answer within 40 s: no answer"]
+    assert 40 <= (world.clock.now() - began).total_seconds() < 60
 
 
 def test_only_the_chosen_tasks_run_and_tests_run_only_when_asked_for(worlds: Worlds) -> None:
