@@ -11,11 +11,10 @@ from shipyard_api.storage.unit_of_work import Store
 
 
 def state_of(store: Store, action: ActionId) -> RunState:
-    """Return the state of the action."""
-    with store.begin() as tx:
-        record = tx.actions.get(action)
-    assert record is not None
-    return record.state
+    """Return the state of the action: asked after each delivery, it reads nothing else of it."""
+    actions = tables.actions.c
+    with store._engine.connect() as connection:
+        return RunState(connection.execute(sa.select(actions.state).where(actions.id == action)).scalar_one())
 
 
 def steps_of(store: Store, action: ActionId) -> Mapping[StepId, tuple[str, str]]:
@@ -28,13 +27,11 @@ def steps_of(store: Store, action: ActionId) -> Mapping[StepId, tuple[str, str]]
 def seconds_until_due(engine: sa.Engine, action: ActionId, now: datetime) -> float:
     """Return the seconds until an item or the action is due, a moment at least."""
     items, actions = tables.work_items.c, tables.actions.c
+    of_item = sa.select(sa.func.min(items.wake_at)).where(items.ended_at.is_(None)).scalar_subquery()
+    query = sa.select(sa.func.least(of_item, actions.wake_at)).where(actions.id == action)
     with engine.connect() as connection:
-        due = [
-            connection.execute(sa.select(sa.func.min(items.wake_at)).where(items.ended_at.is_(None))).scalar(),
-            connection.execute(sa.select(actions.wake_at).where(actions.id == action)).scalar(),
-        ]
-    waits = [(one - now).total_seconds() for one in due if one is not None]
-    return max(min(waits, default=0.0), 0.01)
+        due = connection.execute(query).scalar()
+    return max((due - now).total_seconds(), 0.01) if due is not None else 0.01
 
 
 def control(store: Store, engine: sa.Engine, action: ActionId, what: Control, now: datetime) -> bool:

@@ -24,7 +24,7 @@ from shipyard_api.actions.site_steps import RetryPolicy
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
-from shipyard_api.domain.actions import ENDED, ActionId, ActionName, Control
+from shipyard_api.domain.actions import ENDED, ActionId, ActionName, Control, RunState
 from shipyard_api.domain.deploy_steps.supported import SupportedStep, SupportedSteps
 from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface
 from shipyard_api.domain.deploy_steps.traits import TraitName
@@ -331,14 +331,11 @@ class World:
 
     def stands(self) -> tuple[bool, float]:
         """Whether the action has ended, and in how many seconds it wants to be looked at."""
-        with self.store().begin() as tx:
-            record = tx.actions.get(self.action)
-            assert record is not None
-            row = tx.turns._connection.execute(
-                sa.select(tables.actions.c.wake_at).where(tables.actions.c.id == self.action)
-            ).one()
+        query = sa.select(tables.actions.c.state, tables.actions.c.wake_at).where(tables.actions.c.id == self.action)
+        with self.engine().connect() as connection:
+            row = connection.execute(query).one()
         wait = (row.wake_at - self.clock.now()).total_seconds() if row.wake_at else 0.0
-        return record.state in ENDED, max(wait, 0.0)
+        return RunState(row.state) in ENDED, max(wait, 0.0)
 
     def run(self, worker: Engine, each_time: Callable[[], None] = lambda: None) -> None:
         """Deliver turns, each when it is due, until the action has ended."""

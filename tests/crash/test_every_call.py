@@ -107,8 +107,8 @@ def calm(request: pytest.FixtureRequest, module_database_url: str) -> Run:
 # The last ones find another state, and break in the way that has most to lose: the peer has done the work, and its
 # answer is cut. Those that read have a run of their own: a write that breaks changes how often is read.
 SAMPLES = {
-    "drydock": [("first", Breakage.RESET), ("first", Breakage.LOST), ("last that writes", Breakage.RESET)],
-    "maas": [("first", Breakage.REFUSED), ("first", Breakage.RESET), ("last that writes", Breakage.RESET)],
+    "drydock": [("first", Breakage.LOST), ("last that writes", Breakage.RESET)],
+    "maas": [("first", Breakage.REFUSED), ("last that writes", Breakage.RESET)],
     "ironic": [("first", Breakage.RESET), ("last that writes", Breakage.RESET), ("last that reads", Breakage.RESET)],
 }
 

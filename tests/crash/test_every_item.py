@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -48,17 +49,20 @@ def item_worlds(database_url: str) -> Iterator[Worlds]:
         world.close()
 
 
-@pytest.fixture(params=[13, pytest.param(1, marks=pytest.mark.crash)], ids=["some", "every"])
+@pytest.fixture(params=[17, pytest.param(1, marks=pytest.mark.crash)], ids=["some", "every"])
 def stride(request: pytest.FixtureRequest) -> int:
     """How many checkpoints a test goes on at a time; the long tests take every one."""
     step: int = request.param
     return step
 
 
-def checkpoints(item_worlds: Worlds) -> list[str]:
-    world, points = item_worlds(), Checkpoints()
-    world.run(world.worker(points))
-    assert world.ending() == CALM
+@pytest.fixture(scope="module")
+def names(module_database_url: str) -> list[str]:
+    """The checkpoints of the calm run."""
+    points = Checkpoints()
+    with closing(ItemWorld(module_database_url)) as world:
+        world.run(world.worker(points))
+        assert world.ending() == CALM
     return points.names
 
 
@@ -66,8 +70,9 @@ def die() -> None:
     raise KilledError
 
 
-def test_killed_at_every_checkpoint_it_ends_like_the_calm_run(item_worlds: Worlds, stride: int) -> None:
-    names = checkpoints(item_worlds)
+def test_killed_at_every_checkpoint_it_ends_like_the_calm_run(
+    item_worlds: Worlds, names: list[str], stride: int
+) -> None:
     # Before something nothing has been done since the checkpoint before it.
     for chosen, name in [one for one in enumerate(names) if not one[1].startswith("before ")][::stride]:
         world = item_worlds()
@@ -78,8 +83,7 @@ def test_killed_at_every_checkpoint_it_ends_like_the_calm_run(item_worlds: World
         assert world.ending() == CALM, f"killed at checkpoint {chosen}, {name}"
 
 
-def test_a_run_whose_delivery_is_lost_leaves_its_items_to_the_sweep(item_worlds: Worlds) -> None:
-    names = checkpoints(item_worlds)
+def test_a_run_whose_delivery_is_lost_leaves_its_items_to_the_sweep(item_worlds: Worlds, names: list[str]) -> None:
     # Killed while it held an item: the delivery never comes again, and another run takes the item.
     chosen = names.index("after submit")
     world = item_worlds()
@@ -101,9 +105,11 @@ def test_two_workers_share_the_items_of_one_action(item_worlds: Worlds) -> None:
     assert {item[1] for item in items} == {"success"}
 
 
-def test_a_worker_that_was_taken_for_dead_is_fenced_wherever_it_stood(item_worlds: Worlds, stride: int) -> None:
+def test_a_worker_that_was_taken_for_dead_is_fenced_wherever_it_stood(
+    item_worlds: Worlds, names: list[str], stride: int
+) -> None:
     """It stops for longer than ``settle``, its run is delivered to another worker, and then it wakes up."""
-    for chosen, name in list(enumerate(checkpoints(item_worlds)))[::stride]:
+    for chosen, name in list(enumerate(names))[::stride]:
         if name.startswith("before "):
             continue  # before a commit it holds the row; before a call no fence is possible
         world = item_worlds()
@@ -117,8 +123,9 @@ def test_a_worker_that_was_taken_for_dead_is_fenced_wherever_it_stood(item_world
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before its effect", "after its effect"])
-def test_every_call_that_breaks_once_changes_nothing(item_worlds: Worlds, after: bool, stride: int) -> None:
-    names = checkpoints(item_worlds)
+def test_every_call_that_breaks_once_changes_nothing(
+    item_worlds: Worlds, names: list[str], after: bool, stride: int
+) -> None:
     calls = [name.removeprefix("before ") for name in names if name.startswith("before ") and name != "before commit"]
     for number, call in list(enumerate(calls))[::stride]:
         world = item_worlds()
@@ -135,9 +142,9 @@ def test_every_call_that_breaks_once_changes_nothing(item_worlds: Worlds, after:
 
 
 def test_a_stop_at_every_checkpoint_leaves_every_submitted_job_ended_or_a_straggler(
-    item_worlds: Worlds, stride: int
+    item_worlds: Worlds, names: list[str], stride: int
 ) -> None:
-    for chosen, name in list(enumerate(checkpoints(item_worlds)))[::stride]:
+    for chosen, name in list(enumerate(names))[::stride]:
         if name == "before commit":
             continue  # the row is locked: the stop comes after it
         world, accepted = item_worlds(), list[bool]()
@@ -165,8 +172,8 @@ def test_a_stop_at_every_checkpoint_leaves_every_submitted_job_ended_or_a_stragg
         assert left == open_jobs, where
 
 
-def test_what_a_run_that_died_had_submitted_is_left_behind_by_a_stop(item_worlds: Worlds) -> None:
-    chosen = checkpoints(item_worlds).index("after submit")
+def test_what_a_run_that_died_had_submitted_is_left_behind_by_a_stop(item_worlds: Worlds, names: list[str]) -> None:
+    chosen = names.index("after submit")
     world = item_worlds()
     with pytest.raises(KilledError):
         world.run(world.worker(Checkpoints(chosen, die)))
@@ -177,9 +184,9 @@ def test_what_a_run_that_died_had_submitted_is_left_behind_by_a_stop(item_worlds
         assert [one.job for one in tx.stragglers.open()] == ["job-1"]
 
 
-def test_a_stop_takes_an_item_from_a_run_that_only_reads(item_worlds: Worlds) -> None:
+def test_a_stop_takes_an_item_from_a_run_that_only_reads(item_worlds: Worlds, names: list[str]) -> None:
     """The call may hang for as long as the peer likes; nobody else would deliver that run again."""
-    chosen = checkpoints(item_worlds).index("before poll")
+    chosen = names.index("before poll")
     world = item_worlds()
     with pytest.raises(KilledError):
         world.run(world.worker(Checkpoints(chosen, die)))
@@ -192,9 +199,9 @@ def test_a_stop_takes_an_item_from_a_run_that_only_reads(item_worlds: Worlds) ->
 
 
 def test_a_pause_at_every_checkpoint_starts_nothing_and_resumes_to_the_calm_end(
-    item_worlds: Worlds, stride: int
+    item_worlds: Worlds, names: list[str], stride: int
 ) -> None:
-    for chosen, name in list(enumerate(checkpoints(item_worlds)))[::stride]:
+    for chosen, name in list(enumerate(names))[::stride]:
         if name == "before commit":
             continue
         world = item_worlds()

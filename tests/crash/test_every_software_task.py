@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,11 @@ GRAPH = (
 SITE = {"w1": "web", "w2": "web", "d1": "db"}
 
 
+def new_world(url: str) -> SoftwareWorld:
+    tasks = FakeRemoteTasks(polls=1, failing={("run one", NodeName("w2"))})
+    return SoftwareWorld(url, GRAPH, SITE, tasks=tasks)
+
+
 @pytest.fixture
 def worlds(database_url: str) -> Iterator[Worlds]:
     made: list[SoftwareWorld] = []
@@ -38,8 +43,7 @@ def worlds(database_url: str) -> Iterator[Worlds]:
         if made:
             made[-1].close()
             empty(database_url)
-        tasks = FakeRemoteTasks(polls=1, failing={("run one", NodeName("w2"))})
-        made.append(SoftwareWorld(database_url, GRAPH, SITE, tasks=tasks))
+        made.append(new_world(database_url))
         return made[-1]
 
     yield make
@@ -47,25 +51,30 @@ def worlds(database_url: str) -> Iterator[Worlds]:
         world.close()
 
 
-@pytest.fixture(params=[23, pytest.param(1, marks=pytest.mark.crash)], ids=["some", "every"])
+@pytest.fixture(params=[31, pytest.param(1, marks=pytest.mark.crash)], ids=["some", "every"])
 def stride(request: pytest.FixtureRequest) -> int:
     """How many checkpoints a test goes on at a time; the long tests take every one."""
     step: int = request.param
     return step
 
 
-def calm(worlds: Worlds) -> tuple[list[str], Any]:
-    world, points = worlds(), Checkpoints()
-    world.run(world.worker(points))
-    return points.names, world.ending()
+@pytest.fixture(scope="module")
+def calm(module_database_url: str) -> tuple[list[str], Any]:
+    """The checkpoints of the calm run, and how it ends."""
+    points = Checkpoints()
+    with closing(new_world(module_database_url)) as world:
+        world.run(world.worker(points))
+        return points.names, world.ending()
 
 
 def die() -> None:
     raise KilledError
 
 
-def test_a_worker_killed_anywhere_starts_nothing_twice(worlds: Worlds, stride: int) -> None:
-    names, ending = calm(worlds)
+def test_a_worker_killed_anywhere_starts_nothing_twice(
+    worlds: Worlds, calm: tuple[list[str], Any], stride: int
+) -> None:
+    names, ending = calm
     # Before something nothing has been done since the checkpoint before it.
     for chosen, name in [one for one in enumerate(names) if not one[1].startswith("before ")][::stride]:
         world = worlds()
@@ -76,8 +85,10 @@ def test_a_worker_killed_anywhere_starts_nothing_twice(worlds: Worlds, stride: i
         assert world.ending() == ending, f"killed at {chosen}, {name}"
 
 
-def test_a_worker_that_was_taken_for_dead_starts_nothing_twice(worlds: Worlds, stride: int) -> None:
-    names, ending = calm(worlds)
+def test_a_worker_that_was_taken_for_dead_starts_nothing_twice(
+    worlds: Worlds, calm: tuple[list[str], Any], stride: int
+) -> None:
+    names, ending = calm
     # Before a commit it holds the row; before a call no fence is possible.
     for chosen, name in [one for one in enumerate(names) if not one[1].startswith("before ")][stride // 2 :: stride]:
         world = worlds()
@@ -90,10 +101,9 @@ def test_a_worker_that_was_taken_for_dead_starts_nothing_twice(worlds: Worlds, s
         assert world.ending() == ending, f"overtaken at {chosen}, {name}"
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_a_call_that_fails_once_changes_nothing(worlds: Worlds, after: bool) -> None:
-    _, ending = calm(worlds)
-    for method in ("start", "look"):
+def test_a_call_that_fails_once_changes_nothing(worlds: Worlds, calm: tuple[list[str], Any]) -> None:
+    _, ending = calm
+    for method, after in (("start", False), ("start", True), ("look", True)):
         world = worlds()
         world.tasks.break_next(method, after=after)
         world.run(world.worker())

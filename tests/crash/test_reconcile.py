@@ -52,7 +52,7 @@ def notes(world: SimulatedWorld) -> list[str]:
     return [getattr(one.fact, "text", "") for one in entries if getattr(one.fact, "topic", "").startswith("History")]
 
 
-@pytest.mark.parametrize(("answer", "groups_at_once"), [("ours", 1), ("ours", 2), ("others", 1)])
+@pytest.mark.parametrize(("answer", "groups_at_once"), [("ours", 2), ("others", 1)])
 def test_a_job_with_further_nodes_waits_for_an_answer_and_is_taken_up_or_not(
     database_url: str, copies: list[str], answer: str, groups_at_once: int
 ) -> None:

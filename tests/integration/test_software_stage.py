@@ -233,7 +233,7 @@ def test_what_cannot_be_planned_fails_before_anything_begins(
 
 def test_a_reboot_runs_between_other_tasks_and_has_its_own_time_to_come_back(worlds: Worlds) -> None:
     entries = [group("web"), task("one", groups=["web"]), task("two", groups=["web"], requires=["again"])]
-    again = {"id": "again", "type": "reboot", "groups": ["web"], "requires": ["one"], "parameters": {"timeout": 1500}}
+    again = {"id": "again", "type": "reboot", "groups": ["web"], "requires": ["one"], "parameters": {"timeout": 900}}
     tasks = FakeRemoteTasks(polls=1)
     world = worlds(graph=[*entries, again], roles={"w1": "web", "w2": "web"}, tasks=tasks)
     began = world.clock.now()
@@ -241,13 +241,13 @@ def test_a_reboot_runs_between_other_tasks_and_has_its_own_time_to_come_back(wor
     def restart() -> None:
         (marker, *_) = {one.marker for one in world.results() if one.task == "again"} or {""}
         since = (world.clock.now() - began).total_seconds()
-        down = {NodeName("w1")} if marker and since < 1200 else set()
+        down = {NodeName("w1")} if marker and since < 700 else set()
         tasks.down = down
 
     world.run(world.worker(), each_time=restart)
     assert world.state() is RunState.SUCCESS, world.steps()
     assert [name for name, node in world.started() if node == "w1"] == ["one", "again", "two"]
-    assert (world.clock.now() - began).total_seconds() >= 1200
+    assert (world.clock.now() - began).total_seconds() >= 700
 
 
 def test_a_silent_node_has_seconds_to_take_a_command(worlds: Worlds) -> None:

@@ -75,8 +75,7 @@ def test_callers_are_counted_apart(store: Store) -> None:
     assert take(store, "bob", burst=1) is None
 
 
-@pytest.mark.parametrize("round_", range(3))
-def test_of_many_at_once_exactly_as_many_get_through(store: Store, engine: sa.Engine, round_: int) -> None:
+def test_of_many_at_once_exactly_as_many_get_through(store: Store) -> None:
     """The first of all of them, too, which make the row."""
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: take(store, burst=10), range(40)))
