@@ -1,10 +1,7 @@
 """Acceptance tasks of groups, from the commit to the end of deploy_site; how nodes run them is in the unit tests."""
 
-import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,13 +10,9 @@ from shipyard_api.domain.errors import InvalidDesign
 from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.task_graph.layers import Layer, ReleaseId
-from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.software.results import ReadTaskResults
-from tests.contract.remote_task_sites import sshd
 from tests.crash.calm import accepting
-from tests.factories import group_entry
-from tests.task_graphs import stage, task
 from tests.world import World
 
 
@@ -71,25 +64,3 @@ def test_a_task_that_is_not_there_is_refused_at_commit_and_creation_and_fails_th
         (failed,) = [one for one in tx.actions.steps([world.action])[world.action] if one.state.value == "failed"]
     assert failed.detail.startswith("the acceptance tasks of the groups cannot run: Deployment group 'first'")
     assert "deploy_nodes" not in {one.work.operation.value for one in world.provisioner.submissions}
-
-
-def test_real_hosts_accept_one_node_and_refuse_another(worlds: Callable[..., World], tmp_path: Path) -> None:
-    names = [NodeName("n0"), NodeName("n2")]
-    with ExitStack() as cleanup:
-        site = sshd(cleanup, tmp_path, count=2)
-        hosts = {name: Host(name, host.address, host.port) for name, host in zip(names, site.hosts, strict=True)}
-        (tmp_path / site.hosts[1].name / "broken").touch()
-        looks = site.command('echo two of three disks; test ! -e "${SHIPYARD_TASKS%/tasks}/broken"')
-        disk, net = (task(name, stage="test", role="*") for name in ("disk", "net"))
-        disk["parameters"] = {"cmd": looks, "retries": 0}
-        net["parameters"] = {"cmd": site.command("true"), "retries": 0}
-        only = group_entry("only", selectors=[{"node_names": names}], accept=["disk", "net"])
-        world = worlds(groups=[only], graph=[stage("test"), disk, net], tasks=site.tasks, hosts=hosts)
-        world.run(world.worker(), lambda: time.sleep(0.05))
-        with world.store().begin() as tx:
-            found = {one.name: one for one in tx.actions.nodes(world.action, status=(), group=(), after="", limit=9)}
-        assert [found[name].status for name in names] == [NodeStatus.SUCCESS, NodeStatus.FAILURE]
-        assert found[names[1]].detail == (
-            "acceptance task disk: exit status 1; its output ends with: two of three disks"
-        )
-        assert [site.marks(host) for host in site.hosts] == [2, 1]

@@ -244,13 +244,14 @@ def test_a_stop_does_not_wait_for_the_answer_of_a_peer(worlds: Worlds) -> None:
 
 
 def test_whenever_a_stop_is_accepted_the_action_ends_as_failed(worlds: Worlds) -> None:
-    """At each point at which no transaction of the turn is open; a pause follows every stop, as soon as it can."""
+    """At every third point at which no transaction of the turn is open; a pause follows every stop, if it can."""
     points = Checkpoints()
     first = worlds(name=ActionName("update_software"))
     first.run(first.worker(points))
     open_at = [number for number, name in enumerate(points.names) if name != "before commit"]
     ended = []
-    for chosen in open_at:
+    sample = sorted({*open_at[::3], *open_at[-2:]})
+    for chosen in sample:
         world = worlds(name=ActionName("update_software"))
 
         def stop(world: World = world) -> None:
@@ -264,7 +265,7 @@ def test_whenever_a_stop_is_accepted_the_action_ends_as_failed(worlds: Worlds) -
         assert state(world) is (RunState.FAILED if "stop" in commands else RunState.SUCCESS), chosen
         ended.append(state(world))
 
-    assert ended.count(RunState.FAILED) == len(open_at) - 1  # the last one is when it has ended
+    assert ended.count(RunState.FAILED) == len(sample) - 1  # the last one is when it has ended
 
 
 def test_a_paused_action_can_be_stopped(worlds: Worlds) -> None:

@@ -17,7 +17,7 @@ from tests.combinations.site import NODES
 from tests.integration.test_policy_on_simulators import DONE, PolicySite
 from tests.world import SETTLE
 
-SLOW, USUAL, LIMIT = 600, 150, 1200
+SLOW, USUAL, LIMIT = 600, 150, 900
 # Drydock deploys the nodes of a task step by step, and is done with all of them at its end.
 LATE = {"drydock": list(NODES), "maas": ["n1"], "ironic": ["n1"]}
 WHOLE = ["prepare n1 n2 n3", "deploy n1 n2 n3"]

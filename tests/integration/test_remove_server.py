@@ -16,7 +16,6 @@ from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.drift.find import FindDrift, Since
 from tests.redeploy_world import NODES, RedeployWorld
 from tests.refusals import refuses
-from tests.simulated_peers import PEERS
 
 REMOVE = ActionName("remove_server")
 
@@ -41,7 +40,7 @@ def of_node(node: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("world", PEERS, indirect=True)
+@pytest.mark.parametrize("world", ["maas"], indirect=True)
 def test_servers_that_left_the_design_are_taken_down_for_good_one_after_another(world: RedeployWorld) -> None:
     world.leave("n1", "n3")
     world.create(REMOVE, target_nodes="n3,n1")

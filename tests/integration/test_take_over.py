@@ -91,15 +91,6 @@ def test_the_job_of_a_killed_worker_is_taken_up_by_the_next_heartbeat(database_u
     play(database_url, scene)
 
 
-def test_the_job_of_a_dead_worker_is_taken_up_as_soon_as_another_one_starts(database_url: str) -> None:
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        connection.execute(
-            "INSERT INTO procrastinate_jobs (queue_name, task_name, lock, args, status) "
-            "VALUES ('turns', 'turn', 'a', '{\"action\": \"a\"}', 'doing')"
-        )
-    assert ran_by_a_worker_without_heartbeats(database_url, 1) == ["a"]
-
-
 def ran_by_a_worker_without_heartbeats(database_url: str, count: int) -> list[str]:
     """Return the actions of the first turns that a worker runs; it sends one heartbeat when it starts."""
     ran: list[str] = []
@@ -120,23 +111,19 @@ def ran_by_a_worker_without_heartbeats(database_url: str, count: int) -> list[st
     return ran
 
 
-def test_a_job_is_fetched_when_it_is_due(database_url: str) -> None:
+def test_a_worker_takes_up_what_a_dead_one_left_and_fetches_jobs_when_they_are_due(database_url: str) -> None:
+    """As soon as it starts; and a job that waits for another one of its action after that."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(
-            "INSERT INTO procrastinate_jobs (queue_name, task_name, args, scheduled_at) VALUES "
-            "('turns', 'turn', '{\"action\": \"now\"}', NULL), "
-            "('turns', 'turn', '{\"action\": \"later\"}', now() + interval '0.6 s')"
+            "INSERT INTO procrastinate_jobs (queue_name, task_name, lock, args, status, scheduled_at) VALUES "
+            "('turns', 'turn', 'a', '{\"action\": \"dead\"}', 'doing', NULL), "
+            "('turns', 'turn', 'b', '{\"action\": \"first\"}', 'todo', NULL), "
+            "('turns', 'turn', 'b', '{\"action\": \"second\"}', 'todo', NULL), "
+            "('turns', 'turn', NULL, '{\"action\": \"later\"}', 'todo', now() + interval '1 s')"
         )
-    assert ran_by_a_worker_without_heartbeats(database_url, 2) == ["now", "later"]
-
-
-def test_a_job_that_waits_for_another_one_of_its_action_is_fetched_after_it(database_url: str) -> None:
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        connection.execute(
-            "INSERT INTO procrastinate_jobs (queue_name, task_name, lock, args) VALUES "
-            "('turns', 'turn', 'a', '{\"action\": \"first\"}'), ('turns', 'turn', 'a', '{\"action\": \"second\"}')"
-        )
-    assert ran_by_a_worker_without_heartbeats(database_url, 2) == ["first", "second"]
+    ran = ran_by_a_worker_without_heartbeats(database_url, 4)
+    assert sorted(ran) == ["dead", "first", "later", "second"]
+    assert ran.index("first") < min(ran.index("second"), ran.index("later"))
 
 
 def test_a_frozen_worker_is_buried_and_sees_it_when_it_wakes_up(database_url: str) -> None:
@@ -170,16 +157,13 @@ def test_a_worker_does_not_wait_for_a_frozen_database(database_url: str) -> None
         play(line.url, scene)
 
 
-@pytest.mark.parametrize("step", ["1 hour", "-1 hour"])
-def test_a_clock_that_is_set_kills_no_worker(database_url: str, step: str) -> None:
+def test_a_clock_that_is_set_kills_no_worker(database_url: str) -> None:
     async def scene(place: Place) -> None:
-        one, _ = await place.worker(stalled=10.0)
-        other, _ = await place.worker(stalled=10.0)
-        for worker in (one, other):
-            await worker.beat()
-        await place.sql(f"UPDATE procrastinate_workers SET last_heartbeat = last_heartbeat + interval '{step}'")
-        for worker in (one, other):
-            await worker.beat()
+        workers = [(await place.worker(stalled=10.0))[0] for _ in range(2)]
+        for step in ("0", "1 hour", "-2 hours"):
+            await place.sql(f"UPDATE procrastinate_workers SET last_heartbeat = last_heartbeat + interval '{step}'")
+            for worker in workers:
+                await worker.beat()
         assert len(await place.sql("SELECT id FROM procrastinate_workers")) == 2
 
     play(database_url, scene)

@@ -134,7 +134,7 @@ def test_a_database_out_of_reach_is_an_outage() -> None:
 
 def test_ten_writers_lose_nothing_though_one_is_killed(engine: sa.Engine, storage_url: str) -> None:
     names = [f"w{number}" for number in range(9)]
-    each = 6
+    each = 3
 
     def kill_the_holder(holder: ToItsEnd) -> None:
         while holder.said() != "held\n":
