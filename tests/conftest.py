@@ -18,7 +18,7 @@ import pytest
 
 from shipyard_api import request_context
 from tests import forked
-from tests.databases import Databases, Run, empty
+from tests.databases import Databases, Run, one_after_another
 
 if TYPE_CHECKING:
     from tests.world import World
@@ -136,19 +136,8 @@ def worlds(database_url: str) -> Iterator[Callable[..., World]]:
     """Makes worlds, one after another, in one database that is emptied before each."""
     from tests.world import World
 
-    made: list[World] = []
-
-    def make(**plan: Any) -> World:
-        for world in made:
-            world.close()
-        if made:
-            empty(database_url)
-        made.append(World(database_url, **plan))
-        return made[-1]
-
-    yield make
-    for world in made[-1:]:  # a test that was skipped made none
-        world.close()
+    with one_after_another(database_url, World) as make:
+        yield make
 
 
 def site_file(name: str) -> Path:

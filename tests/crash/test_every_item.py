@@ -18,7 +18,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.state.holds import NewHold
 from shipyard_api.storage import tables
-from tests.databases import empty
+from tests.databases import one_after_another
 from tests.fan_out import STEP, ItemWorld
 from tests.world import SETTLE, Checkpoints, KilledError
 
@@ -34,19 +34,8 @@ CALM = (
 
 @pytest.fixture
 def item_worlds(database_url: str) -> Iterator[Worlds]:
-    made: list[ItemWorld] = []
-
-    def make(**plan: Any) -> ItemWorld:
-        for world in made:
-            world.close()
-        if made:
-            empty(database_url)
-        made.append(ItemWorld(database_url, **plan))
-        return made[-1]
-
-    yield make
-    for world in made[-1:]:
-        world.close()
+    with one_after_another(database_url, ItemWorld) as make:
+        yield make
 
 
 @pytest.fixture(params=[17, pytest.param(1, marks=pytest.mark.crash)], ids=["some", "every"])

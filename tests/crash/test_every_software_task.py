@@ -13,7 +13,7 @@ import pytest
 from shipyard_api.domain.actions import ActionId, RunState
 from shipyard_api.domain.nodes import NodeName
 from tests.contract.remote_task_sites import sshd
-from tests.databases import empty
+from tests.databases import empty, one_after_another
 from tests.fakes.remote_tasks import FakeRemoteTasks
 from tests.software_world import SoftwareWorld
 from tests.task_graphs import group, task
@@ -37,18 +37,8 @@ def new_world(url: str) -> SoftwareWorld:
 
 @pytest.fixture
 def worlds(database_url: str) -> Iterator[Worlds]:
-    made: list[SoftwareWorld] = []
-
-    def make() -> SoftwareWorld:
-        if made:
-            made[-1].close()
-            empty(database_url)
-        made.append(new_world(database_url))
-        return made[-1]
-
-    yield make
-    for world in made[-1:]:
-        world.close()
+    with one_after_another(database_url, new_world) as make:
+        yield make
 
 
 @pytest.fixture(params=[31, pytest.param(1, marks=pytest.mark.crash)], ids=["some", "every"])

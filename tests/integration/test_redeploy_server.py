@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -17,7 +16,7 @@ from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.pods import Budget
 from shipyard_api.ports.provisioner import Operation
 from shipyard_api.ports.state.holds import NewHold
-from tests.databases import empty
+from tests.databases import one_after_another
 from tests.fakes.provisioner import Fate
 from tests.teardown_world import ETCD, TeardownWorld, pod
 
@@ -28,19 +27,8 @@ DESTROY, DEPLOY, CHECK = "destroy_nodes", "drydock_build.prepare_and_deploy_node
 
 @pytest.fixture
 def worlds(database_url: str) -> Iterator[Worlds]:
-    made: list[TeardownWorld] = []
-
-    def make(**plan: Any) -> TeardownWorld:
-        for world in made:
-            world.close()
-        if made:
-            empty(database_url)
-        made.append(TeardownWorld(database_url, **plan))
-        return made[-1]
-
-    yield make
-    for world in made[-1:]:
-        world.close()
+    with one_after_another(database_url, TeardownWorld) as make:
+        yield make
 
 
 def budget(name: str, *, allowed: int, expected: int = 3) -> Budget:

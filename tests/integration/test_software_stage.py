@@ -19,6 +19,7 @@ from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.remote_tasks import RemoteFile
 from shipyard_api.storage import tables
 from shipyard_api.usecases.software.results import ReadTaskResults
+from tests.databases import one_after_another
 from tests.fakes.remote_tasks import FakeRemoteTasks
 from tests.software_world import SoftwareWorld
 from tests.task_graphs import SEED_GRAPH, group, task
@@ -28,15 +29,8 @@ Worlds = Callable[..., SoftwareWorld]
 
 @pytest.fixture
 def worlds(database_url: str) -> Iterator[Worlds]:
-    made: list[SoftwareWorld] = []
-
-    def make(**plan: Any) -> SoftwareWorld:
-        made.append(SoftwareWorld(database_url, **plan))
-        return made[-1]
-
-    yield make
-    for world in made:
-        world.close()
+    with one_after_another(database_url, SoftwareWorld) as make:
+        yield make
 
 
 def test_the_worked_example_of_the_seed_runs_group_after_group(worlds: Worlds) -> None:

@@ -215,43 +215,27 @@ def test_without_the_right_key_secrets_stay_shut_and_the_rest_goes_on(engine: sa
     assert len(store(engine, FIRST).documents(Revision(3))) == 2
 
 
-def test_secrets_that_changed_places_are_not_shown(engine: sa.Engine) -> None:
+def test_ciphertexts_of_other_places_of_elsewhere_or_with_a_flipped_bit_are_not_shown(engine: sa.Engine) -> None:
+    """Such as the store's own key, or what somebody else encrypted with the same keys."""
     designs = store(engine, FIRST)
     designs.put(A, [secret("mine", "known to me"), secret("theirs", CANARY)], base=EMPTY, head=EMPTY)
-    (one, mine), (other, theirs) = encrypted_rows(engine).items()
-    replace_ciphertext(engine, one, ciphertext=theirs)
-    replace_ciphertext(engine, other, ciphertext=mine)
-
-    with pytest.raises(SecretsLocked, match="encrypted for another entry"):
-        designs.documents(ONE)
-
-
-def test_neither_are_those_that_come_from_elsewhere(engine: sa.Engine) -> None:
-    """Such as the store's own key, or what somebody else ciphertext with the same keys."""
-    designs = store(engine, FIRST)
-    designs.put(A, [secret("one")], base=EMPTY, head=EMPTY)
-    (content,) = encrypted_rows(engine)
+    (one, mine), (_, theirs) = encrypted_rows(engine).items()
     with engine.connect() as connection:
         (key,) = connection.execute(sa.select(t.store_keys.c.ciphertext)).scalars()
     foreign = [b"{}", b"[]", b'"x"', b"1", b'{"of": "x", "data": 1}', b'{"data": 1}']
+    flipped = [bytearray(base64.urlsafe_b64decode(mine)) for _ in range(4)]
+    for raw, place in zip(flipped, (0, 9, 30, -1), strict=True):
+        raw[place] ^= 1
 
-    for ciphertext in [key, *(encryption(FIRST).encrypt(text) for text in foreign)]:
-        replace_ciphertext(engine, content, ciphertext=ciphertext)
+    replace_ciphertext(engine, one, ciphertext=theirs)
+    with pytest.raises(SecretsLocked, match="encrypted for another entry"):
+        designs.documents(ONE)
+    for ciphertext in [key, *map(encryption(FIRST).encrypt, foreign), *map(base64.urlsafe_b64encode, flipped)]:
+        replace_ciphertext(engine, one, ciphertext=ciphertext)
         with pytest.raises(SecretsLocked):
             designs.documents(ONE)
-
-
-@pytest.mark.parametrize("place", [0, 9, 30, -1])
-def test_a_flipped_bit_locks_a_secret(engine: sa.Engine, place: int) -> None:
-    designs = store(engine, FIRST)
-    designs.put(A, [secret("one")], base=EMPTY, head=EMPTY)
-    ((content, ciphertext),) = encrypted_rows(engine).items()
-    raw = bytearray(base64.urlsafe_b64decode(ciphertext))
-    raw[place] ^= 1
-    replace_ciphertext(engine, content, ciphertext=base64.urlsafe_b64encode(raw))
-
-    with pytest.raises(SecretsLocked):
-        designs.documents(ONE)
+    replace_ciphertext(engine, one, ciphertext=mine)
+    assert len(designs.documents(ONE)) == 2
 
 
 def test_a_secret_that_was_laid_open_or_a_clear_one_that_claims_to_be_none_is_not_shown(engine: sa.Engine) -> None:
@@ -337,7 +321,7 @@ class BreaksDown:
         return self.inner.is_newest(ciphertext)
 
 
-@pytest.mark.parametrize(("left", "kept"), [(0, 0), (1, 1), (2, 1), (3, 3), (5, 5)])
+@pytest.mark.parametrize(("left", "kept"), [(0, 0), (2, 1), (5, 5)])
 def test_a_change_of_keys_that_is_broken_off_goes_on_where_it_was(engine: sa.Engine, left: int, kept: int) -> None:
     """The store's key comes first, then two contents at a time."""
     store(engine, FIRST).put(A, SOME, base=EMPTY, head=EMPTY)
@@ -370,21 +354,15 @@ def test_one_that_cannot_be_opened_does_not_keep_the_others_from_it(engine: sa.E
 
 
 def test_no_more_than_twenty_are_named(engine: sa.Engine) -> None:
+    assert store(engine, FIRST).rotate() == Rotation(0, 0, 0, ())  # an empty store
     documents = [secret(f"s{number:02}") for number in range(30)]
     store(engine, FIRST).put(A, documents, base=EMPTY, head=EMPTY)
 
     report = store(engine, SECOND).rotate()
 
     assert (report.undecryptable, len(report.examples)) == (31, 20)
-
-
-def test_without_a_key_there_is_nothing_to_change_to(engine: sa.Engine) -> None:
     with pytest.raises(NoSecretKey):
         store(engine).rotate()
-
-
-def test_an_empty_store_has_nothing_to_seal_anew(engine: sa.Engine) -> None:
-    assert store(engine, FIRST).rotate() == Rotation(0, 0, 0, ())
 
 
 def test_keys_are_changed_while_somebody_refers_to_the_contents(engine: sa.Engine) -> None:

@@ -40,7 +40,7 @@ def write(engine: sa.Engine, name: str, count: int) -> None:
         except LockHeld:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(0.003)
+            time.sleep(0.02)
         else:
             done += 1
 
