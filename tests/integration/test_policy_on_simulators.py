@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.domain.actions import ActionId, Control, RunState
+from shipyard_api.domain.actions import ENDED, ActionId, Control, RunState
 from shipyard_api.wiring import parts
 from shipyard_api.workflow.turn import Engine
 from tests.combinations.model import OPTIONS, Row
@@ -78,9 +78,14 @@ class PolicySite(Site):
         self.engine.run(self.action)
         self.clock.advance(seconds_until_due(self.database, self.action, self.clock.now()))
 
+    def run(self, controls: Mapping[int, Control | str] | None = None) -> None:
+        """Deliver turns until the action has ended; it has no work items, and no cluster that nodes join."""
+        assert not controls
+        self.turns(lambda: self.state() in ENDED)
+
     def turns(self, until: Callable[[], bool]) -> None:
         """Deliver turns until something is so."""
-        for _ in range(200):
+        for _ in range(500):
             if until():
                 return
             self.turn()

@@ -1,7 +1,7 @@
 """Fuel's own graphs with what docs/howto/run-a-fuel-graph.md supplies in place of Fuel's server.
 
-One runs on hosts in memory, one on simulated hosts, and a part of the first on real ones: OpenSSH servers whose
-environment gives tasks a directory in place of the file system, and programs that only note how they were called.
+They run on hosts in memory, and a part of one on real ones: OpenSSH servers whose environment gives tasks a directory
+in place of the file system, and programs that only note how they were called.
 """
 
 import os
@@ -19,7 +19,6 @@ import pytest
 import yaml
 
 from shipyard_api.adapters.ssh.login import Access
-from shipyard_api.adapters.ssh.options import JumpHost
 from shipyard_api.adapters.ssh.payload import directory_name
 from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks
 from shipyard_api.domain.actions import RunState
@@ -32,7 +31,6 @@ from shipyard_api.domain.task_graph.tasks import parse_tasks
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_simulators.hosts import programs
-from shipyard_simulators.hosts.simulator import running
 from tests.fakes.remote_tasks import FakeRemoteTasks
 from tests.software_world import SoftwareWorld
 from tests.sshd import MISSING, Keys, Sshd, user
@@ -62,7 +60,7 @@ def documented(name: str) -> Any:
     return yaml.safe_load(found[1])
 
 
-def on_simulated_hosts(entries: Sequence[Mapping[str, Any]], directory: Path) -> list[dict[str, Any]]:
+def in_directories(entries: Sequence[Mapping[str, Any]], directory: Path) -> list[dict[str, Any]]:
     """Return tasks whose commands stay in the directory of their host; uploads and copies do by themselves."""
 
     def local(name: str, value: Any) -> Any:
@@ -89,26 +87,6 @@ class HostsInMemory:
     def __init__(self, names: Sequence[str], directory: Path) -> None:
         self.directory = directory
         self.hosts = {NodeName(name): Host(NodeName(name), f"10.0.0.{number}") for number, name in enumerate(names, 1)}
-
-
-class SimulatedHosts:
-    """Simulated hosts; each keeps its files in ``hosts/NAME/root`` of the directory."""
-
-    def __init__(self, cleanup: ExitStack, names: Sequence[str]) -> None:
-        addresses = {name: (f"10.0.0.{number}",) for number, name in enumerate(names, 1)}
-        self._simulator = cleanup.enter_context(running(addresses=addresses))
-        self.directory = self._simulator.directory
-        jump = JumpHost("shipyard", "127.0.0.1", self._simulator.ssh_port)
-        self.access = Access("root", str(self.directory / "key"), str(self.directory / "known_hosts"), jump=jump)
-        self.hosts = {NodeName(name): Host(NodeName(name), address) for name, (address,) in addresses.items()}
-
-    def started(self) -> list[tuple[str, str]]:
-        """Return the directory name and node of each start that a host was asked for, in order."""
-        return [
-            (found[1], event["host"])
-            for event in self._simulator.events()
-            if event["event"] == "command" and (found := re.search(r" shipyard start (\S+) ", event["command"]))
-        ]
 
 
 class RealHosts:
@@ -156,7 +134,7 @@ class FuelSite:
         cleanup: ExitStack,
         url: str,
         version: str,
-        hosts: HostsInMemory | SimulatedHosts | RealHosts,
+        hosts: HostsInMemory | RealHosts,
         roles: Mapping[str, str] = ROLES,
         chosen: Sequence[str] | None = None,
     ) -> None:
@@ -174,7 +152,7 @@ class FuelSite:
         if not isinstance(hosts, HostsInMemory):
             tasks = SshRemoteTasks(hosts.access, limit=60, directory=root / FUEL[1:])
             cleanup.callback(tasks.close)
-        entries = on_simulated_hosts(list(self.graph.values()), directory)
+        entries = in_directories(list(self.graph.values()), directory)
         self.values = documented("values.yaml")
         nodes = {name: {"astute_yaml": f"{{role: {role}}}\n"} for name, role in roles.items()}
         self.values["nodes"] = {**nodes, **self.values["nodes"]}
@@ -186,7 +164,7 @@ class FuelSite:
         with self.world.store().begin() as tx:
             cluster = tx.software.cluster(SITE)
             assert cluster
-            own = Layer(tuple(on_simulated_hosts(list(self.own.values()), directory)))
+            own = Layer(tuple(in_directories(list(self.own.values()), directory)))
             tx.software.save_cluster(replace(cluster, own_layer=own, settings=settings))
         self.world.run(self.world.worker(), pace=0.01)
         assert self.world.state() is RunState.SUCCESS, self.world.steps()
@@ -262,10 +240,8 @@ COUNTS = {"6.1": (106, 63, 0), "9.2": (24, 10, 171)}
 
 @pytest.mark.parametrize("version", COUNTS)
 def test_a_graph_of_fuel_runs_with_what_its_server_supplied(database_url: str, tmp_path: Path, version: str) -> None:
-    names = (*ROLES, MASTER)
     with ExitStack() as cleanup:
-        hosts = SimulatedHosts(cleanup, names) if version == "9.2" else HostsInMemory(names, tmp_path)
-        site = FuelSite(cleanup, database_url, version, hosts)
+        site = FuelSite(cleanup, database_url, version, HostsInMemory((*ROLES, MASTER), tmp_path))
         started, graph = site.started(), {**site.graph, **site.own}
 
         computed = {name for name, entry in graph.items() if is_computed(entry)}
@@ -276,14 +252,6 @@ def test_a_graph_of_fuel_runs_with_what_its_server_supplied(database_url: str, t
         assert Counter(started) == expected(graph)
         assert (len(started), len({task for task, _ in started}), len(computed)) == COUNTS[version]
         assert disorder(started, graph) == []
-
-        if isinstance(hosts, HostsInMemory):
-            return
-        puppet = Counter(node for task, node in started if graph[task]["type"] == "puppet")
-        for name in ROLES:
-            assert sum(times for call, times in site.ran(name).items() if call.startswith("puppet ")) == puppet[name]
-            assert site.written(name, "var/lib/astute/nova/nova.pub") == "key\n"
-            assert site.written(name, "etc/astute.yaml") == site.values["nodes"][name]["astute_yaml"]
 
 
 PART = (
