@@ -13,6 +13,7 @@ from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.facts.codec import KINDS, decode
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.notes import Link, Linked, Note, creation, entry_of, kinds, note_id, notes
+from tests.stored_facts import SAMPLES
 from tests.unit.tables import every_row
 
 ACTION = ActionId("01M7XV7VKPMDHXJVA7WMC7P6XP")
@@ -30,16 +31,73 @@ def notes_of(*lines: tuple[str, Mapping[str, Any]], step: StepId | None = STEP) 
     return list(notes(ACTION, ActionName("deploy_site"), numbered))
 
 
-ENDED = {
-    "verdict": "failed",
-    "groups": {"success": ["a", "b"], "failed": ["c"], "not_started": ["d"]},
-    "nodes": {"success": ["n1"], "prepared": ["n5"], "failure": ["n2", "n3"], "not_started": ["n4"]},
-    "critical": ["a", "c"],
-}
-SAID = {
-    "end of nodes and groups": (
+# What is said of the sample of each kind; nothing of the others.
+OF_SAMPLES: dict[str, list[tuple[int, str, str, str]]] = {
+    "a task on nodes": [
+        (2, "n1", "Task", "node:n1:task t: failed: it was stopped (error)"),
+        (4, "n2", "Task", "node:n2:task t: running"),
+    ],
+    "a wave of a group ends": [(2, "a", "Wave Ended", "wave:canary:2 of 2 nodes sent, 1 lost; x (error)")],
+    "a wave of the action ends": [(2, STEP, "Wave Ended", "wave:rest:2 of 2 nodes sent, 0 lost")],
+    "the policy stops nodes": [
+        (1, STEP, "Stopped By Policy", "budget racks of rack r1: 2 nodes are lost. 7 nodes are not deployed")
+    ],
+    "an operation of a teardown ends": [(2, "n1", "Teardown", "node:n1:remove-etcd failed: no quorum (error)")],
+    "a teardown waits": [
+        (1, "n1", "Teardown Waits", "node:n1:drain waits: a/b: budget a/x allows no disruption now")
+    ],
+    "pods are evicted": [(3, "n1", "Pods Evicted", "node:n1:evicted: a/b")],
+    "labels are cleared": [(3, "n1", "Labels Cleared", "node:n1:labels removed: ceph-osd, openstack")],
+    "a member leaves": [
+        (1, "n1", "Etcd Member Removed",
+         "node:n1:has left etcd cluster calico-etcd; below the site's minimum: at least 3 members, 2 would remain")
+    ],
+    "a note": [(1, STEP, "Parameter", "x is unknown")],
+    "a rollout ends": [
+        (1, "deploy_site", "Node Deployment", "Stage.DEPLOYED: n1; Stage.FAILED: n2"),
+        (1, "deploy_site", "Deployment Groups", "Stage.DEPLOYED: b; Stage.FAILED: a(critical)"),
+    ],
+    "a phase begins": [(5, "job-9", "Linked Task Info", "job")],
+    "a phase ends": [(3, STEP, "Task Message", "group:a:limit 5 s (error)")],
+    "nodes join": [(2, STEP, "Join Awaited", "group:a:waiting for n1 to be ready in Kubernetes")],
+    "nodes are accepted": [(2, STEP, "Acceptance Awaited", "group:a:waiting for n1 to pass acceptance task disk")],
+    "nodes fail": [
+        (5, "n1", "Linked Task Info", "detail_logs - builddata"),
+        (3, STEP, "Task Message", "node:n2:no root device (error)"),
+        (5, "n2", "Linked Task Info", "detail_logs - builddata"),
+    ],
+    "nodes time out": [(5, "n1", "Linked Task Info", "detail_logs - builddata")],
+    "nodes are held": [
+        (3, STEP, "Task Message", "node:n1:held by ann (error)"),
+        (5, "n1", "Linked Task Info", "detail_logs - builddata"),
+    ],
+    "nodes are late": [
+        (2, STEP, "Node Late", "node:n1:deploy has lasted 1000 s, usually at most 900 s; held because of it")
+    ],
+    "a job begins": [(5, "job-0", "Linked Task Info", "job")],
+    "work on the site is left behind": [
+        (1, "job-0", "Work Left Behind",
+         "verify_site on the site may go on, Shipyard does not wait for it: stopped by ann")
+    ],
+    "work on nodes is left behind": [
+        (1, "job-5", "Work Left Behind", "deploy_nodes on n1 may go on, Shipyard does not wait for it: limit 5 s")
+    ],
+    "late work ends": [
+        (1, "job-5", "Late Result", "deploy_nodes that was left behind: ended; succeeded n1; failed n2; 1 of 2")
+    ],
+    "a finding": [(1, "DD1001", "Finding", "Drydock Error: no such network")],
+}  # fmt: skip
+PREPARED = {"group": "a", "phase": "prepare", "batch": 1}
+SAID: dict[str, tuple[str, Any, list[tuple[int, str, str, str]]]] = {
+    **{name: (kind, stored, OF_SAMPLES.get(name, [])) for name, (kind, stored, _) in SAMPLES.items()},
+    "every stage of nodes and groups": (
         "rollout_ended",
-        ENDED,
+        {
+            "verdict": "failed",
+            "groups": {"success": ["a", "b"], "failed": ["c"], "not_started": ["d"]},
+            "nodes": {"success": ["n1"], "prepared": ["n5"], "failure": ["n2", "n3"], "not_started": ["n4"]},
+            "critical": ["a", "c"],
+        },
         [
             (1, "deploy_site", "Node Deployment",
              "Stage.NOT_STARTED: n4; Stage.DEPLOYED: n1; Stage.FAILED: n2, n3"),
@@ -60,161 +118,26 @@ SAID = {
             (1, "deploy_site", "Deployment Groups", "Stage.FAILED: a"),
         ],
     ),
-    "a wave of a group that missed its threshold": (
-        "wave_ended",
-        {"group": "a", "wave": "canary", "nodes": 2, "begun": 1, "lost": 1, "missed": "too many"},
-        [(2, "a", "Wave Ended", "wave:canary:1 of 2 nodes sent, 1 lost; too many (error)")],
-    ),
-    "nodes that are late": (
-        "nodes_late",
-        {"group": "a", "phase": "deploy", "usual": {"n1": 900, "n2": 30}, "seconds": 1000.2, "hold": True},
-        [
-            (2, "drydock_build.prepare_and_deploy_nodes", "Node Late",
-             "node:n1:deploy has lasted 1000 s, usually at most 900 s; held because of it"),
-            (2, "drydock_build.prepare_and_deploy_nodes", "Node Late",
-             "node:n2:deploy has lasted 1000 s, usually at most 30 s; held because of it"),
-        ],
-    ),
-    "nodes that the policy stopped": (
-        "policy_stopped",
-        {"rule": "wave canary of group a", "why": "too many", "nodes": 3},
-        [
-            (1, "drydock_build.prepare_and_deploy_nodes", "Stopped By Policy",
-             "wave canary of group a: too many. 3 nodes are not deployed"),
-        ],
-    ),
-    "operation of a teardown that failed": (
-        "teardown_changed",
-        {"node": "n1", "operation": "drain", "outcome": "failed", "message": "a/b is left", "etcd_begun": False},
-        [(2, "n1", "Teardown", "node:n1:drain failed: a/b is left (error)")],
-    ),
-    "teardown that waits": (
-        "teardown_waits",
-        {"node": "n1", "operation": "drain", "reasons": ["a/b: budget a/x", "a/c: budget a/x"]},
-        [
-            (1, "n1", "Teardown Waits", "node:n1:drain waits: a/b: budget a/x"),
-            (1, "n1", "Teardown Waits", "node:n1:drain waits: a/c: budget a/x"),
-        ],
-    ),
-    "pods that were evicted": (
-        "pods_evicted",
-        {"node": "n1", "pods": ["a/b", "a/c"], "forced": False},
-        [(3, "n1", "Pods Evicted", "node:n1:evicted: a/b, a/c")],
-    ),
     "pods that were deleted": (
         "pods_evicted",
         {"node": "n1", "pods": ["a/b"], "forced": True},
         [(1, "n1", "Pods Evicted", "node:n1:deleted past their budget: a/b")],
     ),
-    "labels that were cleared": (
-        "labels_cleared",
-        {"node": "n1", "labels": ["ceph-osd", "openstack"]},
-        [(3, "n1", "Labels Cleared", "node:n1:labels removed: ceph-osd, openstack")],
-    ),
-    "member that has left": (
-        "etcd_member_removed",
-        {"node": "n1", "cluster": "calico-etcd", "member": "17", "waived": ["2 members would remain"]},
-        [(1, "n1", "Etcd Member Removed",
-          "node:n1:has left etcd cluster calico-etcd; below the site's minimum: 2 members would remain")],
-    ),
-    "phase that failed": (
-        "phase_ended",
-        {"group": "a", "phase": "prepare", "batch": 1, "status": "failure", "message": "no power"},
-        [(3, STEP, "Task Message", "group:a:no power (error)")],
-    ),
-    "phase whose time was up": (
-        "phase_ended",
-        {"group": "a", "phase": "prepare", "batch": 1, "status": "timeout", "message": "limit 5 s"},
-        [(3, STEP, "Task Message", "group:a:limit 5 s (error)")],
-    ),
     "phase of which a part succeeded": (
         "phase_ended",
-        {"group": "a", "phase": "prepare", "batch": 1, "status": "partial_success", "message": "1 of 2"},
+        {**PREPARED, "status": "partial_success", "message": "1 of 2"},
         [(3, STEP, "Task Message", "group:a:1 of 2")],
     ),
-    "phase without a message": (
-        "phase_ended",
-        {"group": "a", "phase": "prepare", "batch": 1, "status": "success", "message": ""},
-        [],
-    ),
-    "nodes that could not be prepared": (
+    "phase without a message": ("phase_ended", {**PREPARED, "status": "success", "message": ""}, []),
+    "nodes that could not be prepared have no log": (
         "nodes_changed",
-        {"group": "a", "phase": "prepare", "status": "failure", "nodes": ["n1", "n2"], "details": {"n2": "no power"}},
+        {**PREPARED, "status": "failure", "nodes": ["n1", "n2"], "details": {"n2": "no power"}},
         [(3, STEP, "Task Message", "node:n2:no power (error)")],
-    ),
-    "node that could not be deployed": (
-        "nodes_changed",
-        {"group": "a", "phase": "deploy", "status": "failure", "nodes": ["n1"], "details": {"n1": "no root device"}},
-        [
-            (3, STEP, "Task Message", "node:n1:no root device (error)"),
-            (5, "n1", "Linked Task Info", "detail_logs - builddata"),
-        ],
-    ),
-    "nodes that succeeded": (
-        "nodes_changed",
-        {"group": "a", "phase": "deploy", "status": "success", "nodes": ["n1"], "details": {}},
-        [],
-    ),
-    "start of a phase": ("phase_started", STARTED, [(5, "job-2", "Linked Task Info", "job")]),
-    "start of work on the site": (
-        "job_started",
-        {"operation": "verify_site", "job": "job-0"},
-        [(5, "job-0", "Linked Task Info", "job")],
-    ),
-    "waiting for the cluster": (
-        "join_awaited",
-        {"group": "a", "batch": 1, "nodes": ["n1", "n2"]},
-        [(2, STEP, "Join Awaited", "group:a:waiting for n1, n2 to be ready in Kubernetes")],
-    ),
-    "waiting for acceptance": (
-        "acceptance_awaited",
-        {"group": "a", "task": "disk", "batch": 1, "nodes": ["n1", "n2"]},
-        [(2, STEP, "Acceptance Awaited", "group:a:waiting for n1, n2 to pass acceptance task disk")],
-    ),
-    "work left behind on nodes": (
-        "work_left_behind",
-        {"operation": "deploy_nodes", "job": "job-2", "nodes": ["n1", "n2"], "why": "limit 5 s since it started"},
-        [(1, "job-2", "Work Left Behind",
-          "deploy_nodes on n1, n2 may go on, Shipyard does not wait for it: limit 5 s since it started")],
-    ),
-    "work left behind on the site": (
-        "work_left_behind",
-        {"operation": "verify_site", "job": "job-0", "nodes": None, "why": "stopped by ann"},
-        [(1, "job-0", "Work Left Behind",
-          "verify_site on the site may go on, Shipyard does not wait for it: stopped by ann")],
-    ),
-    "late": (
-        "late",
-        {"job": "job-2", "operation": "deploy_nodes", "state": "ended", "succeeded": ["n1"], "failed": ["n2"],
-         "message": "1 of 2"},
-        [(1, "job-2", "Late Result",
-          "deploy_nodes that was left behind: ended; succeeded n1; failed n2; 1 of 2")],
     ),
     "late, and nothing to say": (
         "late",
         {"job": "job-0", "operation": "verify_site", "state": "lost", "succeeded": [], "failed": [], "message": ""},
         [(1, "job-0", "Late Result", "verify_site that was left behind: lost")],
-    ),
-    "a task on nodes": (
-        "task_changed",
-        {
-            "task": "netconfig",
-            "marker": "A.0.0.0.0",
-            "results": [
-                {"node": "n1", "status": "failed", "exit_status": 1, "detail": "exit status 1"},
-                {"node": "n2", "status": "running"},
-            ],
-        },
-        [
-            (2, "n1", "Task", "node:n1:task netconfig: failed: exit status 1 (error)"),
-            (4, "n2", "Task", "node:n2:task netconfig: running"),
-        ],
-    ),
-    "noted": ("noted", {"kind": "Parameter", "text": "x means nothing"}, [(1, STEP, "Parameter", "x means nothing")]),
-    "error": (
-        "finding",
-        {"name": "DD1001", "level": "Error", "message": "no rack", "source": "Drydock"},
-        [(1, "DD1001", "Finding", "Drydock Error: no rack")],
     ),
     "warning": (
         "finding",
@@ -222,7 +145,6 @@ SAID = {
         [(2, "UnknownKey", "Finding", "Warning: x means nothing")],
     ),
     "information": ("finding", {"name": "DD2003", "level": "Info", "message": "fine", "source": "Drydock"}, []),
-    "what only the engine is interested in": ("step_started", {}, []),
     "what only another release knows": ("weather", {"job": "sunny"}, []),
 }  # fmt: skip
 
@@ -357,7 +279,7 @@ def test_a_node_keeps_its_number_whether_or_not_others_have_a_reason() -> None:
 
 
 def test_more_notes_than_a_line_has_numbers_for_are_left_out() -> None:
-    nodes = [f"n{number}" for number in range(40_000)]
+    nodes = [f"n{number}" for number in range(33_000)]
     failed = {"group": "a", "phase": "deploy", "status": "failure", "nodes": nodes, "details": {}}
 
     found = notes_of(("nodes_changed", failed))
