@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from shipyard_api.domain.findings import Level, errors
 from shipyard_api.domain.task_graph.checks import check_tasks
-from tests.task_graphs import PUPPET, SEED_GRAPH, group, real_graph, stage, task
+from tests.task_graphs import SEED_GRAPH, group, real_graph, stage, task
 from tests.unit.tables import every_row, table
 
 SCHEMA_FILE = Path(__file__).parents[4] / "schemas" / "task_graph_v1.yaml"
@@ -36,36 +36,21 @@ REFUSED_BY_THE_SCHEMA: dict[str, tuple[object, str]] = {
     "empty id": ([stage("")], "/0/id"),
     "long id": ([stage("x" * 129)], "/0/id"),
     "reserved id *": ([stage("*")], "/0/id"),
-    "reserved id self": ([stage("self")], "/0/id"),
-    "reserved id master": ([stage("master")], "/0/id"),
     "id like an expression": ([stage("/a/")], "/0/id"),
     "terminal escape in an id": ([stage("\x1b[2J")], "/0/id"),
     "unknown type": ([typed("python", code="1")], "/0/type"),
-    "requires is text": ([task("a", requires="b")], "/0/requires"),
     "requires holds a number": ([task("a", requires=[1])], "/0/requires/0"),
     "role is a number": ([task("a", role=3)], "/0/role"),
-    "tags is an object": ([task("a", tags={})], "/0/tags"),
     "condition is a number": ([task("a", condition=1)], "/0/condition"),
-    "condition is a list": ([task("a", condition=[])], "/0/condition"),
     "version of two parts": ([task("a", version="2.0")], "/0/version"),
     "strategy unknown": ([group("a", "two_by_two")], "/0/parameters/strategy/type"),
     "amount of 0": ([group("a", amount=0)], "/0/parameters/strategy/amount"),
-    "amount is text": (
-        [{**group("a"), "parameters": {"strategy": {"type": "parallel", "amount": "2"}}}],
-        "/0/parameters/strategy/amount",
-    ),
     "strategy without type": ([task("a", strategy={"amount": 1})], "/0/strategy"),
     "group without nodes": ([{"id": "a", "type": "group", "parameters": {"strategy": {"type": "parallel"}}}], "/0"),
-    "group without strategy": ([{"id": "a", "type": "group", "role": ["a"], "parameters": {}}], "/0/parameters"),
-    "group without parameters": ([{"id": "a", "type": "group", "role": ["a"]}], "/0"),
     "stage with parameters": ([typed("stage", cmd="x")], "/0/parameters"),
     "puppet without manifest": ([typed("puppet", puppet_modules="/m")], "/0/parameters"),
-    "puppet without modules": ([typed("puppet", puppet_manifest="/m")], "/0/parameters"),
     "shell without command": ([typed("shell", timeout=1)], "/0/parameters"),
-    "shell with an empty command": ([typed("shell", cmd="")], "/0/parameters/cmd"),
-    "shell without parameters": ([{"id": "a", "type": "shell"}], "/0"),
     "rsync without source": ([typed("rsync", dst="/d")], "/0/parameters"),
-    "sync without destination": ([typed("sync", src="/d")], "/0/parameters"),
     "copy_files without files": ([typed("copy_files")], "/0/parameters"),
     "copy_files without destination": ([typed("copy_files", files=[{"src": "/a"}])], "/0/parameters/files/0"),
     "timeout of 0": ([typed("shell", cmd="x", timeout=0)], "/0/parameters/timeout"),
@@ -112,29 +97,19 @@ REFUSED_BY_THE_CHECK: dict[str, tuple[list[dict[str, Any]], str, str, str]] = {
         "'x' in required_for",
     ),
     "unknown group": ([task("a", groups=["x"])], "UnknownTask", "/0/groups/0", "'x' in groups"),
-    "unknown group as text": ([task("a", groups="x")], "UnknownTask", "/0/groups", "'x' in groups"),
     "unknown in tasks": ([group("g", tasks=["x"])], "UnknownTask", "/0/tasks/0", "'x' in tasks"),
     "unknown stage": ([task("a", stage="post_deployment/100")], "UnknownTask", "/0/stage", "in stage"),
     "expression that means nothing": ([task("a", requires=["/x/"])], "UnknownTask", "/0/requires/0", "'/x/'"),
     "group in tasks": ([group("g", tasks=["h"]), group("h")], "WrongReference", "/0/tasks/0", "not a task"),
     "group as stage": ([group("g"), task("a", stage="g")], "WrongReference", "/1/stage", "not a stage"),
     "bad expression in groups": ([task("a", groups=["/(/"])], "InvalidPattern", "/0/groups/0", "'a'"),
-    "bad expression in a role": ([task("a", role=["/a{9999}/"])], "InvalidPattern", "/0/role", "'{'"),
-    "bad expression in tags": ([task("a", tags=["/*/"])], "InvalidPattern", "/0/tags", "repeats nothing"),
     "bad expression in a relation": ([related(name="/(?i)x/")], "InvalidPattern", "/0/cross-depends/0", "'(?'"),
     "bad condition": ([task("a", condition="1 <")], "InvalidCondition", "/0/condition", "'a'"),
-    "empty condition": ([task("a", condition="")], "InvalidCondition", "/0/condition", "it is empty"),
     "tolerance is text": (
         [group("g", fault_tolerance="some")],
         "InvalidFaultTolerance",
         "/0/fault_tolerance",
         "write 3, 20% or -2",
-    ),
-    "tolerance above 100 %": (
-        [group("g", fault_tolerance="200%")],
-        "InvalidFaultTolerance",
-        "/0/fault_tolerance",
-        "'g'",
     ),
     "requires itself": ([task("a", requires=["a"])], "TaskCycle", "/0", "a -> a"),
     "cycle": (
@@ -142,12 +117,6 @@ REFUSED_BY_THE_CHECK: dict[str, tuple[list[dict[str, Any]], str, str, str]] = {
         "TaskCycle",
         "/0",
         "a -> c -> b -> a",
-    ),
-    "cycle by both directions": (
-        [task("a", requires=["b"], required_for=["b"]), task("b")],
-        "TaskCycle",
-        "/0",
-        "a -> b -> a",
     ),
     "cycle through a group": (
         [group("g", requires=["s"]), stage("s", requires=["a"]), task("a", groups=["h"], requires=["g"]), group("h")],
@@ -161,20 +130,7 @@ REFUSED_BY_THE_CHECK: dict[str, tuple[list[dict[str, Any]], str, str, str]] = {
         "/0",
         "g -> a -> g",
     ),
-    "cycle through the tasks of a group": (
-        [group("g", tasks=["a"]), task("a", requires=["g"])],
-        "TaskCycle",
-        "/0",
-        "g -> a",
-    ),
     "relative upload": ([typed("upload_file", path="etc/x", data="")], "UnsafePath", "/0/parameters/path", "absolute"),
-    "upload out of a directory": (
-        [typed("upload_file", path="/etc/../root/x", data="")],
-        "UnsafePath",
-        "/0/parameters/path",
-        "'..'",
-    ),
-    "rsync out of a directory": ([typed("rsync", src="/a", dst="/a/..")], "UnsafePath", "/0/parameters/dst", "'..'"),
     "copy out of a directory": (
         [typed("copy_files", files=[{"src": "/a", "dst": "/b"}, {"src": "/a", "dst": "../b"}])],
         "UnsafePath",
@@ -199,24 +155,11 @@ REFUSED_BY_THE_CHECK: dict[str, tuple[list[dict[str, Any]], str, str, str]] = {
         "/0/parameters/cwd",
         "'..'",
     ),
-    "a relative directory": ([typed("shell", cmd="ls", cwd="srv")], "TaskCannotRun", "/0/parameters/cwd", "absolute"),
-    "permissions that are none": (
-        [typed("upload_file", path="/etc/x", data="", permissions="rw-r--r--")],
-        "TaskCannotRun",
-        "/0/parameters/permissions",
-        "octal digits",
-    ),
     "copy from out of a directory": (
         [typed("copy_files", files=[{"src": "../../etc/shadow", "dst": "/b"}])],
         "TaskCannotRun",
         "/0/parameters/files/0/src",
         "'..'",
-    ),
-    "an endless timeout": (
-        [typed("shell", cmd="ls", timeout=1e308)],
-        "TaskCannotRun",
-        "/0/parameters/timeout",
-        "from 1 to 604800",
     ),
     "an id that reads backwards": ([task("a\u202eb")], "HiddenCharacter", "/0/id", "U+202E"),
     "a tag with a space of no width": ([task("a", tags=["x\u200b"])], "HiddenCharacter", "/0/tags", "U+200B"),
@@ -250,19 +193,13 @@ ACCEPTED: dict[str, list[dict[str, Any]]] = {
     "nothing": [],
     "the worked example of the seed": SEED_GRAPH,
     "keys of the user's own": [task("a", test_pre={"cmd": "x"}, **{"cross-depened-by": 1})],
-    "rsync and sync": [typed("rsync", src="/a", dst="/b"), {**typed("sync", src="/a", dst="/b"), "id": "b"}],
     "the selectors": [task("a", role="*"), task("b", role="master"), task("c", role=["/x/"]), task("d", tags=[])],
-    "roles": [task("a", roles=["x"])],
-    "groups as text": [group("g"), task("a", groups="g")],
     "an expression over groups": [group("g"), task("a", groups=["/.*/"])],
     "an expression over tasks": [task("a"), task("b", requires=["/.*/"])],
     "a stage of the seed that is not declared": [task("a", stage="pre_deployment", required_for=["deployment"])],
-    "the other name of a stage": [stage("deploy"), task("a", required_for=["deployment"])],
     "a boolean condition": [task("a", condition=False)],
     "relations in both spellings": [task("a", cross_depends=[{"name": "b", "role": None}]), task("b")],
     "puppet with the spelling of the seed": [typed("puppet", puppet_manifests="/m", puppet_modules="/n")],
-    "puppet": [typed("puppet", **PUPPET)],
-    "reboot": [typed("reboot", timeout=900)],
     "skipped without parameters": [{"id": "a", "type": "skipped"}],
     "a tolerance of each kind": [
         group("a", fault_tolerance=1),
@@ -286,14 +223,8 @@ WARNED: dict[str, tuple[list[dict[str, Any]], str, str]] = {
     "a task among the groups": ([task("a"), task("b", groups=["a"])], "WrongReference", "/1/groups/0"),
     "upload without data": ([typed("upload_file", path="/x")], "MissingParameter", "/0/parameters"),
     "unknown relation": ([related(name="x")], "UnknownCrossTask", "/0/cross-depends/0"),
-    "relation to a group": (
-        [group("g"), task("a", cross_depends=[{"name": "g"}])],
-        "UnknownCrossTask",
-        "/1/cross_depends/0",
-    ),
     "computed condition": ([task("a", condition={"yaql_exp": "$"})], "ComputedValue", ""),
     "computed amount": ([task("a", strategy={"type": "parallel", "amount": {"yaql_exp": "$"}})], "ComputedValue", ""),
-    "computed relations": ([task("a", **{"cross-depends": {"yaql_exp": "$"}})], "ComputedValue", ""),
 }
 
 
@@ -345,7 +276,7 @@ def test_a_part_of_a_graph_may_refer_to_tasks_of_the_rest() -> None:
     assert len(check_tasks(part)) == 3
 
 
-@pytest.mark.parametrize("name", ["6.1", "7.0", "8.0", "9.0", "9.2"])
+@pytest.mark.parametrize("name", ["6.1", "9.2"])
 def test_a_real_graph_has_no_errors(schema: Draft202012Validator, name: str) -> None:
     entries = real_graph(name)
 

@@ -64,10 +64,6 @@ def task(kind: str, **parameters: Any) -> dict[str, Any]:
                 None, (RemoteFile("/etc/a b", "ä\n".encode(), 0o600, 0o700),), timeout=60, retries=3, interval=2
             ),
         ),
-        "upload-defaults": (
-            task("upload_file", path="/a", data="x"),
-            RemoteTask(None, (RemoteFile("/a", b"x", 0o644, 0o755),), timeout=60, retries=3, interval=2),
-        ),
         **{
             kind: (
                 task(kind, src="rsync://10.0.0.1:/puppet/{CLUSTER_ID}/", dst="/etc/it's"),
@@ -100,7 +96,6 @@ def task(kind: str, **parameters: Any) -> dict[str, Any]:
             ),
         ),
         "reboot": ({"id": "t", "type": "reboot"}, RemoteTask("reboot", timeout=900, reboots=True)),
-        "reboot-timeout": (task("reboot", timeout=1), RemoteTask("reboot", timeout=1, reboots=True)),
     },
 )
 def test_a_task_becomes_what_its_type_says(entry: dict[str, Any], expected: RemoteTask) -> None:
@@ -113,8 +108,6 @@ def test_a_task_becomes_what_its_type_says(entry: dict[str, Any], expected: Remo
         "group": ({"id": "t", "type": "group"}, "cannot run tasks of type 'group'", "/type"),
         "reboot-timeout": (task("reboot", timeout=0), "timeout is 0", "/parameters/timeout"),
         "copy-no-files": (task("copy_files"), "files is not a list", "/parameters/files"),
-        "copy-none": (task("copy_files", files=[]), "files is not a list", "/parameters/files"),
-        "copy-text": (task("copy_files", files="a"), "files is not a list", "/parameters/files"),
         "copy-item": (task("copy_files", files=["a"]), "files[0] is not an object", "/parameters/files"),
         **{
             words: (task("copy_files", files=[{"src": "a", "dst": "/a"}, file]), words, f"/parameters/{at}")
@@ -134,37 +127,25 @@ def test_a_task_becomes_what_its_type_says(entry: dict[str, Any], expected: Remo
             "files has 51 entries",
             "/parameters/files",
         ),
-        "no-type": ({"id": "t"}, "cannot run tasks of type None", "/type"),
-        "type-object": ({"id": "t", "type": {}}, "cannot run tasks of type {}", "/type"),
         "no-parameters": ({"id": "t", "type": "shell"}, "cmd is missing", "/parameters/cmd"),
         "cmd-empty": (task("shell", cmd=" \n"), "cmd is empty", "/parameters/cmd"),
         "cmd-nul": (task("shell", cmd="a\0b"), "cmd has a NUL", "/parameters/cmd"),
-        "cmd-list": (task("shell", cmd=["a"]), "cmd is not a text", "/parameters/cmd"),
-        "cmd-surrogate": (task("shell", cmd="\ud800"), "cmd is not valid Unicode", "/parameters/cmd"),
         "cmd": (task("shell", cmd="x" * (MOST_CONTENT + 1)), "cmd has 1048577 bytes", "/parameters/cmd"),
         "computed": (task("shell", cmd={"yaql_exp": "$"}), "is an expression", "/parameters/cmd"),
         "timeout-0": (task("shell", cmd="a", timeout=0), "timeout is 0", "/parameters/timeout"),
-        "timeout-text": (task("shell", cmd="a", timeout="9"), "timeout is '9'", "/parameters/timeout"),
         "timeout": (task("shell", cmd="a", timeout=10**9), "from 1 to 604800", "/parameters/timeout"),
         "retries": (task("shell", cmd="a", retries=-1), "retries is -1", "/parameters/retries"),
-        "retries-bool": (task("shell", cmd="a", retries=True), "retries is True", "/parameters/retries"),
         "interval": (task("shell", cmd="a", interval=1.5), "interval is 1.5", "/parameters/interval"),
         "cwd": (task("shell", cmd="a", cwd="tmp"), "write an absolute path", "/parameters/cwd"),
         "puppet-modules": (task("puppet", puppet_manifest="a"), "puppet_modules is missing", None),
-        "puppet-manifest": (task("puppet", puppet_modules="a"), "puppet_manifest is missing", None),
         "sync-src": (task("sync", dst="/a"), "src is missing", "/parameters/src"),
-        "sync-dst": (task("sync", src="a", dst="a"), "write an absolute path", "/parameters/dst"),
         "no-path": (task("upload_file", data=""), "path is missing", "/parameters/path"),
         "no-data": (task("upload_file", path="/a"), "data is missing", "/parameters/data"),
         "path-empty": (task("upload_file", path="", data=""), "path is empty", "/parameters/path"),
-        "path-relative": (task("upload_file", path="a", data=""), "absolute", "/parameters/path"),
         "path-up": (task("upload_file", path="/a/../b", data=""), "'..'", "/parameters/path"),
-        "path-only-up": (task("upload_file", path="/..", data=""), "'..'", "/parameters/path"),
         "path-nul": (task("upload_file", path="/a\0", data=""), "NUL", "/parameters/path"),
-        "path-line": (task("upload_file", path="/a\nb", data=""), "control", "/parameters/path"),
         "path-escape": (task("upload_file", path="/a\x1bb", data=""), "control", "/parameters/path"),
         "path-slash": (task("upload_file", path="/a/", data=""), "ends with '/'", "/parameters/path"),
-        "path": (task("upload_file", path="/" + "a" * 5000, data=""), "5001 bytes", "/parameters/path"),
         "name": (task("upload_file", path="/" + "a" * 250, data=""), "239 bytes", "/parameters/path"),
         "large": (task("upload_file", path="/a", data="x" * (MOST_CONTENT + 1)), "at most", "/parameters/data"),
         **{
