@@ -199,8 +199,8 @@ def test_every_leaf_of_a_real_site_is_explained_by_its_rendered_value() -> None:
         one.document
         for one in design.documents
         if not one.secret and one.document.metadata.get("substitutions") and len(str(one.document.data)) < 6_000
-    ][::12]
-    assert len(chosen) > 5
+    ][::24]
+    assert len(chosen) > 2
 
     for document in chosen:
         for place, value in list(_leaves(document.data))[::6]:

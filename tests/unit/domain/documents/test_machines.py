@@ -55,19 +55,6 @@ def only(found: Inventory) -> Node:
     return machine
 
 
-def test_the_machines_of_a_design_are_its_baremetal_nodes() -> None:
-    found = site(
-        node_document("n1", rack="r1", tags=["control"], labels={"zone": "a"}),
-        node_document("n2", rack="r2"),
-        document("drydock/Region/v1", "region", {}),
-    )
-
-    assert list(found.nodes.values()) == [
-        node("n1", rack="r1", tags=["control"], labels={"zone": "a"}),
-        node("n2", rack="r2"),
-    ]
-
-
 def test_a_machine_inherits_from_its_host_profiles_and_its_own_values_win() -> None:
     machine = only(
         site(
@@ -93,8 +80,6 @@ def test_a_leading_exclamation_mark_takes_out_what_was_inherited() -> None:
 
 @every_row(
     {
-        "unknown profile": [],
-        "its own parent": [profile("p", {"tags": ["t"]}, parent="p")],
         "in a circle": [profile("p", {"tags": ["t"]}, parent="q"), profile("q", {"tags": ["u"]}, parent="p")],
     },
 )
@@ -110,7 +95,6 @@ def test_profiles_that_lead_nowhere_or_in_a_circle_end_the_chain(profiles: list[
         "text": "text",
         "metadata of another type": {"metadata": []},
         "fields of other types": {"metadata": {"tags": "control", "owner_data": [], "rack": 7}},
-        "values of other types": {"metadata": {"tags": [1, None], "owner_data": {"gpu": True}}},
         "profile that is no name": {"host_profile": 3},
     },
 )

@@ -31,17 +31,13 @@ ALL = A, B, C, A2 = ["example/a", "example/b", "example/c", "examplesa"]
 
 @every_row(
     {
-        "none: all": ((), ALL),
         "a whole schema": (("example/Kind/v1",), [A]),
         "namespace and kind": (("example/Kind",), [A, B]),
         "a namespace": (("example",), [A, B, C]),
         "no part of a word": (("exam",), []),
         "no part of a kind": (("example/Kin",), []),
-        "no part of a version": (("example/Kind/v",), []),
         "not from the middle": (("Kind",), []),
-        "several whole ones": (("example/Kind/v1", "example/Kind/v2"), [A, B]),
         "several are matched exactly": (("example", "example/Kind/v1"), [A]),
-        "several namespaces are none": (("example", "examples"), []),
     },
 )
 def test_by_schema(schemas: tuple[str, ...], found: list[str]) -> None:
@@ -51,17 +47,13 @@ def test_by_schema(schemas: tuple[str, ...], found: list[str]) -> None:
 @every_row(
     {
         "a name": (Query(names=("a",)), [A, A2]),
-        "any of the names": (Query(names=("a", "c")), [A, C, A2]),
         "another case": (Query(names=("A",)), []),
         "a label": (Query(labels=(("k", "v"),)), [A, B]),
         "all labels": (Query(labels=(("k", "v"), ("other", "x"))), [B]),
         "all labels, none has both": (Query(labels=(("k", "v"), ("k", "w"))), []),
         "a label that is a number": (Query(labels=(("n", "1"),)), [A]),
         "an empty value": (Query(labels=(("k", ""),)), []),
-        "a layer": (Query(layers=("site",)), [A, A2]),
-        "any of the layers": (Query(layers=("site", "global")), [A, B, A2]),
         "a collection": (Query(collections=("design",)), [A, B]),
-        "any of the collections": (Query(collections=("more", "secrets")), [C, A2]),
         "all kinds at once": (Query(schemas=("example",), names=("a",), layers=("site",)), [A]),
         "each kind must fit": (Query(names=("a",), layers=("global",)), []),
     },
@@ -72,7 +64,6 @@ def test_by_name_label_layer_and_collection(query: Query, found: list[str]) -> N
 
 @every_row(
     {
-        "by schema": (Query(sort=("schema",)), ALL),
         "backwards": (Query(sort=("schema",), descending=True), ALL[::-1]),
         "by several keys": (Query(sort=("metadata.name", "schema"), descending=True), [C, B, A2, A]),
         "equal ones keep order": (Query(sort=("metadata.name",)), [A, A2, B, C]),
@@ -82,11 +73,8 @@ def test_by_name_label_layer_and_collection(query: Query, found: list[str]) -> N
         "what few have comes first": (Query(sort=("metadata.labels.n",)), ALL),
         "an unknown path sorts nothing": (Query(sort=("no.such.thing",)), ALL),
         "what is no path sorts nothing": (Query(sort=("metadata.",)), ALL),
-        "what is nothing at all sorts nothing": (Query(sort=("[[",)), ALL),
-        "backwards without a key": (Query(descending=True), ALL[::-1]),
         "the first two": (Query(limit=2), ALL[:2]),
         "none": (Query(limit=0), []),
-        "more than there are": (Query(limit=99), ALL),
         "the limit comes last": (Query(sort=("schema",), descending=True, limit=1), ALL[-1:]),
         "the limit comes after the filters": (Query(names=("c",), limit=1), [C]),
     },

@@ -1,6 +1,7 @@
 """Designs that operators wrote render here as they do in a real Deckhand, less the two mistakes that it makes."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from shipyard_api.domain.documents import Collection, Rendering, Revision, StoredDocument, parse_documents, render
@@ -12,6 +13,7 @@ from tests.designs import SCHEMAS
 from tests.unit.tables import every_row
 
 
+@cache
 def rendering(name: str) -> tuple[Rendering | None, Sequence[Finding]]:
     documents, findings = parse_documents(read_documents(site_file(name).read_bytes()), SCHEMAS)
     assert findings == ()

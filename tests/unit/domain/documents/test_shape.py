@@ -61,12 +61,6 @@ def test_documents_keep_what_was_written() -> None:
     assert parsed.place.layer == "site"
 
 
-def test_a_document_without_data_has_empty_data() -> None:
-    (parsed,), _ = parse_documents([without(plain(), "data")])
-
-    assert parsed.data == {}
-
-
 @every_row([None, "text", 7, 1.5, True, [], [1], {}, {"a": None}])
 def test_data_may_be_any_value(data: object) -> None:
     (parsed,), findings = parse_documents([document("a/B/v1", "one", data)])
@@ -114,14 +108,10 @@ SOUND = {
     "labels of any type": plain(labels={"a": 1, "b": None, "c": [True], "d": {"e": "f"}}),
     "no labels": plain(labels={}),
     "replacement": plain(replacement=True),
-    "no substitutions": plain(substitutions=[]),
     "one destination": plain(substitutions=[taking("x", ".a", ".b")]),
-    "two destinations": plain(substitutions=[taking("x", ".a", ".b", {"path": ".c", "pattern": "X"})]),
     "all of src": plain(substitutions=[taking("x", "a.b", "$", pattern="(a)(b)", match_group=2, deepcopy=True)]),
     "recurse": plain(substitutions=[taking("x", ".", {"path": ".", "pattern": "X", "recurse": {"depth": -1}})]),
     "actions": in_layer("site", "n", parent={"a": 1}, actions=[("merge", "."), ("delete", "a.b")]),
-    "a name of 64": in_layer("site", "n" * 64),
-    "a layer of 64": in_layer("l" * 64, "n"),
     "a schema of 64": in_layer("site", "n", schema=f"{'a' * 30}/{'B' * 30}/v1"),
     "an odd name and a high version": in_layer("site", "Grüße: a/b c.d", schema="A/b/v123"),
     "control: any other key": control(anything={"at": ["all"]}, labels={"a": "text"}),
@@ -132,7 +122,6 @@ SOUND = {
     ),
     "a data schema": data_schema("a/B/v1", {"type": "object"}),
     "a data schema of no kind": data_schema("no schema name", {}),
-    "a schema of whatever": data_schema("a/B/v1", {"$schema": "http://x.example/none", "const": 5}),
     **{
         kind: document(f"deckhand/{kind}/v1", "one", "text")
         for kind in (
@@ -146,7 +135,6 @@ SOUND = {
         )
     },
     "another version of a secret kind": document("deckhand/Passphrase/v2", "one", {}),
-    "an abstract secret": in_layer("site", "n", {}, schema="deckhand/Passphrase/v1", abstract=True),
     "a secret made of its parent": in_layer("site", "n", {}, schema="deckhand/Passphrase/v1", parent={"a": "b"}),
     "a secret that is taken": in_layer(
         "site", "n", {}, schema="deckhand/Passphrase/v1", substitutions=[taking("x", ".", ".")]
@@ -208,10 +196,8 @@ IN_METADATA = {
         f"policy {policy!r}": (plain(storagePolicy=policy), "/metadata/storagePolicy")
         for policy in ("plain", None, [], {})
     },
-    "labels as list": (plain(labels=["a"]), "/metadata/labels"),
     "labels null": (plain(labels=None), "/metadata/labels"),
     "replacement as text": (plain(replacement="yes"), "/metadata/replacement"),
-    "replacement as number": (plain(replacement=1), "/metadata/replacement"),
     "another key": (plain(other=1), "/metadata/other"),
     "another key that needs escaping": (plain(**{"a/b~c": 1}), "/metadata/a~1b~0c"),
     # layering
@@ -263,49 +249,33 @@ SRC = {"schema": "a/B/v1", "name": "x", "path": "."}
 DEST = {"path": "."}
 
 IN_SUBSTITUTIONS = [
-    ("text", ""),
     (None, ""),
     ({}, "/src", "/dest"),
     ({"src": SRC}, "/dest"),
     ({"dest": DEST}, "/src"),
     ({"src": SRC, "dest": DEST, "more": 1}, "/more"),
     ({"src": "x", "dest": DEST}, "/src"),
-    ({"src": [SRC], "dest": DEST}, "/src"),
     ({"src": SRC, "dest": []}, "/dest"),
-    ({"src": SRC, "dest": "."}, "/dest"),
     ({"src": SRC, "dest": [DEST, "."]}, "/dest/1"),
     ({"src": {}, "dest": DEST}, "/src/schema", "/src/name", "/src/path"),
     ({"src": {**SRC, "schema": 3}, "dest": DEST}, "/src/schema"),
-    ({"src": {**SRC, "name": None}, "dest": DEST}, "/src/name"),
-    ({"src": {**SRC, "path": 3}, "dest": DEST}, "/src/path"),
-    ({"src": {**SRC, "path": ""}, "dest": DEST}, "/src/path"),
     ({"src": {**SRC, "path": ".a b"}, "dest": DEST}, "/src/path"),
     ({"src": {**SRC, "layer": "site"}, "dest": DEST}, "/src/layer"),
-    ({"src": {**SRC, "pattern": 3}, "dest": DEST}, "/src/pattern"),
     ({"src": {**SRC, "pattern": "("}, "dest": DEST}, "/src/pattern"),
-    ({"src": {**SRC, "pattern": "x" * 1025}, "dest": DEST}, "/src/pattern"),
     ({"src": {**SRC, "pattern": "(?:a{1000}){1000}"}, "dest": DEST}, "/src/pattern"),
     ({"src": {**SRC, "pattern": "(a)", "match_group": 2}, "dest": DEST}, "/src/match_group"),
     ({"src": {**SRC, "pattern": "(a)", "match_group": -1}, "dest": DEST}, "/src/match_group"),
-    ({"src": {**SRC, "pattern": "(a)", "match_group": "1"}, "dest": DEST}, "/src/match_group"),
     ({"src": {**SRC, "pattern": "(a)", "match_group": True}, "dest": DEST}, "/src/match_group"),
     ({"src": {**SRC, "deepcopy": "yes"}, "dest": DEST}, "/src/deepcopy"),
-    ({"src": {**SRC, "deepcopy": 1}, "dest": DEST}, "/src/deepcopy"),
     ({"src": SRC, "dest": {}}, "/dest/path"),
-    ({"src": SRC, "dest": {"path": None}}, "/dest/path"),
-    ({"src": SRC, "dest": {"path": ""}}, "/dest/path"),
     ({"src": SRC, "dest": {"path": "a.b"}}, "/dest/path"),
-    ({"src": SRC, "dest": {"path": "['a']"}}, "/dest/path"),
     ({"src": SRC, "dest": {"path": ".a["}}, "/dest/path"),
     ({"src": SRC, "dest": [DEST, {"path": "a"}]}, "/dest/1/path"),
     ({"src": SRC, "dest": {**DEST, "more": 1}}, "/dest/more"),
-    ({"src": SRC, "dest": {**DEST, "pattern": 3}}, "/dest/pattern"),
     ({"src": SRC, "dest": {**DEST, "pattern": "*"}}, "/dest/pattern"),
     ({"src": SRC, "dest": {**DEST, "recurse": 1}}, "/dest/recurse"),
-    ({"src": SRC, "dest": {**DEST, "recurse": None}}, "/dest/recurse"),
     ({"src": SRC, "dest": {**DEST, "recurse": {}}}, "/dest/recurse/depth"),
     ({"src": SRC, "dest": {**DEST, "recurse": {"depth": -2}}}, "/dest/recurse/depth"),
-    ({"src": SRC, "dest": {**DEST, "recurse": {"depth": 1.5}}}, "/dest/recurse/depth"),
     ({"src": SRC, "dest": {**DEST, "recurse": {"depth": True}}}, "/dest/recurse/depth"),
     ({"src": SRC, "dest": {**DEST, "recurse": {"depth": 1, "more": 1}}}, "/dest/recurse/more"),
 ]
@@ -375,10 +345,6 @@ def test_a_control_document_of_the_wrong_shape_is_refused_with_its_place(entry: 
 @every_row([{"a": CANARY}, [CANARY], 7, None, True])
 def test_data_of_a_secret_kind_must_be_text(data: Any) -> None:
     assert faults(document("deckhand/Passphrase/v1", "one", data)) == ["/data"]
-
-
-def test_data_of_a_secret_kind_must_be_there() -> None:
-    assert faults(without(document("deckhand/PrivateKey/v1", "one", ""), "data")) == ["/data"]
 
 
 def test_abstract_documents_are_held_to_the_shape_as_well() -> None:
@@ -453,13 +419,6 @@ def test_two_documents_of_one_schema_layer_and_name_are_refused() -> None:
     assert "Documents 1 and 3" in finding.message
     assert [(ref.schema, ref.name, ref.layer) for ref in finding.documents] == [("a/B/v1", "one", "site")]
     assert CANARY not in str(finding)
-
-
-def test_the_same_name_in_another_layer_is_another_document() -> None:
-    documents, findings = parse_documents([in_layer("site", "one"), in_layer("global", "one")])
-
-    assert len(documents) == 2
-    assert findings == ()
 
 
 def test_finding_a_document_needs_exactly_one_of_that_schema_and_name() -> None:

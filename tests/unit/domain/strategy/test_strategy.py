@@ -65,17 +65,11 @@ def test_name_critical_depends_on_and_selectors_are_required(schema: Draft202012
     "value",
     {
         "empty depends_on and selectors, no success_criteria": data(group_entry("g")),
-        "empty success_criteria": data(group_entry("g", success_criteria={})),
-        "selector without criteria": data(group_entry("g", selectors=[{}])),
         "null criteria": data(group_entry("g", selectors=[{"node_names": None, "node_labels": None}])),
         "label texts": data(group_entry("g", selectors=[{"node_labels": ["a:b", "a: b", "a : b:c"]}])),
-        "label mapping": data(group_entry("g", selectors=[{"node_labels": [{"a": "b"}]}])),
-        "0 %": data(group_entry("g", success_criteria={"percent_successful_nodes": 0})),
         "100 %": data(group_entry("g", success_criteria={"percent_successful_nodes": 100})),
-        "no acceptance task": data(group_entry("g", accept=[])),
         "acceptance tasks": data(group_entry("g", accept=["disks", "net"])),
         "a key of the site's own": data(group_entry("g", note="for the night shift")),
-        "no groups": data(),
         "the design's example": five_groups_data(),
     },
 )
@@ -87,36 +81,22 @@ def test_the_schema_accepts_what_the_design_allows(schema: Draft202012Validator,
     ("fields", "place"),
     {
         "critical is true or false, no word": ({"critical": "yes"}, "critical"),
-        "critical is not null": ({"critical": None}, "critical"),
         "depends_on is a list": ({"depends_on": "a"}, "depends_on"),
-        "depends_on is not null": ({"depends_on": None}, "depends_on"),
         "depends_on holds names": ({"depends_on": [7]}, "depends_on/0"),
         "selectors is a list": ({"selectors": {}}, "selectors"),
         "misspelt criterion": ({"selectors": [{"node_name": ["a"]}]}, "selectors/0"),
         "criterion is a list": ({"selectors": [{"node_tags": "control"}]}, "selectors/0/node_tags"),
         "label without colon": ({"selectors": [{"node_labels": ["ab"]}]}, "selectors/0/node_labels"),
         "label without key": ({"selectors": [{"node_labels": [": b"]}]}, "selectors/0/node_labels"),
-        "label without value": ({"selectors": [{"node_labels": ["a: "]}]}, "selectors/0/node_labels"),
         "two labels in one": ({"selectors": [{"node_labels": [{"a": "b", "c": "d"}]}]}, "selectors/0/node_labels"),
         "acceptance tasks are a list": ({"accept": "disks"}, "accept"),
-        "empty acceptance task": ({"accept": [""]}, "accept/0"),
-        "acceptance task that is no text": ({"accept": [7]}, "accept/0"),
         "acceptance task named twice": ({"accept": ["a", "a"]}, "accept"),
         "too many acceptance tasks": ({"accept": [str(number) for number in range(51)]}, "accept"),
         "empty name": ({"name": ""}, "name"),
-        "name that is no text": ({"name": 5}, "name"),
         "misspelt threshold": ({"success_criteria": {"percent": 5}}, "success_criteria"),
         "more than 100 %": (
             {"success_criteria": {"percent_successful_nodes": 101}},
             "success_criteria/percent_successful_nodes",
-        ),
-        "less than 0 %": (
-            {"success_criteria": {"percent_successful_nodes": -1}},
-            "success_criteria/percent_successful_nodes",
-        ),
-        "half a node": (
-            {"success_criteria": {"minimum_successful_nodes": 1.5}},
-            "success_criteria/minimum_successful_nodes",
         ),
         "negative number of nodes": (
             {"success_criteria": {"maximum_failed_nodes": -1}},
@@ -134,19 +114,6 @@ def test_the_schema_refuses_what_the_design_excludes(
     (found,) = places(schema, data({**group_entry("g"), **fields}))
 
     assert found.startswith(f"groups/0/{place}")
-
-
-def test_the_schema_reports_every_fault_of_every_group(schema: Draft202012Validator) -> None:
-    value = data(
-        group_entry("a", critical="yes", success_criteria={"percent_successful_nodes": 101}),
-        group_entry("b", depends_on="a"),
-    )
-
-    assert places(schema, value) == [
-        "groups/0/critical",
-        "groups/0/success_criteria/percent_successful_nodes",
-        "groups/1/depends_on",
-    ]
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------
@@ -196,11 +163,6 @@ def test_a_selector_is_read_however_it_is_written(written: dict[str, object], re
     assert parse_one(selectors=[written]).selectors == (read,)
 
 
-def test_success_criteria_are_optional() -> None:
-    assert parse_one().success_criteria == SuccessCriteria()
-    assert parse_one(success_criteria={}).success_criteria == SuccessCriteria()
-
-
 def test_a_threshold_written_as_75_point_0_is_the_whole_number(schema: Draft202012Validator) -> None:
     written = {"percent_successful_nodes": 75.0}
     assert places(schema, data(group_entry("g", success_criteria=written))) == []
@@ -228,10 +190,6 @@ def test_a_site_without_a_strategy_is_one_critical_group_of_all_nodes_at_100_per
 # --- Checking ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_example_of_the_design_has_no_findings() -> None:
-    assert check_groups(five_groups_data()) == ()
-
-
 CYCLE, UNKNOWN, TWICE, HIDDEN, NO_KEY = (
     "DeploymentGroupCycleError",
     "UnknownDeploymentGroup",
@@ -239,6 +197,10 @@ CYCLE, UNKNOWN, TWICE, HIDDEN, NO_KEY = (
     "HiddenCharacter",
     "UnknownDeploymentGroupKey",
 )
+
+
+def test_the_example_of_the_design_has_no_findings() -> None:
+    assert check_groups(five_groups_data()) == ()
 
 
 @every_row(
@@ -252,16 +214,6 @@ CYCLE, UNKNOWN, TWICE, HIDDEN, NO_KEY = (
             ],
             [(CYCLE, "/groups/1/depends_on")],
             "The following are involved in a circular dependency: a -> c -> b -> a",
-        ),
-        "two circles": (
-            [
-                group_entry("a", depends_on=["b"]),
-                group_entry("b", depends_on=["a"]),
-                group_entry("c", depends_on=["d", "a"]),
-                group_entry("d", depends_on=["c"]),
-            ],
-            [(CYCLE, "/groups/0/depends_on"), (CYCLE, "/groups/2/depends_on")],
-            ": c -> d -> c",
         ),
         "a group that depends on itself": (
             [group_entry("a"), group_entry("b", depends_on=["a", "b"])],
@@ -361,11 +313,8 @@ def test_all_findings_come_at_once() -> None:
         "null": None,
         "list": [],
         "no groups": {},
-        "groups of another type": {"groups": {}},
         "entries of other types": data(None, 3, "a", []),
         "entry without name": data({"critical": True}),
-        "name of another type": data({"name": ["a"]}),
-        "depends_on of another type": data({"name": "a", "depends_on": "a"}),
         "parents of other types": data({"name": "a", "depends_on": [[], {}, 3]}),
     },
 )
