@@ -9,8 +9,8 @@ from typing import Any
 from shipyard_api.domain.groups import GroupStatus, Phase, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.assumptions import PRIOR, Beta, Failure, PhaseAssumption
-from shipyard_api.domain.rollout.forecast import Estimate, Forecast, PhaseForecast, draw_nodes, forecast
-from shipyard_api.domain.rollout.group_runs import NOTHING_DONE, GroupRuns, Progress
+from shipyard_api.domain.rollout.forecast import Estimate, Forecast, PhaseForecast, forecast
+from shipyard_api.domain.rollout.group_runs import NOTHING_DONE, Progress
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import SERIAL, Mode
 from shipyard_api.domain.rollout.moves import Move, Outcome
@@ -38,7 +38,7 @@ def foreseen(
     membership: Membership,
     *,
     failing: tuple[Failure, Failure] = (PREPARE, DEPLOY),
-    runs: int = 10_000,
+    runs: int = 2_000,
     seed: int = 0,
     mode: Mode = SERIAL,
     progress: Progress = NOTHING_DONE,
@@ -134,18 +134,6 @@ def test_full_enumeration(membership: Membership) -> None:
     assert agrees(found.success, action)
     assert all(agrees(one.success, groups[one.name]) for one in found.groups)
     assert isclose(found.nodes_lost, lost, abs_tol=0.05)
-
-
-def test_the_interval_holds_the_exact_value_nineteen_times_in_twenty() -> None:
-    membership = holding(group("a", critical=True, percent=100), members={"a": "abc"})
-    held = []
-    for seed in range(300):
-        nodes = draw_nodes(membership, assumed(PREPARE, DEPLOY), runs=200, dice=Random(seed))
-        groups = GroupRuns(membership, nodes, NOTHING_DONE, (1 << 200) - 1)
-        found = Estimate.of(groups.action.bit_count(), 200)
-        held.append(found.low <= BOTH**3 <= found.high)
-
-    assert sum(held) >= 0.92 * len(held)
 
 
 def test_what_is_only_measured_is_less_certain_than_what_is_given() -> None:
@@ -253,7 +241,7 @@ def test_the_criterion_to_relax_is_the_one_that_decides(
     big: DeploymentGroup, criterion: Criterion, from_value: int, is_least: Callable[[int], bool]
 ) -> None:
     small = group("small", critical=True, percent=100)
-    found = foreseen(holding(small, big, **numbered(40)), failing=(0.02, 0.04), runs=4_000)
+    found = foreseen(holding(small, big, **numbered(40)), failing=(0.02, 0.04), runs=1_000)
 
     assert (found.relax.group, found.relax.criterion, found.relax.from_value) == ("big", criterion, from_value)
     # Not further than it helps: a handful of 40 nodes fail.

@@ -67,7 +67,7 @@ def test_a_policy_takes_time(policy: Policy, seconds: float) -> None:
 
 
 def test_a_canary_saves_nodes_where_all_would_fail() -> None:
-    plain, careful = foretold(Policy(), failing=1.0), foretold(Policy(CANARY), failing=1.0)
+    plain, careful = (foretold(policy, failing=1.0, runs=10) for policy in (Policy(), Policy(CANARY)))
 
     assert plain.nodes_lost == careful.nodes_lost == 10  # not deployed
     assert careful.success.probability == 0.0
@@ -126,7 +126,7 @@ def test_a_forecast_agrees_with_played_rollouts(policy: Policy) -> None:
     success, lost = played(policy)
     phases = {phase: PhaseAssumption(FAILS[phase], [SECONDS[phase]]) for phase in Phase}
 
-    found = forecast(FOUR, SERIAL, phases, runs=200, dice=Random(1), pace=Pace(Pacing(policy, FOUR.members), NOON))
+    found = forecast(FOUR, SERIAL, phases, runs=80, dice=Random(1), pace=Pace(Pacing(policy, FOUR.members), NOON))
 
     # Twice the interval: once in 10,000 it would not be.
     assert abs(found.success.probability - success) <= found.success.high - found.success.low

@@ -40,7 +40,7 @@ def test_what_is_measured_replaces_what_is_usual(
     assert tuple(round(found.seconds[place]) for place in (0, middle, -1)) == seconds
 
 
-NIGHTS, RUNS = 500, 100
+NIGHTS, RUNS = 150, 100
 
 
 def night(dice: Random) -> tuple[Membership, dict[Phase, float]]:
@@ -68,7 +68,7 @@ def chance(membership: Membership, assumptions: Assumptions, seed: int) -> float
 
 
 def test_forecasts_from_history_are_nearly_as_good_as_an_oracles() -> None:
-    """500 nights of sites with one to five nights of history: Brier score at most 0.05 above that of the truth."""
+    """150 nights of sites with one to five nights of history: Brier score at most 0.05 above that of the truth."""
     dice = Random(7)
     measured = oracle = 0.0
     for seed in range(NIGHTS):

@@ -26,7 +26,7 @@ STATES = {
     "d": MemberState.DEAD,
     "l": MemberState.HEALTHY,  # a learner
 }
-LARGEST = 5
+LARGEST = 4
 READY = Readiness.READY
 NO_MINIMUM = Minimum()
 UNREACHABLE, NO_QUORUM, LAST, LOSES, MEMBERS, HEALTHY = ObstacleKind
@@ -273,7 +273,7 @@ def play(site: Site, crash_after: int | None = None) -> Teardown:
 
 
 def test_no_teardown_ever_loses_a_quorum_whatever_the_members_do_and_wherever_it_crashes() -> None:
-    """Each state of 1 to 5 members × each target; the crash points for each set of the others, with two minimums."""
+    """Each state of 1 to 4 members × each target; the crash points for each set of the others, with two minimums."""
     crashed = 0
     for size in range(1, LARGEST + 1):
         for letters in product("hdsl ", repeat=size):
@@ -292,4 +292,4 @@ def test_no_teardown_ever_loses_a_quorum_whatever_the_members_do_and_wherever_it
                     # Only a crash between the drain and its record repeats it.
                     assert (site.states, site.log.count(Operation.DRAIN)) == (whole.states, 1 + (crash == 2))
                     crashed += 1
-    assert crashed > 5_000
+    assert crashed > 2_000
