@@ -1,6 +1,6 @@
 """What holds for the deploy steps of every node, whatever templates and traits it has (seed 003)."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shipyard_api.domain.deploy_steps.merge import NodeSteps, plan_node
@@ -48,76 +48,48 @@ def sites(draw: st.DrawFn) -> tuple[NodeTraits, list[DeployTemplate], SupportedS
     return NodeTraits(has, requested), templates, supported
 
 
-def plan(site: tuple[NodeTraits, list[DeployTemplate], SupportedSteps]) -> NodeSteps:
-    traits, templates, supported = site
-    return plan_node(NODE, traits, templates, supported)
-
-
+@settings(max_examples=2 * settings.default.max_examples)
 @given(sites(), st.randoms())
-def test_the_order_is_total_and_stable(site, random) -> None:  # type: ignore[no-untyped-def]
+def test_every_node_runs_what_was_requested_and_nothing_that_is_disabled_in_one_stable_order(site, random) -> None:  # type: ignore[no-untyped-def]
     traits, templates, supported = site
-    planned = plan(site)
-    shuffled = random.sample(templates, len(templates))
+    planned = plan_node(NODE, traits, templates, supported)
 
-    assert plan_node(NODE, traits, shuffled, supported) == planned
+    assert plan_node(NODE, traits, random.sample(templates, len(templates)), supported) == planned
+    requested = [(one.name, step) for one in templates if one.name in traits.requested for step in one.steps]
+    judge_order(planned, supported)
+    judge_disabled(planned, supported, {step.key for _, step in requested if step.priority == 0})
+    if errors(planned.findings):
+        assert planned.steps == ()
+        return
+    running = [(one.template, DeployStep(one.interface, one.step, one.args, one.priority)) for one in planned.steps]
+    asked = [(name, step) for name, step in requested if step.priority > 0]
+    assert sorted(map(repr, asked)) == sorted(repr(one) for one in running if one[0])
+    assert supported.repeats or len({one.key for one in planned.steps}) == len(planned.steps)
+    # Traits that are not requested change nothing but findings.
+    only = plan_node(NODE, NodeTraits(traits.requested, traits.requested), templates, supported)
+    assert planned.steps == only.steps
+
+
+def judge_order(planned: NodeSteps, supported: SupportedSteps) -> None:
+    """By priority, then interface, then default steps as the provisioner has them, then templates by name."""
     order = [(-one.priority, list(Interface).index(one.interface)) for one in planned.steps]
     assert order == sorted(order)
-    # Ties: default steps as the provisioner has them, then templates by name, each as written.
     by_default = {one.key: place for place, one in enumerate(supported.steps)}
     for before, after in zip(planned.steps, planned.steps[1:], strict=False):
         if (before.priority, before.interface) == (after.priority, after.interface):
             assert (before.template or "") <= (after.template or "")
             if before.template is None and after.template is None:
                 assert by_default[before.key] < by_default[after.key]
-
-
-@given(sites())
-def test_a_disabled_step_never_runs(site) -> None:  # type: ignore[no-untyped-def]
-    traits, templates, supported = site
-    planned = plan(site)
-    disabled = {
-        step.key for one in templates if one.name in traits.requested for step in one.steps if step.priority == 0
-    }
-
-    assert all(one.priority > 0 for one in planned.steps)
-    assert not disabled & {one.key for one in planned.steps}
-    off = {one.key for one in supported.steps if one.priority == 0}
-    assert all(one.template for one in planned.steps if one.key in off)
-
-
-@given(sites())
-def test_core_steps_keep_their_order_and_their_priority(site) -> None:  # type: ignore[no-untyped-def]
-    supported = site[2]
     core = {one.key: one.priority for one in supported.steps if one.core}
     usual = [one.key for one in plan_node(NODE, NodeTraits(), [], supported).steps if one.key in core]
-
-    running = [one for one in plan(site).steps if one.key in core]
-
+    running = [one for one in planned.steps if one.key in core]
     assert all(one.template is None and one.priority == core[one.key] for one in running)
     assert [one.key for one in running] == [key for key in usual if key in {one.key for one in running}]
 
 
-@given(sites())
-def test_everything_requested_runs_or_there_is_an_error(site) -> None:  # type: ignore[no-untyped-def]
-    traits, templates, supported = site
-    planned = plan(site)
-    asked = [
-        (one.name, step) for one in templates if one.name in traits.requested for step in one.steps if step.priority > 0
-    ]
-
-    if errors(planned.findings):
-        assert planned.steps == ()
-        return
-    running = [(one.template, DeployStep(one.interface, one.step, one.args, one.priority)) for one in planned.steps]
-    assert sorted(map(repr, asked)) == sorted(repr(one) for one in running if one[0])
-    assert supported.repeats or len({one.key for one in planned.steps}) == len(planned.steps)
-
-
-@given(sites())
-def test_traits_that_are_not_requested_change_nothing_but_findings(site) -> None:  # type: ignore[no-untyped-def]
-    traits, templates, supported = site
-    planned = plan(site)
-    only = plan_node(NODE, NodeTraits(traits.requested, traits.requested), templates, supported)
-
-    if not errors(planned.findings):
-        assert planned.steps == only.steps
+def judge_disabled(planned: NodeSteps, supported: SupportedSteps, disabled: set[StepKey]) -> None:
+    """What is disabled, or off by default and in no template, never runs."""
+    assert all(one.priority > 0 for one in planned.steps)
+    assert not disabled & {one.key for one in planned.steps}
+    off = {one.key for one in supported.steps if one.priority == 0}
+    assert all(one.template for one in planned.steps if one.key in off)

@@ -28,10 +28,10 @@ from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.policy.waves import Scope, Wave, Waves
 from shipyard_api.domain.rollout.policy.windows import Unit, Window, Windows
 from shipyard_api.domain.rollout.rehearsal import Pace, rehearse
-from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.criteria import SuccessCriteria, shortfalls
 from shipyard_api.domain.strategy.strategy import GroupName
 from tests.property.sites import NODES, Fate, Site, modes, run, sites
+from tests.property.test_rollout_modes import deployed
 
 BEGIN = datetime(2026, 11, 23, 12, tzinfo=UTC)
 RACKS = {node: {"rack": f"r{int(node[1:]) % 3}"} for node in NODES}
@@ -222,10 +222,6 @@ def judge_waves(watcher: Watcher, rule: Waves, group: GroupName, begins: frozens
         assert all(map(watcher.ended, nodes)), f"{wave.name} has not ended"
 
 
-def deployed(rollout: Rollout) -> set[NodeName]:
-    return {node for node, status in rollout.nodes.items() if status is NodeStatus.SUCCESS}
-
-
 few = st.just(frozenset[NodeName]()) | st.frozensets(st.sampled_from(NODES))
 
 
@@ -264,19 +260,16 @@ def test_a_group_fares_as_one_without_its_uncounted_nodes(
     assert {node: status for node, status in rollout.nodes.items() if node not in uncounted} == expected.nodes
 
 
-@given(sites(timeouts=False), modes)
-def test_a_policy_that_says_nothing_changes_no_outcome(site: Site, mode: Mode) -> None:
-    site = site.apart()
-    plain, _, _ = run(site)
-    rollout, _, _ = play(site, Policy(), mode, Random(0))
+@given(sites(timeouts=False), waves, modes, seeds)
+def test_no_policy_changes_no_outcome_and_waves_none_where_no_node_fails(
+    site: Site, rule: Waves, mode: Mode, seed: int
+) -> None:
+    apart = site.apart()
+    plain, _, _ = run(apart)
+    rollout, _, _ = play(apart, Policy(), mode, Random(seed))
 
     assert (rollout.groups, rollout.reasons, rollout.nodes) == (plain.groups, plain.reasons, plain.nodes)
 
-
-@given(sites(timeouts=False), waves, modes, seeds)
-def test_where_no_node_fails_waves_deploy_whatever_the_plain_rollout_does(
-    site: Site, rule: Waves, mode: Mode, seed: int
-) -> None:
     site = site.with_fate(Fate())
     rule = replace(rule, waves=tuple(replace(wave, gates=wave.gates[:0]) for wave in rule.waves))
     plain, _, _ = run(site)

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import pytest
-
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits, parse_configuration
 from tests.conftest import ROOT
@@ -26,28 +24,6 @@ def test_the_configuration_names_the_strategy_document() -> None:
 )
 def test_a_configuration_without_a_name_names_no_strategy(data: dict[str, object]) -> None:
     assert parse_configuration(data).strategy_name is None
-
-
-def test_the_time_limits_of_prepare_and_deploy_are_those_of_the_document() -> None:
-    configuration = parse_configuration(
-        {
-            "physical_provisioner": {
-                "prepare_node_interval": 1,
-                "prepare_node_timeout": 2,
-                "deploy_interval": 3,
-                "deploy_timeout": 4,
-                "verify_interval": 5,
-                "verify_timeout": 6,
-                "prepare_site_interval": 7,
-                "prepare_site_timeout": 8,
-            }
-        }
-    )
-
-    assert configuration.prepare_nodes == PhaseLimits(1, 2)
-    assert configuration.deploy_nodes == PhaseLimits(3, 4)
-    assert configuration.verify_site == PhaseLimits(5, 6)
-    assert configuration.prepare_site == PhaseLimits(7, 8)
 
 
 @every_row(
@@ -85,22 +61,16 @@ WHOLE: dict[tuple[str, str], Callable[[DeploymentConfiguration], float | None]] 
 SCHEMAS = SchemaFiles(ROOT / "schemas")
 
 
-@pytest.mark.parametrize(("section", "key"), WHOLE, ids=lambda word: word)
-@pytest.mark.parametrize("written", [7, 7.0], ids=repr)
-def test_an_integer_is_one_however_it_is_written(section: str, key: str, written: float) -> None:
-    data = {"armada": {"manifest": "m"}, section: {key: written}}
-    assert SCHEMAS.check("deployment_configuration_v1", data) == ()
-
-    assert repr(WHOLE[section, key](parse_configuration(data))) == "7"
-
-
-@pytest.mark.parametrize(("section", "key"), WHOLE, ids=lambda word: word)
-@pytest.mark.parametrize("written", [0, 0.0, -0.0], ids=repr)
-def test_a_zero_is_the_default_however_it_is_written(section: str, key: str, written: float) -> None:
-    data = {"armada": {"manifest": "m"}, section: {key: written}}
-    assert SCHEMAS.check("deployment_configuration_v1", data) == ()
-
-    assert parse_configuration(data) == DeploymentConfiguration()
+@every_row(list(WHOLE))
+def test_an_integer_is_one_and_zero_the_default_however_it_is_written(place: tuple[str, str]) -> None:
+    section, key = place
+    for written in (7, 7.0, 0, 0.0, -0.0):
+        data = {"armada": {"manifest": "m"}, section: {key: written}}
+        assert SCHEMAS.check("deployment_configuration_v1", data) == ()
+        if written:
+            assert repr(WHOLE[place](parse_configuration(data))) == "7"
+        else:
+            assert parse_configuration(data) == DeploymentConfiguration()
 
 
 def test_a_faster_world_scales_every_interval_and_limit_and_keeps_the_name() -> None:

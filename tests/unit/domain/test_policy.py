@@ -9,9 +9,7 @@ from shipyard_api.domain.policy import (
     GUARDS,
     PREFIX,
     RULES,
-    SOFTWARE_PREFIX,
     SUGGESTED_ROLES,
-    TEMPLATE_PREFIX,
     default_roles,
 )
 from tests.unit.tables import every_row
@@ -47,62 +45,25 @@ CONTRACT = {
     "action_service_server": ADMINS,
     "action_test_site": ADMINS,
 }
-OURS = {
-    "list_nodes": VIEWERS,
-    "create_plan": VIEWERS,
-    "store_plan": ADMINS,
-    "get_plan": VIEWERS,
-    "approve_plan": ADMINS,
-    "action_without_approval": {ANYONE},
-    "get_forecast": VIEWERS,
-    "get_metrics": VIEWERS,
-    "list_holds": VIEWERS,
-    "place_hold": ADMINS,
-    "release_hold": ADMINS,
-    "report_health": ADMINS | {"health"},
+# Ours that guard a parameter instead of a route.
+PARAMETERS = {
     "action_force_hold": {"admin"},
-    "set_action_limits": ADMINS,
-    "reconcile_action": ADMINS,
-    "approve_action": ADMINS,
     "action_delete_blocked": {"admin"},
-    "node_decommission": ADMINS,
-    "node_drain": ADMINS,
-    "node_clear_labels": ADMINS,
-    "node_remove_etcd": ADMINS,
-    "node_shutdown_kubelet": ADMINS,
-    "node_remove_from_cluster": ADMINS,
-    "node_uncordon": ADMINS,
-    "get_drain_plan": VIEWERS,
-    "get_deploy_steps": VIEWERS,
-    "get_task_output": VIEWERS,
-    "get_etcd_health": VIEWERS,
-}
-# Contract: Ironic deploy templates, 12.
-TEMPLATES = {"get": VIEWERS, "create": ADMINS, "update": ADMINS, "delete": ADMINS}
-SOFTWARE = {"get": VIEWERS, "update_graph": ADMINS, "update_labels": ADMINS, "assign": ADMINS}
-DIALECTS = {TEMPLATE_PREFIX + name: roles for name, roles in TEMPLATES.items()} | {
-    SOFTWARE_PREFIX + name: roles for name, roles in SOFTWARE.items()
+    "action_without_approval": {ANYONE},
 }
 # What a provisioner needs besides.
 PEERS = {"get_renderedconfigdocs", "get_renderedconfigdocs_cleartext"}
 
 
-def test_there_are_the_rules_of_the_contract_and_ours() -> None:
-    own = {PREFIX + name for name in {**CONTRACT, **OURS}}
-    assert {rule.name for rule in GUARDS} == own | set(DIALECTS)
+def test_the_rules_are_those_of_the_contract_and_more() -> None:
+    """What the others let through: tests/integration/api/test_who_may_what.py, for every route."""
+    assert {PREFIX + name for name in CONTRACT} < {rule.name for rule in GUARDS}
     assert len(RULES) == len(GUARDS) + len(BASIS)
 
 
-@every_row([*CONTRACT, *OURS])
+@every_row([*CONTRACT, *PARAMETERS])
 def test_a_rule_is_satisfied_by_the_roles_of_the_contract(name: str) -> None:
-    wanted = {**CONTRACT, **OURS}[name]
-
-    assert default_roles(PREFIX + name) == wanted | ({"peer"} if name in PEERS else set())
-
-
-@every_row(list(DIALECTS))
-def test_observers_read_what_other_dialects_serve_and_admins_write_it(name: str) -> None:
-    assert default_roles(name) == DIALECTS[name]
+    assert default_roles(PREFIX + name) == {**CONTRACT, **PARAMETERS}[name] | ({"peer"} if name in PEERS else set())
 
 
 def test_every_action_has_a_rule_of_its_own() -> None:

@@ -7,9 +7,8 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.assumptions import Assumptions, PhaseAssumption
 from shipyard_api.domain.rollout.modes import SERIAL, Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup, plan_groups
-from shipyard_api.domain.strategy import selectors
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName
-from tests.factories import five_groups_inventory, five_groups_strategy, group, strategy
+from tests.factories import group, strategy
 from tests.unit.tables import every_row
 
 
@@ -38,12 +37,6 @@ def test_groups_come_in_the_order_in_which_they_begin() -> None:
     ]
 
 
-def test_where_several_may_run_at_once_they_begin_together() -> None:
-    found = plan(*CHAIN, members=HELD, mode=Mode(max_parallel_groups=2))
-
-    assert [one.group.name for one in found] == ["first", "free", "mid", "last"]
-
-
 def lengths(prepare: float = 1, deploy: float = 1, **groups: float) -> Assumptions:
     """Return assumptions with the usual length of both phases, and of the deployments of some groups."""
     own = {GroupName(name): [seconds] for name, seconds in groups.items()}
@@ -69,40 +62,6 @@ def test_usual_lengths_decide_which_group_begins_next(mode: Mode, assumed: Assum
     found = plan_groups(strategy(*groups), held, mode, assumptions=assumed)
 
     assert " ".join(one.group.name for one in found) == (order if mode != SERIAL else "a c b d")
-
-
-@every_row(
-    {
-        "one after another": SERIAL,
-        "many at once": Mode(max_parallel_groups=5),
-        "one node at a time": Mode(max_nodes_in_flight=1),
-        "streaming": Mode(deploy_as_prepared=True, max_parallel_groups=2, max_nodes_in_flight=3),
-    },
-)
-def test_every_node_is_sent_once_whatever_the_mode(mode: Mode) -> None:
-    used, inventory = five_groups_strategy(), five_groups_inventory()
-    members = {one.name: selectors.select(one.selectors, inventory) for one in used.groups}
-
-    found = plan_groups(used, members, mode)
-
-    assert {one.group.name: set(one.members) for one in found} == members
-    sent = [node for one in found for node in one.sends]
-    assert len(sent) == len(set(sent)) == len(set().union(*members.values()))
-    assert [one.order for one in found] == [1, 2, 3, 4, 5]
-    begun = {one.group.name: one.order or 0 for one in found}
-    assert all(begun[parent] < begun[one.group.name] for one in found for parent in one.group.depends_on)
-
-
-def test_a_node_of_several_groups_is_sent_by_the_first_that_begins() -> None:
-    found = plan(group("b", after=["a"]), group("a"), members={"a": "xy", "b": "yz"})
-
-    assert told(found) == [("a", 1, "xy", "xy", True), ("b", 2, "yz", "z", True)]
-
-
-def test_a_node_that_one_group_prepares_and_another_deploys_is_sent_by_the_first() -> None:
-    found = plan(group("a", minimum=2), group("b"), members={"a": "x", "b": "xy"})
-
-    assert told(found) == [("a", 1, "x", "x", False), ("b", 2, "xy", "y", True)]
 
 
 def test_nodes_that_are_kept_are_not_sent_and_count_as_deployed() -> None:
