@@ -18,7 +18,6 @@ ALL = WaveGate("", "canary", 0, 0, 1, T0)
         "of all groups": ({"approve": True, "wave": "canary"}, [ALL], ALL),
         "several, none named": ({"approve": True}, [A, B], "SeveralApprovals"),
         "none": ({"approve": True}, [], "NoSuchApproval"),
-        "another wave": ({"approve": True, "wave": "rest"}, [A], "NoSuchApproval"),
         "no answer": ({}, [A], "NoAnswer"),
         "no boolean": ({"approve": "yes"}, [A], "NoAnswer"),
         "an unknown field": ({"approve": True, "ok": 1}, [A], "UnknownField"),

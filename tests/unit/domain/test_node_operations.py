@@ -24,15 +24,6 @@ def test_a_timeout_below_the_usual_grace_period_lowers_it(operation: NodeOperati
 
 FAILED = {
     "drain": (NodeOperation.DRAIN, Operation.DRAIN, Outcome.FAILED, "a/b is left", Reason.DRAIN),
-    "labels": (NodeOperation.CLEAR_LABELS, Operation.CLEAR_LABELS, Outcome.REFUSED, "no quorum", Reason.CLEAR_LABELS),
-    "etcd": (NodeOperation.REMOVE_ETCD, Operation.REMOVE_ETCD, Outcome.FAILED, "it is back", Reason.REMOVE_ETCD),
-    "kubelet": (
-        NodeOperation.SHUT_DOWN_KUBELET,
-        Operation.SHUT_DOWN_KUBELET,
-        Outcome.FAILED,
-        "it runs",
-        Reason.SHUT_DOWN_KUBELET,
-    ),
     "a check of the removal": (
         NodeOperation.REMOVE_FROM_CLUSTER,
         Operation.REMOVE_FROM_CLUSTER,

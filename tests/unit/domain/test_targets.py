@@ -13,10 +13,8 @@ from tests.unit.tables import every_row
 @every_row(
     {
         "text": "n1,n2",
-        "text with blanks": " n1 , n2 ",
         "text with empty parts": "n1,,n2,",
         "list, the form of the manual": ["n1", "n2"],
-        "text inside a list": ["n1,n2"],
         "list with an empty part and a name twice": ["n1", "", "n2", "n1"],
     },
 )
@@ -28,11 +26,8 @@ def test_targets_are_a_list_or_a_text_with_commas(written: object) -> None:
     {
         "missing": None,
         "empty text": "",
-        "text without names": " , ,",
         "empty list": [],
-        "list without names": [""],
         "number in a list": [1],
-        "number": 7,
         "mapping": {"n1": True},
         "name with a control character": ["n1\n"[:3] + "\x00"],
         "name that is too long": "n" * 254,

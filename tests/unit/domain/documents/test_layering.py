@@ -27,21 +27,16 @@ METHODS = [
                  {"a": {"x": 1, "y": {"z": 1, "w": 2}}}, id="merge goes down mappings"),
     pytest.param({"l": [1, 2, 3]}, {"l": [9]}, [("merge", ".")], {"l": [9]}, id="merge replaces a list whole"),
     pytest.param({"s": 1, "t": 2}, {"s": None}, [("merge", ".")], {"s": None, "t": 2}, id="a null inside replaces"),
-    pytest.param({"s": {"a": 1}}, {"s": 3}, [("merge", ".")], {"s": 3}, id="merge of a scalar over a mapping"),
     pytest.param({"s": 3}, {"s": {"a": 1}}, [("merge", ".s")], {"s": {"a": 1}}, id="merge of a mapping over a scalar"),
     pytest.param({}, {"a": {"b": {"c": 1}}}, [("merge", ".a.b")], {"a": {"b": {"c": 1}}},
                  id="merge makes what the parent misses"),
-    pytest.param({"l": [1]}, {"l": [1, 2]}, [("merge", ".l")], {"l": [1, 2]}, id="lists are never joined"),
-    pytest.param("text", {"a": 1}, [("merge", ".")], {"a": 1}, id="merge over a parent that is text"),
     pytest.param({"a": 1}, "text", [("merge", ".")], "text", id="merge of a child that is text"),
-    pytest.param({"a": 1}, [1], [("merge", ".")], [1], id="merge of a child that is a list"),
     pytest.param(..., {"a": 1}, [("merge", ".")], {"a": 1}, id="merge over a parent that is null"),
     pytest.param({"a": 1}, {}, [("merge", ".")], {"a": 1}, id="merge of an empty mapping"),
     # replace
     pytest.param({"a": {"x": 1}, "b": 2}, {"a": {"y": 1}}, [("replace", ".a")], {"a": {"y": 1}, "b": 2},
                  id="replace does not go down"),
     pytest.param({"a": 1}, {"b": 2}, [("replace", ".")], {"b": 2}, id="replace of the root"),
-    pytest.param({}, {"a": {"b": 1}}, [("replace", ".a.b")], {"a": {"b": 1}}, id="replace makes what is missing"),
     *(
         pytest.param({"a": 1}, {"a": value}, [(method, ".a")], {"a": value}, id=f"{method}: {value!r} is a value")
         for method in ("merge", "replace")
@@ -51,11 +46,9 @@ METHODS = [
     pytest.param({"a": {"x": 1, "y": 1}}, {}, [("delete", ".a.y")], {"a": {"x": 1}},
                  id="delete at the path, not an equal neighbour"),
     pytest.param({"a": 1}, {}, [("delete", ".")], {}, id="delete of the root empties"),
-    pytest.param([1], {}, [("delete", "$")], {}, id="delete of a root that is a list"),
     pytest.param({"a": False, "b": 0, "c": ""}, {}, [("delete", ".a"), ("delete", ".b"), ("delete", ".c")], {},
                  id="false, 0 and the empty text can be deleted"),
     pytest.param({"l": [1, 2, 3]}, {}, [("delete", ".l[1]")], {"l": [1, 3]}, id="delete of an element"),
-    pytest.param({"l": [1, 2, 3]}, {}, [("delete", ".l[-1]")], {"l": [1, 2]}, id="delete of the last element"),
     pytest.param({"l": [1, 2, 3], "m": 1}, {}, [("delete", ".l[*]")], {"l": [], "m": 1}, id="delete of every element"),
     pytest.param({"a": 1, "b": 2}, {"a": 9}, [("delete", ".a")], {"b": 2}, id="the child plays no part in delete"),
     # order and reach
@@ -64,8 +57,6 @@ METHODS = [
     pytest.param({"a": {"x": 1}}, {"a": {"y": 2}}, [("merge", ".a"), ("delete", ".a.x")], {"a": {"y": 2}},
                  id="actions in order: merge, then delete"),
     pytest.param({"a": 1}, {"a": 2, "b": 3}, [("replace", ".a")], {"a": 2}, id="what no action names is not taken"),
-    pytest.param({"l": [{"x": 1}, {"x": 2}]}, {"l": [{}, {"y": 3}]}, [("merge", ".l[1]")],
-                 {"l": [{"x": 1}, {"x": 2, "y": 3}]}, id="elements by number"),
     pytest.param({"l": [{"x": 1}, {"x": 2}]}, {"l": [{"x": 7}, {"x": 8}]}, [("replace", ".l[*].x")],
                  {"l": [{"x": 7}, {"x": 7}]}, id="every match is written, with the first match of the child"),
     pytest.param({}, {"l": [0, 0, {"k": 5}]}, [("replace", ".l[2].k")], {"l": [{}, {}, {"k": 5}]},
@@ -81,14 +72,6 @@ METHODS = [
         pytest.param({"a": 1}, {"b": 2}, [("replace", path)], {"b": 2}, id=f"root {path}")
         for path in (".", "$", ".data", "$.data", "data")
     ),
-    pytest.param({"database": 1}, {"database": 2}, [("replace", ".database")], {"database": 2},
-                 id="only the whole word data is cut, forwards"),
-    pytest.param({"base": 1}, {"base": 2, "database": 3}, [("replace", ".database")], {"base": 1, "database": 3},
-                 id="only the whole word data is cut"),
-    pytest.param({"a": {"data": 1}}, {"a": {"data": 2}}, [("replace", ".a.data")], {"a": {"data": 2}},
-                 id="only the first word is cut"),
-    pytest.param({"data": {"a": 1}}, {"data": {"a": 2}}, [("replace", ".data.data.a")], {"data": {"a": 2}},
-                 id="only one word is cut"),
 ]  # fmt: skip
 
 
@@ -107,12 +90,9 @@ def test_actions(parent: Any, child: Any, actions: list[tuple[str, str]], result
 @every_row(
     {
         "merge: missing in the child": ({"a": 1}, {}, ("merge", ".a")),
-        "merge: null in the child": ({"a": 1}, {"a": None}, ("merge", ".a")),
         "merge: the child is null": ({"a": 1}, ..., ("merge", ".")),
         "replace: missing in the child": ({"a": 1}, {}, ("replace", ".a")),
-        "replace: null in the child": ({"a": 1}, {"a": None}, ("replace", ".a")),
         "delete: missing in the parent": ({}, {"a": 1}, ("delete", ".a")),
-        "delete: null in the parent": ({"a": None}, {"a": 1}, ("delete", ".a")),
         "delete: the list is too short": ({"l": [1]}, {"l": [1, 2]}, ("delete", ".l[1]")),
         "a wildcard that matches nothing": ({"l": []}, {"l": [1]}, ("replace", ".l[*]")),
         "no mapping to go on from": ({"a": "text"}, {"a": {"b": 1}}, ("merge", ".a.b")),
@@ -209,7 +189,6 @@ def test_a_document_is_not_its_own_parent() -> None:
 @every_row(
     {
         "another kind": ([in_layer("global", "p", schema="test/Other/v1", labels=PARENT)], ["p"]),
-        "another version": ([in_layer("global", "p", schema="test/Kind/v2", labels=PARENT)], ["p"]),
         "the same layer": ([in_layer("type", "p", labels=PARENT)], ["p"]),
         "an inner layer": ([in_layer("site", "p", labels=PARENT)], ["p"]),
         "beside a good one": ([in_layer("global", "good", labels=PARENT), in_layer("site", "p", labels=PARENT)], ["p"]),

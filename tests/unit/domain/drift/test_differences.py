@@ -53,11 +53,6 @@ MACHINES = {
         [(Kind.REINSTALLED, "installation 1", "installation 2"), (Kind.POWERED_OFF, "power on", "power off")],
     ),
     "power that nobody knows": (LEFT, [replace(SEEN, power="unknown")], []),
-    "in rescue mode": (
-        LEFT,
-        [replace(SEEN, status="Rescue mode", state=MachineState.OTHER)],
-        [(Kind.OUT_OF_SERVICE, "deployed", "Rescue mode")],
-    ),
     "a status that nobody knows": (LEFT, [replace(SEEN, state=MachineState.UNKNOWN, power="off")], []),
     "a peer that names no installations": (LEFT, [replace(SEEN, machine="", installed="")], []),
     "never sighted": (replace(LEFT, observation=None), [replace(SEEN, machine="m9", installed="installation 9")], []),
@@ -81,7 +76,6 @@ MEMBERS = {
     "another system": (LEFT, replace(MEMBER, uid="u2", machine="s2"), [(Kind.REINSTALLED, "system s1", "system s2")]),
     "not ready": (LEFT, replace(MEMBER, ready=False, why="silent"), [(Kind.NOT_READY, "Ready", "silent")]),
     "cordoned": (LEFT, replace(MEMBER, cordoned=True), [(Kind.CORDONED, "schedulable", "cordoned")]),
-    "more labels": (LEFT, replace(MEMBER, labels={**MEMBER.labels, "more": "yes"}), []),
     "labels lost and changed": (
         LEFT,
         replace(MEMBER, labels={"rack": "r2"}),

@@ -39,14 +39,12 @@ MIRROR, DAEMON, UNREACHABLE, LEAVING, FINISHED, EVICTABLE, NOW_BLOCKED, FOREVER 
 @every_row(
     [
         ((), WAIT, "drained"),
-        ((MIRROR, DAEMON, UNREACHABLE), WAIT, "drained"),
         ((FINISHED, EVICTABLE), WAIT, "evict finished, evict evictable"),
         ((LEAVING,), WAIT, "wait"),
         ((LEAVING, NOW_BLOCKED, FOREVER), WAIT, "evict blocked-now, evict blocked-forever"),
         ((EVICTABLE, NOW_BLOCKED), FAIL, "evict evictable, evict blocked-now"),
         ((EVICTABLE, FOREVER), FAIL, "blocked: blocked-forever"),
         ((EVICTABLE, FOREVER), DELETE, "evict evictable, evict blocked-forever"),
-        ((LEAVING, FOREVER), DELETE, "evict blocked-forever"),
         ((MIRROR, NOW_BLOCKED, FOREVER), DELETE, "delete blocked-now, delete blocked-forever"),
     ],
 )

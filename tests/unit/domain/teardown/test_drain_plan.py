@@ -41,9 +41,7 @@ def daemon(name: str, namespace: str = "kube-system") -> Pod:
         "evictable": (pod(), PodClass.EVICTABLE, ()),
         "mirror": (pod(mirror=True, controller=Controller("Node", "n1")), PodClass.MIRROR, ()),
         "daemon": (daemon("proxy"), PodClass.DAEMON, ()),
-        "its DaemonSet is gone": (daemon("gone"), PodClass.EVICTABLE, (NO_CONTROLLER, LOCAL_DATA)),
         "of another namespace": (daemon("proxy", "default"), PodClass.EVICTABLE, (NO_CONTROLLER, LOCAL_DATA)),
-        "succeeded": (pod(phase=PodPhase.SUCCEEDED, controller=None), PodClass.FINISHED, ()),
         "failed": (pod(phase=PodPhase.FAILED, local_data=True), PodClass.FINISHED, ()),
         "no controller": (pod(controller=None), PodClass.EVICTABLE, (NO_CONTROLLER,)),
         "local data": (pod(local_data=True), PodClass.EVICTABLE, (LOCAL_DATA,)),
@@ -76,17 +74,11 @@ def test_after_its_grace_period_a_pod_of_a_dead_kubelet_is_not_waited_for(
 
 @every_row(
     {
-        "allows one": (pod(), (budget(allowed=1),), PodClass.EVICTABLE),
         "another pod is not healthy": (pod(), (budget(current=1),), PodClass.BLOCKED_NOW),
         "allows none": (pod(), (budget(desired=2),), PodClass.BLOCKED_FOREVER),
-        "one replica, one needed": (pod(), (budget(expected=1, current=1),), PodClass.BLOCKED_FOREVER),
-        "two": (pod(), (budget("a", allowed=1), budget("b", allowed=1)), PodClass.BLOCKED_FOREVER),
-        "selects another": (pod(labels={"app": "db"}), (budget(desired=2),), PodClass.EVICTABLE),
         "another namespace": (pod(namespace="other"), (budget(desired=2),), PodClass.EVICTABLE),
         "selects nothing": (pod(), (Budget("default", "none", None, 0, 2, 2, 2),), PodClass.EVICTABLE),
         "selects all": (pod(), (Budget("default", "all", (), 0, 2, 2, 2),), PodClass.BLOCKED_FOREVER),
-        "pending": (pod(phase=PodPhase.PENDING), (budget(desired=2),), PodClass.EVICTABLE),
-        "finished": (pod(phase=PodPhase.SUCCEEDED), (budget(desired=2),), PodClass.FINISHED),
         "not ready, met": (pod(ready=False), (budget(desired=2, expected=3),), PodClass.EVICTABLE),
         "not ready, not met": (pod(ready=False), (budget(current=0),), PodClass.BLOCKED_NOW),
         "not ready, always spared": (

@@ -17,7 +17,6 @@ NODE = NodeName("n1")
 @every_row(
     {
         "name": (EtcdMember(MemberId("1"), "n1"), (), True),
-        "peer": (EtcdMember(MemberId("1"), peer_urls=("https://10.0.0.1:2380",)), ("10.0.0.1",), True),
         "auxiliary": (
             EtcdMember(MemberId("1"), "auxiliary-0", client_urls=("https://10.0.0.1:12379",)),
             ("10.0.0.1",),
@@ -26,7 +25,6 @@ NODE = NodeName("n1")
         "host name in a URL": (EtcdMember(MemberId("1"), peer_urls=("https://N1.:2380",)), (), True),
         "IPv6": (EtcdMember(MemberId("1"), peer_urls=("https://[fd00::1]:2380",)), ("fd00:0:0::1",), True),
         "prefix": (EtcdMember(MemberId("1"), peer_urls=("https://10.0.0.11:2380",)), ("10.0.0.1",), False),
-        "longer name": (EtcdMember(MemberId("1"), "n10"), ("10.0.0.1",), False),
         "no URL": (EtcdMember(MemberId("1"), peer_urls=("https://[",)), ("10.0.0.1",), False),
     },
 )

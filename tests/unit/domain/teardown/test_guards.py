@@ -23,7 +23,6 @@ def cluster(states: str) -> EtcdCluster:
         ("hhh", "0", []),
         ("h", "", []),  # not on this node
         ("h", "0", [("LastHealthyEtcdMember", Level.ERROR)]),
-        ("hdd", "0", [("LastHealthyEtcdMember", Level.ERROR)]),
         ("hss", "0", [("LastHealthyEtcdMember", Level.ERROR)]),
         ("hhd", "0", [("EtcdRemovalBlocked", Level.ERROR)]),  # known before anything is drained
         ("hhs", "0", [("EtcdRemovalBlocked", Level.WARNING)]),  # a slow member may be back in time
@@ -43,13 +42,10 @@ def test_a_node_with_the_last_healthy_member_is_not_torn_down(
 @every_row(
     [
         ("hhh", "0", []),
-        ("hhh", "", []),
         ("hhh", "01", ["EtcdLosesQuorum"]),
         ("hhd", "2", []),
         ("hhd", "0", ["EtcdLosesQuorum"]),
-        ("hhs", "0", ["EtcdLosesQuorum"]),
         ("hhhhh", "01", []),
-        ("hhhhh", "012", ["EtcdLosesQuorum"]),
         ("h", "0", ["EtcdLosesQuorum"]),
         ("hdd", "", []),  # no quorum already, but not by this
         ("", "", ["EtcdNotAccessible"]),

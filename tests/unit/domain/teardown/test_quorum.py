@@ -53,14 +53,10 @@ def ids(*places: int) -> frozenset[MemberId]:
 @every_row(
     [
         ("hhh", (0,), "0"),
-        ("hhhh", (0,), "0"),  # 4 → 3
         ("dhh", (0,), "0"),  # dead, without anything from its host
-        ("hh", (0,), "0"),
         ("hhhhd", (0,), "0"),
         ("lhhd", (0,), "0"),  # a learner has no vote
-        ("lh", (0,), "0"),
         ("hdh", (0, 1), "1"),  # the sick one first: the healthy one is needed until then
-        ("hdhhh", (0, 1), "1"),
         ("hlhh", (0, 1), "1"),  # learners first
     ],
 )
@@ -88,16 +84,12 @@ def test_a_member_that_is_not_in_the_list_is_gone(states: str) -> None:
     [
         ("", (0,), [(UNREACHABLE, 1, 0)]),
         ("h", (0,), [(LAST, 1, 0)]),
-        ("hl", (0,), [(LAST, 1, 0)]),
         ("hd", (0,), [(NO_QUORUM, 2, 1), (LOSES, 1, 0)]),
         ("dh", (0,), [(NO_QUORUM, 2, 1)]),  # etcd would never commit it
         ("hhd", (0,), [(LOSES, 2, 1)]),
-        ("hhs", (0,), [(LOSES, 2, 1)]),  # a slow member is not counted on
         ("hhu", (0,), [(LOSES, 2, 1)]),
-        ("ldd", (0,), [(NO_QUORUM, 2, 0)]),
         ("hhh", (0, 1, 2), [(LAST, 1, 0)]),  # the first host of a site before others have joined
         ("hhhd", (0, 1), [(LOSES, 2, 1)]),  # the first alone could go, but the node could not
-        ("lh", (0, 1), [(LAST, 1, 0)]),  # the learner could
     ],
 )
 def test_a_removal_that_would_lose_the_quorum_is_refused_with_its_numbers(
@@ -149,10 +141,8 @@ def test_what_was_waived_is_not_expected_afterwards() -> None:
     [
         ("h", (0,), True),
         ("hdd", (0,), True),
-        ("hhh", (0, 1, 2), True),
         ("hsd", (0,), False),  # the slow one may hold the data, and be cut off by the loss of this one
         ("hhd", (0,), False),
-        ("ldd", (0,), False),
         ("", (0,), False),
     ],
 )
@@ -172,12 +162,6 @@ def test_a_refusal_reads_as_sentences_with_numbers() -> None:
         "the rest would have no quorum: 1 healthy voters, 2 needed; the site wants at least 3 members, 2 would remain; "
         "the site wants at least 2 healthy members, 1 would remain"
     )
-
-
-def test_a_removal_is_stored_and_read_again() -> None:
-    removal = Remove(MemberId("7"), MemberId("8"), (Obstacle(MEMBERS, 3, 2),))
-
-    assert Remove.from_json(json.loads(json.dumps(removal.to_json()))) == removal
 
 
 @every_row([("hhh", (), 1), ("hhh", (0,), 0), ("hhhhh", (0,), 1), ("hhd", (0,), -1)])

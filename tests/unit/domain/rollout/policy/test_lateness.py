@@ -14,12 +14,10 @@ MODELS = {OLD: "gen8", NEW: "gen11"}
 @every_row(
     {
         "nothing is known": ({}, 1e9, {}),
-        "only the other phase is known": ({Phase.PREPARE: {ANY: 10}}, 1e9, {}),
         "not yet": ({Phase.DEPLOY: {ANY: 100}}, 100, {}),
         "all by the same": ({Phase.DEPLOY: {ANY: 100}}, 101, {OLD: 100, NEW: 100, BARE: 100}),
         "a slow profile": ({Phase.DEPLOY: {ANY: 100, "gen8": 300}}, 101, {NEW: 100, BARE: 100}),
         "a fast profile": ({Phase.DEPLOY: {ANY: 100, "gen11": 50}}, 60, {NEW: 50}),
-        "one profile alone": ({Phase.DEPLOY: {"gen11": 50}}, 60, {NEW: 50}),
     },
 )
 def test_a_node_is_late_after_the_usual_duration(usual: Usual, seconds: float, late: dict[NodeName, float]) -> None:

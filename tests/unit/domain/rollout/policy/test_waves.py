@@ -14,7 +14,6 @@ RACK_2 = (Selector(rack_names=frozenset({"r2"})),)
 @every_row(
     {
         "none: all nodes are the rest": ([], ["n1 n2 n3 n4 n5 n6 n7"]),
-        "a number": ([Wave("c", Amount(2))], ["n1 n2", "n3 n4 n5 n6 n7"]),
         "a share is rounded up": ([Wave("c", Amount(1, percent=True))], ["n1", "n2 n3 n4 n5 n6 n7"]),
         "a share is one of all nodes": (
             [Wave("c", Amount(1)), Wave("d", Amount(50, percent=True))],
