@@ -216,7 +216,6 @@ def test_nobody_listening_says_so():
 
 BUSY = {
     "too many": (answer("429 Too Many Requests", "", "Retry-After: 7"), 7.0),
-    "too many, no hint": (answer("429 Too Many Requests"), None),
     "later": (answer("503 Service Unavailable", "", "Retry-After: 2"), 2.0),
 }
 
@@ -244,7 +243,6 @@ def test_send_returns_the_peers_own_words_even_with_503(peer):
 
 UNDECODABLE = {
     "half a document": b'{"nodes": [',
-    "not UTF-8": b'"\xff"',
     "empty": b"",
     "deep": b"[" * 100_000,
 }
@@ -315,15 +313,11 @@ BAD_BASES = [
     "",
     "localhost:9000",
     "ftp://a/",
-    "http://",
     "http://u:p@host/",
     "http://host/?a=1",
-    "http://host/#x",
     "http://host:99999",
-    "http://host:http",
     "http://a b/",
     "http://host\udcff/",
-    "http://host/\udcff",
 ]
 
 

@@ -127,11 +127,6 @@ def test_a_trusted_server_that_hangs_up_may_have_acted(listening, authority):
     assert (error.sent, error.detail) == (True, f"the answer of {where} was cut short or broken (IncompleteRead)")
 
 
-def test_a_server_with_tls_that_is_asked_without_hangs_up(listening, authority):
-    error = failure(f"http://{listening(with_tls(authority))}")
-    assert (hung_up(error), error.sent) == (True, True)
-
-
 @pytest.mark.parametrize("path", ["none.pem", "broken.pem"])
 def test_without_certificates_to_trust_nothing_is_sent(listening, authority, tmp_path, path):
     (tmp_path / "broken.pem").write_text("no certificate")

@@ -35,12 +35,6 @@ def test_a_line_names_the_origin_and_what_it_says_itself_counts() -> None:
     assert line(user="bob")["user"] == "bob"
 
 
-def test_without_an_origin_a_line_names_none() -> None:
-    request_context.begin(RequestContext(MARKER, "ann"))
-    request_context.end()
-    assert line() == {}
-
-
 def test_a_user_is_added_when_it_is_known() -> None:
     request_context.begin(RequestContext(MARKER))
     request_context.name_user("ann")
@@ -93,8 +87,3 @@ def test_the_origin_of_before_comes_back() -> None:
 def test_any_name_fits_into_a_header(user: str, told: str) -> None:
     request_context.begin(RequestContext("", user))
     assert request_context.headers() == {"X-End-User": told}
-
-
-def test_a_marker_is_sent_as_it_is() -> None:
-    request_context.begin(RequestContext(MARKER, "ann"))
-    assert request_context.headers() == {"X-Context-Marker": MARKER, "X-End-User": "ann"}

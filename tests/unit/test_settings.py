@@ -219,15 +219,12 @@ def test_a_level_may_be_written_in_small_letters() -> None:
 @every_row(
     [
         ("SHIPYARD_DRYDOCK_URLL", "a", "there is no such setting; did you mean SHIPYARD_DRYDOCK_URL?"),
-        ("SHIPYARD_DRYDOK_URL", "a", "there is no such setting; did you mean SHIPYARD_DRYDOCK_URL?"),
         ("SHIPYARD_API_COLOUR", "a", "there is no such setting"),
         ("SHIPYARD_WORKER_PORT", "9001", "there is no such setting"),
         ("SHIPYARD_SITE", "a", None),
-        ("SHIPYARD_URL", "a", None),
         ("SHIPYARD_API_SERVICE_HOST", "10.0.0.1", None),
         ("SHIPYARD_API_SERVICE_PORT_HTTP", "9000", None),
         ("SHIPYARD_API_PORT", "tcp://10.0.0.1:9000", None),
-        ("SHIPYARD_API_PORT_9000_TCP", "tcp://10.0.0.1:9000", None),
         ("SHIPYARD_API_PORT_9000_TCP_ADDR", "10.0.0.1", None),
     ],
 )

@@ -39,10 +39,6 @@ def settings(name: str) -> Settings:
     return Settings(database=DatabaseOptions(url=Secret(f"postgresql://shipyard@127.0.0.1/{name}")))
 
 
-def test_without_sites_nothing_is_started() -> None:
-    assert Pool().turn() == []
-
-
 def test_only_a_site_with_work_gets_a_worker() -> None:
     pool = Pool("a", "b")
     assert pool.turn() == []

@@ -59,9 +59,7 @@ def alias_tower(levels: int) -> bytes:
 ATTACKS = [
     # depth
     Attack("brackets", b"[" * 100_000, (1, 65, 0), "nested deeper than 64 levels"),
-    Attack("brackets in a later document", b"a: 1\n---\n" + b"[" * 70, (3, 65, 1), "nested deeper than 64"),
     Attack("compact sequences", b"- " * 100_000, (1, 129, 0), "nested deeper than 64 levels"),
-    Attack("braces", b"{a: " * 100_000, (1, 257, 0), "nested deeper than 64 levels"),
     Attack("keys within keys", b"? " * 1_000, (1, 3, 0), "a mapping cannot be a key"),
     Attack("depth through aliases", alias_tower(1_000), (64, 9, 0), "nested deeper than 64 levels by alias 'a62'"),
     # number
@@ -89,9 +87,7 @@ ATTACKS = [
         (3, 5, 0),
         "is used inside its own anchor, begun at line 1",
     ),
-    Attack("mapping as its own key", b"&x {*x : 1}", (1, 5, 0), "alias 'x' is used inside"),
     Attack("unknown anchor", b"a: *nowhere\n", (1, 4, 0), "alias 'nowhere': no such anchor before it"),
-    Attack("anchor of another document", b"&x a\n---\n*x\n", (3, 1, 1), "alias 'x': no such anchor"),
     Attack("anchor twice", b"- &x 1\n- &x 2\n", (2, 3, 0), "anchor 'x' was already given at line 1"),
     # keys
     Attack("duplicate key", b"name: a\nb: c\nname: d\n", (3, 1, 0), "duplicate key 'name', first given at line 1"),
@@ -102,9 +98,7 @@ ATTACKS = [
         "duplicate key 'b', first given at line 3",
     ),
     Attack("duplicate number and text", b"1: a\n'1': b\n", (2, 1, 0), "duplicate key '1', first given at line 1"),
-    Attack("duplicate in another base", b"16: a\n0x10: b\n", (2, 1, 0), "duplicate key '16'"),
     Attack("duplicate boolean", b"yes: a\n'true': b\n", (2, 1, 0), "duplicate key 'true'"),
-    Attack("duplicate null", b"~: a\nnull: b\n", (2, 1, 0), "duplicate key 'null'"),
     Attack("duplicate through an alias", b"&k a: 1\n*k : 2\n", (2, 1, 0), "duplicate key 'a'"),
     Attack(
         "duplicate merge",
@@ -112,11 +106,9 @@ ATTACKS = [
         (4, 3, 0),
         "duplicate key '<<', first given at line 3",
     ),
-    Attack("sequence as key", b"? [a]\n: b\n", (1, 3, 0), "a sequence cannot be a key"),
     Attack("mapping as key", b"a: 1\n{b: c}: d\n", (2, 1, 0), "a mapping cannot be a key"),
     Attack("alias of a sequence as key", b"- &x [a]\n- {*x : b}\n", (2, 4, 0), "alias 'x' is not one value"),
     Attack("merge of a text", b"a: 1\n<<: text\n", (2, 5, 0), "a merge key (<<) takes a mapping"),
-    Attack("merge of texts", b"<<: [{a: 1}, text]\n", (1, 5, 0), "a merge key (<<) takes a mapping"),
     # tags
     Attack(
         "python object",
@@ -124,55 +116,39 @@ ATTACKS = [
         (1, 4, 0),
         "the tag '!!python/object/apply:os.system'",
     ),
-    Attack("python name", b"!!python/name:os.system ''\n", (1, 1, 0), "the tag '!!python/name:os.system' is not one"),
     Attack("local tag", b"- !secret x\n", (1, 3, 0), "the tag '!secret' is not one of a value that JSON can hold"),
     Attack("foreign tag", b"- !<tag:example.com,2000:x> x\n", (1, 3, 0), "the tag 'tag:example.com,2000:x'"),
     Attack("binary", b"a: !!binary aGk=\n", (1, 4, 0), "the tag '!!binary' is not one of a value"),
-    Attack("set", b"!!set {a, b}\n", (1, 1, 0), "the tag '!!set' is not one of a mapping"),
     Attack("ordered map", b"!!omap [a: 1]\n", (1, 1, 0), "the tag '!!omap' is not one of a sequence"),
-    Attack("mapping called a text", b"!!str {=: x}\n", (1, 1, 0), "the tag '!!str' is not one of a mapping"),
-    Attack("text called a mapping", b"!!map x\n", (1, 1, 0), "the tag '!!map' is not one of a value"),
     Attack("merge outside a key", b"a: !!merge <<\n", (1, 4, 0), "the tag '!!merge' is not one of a value"),
     Attack("long tag", b"!" + b"x" * 5_000 + b" y", (1, 1, 0), "x…' is not one of a value"),
     Attack("tag that is not text", b"a: b\nc: !%ed%a0%80 x", (2, 2, 0), "the next tag is not UTF-8"),
     # bytes and characters
     Attack("latin-1", b"a: 1\nb: caf\xe9\n", (2, 7, None), "byte 12 (0xe9) is not UTF-8"),
-    Attack("latin-1 behind a mark", b"\xef\xbb\xbf\xe9", (1, 1, None), "byte 4 (0xe9) is not UTF-8"),
     Attack("cut short", "a: é".encode()[:-1], (1, 4, None), "byte 4 (0xc3) is not UTF-8"),
     Attack("surrogate", b"a: \xed\xa0\x80\n", (1, 4, None), "byte 4 (0xed) is not UTF-8"),
     Attack("utf-16", "a: 1".encode("utf-16"), (1, 1, None), "a text in UTF-16; send UTF-8"),
-    Attack("utf-16, big end first", b"\xfe\xff\0a", (1, 1, None), "a text in UTF-16; send UTF-8"),
     Attack("utf-16 without a mark", "a: 1".encode("utf-16-le"), (1, 2, 0), "the character U+0000 is not allowed"),
     Attack("joined files", b"\xef\xbb\xbfa: 1\n\xef\xbb\xbf---\nb: 2\n", (2, 1, None), "a second byte order mark"),
-    Attack("mark twice", b"\xef\xbb\xbf\xef\xbb\xbfa: 1\n", (1, 1, None), "a second byte order mark"),
     Attack("nul", b"a: b\nc: d\0e\n", (2, 5, 0), "the character U+0000 is not allowed in YAML"),
     Attack("nul far on", "é: 1\r\n".encode() + b"# x\n" * 10_000 + b"\0", (10_002, 1, 0), "the character U+0000"),
     Attack("escape", b"a: \x1b[31m\n", (1, 4, 0), "the character U+001B is not allowed in YAML"),
-    Attack("delete", b"a: \x7f\n", (1, 4, 0), "the character U+007F"),
     Attack("control above ascii", b"a: \xc2\x80\n", (1, 4, 0), "the character U+0080"),
     Attack("escaped nul", b'a: "x\\0y"\n', (1, 4, 0), "the character NUL cannot be stored"),
-    Attack("escaped nul in a key", b'"\\x00": x\n', (1, 1, 0), "the character NUL cannot be stored"),
     Attack("half characters", b'a: "\\ud83d\\ude00"\n', (1, 7, 0), "or all of it as \\U0001F600, not two halves"),
     # numbers
     Attack("nan", b"a: .nan\n", (1, 4, 0), "not a number (NaN)"),
     Attack("infinity", b"- -.inf\n", (1, 3, 0), "infinity, or a number too large"),
     Attack("infinity by overflow", b"- " + b"9" * 400 + b".0\n", (1, 3, 0), "a number too large for a float"),
-    Attack("infinity by tag", b"- !!float 1e999\n", (1, 3, 0), "a number too large for a float"),
     Attack("nan as key", b".nan: a\n", (1, 1, 0), "not a number (NaN)"),
     Attack("long number", b"a: " + b"7" * 200_000, (1, 4, 0), "a number of 200,000 characters; at most 4,300"),
     Attack("long number in base 16", b"a: 0x" + b"f" * 4_000, (1, 4, 0), "a number of more than 4,300 digits"),
     Attack("base 60 float", b"a: 1" + b":1" * 1_000 + b".5", (1, 4, 0), "a number too large for a float"),
     Attack("no number", b"a: !!int abc\n", (1, 4, 0), "the text behind '!!int' is none"),
-    Attack("empty number", b"a: !!int ''\n", (1, 4, 0), "the text behind '!!int' is none"),
-    Attack("number without digits", b"a: 0x_\n", (1, 4, 0), "the text behind '!!int' is none"),
     Attack("no boolean", b"a: !!bool maybe\n", (1, 4, 0), "the text behind '!!bool' is none"),
-    Attack("no null", b"a: !!null something\n", (1, 4, 0), "the text behind '!!null' is none"),
-    Attack("no date", b"a: !!timestamp soon\n", (1, 4, 0), "the text behind '!!timestamp' is none"),
     # syntax
     Attack("open bracket", b"a: 1\nb: [1, 2\n", (2, 9, 0), "the text ends too early: did not find expected ',' or ']'"),
-    Attack("bracket at the end", b"a: [\n\n", (1, 5, 0), "the text ends too early: did not find expected node content"),
     Attack("tab", b"a:\n\tb: 1\n", (2, 1, 0), "a tab here: YAML is indented with spaces"),
-    Attack("tab further on", "é: x\x85b:\n\tc: 1\n".encode(), (3, 1, 0), "a tab here"),
     Attack("second document", b"a: 1\n---\n@\n", (3, 1, 1), "found character that cannot start any token"),
     Attack("mapping in a mapping's line", b"a: b: c\n", (1, 5, 0), "mapping values are not allowed"),
     Attack("version of tomorrow", b"%YAML 3.0\n---\na\n", (1, 1, 0), "incompatible YAML document"),
@@ -195,26 +171,6 @@ def test_an_attack_is_refused_with_its_place_and_costs_no_memory(attack: Attack)
     assert peak < allowance + MIB
 
 
-def test_the_process_survives_what_kills_the_c_loader_and_stays_small() -> None:
-    program = """
-import resource, sys
-from shipyard_api.yaml_stream import YamlFault, read_documents
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-for raw in (b"[" * 100_000, b"- " * 100_000, b"? " * 100_000, b"{a: " * 100_000, sys.stdin.buffer.read()):
-    try:
-        read_documents(raw)
-    except YamlFault as fault:
-        print(fault)
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], input=alias_bomb(40), capture_output=True, check=True, timeout=60
-    )
-    *_, bomb, grown = done.stdout.decode().splitlines()
-    assert "more than 500,000 nodes" in bomb
-    assert int(grown) < 32
-
-
 def test_without_libyaml_the_import_says_what_to_install() -> None:
     program = "import sys; sys.modules['yaml._yaml'] = None; import shipyard_api.yaml_stream"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=60)
@@ -224,15 +180,12 @@ def test_without_libyaml_the_import_says_what_to_install() -> None:
 
 READINGS: list[tuple[str, bytes, list[Any]]] = [
     ("nothing", b"", []),
-    ("only a comment", b"# nothing\n", []),
-    ("empty documents", b"---\n---\n", [None, None]),
     ("empty between others", b"a: 1\n---\n---\nb: 2\n", [{"a": 1}, None, {"b": 2}]),
     ("byte order mark", b"\xef\xbb\xbfa: 1\n", [{"a": 1}]),
     ("booleans of YAML 1.1", b"[yes, No, ON, off, true, y]", [[True, False, True, False, True, "y"]]),
     ("numbers of YAML 1.1", b"[012, 0x1f, 0b11, 1_000, 1:30, 08, 0o17]", [[10, 31, 3, 1000, 90, "08", "0o17"]]),
     ("floats of YAML 1.1", b"[1.5, 1.5e+3, 1e3, .5]", [[1.5, 1500.0, "1e3", 0.5]]),
     ("dates are text", b"[2024-02-30, 2001-12-14t21:59:43.10-05:00]", [["2024-02-30", "2001-12-14t21:59:43.10-05:00"]]),
-    ("date as key", b"2024-01-01: a", [{"2024-01-01": "a"}]),
     ("date by tag", b"!!timestamp '2024-01-01'", ["2024-01-01"]),
     (
         "keys as JSON has them",
@@ -245,8 +198,6 @@ READINGS: list[tuple[str, bytes, list[Any]]] = [
     ("merge sign in quotes", b"a: &a {x: 1}\nb: {'<<': 2, <<: *a}", [{"a": {"x": 1}, "b": {"x": 1, "<<": 2}}]),
     ("merge", b"- &a {x: 1, y: 2}\n- {<<: *a, x: 3}", [[{"x": 1, "y": 2}, {"x": 3, "y": 2}]]),
     ("merge of several", b"{<<: [{x: 1}, {x: 2, y: 3}], z: 4}", [{"x": 1, "y": 3, "z": 4}]),
-    ("merge sign behind an alias", b"- &m <<\n- {*m : 1}", [["<<", {"<<": 1}]]),
-    ("alias as key", b"- &k a\n- {*k : 1}", [["a", {"a": 1}]]),
     (
         "tags of JSON",
         b"[!!str 1, !!int '2', !!float 3, !!null '', !!seq [], !!map {}, ! x]",
@@ -348,8 +299,6 @@ class Colour(StrEnum):
         ([float("-inf")], ValueError, "-inf is not a JSON value"),
         ({1: "a"}, TypeError, "a key of type int is not a JSON key"),
         ({"a": {1}}, TypeError, "a value of type set is not a JSON value"),
-        ((1, 2), TypeError, "a value of type tuple"),
-        (b"x", TypeError, "a value of type bytes"),
         (Colour.RED, TypeError, "a value of type Colour"),
         ("\ud800", ValueError, "surrogates not allowed"),
     ],

@@ -512,13 +512,6 @@ def test_a_submission_begins_only_within_half_of_settle(age: float, sent: bool) 
     assert ended is (Again.LATER if sent else Again.NOW)
 
 
-def test_the_first_attempt_is_not_searched_for() -> None:
-    world = World()
-    world.run(world.attempt(world.intent(1)))
-    assert world.unit.calls == [("perform", MARKER)]
-    assert world.decided[0][1] == Sent(("done",))
-
-
 @every_row(["found", None])
 def test_a_later_attempt_searches_first_and_sends_only_what_is_not_there(found: str | None) -> None:
     world = World()

@@ -18,8 +18,6 @@ ROWS: dict[str, tuple[str, str, dict[str, Any], list[str], list[str]]] = {
     "not ended": ("deploy_site", "running", {}, ["n1"], []),
     "no node was touched": ("deploy_site", "failed", {}, [], [RETRY, "shipyard create action deploy_site"]),
     "one node": ("deploy_site", "failed", {"a": "b"}, ["n1"], [RETRY, f"{OF_SITE} --param=target_nodes=n1"]),
-    "two nodes": ("update_site", "failed", {}, ["n1", "n2"], [RETRY, f"{OF_SITE} --param='target_nodes=n[1-2]'"]),
-    "tolerated": ("deploy_site", "success", {}, ["n1"], [RETRY, f"{OF_SITE} --param=target_nodes=n1"]),
     "the second of two servers, whose disks are preserved": (
         "redeploy_server",
         "failed",
