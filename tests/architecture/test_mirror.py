@@ -8,7 +8,6 @@ UNIT, PACKAGE = ROOT / "tests" / "unit", ROOT / "shipyard_api"
 OF_A_FOLDER = {
     "actions/steps/test_stored_samples.py",
     "adapters/test_quoted_secrets.py",
-    "domain/documents/test_large_design.py",
     "domain/documents/test_real_sites.py",
 }
 TESTS = sorted(path.relative_to(UNIT) for path in UNIT.rglob("test_*.py"))

@@ -30,15 +30,6 @@ def take(name: str, source: str, path: str = ".v", layer: str = "site", **more: 
 TAINT = {
     "encrypted": ([SECRET, in_layer("site", "other")], {"secret"}),
     "by substitution": ([SECRET, take("user", "secret")], {"secret", "user"}),
-    "by a pattern": (
-        [
-            SECRET,
-            in_layer(
-                "site", "user", {"t": "X"}, substitutions=[taking("secret", ".v", {"path": ".t", "pattern": "X"})]
-            ),
-        ],
-        {"secret", "user"},
-    ),
     "by a pattern that did not match": (
         [
             SECRET,
@@ -83,14 +74,6 @@ TAINT = {
             take("next", "user"),
         ],
         {"one", "child", "user", "next"},
-    ),
-    "a replacement of a secret is one": (
-        [
-            in_layer("global", "one", {"v": 1}, labels=PARENT, storagePolicy="encrypted"),
-            in_layer("site", "one", parent=PARENT, replacement=True),
-            take("user", "one"),
-        ],
-        {"one", "user"},
     ),
     "by a replacement that took one": (
         [

@@ -1,12 +1,10 @@
 """Whether members may leave (contract: promenade, 4.3; product, 6). A member is written as a letter: see ``STATES``."""
 
-import json
 from functools import cache
-from itertools import combinations_with_replacement, product
+from itertools import product
 
 from shipyard_api.domain.teardown.etcd_health import Readiness, readiness
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, EtcdMember, MemberId, MemberState, Minimum
-from shipyard_api.domain.teardown.order import GUARDED, Operation, Teardown
 from shipyard_api.domain.teardown.quorum import (
     Gone,
     Obstacle,
@@ -27,7 +25,6 @@ STATES = {
     "l": MemberState.HEALTHY,  # a learner
 }
 LARGEST = 4
-READY = Readiness.READY
 NO_MINIMUM = Minimum()
 UNREACHABLE, NO_QUORUM, LAST, LOSES, MEMBERS, HEALTHY = ObstacleKind
 
@@ -169,7 +166,7 @@ def test_the_failures_that_a_cluster_survives_afterwards(states: str, leaving: t
     assert survivable_failures(cluster(states), ids(*leaving)) == survives
 
 
-# --- Everything, at every crash ---------------------------------------------------------------------------------------
+# --- Every cluster ----------------------------------------------------------------------------------------------------
 
 
 def has_quorum(states: str, without: int | None = None) -> bool:
@@ -178,102 +175,11 @@ def has_quorum(states: str, without: int | None = None) -> bool:
     return 2 * voters.count("h") > len(voters)
 
 
-class Site:
-    """An etcd cluster and one node of it, as a teardown meets them: what it does, and what must never happen.
-
-    ``anchored``: a DaemonSet takes the member out when labels are cleared, and asks nobody.
-    """
-
-    def __init__(self, states: str, minimum: Minimum, *, target: int = 0, anchored: bool = False) -> None:
-        self.states, self.minimum, self.target, self.anchored = list(states), minimum, target, anchored
-        self.had_member = states[target] != " "
-        self.removal_began = False
-        self.waived: tuple[Obstacle, ...] = ()
-        self.log: list[Operation] = []
-
-    def look(self) -> EtcdCluster:
-        leader = self.states.index("h") if "h" in self.states else None
-        return cluster("".join(self.states), self.minimum, leader)
-
-    def perform(self, operation: Operation) -> None:
-        self.log.append(operation)
-        if operation is Operation.DRAIN:
-            assert not self.removal_began, "drained after the removal of the member had begun"
-        if operation in GUARDED:
-            self.removal_began |= self.had_member
-        if operation is Operation.CLEAR_LABELS and self.anchored:
-            self.remove()
-        if operation is Operation.REMOVE_ETCD:
-            self.remove()
-        if operation is Operation.DESTROY_NODE:
-            assert self.states[self.target] == " ", "destroyed the host of a member"
-
-    def remove(self) -> None:
-        letter = self.states[self.target]
-        if letter == " ":
-            return
-        assert has_quorum("".join(self.states)), "a removal that etcd cannot commit"
-        self.states[self.target] = " "
-        assert letter == "l" or has_quorum("".join(self.states)), "a removal that loses the quorum"
-        if letter in "hs":
-            assert sum(one not in " l" for one in self.states) >= self.minimum.members, "below the site's minimum"
-            assert self.states.count("h") >= self.minimum.healthy, "below the site's minimum"
-
-
-def play(site: Site, crash_after: int | None = None) -> Teardown:
-    """Run a teardown to its end, as a step would; after this many writes and effects the process dies and resumes."""
-    stored = teardown = Teardown()
-    events = 0
-
-    def crashes() -> bool:
-        nonlocal events, teardown
-        events += 1
-        if events == crash_after:
-            teardown = Teardown.from_json(json.loads(json.dumps(stored.to_json())))
-            return True
-        return False
-
-    while (operation := teardown.next_operation()) is not None:
-        is_running = operation in teardown.outcomes
-        if operation in GUARDED:
-            removal = decide_removal(site.look(), ids(site.target))
-            if isinstance(removal, Refused):
-                teardown = (teardown.fail if is_running else teardown.refuse)(operation, str(removal))
-                continue
-            if isinstance(removal, Remove):
-                site.waived = removal.waived
-        if operation is Operation.AWAIT_ETCD and readiness(site.look(), ids(site.target), site.waived) is not READY:
-            teardown = teardown.fail(operation, "not ready") if is_running else teardown.begin(operation)
-            continue
-        if not is_running:
-            stored = teardown = teardown.begin(operation)
-            if crashes():
-                continue
-        site.perform(operation)
-        if not crashes():
-            stored = teardown = teardown.succeed(operation)
-            crashes()
-    return teardown
-
-
-def test_no_teardown_ever_loses_a_quorum_whatever_the_members_do_and_wherever_it_crashes() -> None:
-    """Each state of 1 to 4 members × each target; the crash points for each set of the others, with two minimums."""
-    crashed = 0
+def test_a_member_leaves_exactly_where_a_quorum_commits_it_and_stays() -> None:
+    """Each state of 1 to 4 members × each target. What a whole teardown then does: tests/property/test_teardown.py."""
     for size in range(1, LARGEST + 1):
         for letters in product("hdsl ", repeat=size):
             states = "".join(letters)
             for target, letter in enumerate(letters):
                 allowed = letter != " " and has_quorum(states) and (letter == "l" or has_quorum(states, target))
                 assert isinstance(decide_removal(cluster(states), ids(target)), Remove) == allowed
-        for letter, others in product("hdsl ", combinations_with_replacement("hdsl ", size - 1)):
-            for minimum, anchored in ((NO_MINIMUM, False), (Minimum(3, 2), True)):
-                states = "".join((letter, *others))
-                whole = Site(states, minimum, anchored=anchored)
-                expected = play(whole)
-                for crash in range(1, 3 * len(whole.log) + 1):
-                    site = Site(states, minimum, anchored=anchored)
-                    assert play(site, crash) == expected
-                    # Only a crash between the drain and its record repeats it.
-                    assert (site.states, site.log.count(Operation.DRAIN)) == (whole.states, 1 + (crash == 2))
-                    crashed += 1
-    assert crashed > 2_000
