@@ -6,14 +6,12 @@ from shipyard_api.node_sets import MOST, InvalidNodeSet, expand, fold, is_node_s
 from tests.unit.tables import every_row
 
 READ = {
-    "plain names": (["n1,n2", " n3 ,,n1"], ["n1", "n2", "n3"]),
     "a name that no range fits": (["rack 1:n/1"], ["rack 1:n/1"]),
     "a range": (["n[1-3]"], ["n1", "n2", "n3"]),
     "zeros are kept": (["n[08-11]"], ["n08", "n09", "n10", "n11"]),
     "ranges and numbers": (["n[1,3-4]"], ["n1", "n3", "n4"]),
     "a step": (["n[1-6/2]"], ["n1", "n3", "n5"]),
     "two dimensions": (["r[1-2]n[1-2]"], ["r1n1", "r1n2", "r2n1", "r2n2"]),
-    "the rest of a name": (["n[1-2].example.org"], ["n1.example.org", "n2.example.org"]),
     "names beside ranges, each once": (["b,a[1-2],b", "a2,c"], ["b", "a1", "a2", "c"]),
     "as many as are accepted": ([f"n[1-{MOST}]"], [f"n{number}" for number in range(1, MOST + 1)]),
     "nothing": (["", ","], []),
@@ -34,10 +32,8 @@ REFUSED = {
     "a group of nodes": ("@compute", "Node groups"),
     "a wildcard": ("n*", "wildcards"),
     "a difference": ("n[1-3]!n2", "operators"),
-    "a path": ("../../etc/n[1-2]", "is no node set"),
     "thousands of them": ("n[" * 50_000, "is no node set"),
     "a bracket that was not opened": ("n1]", "is no node set"),
-    "letters in brackets": ("n[a-c]", "is no node set"),
     "digits of another script": ("n[１-２]", "is no node set"),
     "backwards": ("n[3-1]", "invalid values in range"),
     "a step of nothing": ("n[1-5/0]", "invalid values in range"),

@@ -117,7 +117,6 @@ TEXTS = {
     "SHIPYARD_KEYSTONE_PASSWORD": [(KEYSTONE, "", "[keystone] password is not set")],
     "SHIPYARD_KEYSTONE_PROJECT": [
         (KEYSTONE, "", "[keystone] project is not set"),
-        ({**KEYSTONE, "SHIPYARD_KEYSTONE_SCOPE": "system"}, "a", "scope is system"),
     ],
     "SHIPYARD_KEYSTONE_CA_FILE": [
         (KEYSTONE, "/none", "there is no file /none"),

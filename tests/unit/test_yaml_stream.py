@@ -117,35 +117,27 @@ ATTACKS = [
         "the tag '!!python/object/apply:os.system'",
     ),
     Attack("local tag", b"- !secret x\n", (1, 3, 0), "the tag '!secret' is not one of a value that JSON can hold"),
-    Attack("foreign tag", b"- !<tag:example.com,2000:x> x\n", (1, 3, 0), "the tag 'tag:example.com,2000:x'"),
-    Attack("binary", b"a: !!binary aGk=\n", (1, 4, 0), "the tag '!!binary' is not one of a value"),
     Attack("ordered map", b"!!omap [a: 1]\n", (1, 1, 0), "the tag '!!omap' is not one of a sequence"),
     Attack("merge outside a key", b"a: !!merge <<\n", (1, 4, 0), "the tag '!!merge' is not one of a value"),
     Attack("long tag", b"!" + b"x" * 5_000 + b" y", (1, 1, 0), "x…' is not one of a value"),
     Attack("tag that is not text", b"a: b\nc: !%ed%a0%80 x", (2, 2, 0), "the next tag is not UTF-8"),
     # bytes and characters
     Attack("latin-1", b"a: 1\nb: caf\xe9\n", (2, 7, None), "byte 12 (0xe9) is not UTF-8"),
-    Attack("cut short", "a: é".encode()[:-1], (1, 4, None), "byte 4 (0xc3) is not UTF-8"),
-    Attack("surrogate", b"a: \xed\xa0\x80\n", (1, 4, None), "byte 4 (0xed) is not UTF-8"),
     Attack("utf-16", "a: 1".encode("utf-16"), (1, 1, None), "a text in UTF-16; send UTF-8"),
     Attack("utf-16 without a mark", "a: 1".encode("utf-16-le"), (1, 2, 0), "the character U+0000 is not allowed"),
     Attack("joined files", b"\xef\xbb\xbfa: 1\n\xef\xbb\xbf---\nb: 2\n", (2, 1, None), "a second byte order mark"),
     Attack("nul", b"a: b\nc: d\0e\n", (2, 5, 0), "the character U+0000 is not allowed in YAML"),
     Attack("nul far on", "é: 1\r\n".encode() + b"# x\n" * 10_000 + b"\0", (10_002, 1, 0), "the character U+0000"),
-    Attack("escape", b"a: \x1b[31m\n", (1, 4, 0), "the character U+001B is not allowed in YAML"),
-    Attack("control above ascii", b"a: \xc2\x80\n", (1, 4, 0), "the character U+0080"),
     Attack("escaped nul", b'a: "x\\0y"\n', (1, 4, 0), "the character NUL cannot be stored"),
     Attack("half characters", b'a: "\\ud83d\\ude00"\n', (1, 7, 0), "or all of it as \\U0001F600, not two halves"),
     # numbers
     Attack("nan", b"a: .nan\n", (1, 4, 0), "not a number (NaN)"),
     Attack("infinity", b"- -.inf\n", (1, 3, 0), "infinity, or a number too large"),
     Attack("infinity by overflow", b"- " + b"9" * 400 + b".0\n", (1, 3, 0), "a number too large for a float"),
-    Attack("nan as key", b".nan: a\n", (1, 1, 0), "not a number (NaN)"),
     Attack("long number", b"a: " + b"7" * 200_000, (1, 4, 0), "a number of 200,000 characters; at most 4,300"),
     Attack("long number in base 16", b"a: 0x" + b"f" * 4_000, (1, 4, 0), "a number of more than 4,300 digits"),
     Attack("base 60 float", b"a: 1" + b":1" * 1_000 + b".5", (1, 4, 0), "a number too large for a float"),
     Attack("no number", b"a: !!int abc\n", (1, 4, 0), "the text behind '!!int' is none"),
-    Attack("no boolean", b"a: !!bool maybe\n", (1, 4, 0), "the text behind '!!bool' is none"),
     # syntax
     Attack("open bracket", b"a: 1\nb: [1, 2\n", (2, 9, 0), "the text ends too early: did not find expected ',' or ']'"),
     Attack("tab", b"a:\n\tb: 1\n", (2, 1, 0), "a tab here: YAML is indented with spaces"),
@@ -282,11 +274,6 @@ def test_a_stream_is_written_for_people() -> None:
     assert write_documents([document, None]).decode() == (
         "---\nz:\n- 1\na:\n- 1\ntext: |\n  two\n  lines\nname: Zürich\ndate: '2024-01-01'\n'no': 'no'\n--- null\n"
     )
-
-
-def test_long_lines_are_not_folded() -> None:
-    text = "word " * 100 + "end"
-    assert write_documents([{"a": text}]) == f"---\na: {text}\n".encode()
 
 
 class Colour(StrEnum):

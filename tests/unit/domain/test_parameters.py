@@ -86,8 +86,6 @@ def test_targets_are_named_in_either_way(written: dict[str, Any], nodes: tuple[s
 @every_row(
     {
         "none": (REDEPLOY, {}),
-        "empty": (RELABEL, {"target_nodes": ""}),
-        "a number": (RELABEL, {"target_nodes": 5}),
         "a name that relabel_nodes does not know": (RELABEL, {"server-name": "n1"}),
     },
 )
@@ -144,7 +142,6 @@ NO_COMMANDS = {
     "no text": ({"command": ["true"], "nodes": "n1"}, "it is a command for the shell"),
     "blank": ({"command": "  ", "nodes": "n1"}, "it is a command for the shell"),
     "no nodes": ({"command": "true"}, "it runs on the nodes that nodes names"),
-    "tasks, too": ({"command": "true", "nodes": "n1", "tasks": "a"}, "command runs none of the site's"),
     "no forks": ({"command": "true", "nodes": "n1", "forks": 0}, "it is a whole number from 1"),
     "forks of nothing": ({"forks": 2}, "it belongs to command"),
 }
@@ -177,7 +174,6 @@ def test_the_tests_of_a_site_may_be_those_of_one_release() -> None:
     {
         "underscores": (DEPLOY, "continue_on_fail", "Did you mean continue-on-fail?"),
         "a letter": (DEPLOY, "allow-intermediate-commit", "Did you mean allow-intermediate-commits?"),
-        "hyphens": (REDEPLOY, "target-nodes", "Did you mean target_nodes?"),
         "another action's": (DEPLOY, "release", "It belongs to test_site."),
         "of others": (
             UPDATE,
@@ -200,12 +196,10 @@ def test_a_parameter_that_means_nothing_is_told_with_what_may_have_been_meant(
 
 @every_row(
     {
-        "of another action": (DEPLOY, "target_nodes", True),
         "misspelled, of this action": (REDEPLOY, "preserve_local_storage", True),
         "lifts a check, of another action": (REDEPLOY, "allow-intermediate-commits", False),
         "lifts a check, as scripts send it": (TEST, "continue-on-fail", False),
         "lifts a check, misspelled": (DEPLOY, "continue_on_fail", False),
-        "of no action": (DEPLOY, "colour", False),
     },
 )
 def test_only_what_would_have_narrowed_an_action_refuses_it(name: ActionName, key: str, refused: bool) -> None:

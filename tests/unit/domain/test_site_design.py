@@ -112,12 +112,6 @@ def test_an_unsound_document_that_is_not_used_is_a_finding_for_information() -> 
     assert Level.ERROR not in {level for _, level in found}
 
 
-def test_a_design_without_nodes_is_told() -> None:
-    inputs, found = read(configuration())
-    assert inputs is not None
-    assert ("DesignWithoutNodes", Level.WARNING) in found
-
-
 def test_nodes_in_no_group_and_a_strategy_without_groups_are_told() -> None:
     _inputs, found = read(configuration(), strategy_document(), NODE)
     assert found == [("DeploymentStrategyEmpty", Level.WARNING), ("NodesInNoDeploymentGroup", Level.INFO)]

@@ -487,17 +487,6 @@ def test_an_effect_of_unknown_outcome_waits_with_the_last_answer_and_the_next_at
     assert world.rows.waited == [told]
 
 
-def test_a_wait_that_goes_on_keeps_its_beginning_and_when_it_was_last_answered() -> None:
-    clock = FakeClock()
-    first = replace(PEER, last_answer="queued", answered=True).after(None, clock.now())
-    clock.advance(60)
-    silent = replace(PEER, last_answer="503").after(first, clock.now(), clock.now())
-    assert silent == replace(first, last_answer="503", next_attempt=clock.now())
-    other = Awaited("Peer", "other work").after(silent, clock.now())
-    assert other == WaitingFor("Peer", "other work", clock.now(), "503", first.answered_at)
-    assert Awaited("Another", "work").after(silent, clock.now()) == WaitingFor("Another", "work", clock.now())
-
-
 # --- What is sent, and when not ---------------------------------------------------------------------------------------
 
 
@@ -543,15 +532,6 @@ def test_a_later_turn_that_began_during_the_search_sends_alone() -> None:
     with pytest.raises(Fenced):
         world.run(world.attempt(world.intent(2)))
     assert world.methods() == ["find"]
-
-
-def test_each_effect_of_a_turn_ages_from_its_own_commit() -> None:
-    world = World()
-    world.unit.takes = {"perform": 3 * SETTLE}
-
-    world.run(world.attempt(world.intent()), lambda _claim: world.attempt(world.intent()), Again.LATER)
-
-    assert world.methods() == ["perform", "perform"]
 
 
 def test_a_following_effect_whose_commit_took_too_long_is_not_sent() -> None:

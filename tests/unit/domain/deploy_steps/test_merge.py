@@ -82,7 +82,6 @@ CASES: dict[str, tuple[str, str, dict[str, str], str]] = {
     # name: traits of the node, requested ones, templates, what runs
     "nothing requested": ("A", "", {"A": R1}, USUAL),
     "no templates": ("A", "A", {}, USUAL),
-    "no traits": ("", "", {"A": R1}, USUAL),
     "the example of the contract": (
         "R1 VT NOBOOT",
         "R1 VT NOBOOT",
@@ -91,21 +90,12 @@ CASES: dict[str, tuple[str, str, dict[str, str], str]] = {
     ),
     # traits
     "requested, not on the node": ("A", "B", {"A": R1}, NOT_ON_NODE),
-    "some missing": ("A", "A B", {"A": R1}, NOT_ON_NODE),
     "missing, and a fault": ("A", "A B", {"A": "raid.none5"}, NOT_ON_NODE + " UnsupportedDeployStep"),
     # priorities
     "first of all": ("A", "A", {"A": "bios.factory_reset101"}, "factory_reset 101, " + USUAL),
     "a default moved up": ("A", "A", {"A": "deploy.boot200"}, "boot 200, " + USUAL[:-9]),
-    "the same priority as by default": ("A", "A", {"A": "deploy.boot20"}, USUAL),
     "a default disabled": ("A", "A", {"A": NOBOOT}, USUAL[:-9]),
-    "disabled on the node, and not requested": ("A", "", {"A": NOBOOT}, USUAL),
     # ties
-    "a tie that the template was written for": (
-        "A",
-        "A",
-        {"A": "deploy.write_image60"},
-        USUAL.replace("write_image 80, prepare_boot 60", "prepare_boot 60, write_image 60"),
-    ),
     "ties within one interface as written": (
         "A",
         "A",
@@ -115,19 +105,15 @@ CASES: dict[str, tuple[str, str, dict[str, str], str]] = {
     # core steps
     "core disabled": ("A", "A", {"A": "deploy.deploy0"}, USUAL[12:]),
     "core moved up": ("A", "A", {"A": "deploy.deploy101"}, CORE),
-    "core at its own place": ("A", "A", {"A": "deploy.deploy100"}, CORE),
     "core moved, not requested": ("A", "", {"A": "deploy.deploy1"}, CORE),
     # arguments
     "an optional argument": ("A", "A", {"A": "raid.apply(raid_config=1,delete_existing=1)10"}, USUAL + ", apply 10"),
     "an argument it has not": ("A", "A", {"A": "bios.factory_reset(hard=1)10"}, UNEXPECTED),
-    "an argument it has not, disabled": ("A", "A", {"A": "bios.factory_reset(hard=1)0"}, UNEXPECTED),
     "a needed one is absent": ("A", "A", {"A": "bios.apply10"}, MISSING),
     "a needed one is absent, disabled": ("A", "A", {"A": "bios.apply0"}, USUAL),
     "absent and unexpected": ("A", "A", {"A": "bios.apply(x=1)10"}, UNEXPECTED + " MissingStepArguments"),
-    "absent, not requested": ("A", "", {"A": "bios.apply10"}, MISSING),
     # support
     "no such step": ("A", "A", {"A": "raid.create_configuration10"}, UNSUPPORTED),
-    "no such step, not requested": ("A", "", {"A": "raid.create_configuration10"}, UNSUPPORTED),
     "no such step, not on the node": ("B", "B", {"A": "raid.create_configuration10"}, USUAL),
     "a step of another interface": ("A", "A", {"A": "raid.factory_reset10"}, UNSUPPORTED),
     "a step in another case": ("A", "A", {"A": "bios.Factory_Reset10"}, UNSUPPORTED),
@@ -142,13 +128,11 @@ CASES: dict[str, tuple[str, str, dict[str, str], str]] = {
     "an interface that has none": ("A", "A", {"A": "power.cycle10"}, UNSUPPORTED),
     # the same step twice
     "by two templates": ("A B", "A B", {"A": R1, "B": "raid.apply(raid_config=0)10"}, TWICE),
-    "by two, alike": ("A B", "A B", {"A": R1, "B": R1}, TWICE),
     "by two, both off": ("A B", "A B", {"A": NOBOOT, "B": NOBOOT}, TWICE),
     "by two, one of them not requested": ("A B", "A", {"A": R1, "B": R1}, USUAL.replace(", w", ", apply 90, w")),
     "within one template": ("A", "A", {"A": f"{VT} {VT}"}, TWICE),
     # disallowed
     "disallowed": ("A", "A", {"A": "vendor.send_raw(raw_bytes=1)10"}, DISALLOWED),
-    "disallowed and off": ("A", "A", {"A": "vendor.send_raw(raw_bytes=1)0"}, USUAL),
 }
 
 

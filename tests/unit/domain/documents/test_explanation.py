@@ -42,7 +42,6 @@ def lines(found: list[ExplainedValue]) -> list[str]:
 
 
 CHAINS = {
-    "written as it is": ([in_layer("site", "a", {"x": {"y": 1}})], ("x", "y"), ["0 a x/y", "  written 1"]),
     "through two layers": (
         [
             in_layer("global", "g", {"x": 1}, labels=PARENT),
@@ -83,11 +82,6 @@ CHAINS = {
         [SOURCE, in_layer("site", "a", {}, substitutions=[taking("source", ".deep", ".x")])],
         ("x", "a", "b"),
         ["0 a x/a/b", "  substitution 3 <- 1", "1 source deep/a/b", "  written 3"],
-    ),
-    "above what was substituted": (
-        [SOURCE, in_layer("site", "a", {}, substitutions=[taking("source", ".list[1].x", ".x[0].y")])],
-        ("x",),
-        ["0 a x", "  substitution [{'y': 2}] <- 1", "1 source list/1/x", "  written 2"],
     ),
     "into a text": (
         [

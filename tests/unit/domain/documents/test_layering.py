@@ -12,15 +12,6 @@ from tests.unit.tables import every_row
 PARENT = {"role": "parent"}
 
 
-def test_a_child_starts_from_a_copy_of_its_parents_data() -> None:
-    data = data_of(
-        in_layer("global", "parent", {"a": {"b": 1}, "c": [1]}, labels=PARENT),
-        in_layer("site", "child", {"a": {"d": 2}}, parent=PARENT),
-    )
-
-    assert data == {"parent": {"a": {"b": 1}, "c": [1]}, "child": {"a": {"b": 1, "d": 2}, "c": [1]}}
-
-
 METHODS = [
     # merge
     pytest.param({"a": {"x": 1, "y": {"z": 1}}}, {"a": {"y": {"w": 2}}}, [("merge", ".")],
@@ -28,15 +19,10 @@ METHODS = [
     pytest.param({"l": [1, 2, 3]}, {"l": [9]}, [("merge", ".")], {"l": [9]}, id="merge replaces a list whole"),
     pytest.param({"s": 1, "t": 2}, {"s": None}, [("merge", ".")], {"s": None, "t": 2}, id="a null inside replaces"),
     pytest.param({"s": 3}, {"s": {"a": 1}}, [("merge", ".s")], {"s": {"a": 1}}, id="merge of a mapping over a scalar"),
-    pytest.param({}, {"a": {"b": {"c": 1}}}, [("merge", ".a.b")], {"a": {"b": {"c": 1}}},
-                 id="merge makes what the parent misses"),
-    pytest.param({"a": 1}, "text", [("merge", ".")], "text", id="merge of a child that is text"),
     pytest.param(..., {"a": 1}, [("merge", ".")], {"a": 1}, id="merge over a parent that is null"),
-    pytest.param({"a": 1}, {}, [("merge", ".")], {"a": 1}, id="merge of an empty mapping"),
     # replace
     pytest.param({"a": {"x": 1}, "b": 2}, {"a": {"y": 1}}, [("replace", ".a")], {"a": {"y": 1}, "b": 2},
                  id="replace does not go down"),
-    pytest.param({"a": 1}, {"b": 2}, [("replace", ".")], {"b": 2}, id="replace of the root"),
     *(
         pytest.param({"a": 1}, {"a": value}, [(method, ".a")], {"a": value}, id=f"{method}: {value!r} is a value")
         for method in ("merge", "replace")
@@ -48,7 +34,6 @@ METHODS = [
     pytest.param({"a": 1}, {}, [("delete", ".")], {}, id="delete of the root empties"),
     pytest.param({"a": False, "b": 0, "c": ""}, {}, [("delete", ".a"), ("delete", ".b"), ("delete", ".c")], {},
                  id="false, 0 and the empty text can be deleted"),
-    pytest.param({"l": [1, 2, 3]}, {}, [("delete", ".l[1]")], {"l": [1, 3]}, id="delete of an element"),
     pytest.param({"l": [1, 2, 3], "m": 1}, {}, [("delete", ".l[*]")], {"l": [], "m": 1}, id="delete of every element"),
     pytest.param({"a": 1, "b": 2}, {"a": 9}, [("delete", ".a")], {"b": 2}, id="the child plays no part in delete"),
     # order and reach
@@ -61,8 +46,6 @@ METHODS = [
                  {"l": [{"x": 7}, {"x": 7}]}, id="every match is written, with the first match of the child"),
     pytest.param({}, {"l": [0, 0, {"k": 5}]}, [("replace", ".l[2].k")], {"l": [{}, {}, {"k": 5}]},
                  id="a list is made and filled up with empty mappings"),
-    pytest.param({"l": [7]}, {"l": [0, 0, 0, 5]}, [("replace", ".l[3]")], {"l": [7, {}, {}, 5]},
-                 id="an existing list is filled up"),
     # paths
     *(
         pytest.param({"a": 1, "b": 1}, {"a": 2}, [("replace", path)], {"a": 2, "b": 1}, id=f"path {path}")
@@ -190,7 +173,6 @@ def test_a_document_is_not_its_own_parent() -> None:
     {
         "another kind": ([in_layer("global", "p", schema="test/Other/v1", labels=PARENT)], ["p"]),
         "the same layer": ([in_layer("type", "p", labels=PARENT)], ["p"]),
-        "an inner layer": ([in_layer("site", "p", labels=PARENT)], ["p"]),
         "beside a good one": ([in_layer("global", "good", labels=PARENT), in_layer("site", "p", labels=PARENT)], ["p"]),
     },
 )
@@ -295,25 +277,6 @@ def test_who_takes_from_a_replaced_document_takes_from_the_replacement() -> None
     assert data["user"] == {"x": 2}
 
 
-def test_what_a_replacement_takes_from_others_is_seen_by_all() -> None:
-    data = data_of(
-        *replaced(substitutions=[taking("source", ".v", ".s")]),
-        in_layer("type", "child", parent=PARENT),
-        in_layer("site", "source", {"v": "new"}),
-    )
-
-    assert data["child"] == data["one"] == {"a": 1, "b": 2, "s": "new"}
-
-
-def test_an_abstract_parent_can_be_replaced_by_a_concrete_document() -> None:
-    parent, replacement = replaced()
-    parent["metadata"]["layeringDefinition"]["abstract"] = True
-
-    data = data_of(parent, replacement, in_layer("site", "user", substitutions=[taking("one", ".a", ".x")]))
-
-    assert data == {"one": {"a": 1, "b": 2}, "user": {"x": 1}}
-
-
 def test_an_abstract_replacement_leaves_nothing_to_see_or_to_take() -> None:
     parent, replacement = replaced()
     replacement["metadata"]["layeringDefinition"]["abstract"] = True
@@ -327,7 +290,6 @@ def test_an_abstract_replacement_leaves_nothing_to_see_or_to_take() -> None:
 @every_row(
     {
         "without a selector": ([in_layer("site", "one", replacement=True)], ["one"]),
-        "without a parent": ([in_layer("site", "one", replacement=True, parent=PARENT)], ["one"]),
         "of another name": (
             [in_layer("global", "p", labels=PARENT), in_layer("site", "one", replacement=True, parent=PARENT)],
             ["one"],
@@ -336,7 +298,6 @@ def test_an_abstract_replacement_leaves_nothing_to_see_or_to_take() -> None:
             [in_layer("global", "one", labels=PARENT), in_layer("site", "one", parent=PARENT)],
             ["one", "one"],
         ),
-        "unrelated documents": ([in_layer("global", "one"), in_layer("site", "one")], ["one", "one"]),
         "a replacement of a replacement": (
             [
                 in_layer("global", "one", labels=PARENT),

@@ -142,13 +142,6 @@ def test_a_long_circle_is_cut_in_the_message() -> None:
     assert len(finding.documents) <= 20
 
 
-def test_two_circles_that_share_a_document_are_one_knot_with_one_finding() -> None:
-    middle = in_layer("site", "m", {"v": 1}, substitutions=[taking("a", ".v", ".v"), taking("b", ".v", ".w")])
-    ends = [in_layer("site", name, {"v": 1}, substitutions=[taking("m", ".v", ".v")]) for name in "ab"]
-
-    assert [one.name for one in wrong(middle, *ends)] == ["SubstitutionDependencyCycle"]
-
-
 # Everything at once, and nothing that only follows
 
 
@@ -237,12 +230,6 @@ def test_data_that_breaks_a_schema_is_told_with_the_place_the_rule_and_the_schem
     assert "/properties/n/minimum" in finding.diagnostic
 
 
-def test_all_faults_of_all_documents_are_told() -> None:
-    findings = wrong(POSITIVE, *(in_layer("site", name, {"n": "x"}) for name in "abc"), in_layer("site", "d", []))
-
-    assert [(one.documents[0].name, one.path) for one in findings] == [("a", "/n"), ("b", "/n"), ("c", "/n"), ("d", "")]
-
-
 def test_data_is_checked_as_rendered_not_as_written() -> None:
     assert data_of(
         POSITIVE,
@@ -269,10 +256,6 @@ def test_abstract_and_replaced_documents_are_exempt() -> None:
 @every_row(["test/Kind/v2", "test/Other/v1", "a/Kind/v1"])
 def test_the_schema_holds_for_exactly_its_kind_and_version(schema: str) -> None:
     assert data_of(POSITIVE, in_layer("site", "one", {"n": 0}, schema=schema)) == {"one": {"n": 0}}
-
-
-def test_kinds_without_a_schema_and_schemas_without_a_kind_are_passed_over() -> None:
-    data_of(data_schema("no kind at all", {"not": {}}), in_layer("site", "one"))
 
 
 def test_all_schemas_of_a_kind_must_hold() -> None:
@@ -302,12 +285,6 @@ def test_a_secret_that_is_rendered_into_something_else_than_text_is_told_without
 
     assert names_of([finding]) == [("D002", ["one"])]
     assert "CANARY" not in str(finding)
-
-
-def test_an_ordinary_document_is_quoted_so_that_the_mistake_can_be_seen() -> None:
-    (finding,) = wrong(POSITIVE, in_layer("site", "one", {"n": "seven"}))
-
-    assert "seven" in finding.message
 
 
 QUOTING = data_schema(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.designs import data_of, in_layer, names_of, rendered, taking, wrong
+from tests.designs import data_of, in_layer, names_of, taking, wrong
 from tests.unit.tables import every_row
 
 SOURCE = {
@@ -14,7 +14,6 @@ SOURCE = {
     "real": 1.5,
     "yes": True,
     "no": False,
-    "null": None,
     "map": {"b": 1, "c": {"d": 2}},
     "list": [1, {"e": 3}],
     "zero": 0,
@@ -54,7 +53,6 @@ WITHOUT_PATTERN = [
     ),
     pytest.param(".map", ["."], {"b": 0, "z": 9}, {"b": 1, "c": {"d": 2}, "z": 9}, id="a mapping over the root"),
     pytest.param(".map", ["$"], {"c": {"x": 1}}, {"b": 1, "c": {"d": 2}}, id="over the root only top keys count"),
-    pytest.param(".map", ["."], "text", SOURCE["map"], id="a mapping over a root that is none"),
     pytest.param(".text", ["."], {"z": 9}, SOURCE["text"], id="a text becomes the whole data"),
     pytest.param(".zero", ["."], "text", 0, id="0 becomes the whole data"),
     pytest.param(".", [".x"], {}, {"x": SOURCE}, id="the whole source"),
@@ -184,12 +182,6 @@ def test_recursion_touches_only_texts_that_hold_the_pattern_letter_by_letter() -
     assert found == {"l": ["abc", "0", "0 0"]}
 
 
-def test_recursion_at_a_text_is_as_without_it() -> None:
-    entry = taking("source", ".zero", {"path": ".t", "pattern": "a.c", "recurse": {"depth": 0}})
-
-    assert data_of(source(), user(entry, data={"t": "abc"}))["user"] == {"t": "0"}
-
-
 # Which document is meant, and when there is none
 
 
@@ -238,17 +230,10 @@ def test_nothing_and_null_at_the_source_are_errors_that_name_both_documents(path
     assert f"'{path}'" in finding.message
 
 
-def test_null_as_the_whole_data_of_a_source_is_nothing() -> None:
-    (finding,) = wrong(in_layer("site", "source", ...), user(taking("source", ".", ".x")))
-
-    assert finding.name == "SubstitutionSourceDataNotFound"
-
-
 @every_row(
     {
         "a text is no mapping": ({"t": "text"}, ".t.x"),
         "a mapping is no list": ({"t": {}}, ".t[0]"),
-        "a list is no mapping": ({"t": [1]}, ".t.x"),
         "from the end of nothing": ({"t": []}, ".t[-1]"),
         "a wildcard that matches nothing": ({"t": []}, ".t[*]"),
         "data that is a text": ("text", ".x"),
@@ -347,31 +332,3 @@ def test_a_child_may_override_or_take_out_what_its_parent_received(
     )
 
     assert data["child"] == result
-
-
-def test_a_childs_own_substitutions_come_after_its_layering_and_win() -> None:
-    data = data_of(
-        source(),
-        in_layer("global", "parent", {"port": "parent"}, labels={"p": "p"}),
-        user(taking("source", ".number", ".port"), data={"port": "child"}, parent={"p": "p"}),
-    )
-
-    assert data["user"] == {"port": 8080}
-
-
-def test_a_concrete_parent_shows_what_it_took_and_keeps_it_whatever_its_child_does() -> None:
-    data = data_of(
-        source(),
-        in_layer("global", "parent", labels={"p": "p"}, substitutions=[taking("source", ".map", ".m")]),
-        in_layer("site", "child", {"m": {"c": {"d": 3}}}, parent={"p": "p"}),
-    )
-
-    assert data["parent"] == {"m": SOURCE["map"]}
-    assert data["child"]["m"] == {"b": 1, "c": {"d": 3}}
-    assert data["source"] == SOURCE
-
-
-def test_metadata_of_takers_stays_as_written() -> None:
-    entry = taking("source", ".number", ".x")
-
-    assert rendered(source(), user(entry))["user"].document.metadata["substitutions"] == [entry]

@@ -25,7 +25,6 @@ FREED = replace(SEEN, status="Ready", state=MachineState.FREE)
 OTHER = ObservedMachine("n2", "Ready", "off", MachineState.FREE, "m2")
 
 MACHINES = {
-    "as it was left": (LEFT, [OTHER, SEEN], []),
     "another case": (LEFT, [replace(SEEN, name="N1")], []),
     "gone": (LEFT, [OTHER], [(Kind.VANISHED, "a machine", "none")]),
     "renamed": (LEFT, [replace(SEEN, name="x")], [(Kind.RENAMED, "n1", "x")]),
@@ -75,7 +74,6 @@ MEMBERS = {
     "another Node": (LEFT, replace(MEMBER, uid="u2"), [(Kind.REPLACED, "Node u1", "Node u2")]),
     "another system": (LEFT, replace(MEMBER, uid="u2", machine="s2"), [(Kind.REINSTALLED, "system s1", "system s2")]),
     "not ready": (LEFT, replace(MEMBER, ready=False, why="silent"), [(Kind.NOT_READY, "Ready", "silent")]),
-    "cordoned": (LEFT, replace(MEMBER, cordoned=True), [(Kind.CORDONED, "schedulable", "cordoned")]),
     "labels lost and changed": (
         LEFT,
         replace(MEMBER, labels={"rack": "r2"}),
@@ -87,7 +85,6 @@ MEMBERS = {
         replace(MEMBER, cordoned=True, ready=False),
         [],
     ),
-    "never joined": (replace(LEFT, observation=MachineObservation()), GONE, []),
     "never sighted": (replace(LEFT, observation=None), GONE, []),
     "torn down since": (replace(LEFT, in_cluster=False), GONE, []),
 }

@@ -29,19 +29,14 @@ def related(**relation: Any) -> dict[str, Any]:
 
 
 REFUSED_BY_THE_SCHEMA: dict[str, tuple[object, str]] = {
-    "no list": ({}, ""),
     "no task": ([1], "/0"),
-    "no id": ([{"type": "stage"}], "/0"),
     "no type": ([{"id": "a"}], "/0"),
-    "empty id": ([stage("")], "/0/id"),
     "long id": ([stage("x" * 129)], "/0/id"),
     "reserved id *": ([stage("*")], "/0/id"),
     "id like an expression": ([stage("/a/")], "/0/id"),
     "terminal escape in an id": ([stage("\x1b[2J")], "/0/id"),
     "unknown type": ([typed("python", code="1")], "/0/type"),
     "requires holds a number": ([task("a", requires=[1])], "/0/requires/0"),
-    "role is a number": ([task("a", role=3)], "/0/role"),
-    "condition is a number": ([task("a", condition=1)], "/0/condition"),
     "version of two parts": ([task("a", version="2.0")], "/0/version"),
     "strategy unknown": ([group("a", "two_by_two")], "/0/parameters/strategy/type"),
     "amount of 0": ([group("a", amount=0)], "/0/parameters/strategy/amount"),
@@ -51,11 +46,8 @@ REFUSED_BY_THE_SCHEMA: dict[str, tuple[object, str]] = {
     "puppet without manifest": ([typed("puppet", puppet_modules="/m")], "/0/parameters"),
     "shell without command": ([typed("shell", timeout=1)], "/0/parameters"),
     "rsync without source": ([typed("rsync", dst="/d")], "/0/parameters"),
-    "copy_files without files": ([typed("copy_files")], "/0/parameters"),
     "copy_files without destination": ([typed("copy_files", files=[{"src": "/a"}])], "/0/parameters/files/0"),
-    "timeout of 0": ([typed("shell", cmd="x", timeout=0)], "/0/parameters/timeout"),
     "negative retries": ([typed("shell", cmd="x", retries=-1)], "/0/parameters/retries"),
-    "tolerance is a list": ([group("a", fault_tolerance=[])], "/0/fault_tolerance"),
     "relation without name": ([related(role="x")], "/0/cross-depends/0"),
     "relation with an unknown policy": ([related(name="x", policy="most")], "/0/cross-depends/0/policy"),
     "relations are text": ([task("a", **{"cross-depended-by": "x"})], "/0/cross-depended-by"),
@@ -97,10 +89,7 @@ REFUSED_BY_THE_CHECK: dict[str, tuple[list[dict[str, Any]], str, str, str]] = {
         "'x' in required_for",
     ),
     "unknown group": ([task("a", groups=["x"])], "UnknownTask", "/0/groups/0", "'x' in groups"),
-    "unknown in tasks": ([group("g", tasks=["x"])], "UnknownTask", "/0/tasks/0", "'x' in tasks"),
-    "unknown stage": ([task("a", stage="post_deployment/100")], "UnknownTask", "/0/stage", "in stage"),
     "expression that means nothing": ([task("a", requires=["/x/"])], "UnknownTask", "/0/requires/0", "'/x/'"),
-    "group in tasks": ([group("g", tasks=["h"]), group("h")], "WrongReference", "/0/tasks/0", "not a task"),
     "group as stage": ([group("g"), task("a", stage="g")], "WrongReference", "/1/stage", "not a stage"),
     "bad expression in groups": ([task("a", groups=["/(/"])], "InvalidPattern", "/0/groups/0", "'a'"),
     "bad expression in a relation": ([related(name="/(?i)x/")], "InvalidPattern", "/0/cross-depends/0", "'(?'"),
@@ -112,12 +101,6 @@ REFUSED_BY_THE_CHECK: dict[str, tuple[list[dict[str, Any]], str, str, str]] = {
         "write 3, 20% or -2",
     ),
     "requires itself": ([task("a", requires=["a"])], "TaskCycle", "/0", "a -> a"),
-    "cycle": (
-        [task("a", requires=["b"]), task("b", requires=["c"]), task("c", requires=["a"])],
-        "TaskCycle",
-        "/0",
-        "a -> c -> b -> a",
-    ),
     "cycle through a group": (
         [group("g", requires=["s"]), stage("s", requires=["a"]), task("a", groups=["h"], requires=["g"]), group("h")],
         "TaskCycle",
@@ -130,7 +113,6 @@ REFUSED_BY_THE_CHECK: dict[str, tuple[list[dict[str, Any]], str, str, str]] = {
         "/0",
         "g -> a -> g",
     ),
-    "relative upload": ([typed("upload_file", path="etc/x", data="")], "UnsafePath", "/0/parameters/path", "absolute"),
     "copy out of a directory": (
         [typed("copy_files", files=[{"src": "/a", "dst": "/b"}, {"src": "/a", "dst": "../b"}])],
         "UnsafePath",
@@ -148,12 +130,6 @@ REFUSED_BY_THE_CHECK: dict[str, tuple[list[dict[str, Any]], str, str, str]] = {
         "TaskGraphTooLarge",
         "",
         "regular expressions of the graph take too long",
-    ),
-    "a hostile directory": (
-        [typed("shell", cmd="ls", cwd="/srv/../etc")],
-        "TaskCannotRun",
-        "/0/parameters/cwd",
-        "'..'",
     ),
     "copy from out of a directory": (
         [typed("copy_files", files=[{"src": "../../etc/shadow", "dst": "/b"}])],
@@ -190,14 +166,11 @@ def test_the_check_refuses_what_the_schema_cannot_see(
 
 
 ACCEPTED: dict[str, list[dict[str, Any]]] = {
-    "nothing": [],
     "the worked example of the seed": SEED_GRAPH,
     "keys of the user's own": [task("a", test_pre={"cmd": "x"}, **{"cross-depened-by": 1})],
     "the selectors": [task("a", role="*"), task("b", role="master"), task("c", role=["/x/"]), task("d", tags=[])],
     "an expression over groups": [group("g"), task("a", groups=["/.*/"])],
-    "an expression over tasks": [task("a"), task("b", requires=["/.*/"])],
     "a stage of the seed that is not declared": [task("a", stage="pre_deployment", required_for=["deployment"])],
-    "a boolean condition": [task("a", condition=False)],
     "relations in both spellings": [task("a", cross_depends=[{"name": "b", "role": None}]), task("b")],
     "puppet with the spelling of the seed": [typed("puppet", puppet_manifests="/m", puppet_modules="/n")],
     "skipped without parameters": [{"id": "a", "type": "skipped"}],
@@ -218,13 +191,11 @@ def test_sound_documents_pass_without_a_finding(schema: Draft202012Validator, en
 WARNED: dict[str, tuple[list[dict[str, Any]], str, str]] = {
     "role beside groups": ([group("g"), task("a", groups=["g"], role="*")], "FieldWithoutEffect", "/1/role"),
     "condition of a group": ([group("g", condition="true")], "FieldWithoutEffect", "/0/condition"),
-    "tasks of a task": ([task("a", tasks=["a"])], "FieldWithoutEffect", "/0/tasks"),
     "tolerance of a stage": ([stage("a", fault_tolerance=1)], "FieldWithoutEffect", "/0/fault_tolerance"),
     "a task among the groups": ([task("a"), task("b", groups=["a"])], "WrongReference", "/1/groups/0"),
     "upload without data": ([typed("upload_file", path="/x")], "MissingParameter", "/0/parameters"),
     "unknown relation": ([related(name="x")], "UnknownCrossTask", "/0/cross-depends/0"),
     "computed condition": ([task("a", condition={"yaql_exp": "$"})], "ComputedValue", ""),
-    "computed amount": ([task("a", strategy={"type": "parallel", "amount": {"yaql_exp": "$"}})], "ComputedValue", ""),
 }
 
 

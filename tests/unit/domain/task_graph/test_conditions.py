@@ -29,16 +29,12 @@ HOLD = [
     "'ell' in settings:text",
     "false in settings:storage.names == false",
     "not false",
-    "true or false and false",
-    "-1 == -1",
-    "1 == 1 == true",
     "settings:storage.size or 'operand'",
     "api.cluster_status == 'new' and api.nodes_count() > 10",
     "api.role_in_deployment('ceph-osd')",
     'api.role_in_cluster("zabbix-server")',
     "not api.role_in_deployment('zabbix-server')",
     "(not api.role_in_cluster('x')) == true",
-    "api.nodes_count() >= 12 and 12 <= api.nodes_count()",
 ]
 
 FAIL = [
@@ -70,29 +66,21 @@ def test_a_condition_does_not_hold(text: str) -> None:
 BAD_CONDITIONS = {
     "empty": ("", "empty"),
     "unknown character": ("true & false", "'&' at character 5"),
-    "semicolon": ("true; import os", "';' at character 4"),
     "order without api": ("1 < 2", "api.nodes_count"),
     "right side missing": ("settings:a ==", "ends where a value"),
-    "operator missing": ("true false", "operator is missing before 'false'"),
-    "open parenthesis": ("(true", "')' is missing before the end"),
     "open string": ("'abc", "has no end"),
     "word": ("storage == 1", "a value is missing before 'storage'"),
     "unknown model": ("release:name == 'x'", "'release'"),
-    "empty step": ("settings:a..b", "empty step"),
     "float": ("1.5 == 1", "'1' at character 0"),
     "long number": ("1" * 30, "too long"),
     "unknown api": ("api.delete('x')", "api.delete"),
-    "deep api": ("api.cluster.status == 'new'", "'.' at character 11"),
     "role without quotes": ("api.role_in_cluster(x)", "in quotes"),
     "count with an argument": ("api.nodes_count(1)", "')' is missing"),
     "ambiguous not": ("not api.cluster_status == 'new'", "ambiguous"),
-    "call of a setting": ("settings:a()", "operator is missing"),
-    "call by name": ("__import__('os')", "a value is missing"),
     "too deep": ("(" * 40 + "true" + ")" * 40, "more than 32 deep"),
     "too many operators": (" or ".join(["true"] * 200), "more than 128 operators"),
     "too long": ("true" + " " * 5000, "at most 4096"),
     "control character": ("true\x00", "'\\x00'"),
-    "letters of another script": ("настройки:a", "is not part of the language"),
 }
 
 

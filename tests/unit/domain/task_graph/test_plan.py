@@ -194,16 +194,6 @@ A, B = node("a", "x"), node("b", "x")
             [node("a", "x", "y"), node("b", "y")],
             [["a", "b"], ["a"]],
         ),
-        "a group without nodes is done, and still orders the others": (
-            [group("z", requires=["y"]), group("y", requires=["x"]), group("x")],
-            [node("c", "z"), A],
-            [["a"], ["c"]],
-        ),
-        "a stage between groups": (
-            [group("x", required_for=["s"]), stage("s"), group("y", requires=["s"])],
-            [node("c", "y"), A],
-            [["a"], ["c"]],
-        ),
         "a task between groups": (
             [group("x", required_for=["t"]), task("t", role=["t"], required_for=["y"]), group("y")],
             [node("c", "y"), node("t", "t"), A],
@@ -243,18 +233,6 @@ def test_a_task_of_two_groups_of_a_node_runs_once_and_after_what_it_depends_on()
         ("x", ("hiera",)),
         ("y", ("only-y", "late")),
     ]
-
-
-def test_groups_are_ordered_by_tasks_that_depend_on_each_other_through_a_shared_one() -> None:
-    entries = [
-        group("x"),
-        group("y"),
-        task("third", groups=["x"], requires=["second"]),
-        task("second", groups=["x", "y"], requires=["first"]),
-        task("first", groups=["y"]),
-    ]
-
-    assert planned(entries, [node("n", "x", "y")]).order_on(NodeName("n")) == ("first", "second", "third")
 
 
 def test_groups_that_order_each_other_both_ways_on_one_node_are_refused() -> None:
@@ -312,14 +290,6 @@ def runs(entries: list[dict[str, Any]], nodes: list[ClusterNode], **options: Any
         "no relation": ({}, [[("after", ["c"]), ("first", ["a", "b"])], [("after", ["b"])]]),
         "every node": ({"name": "first"}, [[("first", ["a", "b"])], [("after", ["b", "c"])]]),
         "a role": ({"name": "first", "role": ["y"]}, [[("first", ["a", "b"])], [("after", ["b", "c"])]]),
-        "the same node": (
-            {"name": "first", "role": "self"},
-            [[("after", ["c"]), ("first", ["a", "b"])], [("after", ["b"])]],
-        ),
-        "a role without nodes": (
-            {"name": "first", "role": ["z"]},
-            [[("after", ["c"]), ("first", ["a", "b"])], [("after", ["b"])]],
-        ),
         "a stage": ({"name": "s", "role": None}, [[("first", ["a", "b"])], [("after", ["b", "c"])]]),
     },
 )

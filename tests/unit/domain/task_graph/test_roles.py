@@ -37,20 +37,15 @@ def selected(selector: Selector) -> list[str]:
     {
         "primary-x replaces x": (Domain.ROLES, ["controller"], ["n2"]),
         "the primary": (Domain.ROLES, ["primary-controller"], ["n1"]),
-        "any of the names": (Domain.ROLES, ["controller", "compute"], ["n2", "n3"]),
         "an expression": (Domain.ROLES, ["/^(primary-)?controller$/"], ["n1", "n2"]),
         "an expression matches from the start": (Domain.ROLES, ["/c/"], ["n2", "n3"]),
         "every node with a role": (Domain.ROLES, ["/.*/"], ["n1", "n2", "n3"]),
         "a lone asterisk in a list is a name": (Domain.ROLES, ["*"], []),
-        "a tag is no role": (Domain.ROLES, ["mysql"], []),
         "no name, no node": (Domain.ROLES, [], []),
         "the pseudo node": (Domain.ROLES, ["master"], ["master"]),
-        "the pseudo node and a role": (Domain.ROLES, ["master", "compute"], ["n3", "master"]),
         "a tag": (Domain.TAGS, ["mysql"], ["n1"]),
         "the primary of a tag": (Domain.TAGS, ["primary-mysql"], ["n2"]),
         "an instance tag": (Domain.TAGS, ["mysql:2"], ["n2"]),
-        "an expression over tags": (Domain.TAGS, [r"/mysql:\d/"], ["n2"]),
-        "a role is no tag": (Domain.TAGS, ["controller"], []),
     },
 )
 def test_a_selector_takes_the_nodes_with_its_names(domain: Domain, names: list[str], nodes: list[str]) -> None:
@@ -81,11 +76,9 @@ def test_nodes_that_no_selector_tells_apart_are_one_class() -> None:
     {
         "the first node": ([{}, {}], None, "n0"),
         "a ready node first": ([{}, {"ready": True}], None, "n1"),
-        "a primary stays": ([{}, {}], "n1", "n1"),
         "a primary stays although another is ready": ([{"ready": True}, {}], "n1", "n1"),
         "a primary that leaves does not stay": ([{}, {"leaving": True}], "n1", "n0"),
         "a node that leaves is not chosen": ([{"leaving": True}, {}], None, "n1"),
-        "a primary that is gone": ([{}, {}], "gone", "n0"),
         "nobody left": ([{"leaving": True}], None, None),
     },
 )

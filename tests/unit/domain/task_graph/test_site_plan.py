@@ -18,10 +18,8 @@ GRAPH = (
 NODES = tuple(ClusterNode(NodeName(name), ("web",), ready=name != "n3") for name in ("n1", "n2", "n3"))
 
 RUNS: dict[str, tuple[dict[str, Any], tuple[str, ...] | None, str, str]] = {
-    "all that were ever deployed": ({}, None, "n1 n2", "one two"),
     "those of the action": ({}, ("n3", "n1"), "n1 n3", "one two"),
     "those that it names": ({"nodes": ["n3"]}, ("n1",), "n3", "one two"),
-    "chosen tasks": ({"tasks": ["two"]}, None, "n1 n2", "two"),
     "not the skipped ones": ({"skip": ["two"]}, None, "n1 n2", "one"),
     "tests only": ({"tests": True}, None, "n1 n2", "probe"),
     "none that it deployed": ({}, (), "", ""),
@@ -57,9 +55,7 @@ def test_a_run_has_these_nodes_and_tasks(
 
 
 AFTER_THE_MASTER: dict[str, tuple[tuple[dict[str, Any], ...], str]] = {
-    "none": ((group("web"), task("copy", groups=["web"])), ""),
     "at the same time": ((group("web"), task("make", role="master"), task("copy", role="*")), ""),
-    "before": ((task("make", role="master", requires=["copy"]), task("copy", role="*")), ""),
     "required": ((task("make", role="master"), task("copy", role="*", requires=["make"])), "copy"),
     "through others and a stage": (
         (
