@@ -142,14 +142,6 @@ def test_a_document_store_cannot_have_the_name_of_a_provisioner(register: Regist
     assert refused.value.faults == ["shipyard.design_stores: maas is a section of Shipyard's"]
 
 
-def test_an_unknown_document_store_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(SettingsError) as refused:
-        load({"SHIPYARD_DESIGNS_STORE": "git"})
-    assert refused.value.faults == [
-        "SHIPYARD_DESIGNS_STORE: there is no document store 'git'; installed: deckhand, embedded"
-    ]
-
-
 def test_two_dialects_cannot_serve_the_same_addresses(register: Register) -> None:
     register(DIALECTS, nailgun="shipyard_api.api.fuel.app:DIALECT")
     with pytest.raises(SettingsError) as refused:

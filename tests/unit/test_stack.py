@@ -52,12 +52,6 @@ def test_what_the_stack_sets_itself_is_refused(environ: dict[str, str], provisio
     assert says in str(refused.value)
 
 
-def test_a_section_of_the_file_is_refused_like_a_variable(config: str) -> None:
-    Path(config).write_text(FILE + "[drydock]\nurl = http://drydock\n")
-    with pytest.raises(click.UsageError, match="SHIPYARD_DRYDOCK_URL"):
-        given_settings({"SHIPYARD_CONFIG": config}, "drydock")
-
-
 def test_invalid_settings_are_reported_before_anything_starts(config: str) -> None:
     Path(config).write_text("[api]\nnonsense = 1\n")
     with pytest.raises(SettingsError, match="nonsense"):

@@ -60,7 +60,6 @@ def test_a_refusal_says_what_is_needed_and_what_there_is(verb: Control, state: R
         (RunState.RUNNING, Control.PAUSE, ("running", "being stopped")),
         (RunState.RUNNING, Control.STOP, ("running", "being stopped")),
         (RunState.RUNNING, Control.UNPAUSE, ("paused", "running")),
-        (RunState.PAUSED, Control.PAUSE, ("running", "paused")),
         (RunState.PAUSED, Control.STOP, ("running", "being stopped")),
         (RunState.PAUSED, Control.UNPAUSE, None),
         (RunState.FAILED, Control.RETRY, None),

@@ -19,7 +19,6 @@ ALL = WaveGate("", "canary", 0, 0, 1, T0)
         "several, none named": ({"approve": True}, [A, B], "SeveralApprovals"),
         "none": ({"approve": True}, [], "NoSuchApproval"),
         "no answer": ({}, [A], "NoAnswer"),
-        "no boolean": ({"approve": "yes"}, [A], "NoAnswer"),
         "an unknown field": ({"approve": True, "ok": 1}, [A], "UnknownField"),
         "a long reason": ({"approve": True, "reason": "x" * 1001}, [A], "NoText"),
     },

@@ -24,12 +24,10 @@ def test_a_class_forbids_its_own_work_alone_and_the_usual_one_forbids_everything
 @every_row(
     [
         ("deploy_site", ["all", "no_deployment"]),
-        ("update_site", ["all", "no_deployment"]),
         ("redeploy_server", ["all", "no_deployment", "no_teardown"]),
         ("remove_server", ["all", "no_teardown"]),
         ("service_server", ["all", "no_deployment", "no_teardown"]),
         ("relabel_nodes", ["all"]),
-        ("update_software", ["all"]),
     ],
 )
 def test_which_classes_keep_an_action_from_a_node(name: str, forbidden_by: list[str]) -> None:

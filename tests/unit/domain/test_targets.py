@@ -27,7 +27,6 @@ def test_targets_are_a_list_or_a_text_with_commas(written: object) -> None:
         "missing": None,
         "empty text": "",
         "empty list": [],
-        "number in a list": [1],
         "mapping": {"n1": True},
         "name with a control character": ["n1\n"[:3] + "\x00"],
         "name that is too long": "n" * 254,

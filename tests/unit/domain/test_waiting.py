@@ -52,7 +52,3 @@ def test_a_wait_that_does_not_know_the_approvals_keeps_those_of_the_one_before(
     known: tuple[WaveGate, ...] | None, before: tuple[WaveGate, ...], found: tuple[WaveGate, ...]
 ) -> None:
     assert Awaited("MAAS", "work", gates=known).after(replace(ONE, gates=before), AT).gates == found
-
-
-def test_nothing_is_no_wait() -> None:
-    assert together([]) is None

@@ -113,12 +113,6 @@ def test_a_mark_that_takes_out_counts_only_for_what_stands_further_up() -> None:
     assert machine == node("n1", tags=["a"], labels={"x": "2", "y": "1"})
 
 
-def test_a_profile_of_another_kind_is_none() -> None:
-    other = document("drydock/HostProfile/v2", "p", {"metadata": {"tags": ["t"]}})
-
-    assert only(site(other, node_document("n1", host_profile="p"))) == node("n1")
-
-
 def test_the_machines_of_a_rendered_design_are_read_once() -> None:
     documents, _ = parse_documents([node_document("n1"), node_document("n2")])
     design = Rendering(tuple(RenderedDocument(one, Collection("site"), Revision(1), secret=False) for one in documents))

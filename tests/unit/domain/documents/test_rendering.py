@@ -302,6 +302,7 @@ QUOTING = data_schema(
     },
 )
 CANARY = "CANARY-4711"
+INTO = (".t", ".e", ".p", ".l[0]", ".l[1]", ".o.k", ".m.z")
 QUOTED = {
     "t": CANARY, "e": CANARY, "p": CANARY, "l": [CANARY, CANARY], "o": {"k": CANARY}, "m": {"z": CANARY},
 }  # fmt: skip
@@ -316,20 +317,7 @@ QUOTED = {
                 "site",
                 "one",
                 {"m": {}, "l": []},
-                substitutions=[
-                    taking(
-                        "s",
-                        ".",
-                        ".t",
-                        ".e",
-                        ".p",
-                        ".l[0]",
-                        ".l[1]",
-                        ".o.k",
-                        ".m.z",
-                        schema="deckhand/Passphrase/v1",
-                    )
-                ],
+                substitutions=[taking("s", ".", *INTO, schema="deckhand/Passphrase/v1")],
             ),
         ],
         "has substitutions, none of them secret": [

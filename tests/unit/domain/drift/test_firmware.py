@@ -56,7 +56,6 @@ def test_documents_add_up_and_each_says_what_installs_it() -> None:
         ([wants("n1", secret=True)], "SecretInDeploymentDocument", {}),
         ([wants("n1", runbook=None)], "FirmwareWithoutService", {}),
         ([wants("n1", template="CUSTOM_A")], "FirmwareWithoutService", {}),
-        ([wants("n1", versions={})], "SchemaError", {}),
         ([wants("n1", versions={"bios": 2})], "SchemaError", {}),
         ([wants("n9")], "FirmwareOfUnknownNode", {}),
         ([wants("n1", "n9")], "FirmwareOfUnknownNode", {N1}),

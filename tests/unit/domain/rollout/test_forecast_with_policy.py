@@ -54,10 +54,6 @@ def foretold(policy: Policy, failing: float = 0.0, runs: int = 200) -> Forecast:
         ),
         "four at a time": (Policy(budgets=(Budget("site", max_unavailable=Amount(4)),)), 3 * 1800),
         "the night": (Policy(windows=Windows((Window("UTC", time(22), 3600),)), seconds=SECONDS), 10 * 3600 + 1800),
-        "the night of a canary and its rest": (
-            Policy(CANARY, windows=Windows((Window("UTC", time(22), 3600),)), seconds=SECONDS),
-            10 * 3600 + 2 * 1800,
-        ),
     },
 )
 def test_a_policy_takes_time(policy: Policy, seconds: float) -> None:
@@ -87,7 +83,6 @@ FOUR = Membership(
         GroupName("b"): frozenset([NodeName("n3")]),
     },
 )
-RACKS = {NodeName(f"n{number}"): {"rack": f"r{number % 2}"} for number in range(4)}
 
 
 def played(policy: Policy) -> tuple[float, float]:
@@ -116,9 +111,7 @@ def played(policy: Policy) -> tuple[float, float]:
 @every_row(
     {
         "a canary": Policy(CANARY),
-        "two bad waves": Policy(Waves((Wave("one", Amount(1)), Wave("two", Amount(1))), stop_after=2)),
         "waves over the action": Policy(Waves((Wave("one", Amount(1)),), Scope.ACTION)),
-        "one a rack": Policy(budgets=(Budget("r", "rack", Amount(1)),), topology=RACKS),
         "none may be lost": Policy(budgets=(Budget("site", max_lost=Amount(0)),)),
     },
 )

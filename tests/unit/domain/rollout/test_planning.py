@@ -46,9 +46,7 @@ def lengths(prepare: float = 1, deploy: float = 1, **groups: float) -> Assumptio
 
 @every_row(
     {
-        "equally long": (Mode(2), lengths(), "a b c d"),
         "the first group is slow": (Mode(2), lengths(a=5), "a b d c"),
-        "the second group is slow": (Mode(2), lengths(b=5), "a b c d"),
         "the second group is quicker than usual": (Mode(2), lengths(deploy=5, b=3), "a b d c"),
         "deployed as prepared": (Mode(2, deploy_as_prepared=True), lengths(a=5), "a b d c"),
         "few nodes in flight": (Mode(2, max_nodes_in_flight=2), lengths(a=5), "a b d c"),

@@ -20,9 +20,7 @@ def cluster(states: str) -> EtcdCluster:
 @every_row(
     [
         ("hhh", Health.HEALTHY),
-        ("hhd", Health.HEALTHY),
         ("hsd", Health.UNHEALTHY),
-        ("udd", Health.UNHEALTHY),
         ("hhddH", Health.UNHEALTHY),  # a learner has no vote
         ("Hdd", Health.UNHEALTHY),  # but it answers
         ("ssd", Health.UNREACHABLE),

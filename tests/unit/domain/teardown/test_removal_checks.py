@@ -19,14 +19,12 @@ def plan(*classes: PodClass) -> DrainPlan:
 @every_row(
     [
         (PodClass.MIRROR, Kubelet.ALIVE, True),
-        (PodClass.DAEMON, Kubelet.ALIVE, True),
         (PodClass.FINISHED, Kubelet.ALIVE, True),
         (PodClass.UNREACHABLE, Kubelet.DEAD, True),
         (PodClass.LEAVING, Kubelet.DEAD, True),
         (PodClass.LEAVING, Kubelet.ALIVE, False),
         (PodClass.EVICTABLE, Kubelet.DEAD, False),
         (PodClass.BLOCKED_NOW, Kubelet.ALIVE, False),
-        (PodClass.BLOCKED_FOREVER, Kubelet.DEAD, False),
     ],
 )
 def test_a_drained_node_may_still_have_some_pods(pod_class: PodClass, kubelet: Kubelet, may_stay: bool) -> None:

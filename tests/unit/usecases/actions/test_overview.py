@@ -18,11 +18,9 @@ IS, DONE = NodeStatus, T
         "sent, not begun": (IS.NOT_STARTED, "prepare", None, None, "q"),
         "being prepared": (IS.NOT_STARTED, "prepare", T, None, "i"),
         "prepared before the others of its phase": (IS.PREPARED, "prepare", T, None, "p"),
-        "prepared": (IS.PREPARED, "prepare", T, DONE, "p"),
         "prepared, deploy not begun": (IS.PREPARED, "deploy", None, None, "q"),
         "being deployed": (IS.PREPARED, "deploy", T, None, "d"),
         "deployed before the others": (IS.SUCCESS, "deploy", T, None, "s"),
-        "failed before the others": (IS.FAILURE, "deploy", T, None, "f"),
         "phase over, nothing known": (IS.NOT_STARTED, "prepare", T, DONE, "n"),
     },
 )

@@ -45,12 +45,10 @@ def surveyed(policy: Policy, letters: str, progress: Progress | None = None, now
 
 @every_row(
     [
-        ("nnn", WaveStanding.LATER, WaveStanding.LATER),
         ("wnn", WaveStanding.RUNNING, WaveStanding.LATER),
         ("pnn", WaveStanding.RUNNING, WaveStanding.LATER),
         ("snn", WaveStanding.GOOD, WaveStanding.LATER),
         ("ssw", WaveStanding.GOOD, WaveStanding.RUNNING),
-        ("sss", WaveStanding.GOOD, WaveStanding.GOOD),
         ("fxx", WaveStanding.BAD, WaveStanding.STOPPED),
         ("ssx", WaveStanding.GOOD, WaveStanding.STOPPED),
         ("sfw", WaveStanding.GOOD, WaveStanding.BAD),

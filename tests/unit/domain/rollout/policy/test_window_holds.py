@@ -20,7 +20,6 @@ def moment(text: str) -> datetime:
     {
         "before": ("20:57", []),
         "soon": ("20:58", ["23:00"]),
-        "at its begin": ("21:00", ["23:00"]),
         "two windows": ("22:29", ["23:00", "23:30"]),
         "at the end of the first": ("23:00", ["23:30"]),
         "at the end of both": ("23:30", []),
