@@ -129,6 +129,8 @@ def test_a_task_becomes_what_its_type_says(entry: dict[str, Any], expected: Remo
         "type-object": ({"id": "t", "type": {}}, "cannot run tasks of type {}", "/type"),
         "no-parameters": ({"id": "t", "type": "shell"}, "cmd is missing", "/parameters/cmd"),
         "cmd-empty": (task("shell", cmd=" \n"), "cmd is empty", "/parameters/cmd"),
+        "copy-item": (task("copy_files", files=["a"]), "files[0] is not an object", "/parameters/files"),
+        "cmd-surrogate": (task("shell", cmd="\ud800"), "cmd is not valid Unicode", "/parameters/cmd"),
         "cmd-nul": (task("shell", cmd="a\0b"), "cmd has a NUL", "/parameters/cmd"),
         "cmd": (task("shell", cmd="x" * (MOST_CONTENT + 1)), "cmd has 1048577 bytes", "/parameters/cmd"),
         "computed": (task("shell", cmd={"yaql_exp": "$"}), "is an expression", "/parameters/cmd"),
