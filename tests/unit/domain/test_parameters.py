@@ -142,6 +142,7 @@ NO_COMMANDS = {
     "no text": ({"command": ["true"], "nodes": "n1"}, "it is a command for the shell"),
     "blank": ({"command": "  ", "nodes": "n1"}, "it is a command for the shell"),
     "no nodes": ({"command": "true"}, "it runs on the nodes that nodes names"),
+    "tasks, too": ({"command": "true", "nodes": "n1", "tasks": "a"}, "command runs none of the site's"),
     "no forks": ({"command": "true", "nodes": "n1", "forks": 0}, "it is a whole number from 1"),
     "forks of nothing": ({"forks": 2}, "it belongs to command"),
 }
