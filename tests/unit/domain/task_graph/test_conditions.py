@@ -36,6 +36,7 @@ HOLD = [
     'api.role_in_cluster("zabbix-server")',
     "not api.role_in_deployment('zabbix-server')",
     "(not api.role_in_cluster('x')) == true",
+    "api.nodes_count() >= 12 and 12 <= api.nodes_count()",
 ]
 
 FAIL = [
