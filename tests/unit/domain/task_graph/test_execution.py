@@ -262,6 +262,13 @@ RULES: dict[str, Rule] = {
         {"b1": "reinstall did not run: migrate failed on a1"},
         False,
     ),
+    "what waits for a task that lacks a requirement lacks it as well": (
+        (*MIGRATE, task("tell", role=["b"], version="2.0.0", requires=["reinstall"])),
+        failing("migrate", "a1"),
+        {"reinstall": "b1", "tell": "b1"},
+        {"b1": "reinstall did not run: migrate failed on a1"},
+        False,
+    ),
     "a relation on the same node fails on that node": (SELF, failing("there", "a1"), {"here": "a1"}, {}, True),
     "a relation across nodes that all failed": (
         ({**CROSS[0], "fault_tolerance": 3}, *CROSS[1:]),
