@@ -547,16 +547,16 @@ def test_a_following_effect_whose_commit_took_too_long_is_not_sent() -> None:
 
 @every_row(
     {
-        "unavailable": (unavailable(), SETTLE, 10),
+        "unavailable": (unavailable(), SETTLE, 10, False),
         "unavailable, and the effect may be repeated": (unavailable(), SETTLE, 10, True),
-        "busy": (Busy("Peer", "submit", "not now"), SETTLE, 10),
-        "busy, with a short settle": (Busy("Peer", "submit", "not now"), 0.5, 0.5),
-        "busy for less than settle": (Busy("Peer", "submit", "not now", retry_after=3), SETTLE, 10),
-        "busy for longer": (Busy("Peer", "submit", "not now", retry_after=30), SETTLE, 30),
+        "busy": (Busy("Peer", "submit", "not now"), SETTLE, 10, False),
+        "busy, with a short settle": (Busy("Peer", "submit", "not now"), 0.5, 0.5, False),
+        "busy for less than settle": (Busy("Peer", "submit", "not now", retry_after=3), SETTLE, 10, False),
+        "busy for longer": (Busy("Peer", "submit", "not now", retry_after=30), SETTLE, 30, False),
     },
 )
 def test_an_effect_whose_outcome_is_unknown_stays_intended_and_is_tried_later(
-    error: PeerError, settle: float, pause: float, repeatable: bool = False
+    error: PeerError, settle: float, pause: float, repeatable: bool
 ) -> None:
     world = World(settle=settle)
     world.unit.errors = {"perform": [error]}
