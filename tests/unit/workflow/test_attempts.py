@@ -388,6 +388,7 @@ def test_what_only_a_person_knows_is_asked_once_and_awaited_until_it_is_answered
         waiting = world.rows.waited[-1]
         assert (waiting.who, waiting.what, waiting.doubt) == ("operator", "answers: shipyard reconcile a", doubt)
         answers.append(waiting.last_answer)
+        assert world.kinds().count("tell") == 1
         intent = begun.claim.intent
         assert intent is not None
         claim = Claim(intent=intent, waiting=waiting, lost=lost)
