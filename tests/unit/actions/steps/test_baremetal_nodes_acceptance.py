@@ -189,7 +189,8 @@ def test_what_is_stored_while_a_task_runs_goes_on_as_the_one_in_memory() -> None
         assert STEP.decide(loaded, now) == STEP.decide(state, now)
         assert STEP.watch(loaded, now) == STEP.watch(state, now)
     assert STEP.leave(loaded, "stopped") == STEP.leave(state, "stopped")
-    assert STEP.awaits(loaded, question(loaded, at(101))).what == "acceptance task disk of group a"
+    awaited = STEP.awaits(loaded, question(loaded, at(101)))
+    assert (awaited.who, awaited.what) == ("the nodes", "acceptance task disk of group a")
 
 
 def test_an_acceptance_task_knows_the_name_of_its_node() -> None:

@@ -113,6 +113,7 @@ def test_a_ready_node_counts_at_once_and_the_others_are_polled_again() -> None:
     changed = NodesChanged(A, Phase.DEPLOY, NodeStatus.SUCCESS, names("n1"))
     assert folded == Folded(state, (changed,), wait_until=at(270), watch_at=at(270))
     assert question(state, at(270)).joining == names("n2")
+    assert STEP.awaits(state, question(state, at(270))).who == "Kubernetes"
     assert state.watches[DEPLOY].done == names("n1")
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
 from shipyard_api.actions.steps.draining import DrainingProvisioner
 from shipyard_api.domain.nodes import Node, NodeName
 from shipyard_api.domain.teardown.drain import OnBlocked
@@ -12,6 +14,7 @@ from shipyard_api.domain.teardown.label_requirements import Operator, Requiremen
 from shipyard_api.domain.teardown.labels import SERVICE_CORDONED_KEY
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.pods import Budget
+from shipyard_api.ports.errors import Unavailable
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Work
 from tests.fakes.cluster_nodes import LEAVES_IN, FakeClusterNodes
 from tests.fakes.provisioner import FakeProvisioner
@@ -33,7 +36,8 @@ class Site:
         if blocked:
             self.nodes.budgets.append(Budget("default", "web", (Requirement("app", Operator.IN, (N1,)),), 0, 1, 1, 1))
         limits = TeardownLimits(on_blocked=on_blocked)
-        self.provisioner = DrainingProvisioner(FakeProvisioner(), self.nodes, limits)
+        self.peer = FakeProvisioner()
+        self.provisioner = DrainingProvisioner(self.peer, self.nodes, limits)
 
     def drain(self) -> JobReport:
         """The report of a drain after a few looks, by a worker that remembers nothing."""
@@ -87,3 +91,11 @@ def test_without_kubernetes_and_off_the_cluster_nothing_is_drained() -> None:
     for nodes in (None, FakeClusterNodes(lambda: datetime(2026, 3, 2, tzinfo=UTC))):
         report = DrainingProvisioner(FakeProvisioner(), nodes, TeardownLimits()).report(JobId("m"), DRAIN)
         assert (report.ok, report.succeeded) == (True, {N1, N2})
+
+
+def test_a_service_needs_a_healthy_provisioner() -> None:
+    site = Site()
+    site.provisioner.check_health()
+    site.peer.break_next("check_health")
+    with pytest.raises(Unavailable):
+        site.provisioner.check_health()

@@ -167,7 +167,7 @@ def test_nodes_that_run_are_looked_at_beside_those_that_have_not_begun() -> None
 def test_a_long_task_is_looked_at_less_often(taken: float, pause: float) -> None:
     folded = ITEM.fold(RUNNING, LOOK, results(a="running", b="running"), at(taken))
 
-    assert folded.wait_until == at(taken + pause)
+    assert folded.wait_until == folded.watch_at == at(taken + pause)
     assert folded.facts == ()
 
 

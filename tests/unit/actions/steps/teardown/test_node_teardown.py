@@ -18,6 +18,7 @@ from shipyard_api.actions.steps.teardown.node_teardown import Answer, History, N
 from shipyard_api.actions.steps.teardown.part import Part, Request
 from shipyard_api.actions.steps.teardown.removal import RemoveFromCluster
 from shipyard_api.actions.steps.teardown.state import NodeState, TeardownTask
+from shipyard_api.actions.steps.teardown.uncordon import Uncordon
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.facts.teardown import TeardownChanged
 from shipyard_api.domain.findings import Finding, error
@@ -28,6 +29,7 @@ from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.etcd_documents import EtcdAccess
 from shipyard_api.domain.teardown.etcd_members import Minimum
 from shipyard_api.domain.teardown.label_requirements import Operator, Requirement
+from shipyard_api.domain.teardown.labels import CORDONED_KEY
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import TEARDOWN, Operation, Outcome
 from shipyard_api.domain.teardown.pods import Budget, Controller, Pod, PodUid
@@ -84,6 +86,7 @@ class Item:
             Operation.SHUT_DOWN_KUBELET: ShutDownKubelet(self.cluster),
             Operation.DESTROY_NODE: Destroy(store, self.provisioner, self.cluster, "design/{}".format),
             Operation.REMOVE_FROM_CLUSTER: RemoveFromCluster(self.cluster),
+            Operation.UNCORDON: Uncordon(self.cluster),
         }
         self.kind = NodeTeardown(
             parts,
@@ -92,9 +95,9 @@ class Item:
             lambda _revision: self.faults,
         )
 
-    def run(self) -> str:
+    def run(self, operations: tuple[Operation, ...] = TEARDOWN) -> str:
         """Run the item to its end; return how it ended, with its sentence."""
-        task = TeardownTask(N1, ActionId("A1"), 3, TEARDOWN, self.limits, force=self.force)
+        task = TeardownTask(N1, ActionId("A1"), 3, operations, self.limits, force=self.force)
         state = self.kind.begin(task.to_json())
         for number in range(3000):
             state = self.kind.load_state(state.to_json())
@@ -355,6 +358,7 @@ def test_a_teardown_asks_an_operator_and_looks_again_after_another_loss_only() -
     answered = kind.notice(folded.state, LostHistory(at, at, JobAnswers(others=frozenset({"j"}))))
     again = kind.decide(answered, at)
     assert again.question.more["answers"] == {"ours": [], "others": ["j"]}
+    assert kind.load_state(answered.to_json()).lost == LostHistory(at, at)
     known = replace(answered, recalled=True)
     assert kind.notice(known, LostHistory(at, at, JobAnswers(ours=frozenset({"k"})))).recalled
     assert not kind.notice(known, LostHistory(at, at + timedelta(seconds=1))).recalled
@@ -372,3 +376,24 @@ def test_after_a_loss_a_node_that_kubernetes_lacks_was_removed_in_the_lost_end(m
     begun = kind.fold(recalled, following.question, Answer(History(False, True), TeardownLimits()), at).state
 
     assert recalled.never_joined is begun.never_joined is not must_exist
+
+
+@every_row(
+    {
+        "no cordon": ({}, "done: uncordon: it was not cordoned", []),
+        "an operator's": ({"label": ""}, "failed: uncordon: the node is cordoned without Shipyard's label", []),
+        "ours": ({"label": CORDONED_KEY}, "done: uncordon", [N1]),
+        "of a node that Kubernetes does not know": (None, "failed: uncordon: Kubernetes does not know the node", []),
+    },
+)
+def test_only_a_cordon_of_ours_is_taken_back(
+    cordon: dict[str, str] | None, ended: str, uncordoned: list[NodeName]
+) -> None:
+    item = Item()
+    if cordon is None:
+        item.cluster.nodes.clear()
+    elif cordon:
+        item.cluster.cordon(item.cluster.nodes[N1], **cordon)
+
+    assert item.run((Operation.UNCORDON,)).startswith(ended)
+    assert item.cluster.changes("uncordon") == uncordoned
