@@ -109,6 +109,8 @@ def test_a_running_action_is_foreseen_from_its_state(site: Site) -> None:
     record(site.store, action, [GroupChanged(last.name, GroupStatus.FAILED, Reason.DEPENDENCY, "")])
     over = site.viewer.get(f"/actions/{action}/forecast").json  # the groups have ended, and the action has not
     assert (over["not_known"], over["success"]["probability"]) == ("waits for a worker", 0.0)
+    certain = {one["name"]: one["success"]["probability"] for one in over["groups"] if one["success"]}
+    assert certain == {first.name: 0.0, last.name: 0.0}  # what has happened; the other groups are not known
 
 
 def test_what_waits_without_an_end_in_sight_is_not_guessed(site: Site, engine: sa.Engine) -> None:
