@@ -150,6 +150,28 @@ def test_the_history_has_what_is_pending_and_what_was_skipped(site: Site, engine
     assert admin.get(f"transactions/{made['id']}/")["message"] == "2 task(s) on 1 node(s)"
 
 
+def test_a_task_that_a_stopped_run_did_not_begin_says_why_the_run_stopped(
+    site: Site, engine: sa.Engine, admin: Fuel
+) -> None:
+    new = {"version": "2.0.0"}
+    graph = [task("first", role=["controller"], **new), task("one", role=["compute"], **new)]
+    admin.put("releases/1/deployment_tasks/", [*graph, task("two", role=["compute"], requires=["one"], **new)])
+    admin.post("clusters/1/assignment/", [{"id": "n1", "roles": ["controller"]}, {"id": "n2", "roles": ["compute"]}])
+    tasks = FakeRemoteTasks(failing={("true", NodeName("n1"))}, hanging={NodeName("n2")})
+    made = admin.put("clusters/1/deploy/?nodes=n1,n2", {})
+    run(site, engine, ActionId(made["uuid"]), tasks, deliveries=15)
+    tasks.hanging.clear()
+    run(site, engine, ActionId(made["uuid"]), tasks)
+
+    history = admin.get(f"transactions/{made['id']}/deployment_history/")
+    found = {one["task_name"]: (one["status"], one["message"]) for one in history}
+    assert found == {
+        "first": ("error", "exit status 1"),
+        "one": ("ready", ""),
+        "two": ("skipped", "Task first failed on n1, and no group of theirs tolerates it."),
+    }
+
+
 def test_a_rehearsal_changes_nothing_of_the_site(site: Site, engine: sa.Engine, admin: Fuel) -> None:
     admin.put("releases/1/deployment_tasks/", [task("globals", role="*")])
     admin.post("clusters/1/assignment/", [{"id": "n1", "roles": ["controller"]}])
