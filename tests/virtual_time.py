@@ -93,7 +93,8 @@ class _PeerClock(Clock):
         return self._clock.at.timestamp() + self._ahead
 
     def sleep(self, seconds: float) -> None:
-        self._clock.advance(seconds)
+        if seconds > 0:  # each answer of a simulator has a delay, which is none
+            self._clock.advance(seconds)
 
     def wait(self, changed: threading.Condition, seconds: float | None) -> None:
         self._clock.wait(changed, seconds)
