@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -54,7 +55,7 @@ class Dashboard:
     def __init__(self, otherwise: Application, page: str = "/index.html") -> None:
         self._otherwise = otherwise
         self._page = page
-        self._files = dict(_read(resources.files(__package__).joinpath("static"), ""))
+        self._files = _files()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with the page, or with one of its files."""
@@ -98,6 +99,12 @@ async def _answer(send: Send, status: int, headers: tuple[tuple[bytes, bytes], .
 def _wants_page(accept: str) -> bool:
     """Return whether the header names HTML: browsers do, and no client of the API."""
     return "text/html" in accept.lower()
+
+
+@cache
+def _files() -> Mapping[str, _File]:
+    """Return the files of the page by their paths, read and packed once for all sites of a process."""
+    return dict(_read(resources.files(__package__).joinpath("static"), ""))
 
 
 def _read(directory: Traversable, below: str) -> list[tuple[str, _File]]:
