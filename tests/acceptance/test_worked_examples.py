@@ -38,7 +38,7 @@ def demo(*words: str, **settings: str) -> dict[str, Any]:
     """Run the demo; it must end as its scenario says, print one JSON document and leave nothing behind."""
     mark, environment = marked()
     environment |= settings
-    ended = run(["demo", *words, "--json", "--speed", "200"], environment)
+    ended = run(["demo", *words, "--json", "--speed", "1000"], environment)
     assert ended.returncode == 0, ended.stderr
     assert left_running(mark) == []
     return dict(json.loads(ended.stdout))

@@ -173,7 +173,9 @@ def _play(url: str, row: Row, test: str, command: str) -> None:
             if not found and row["cured"] == "no" and site.may_be_retried():
                 found = _retried(site, row, is_cured=False)
             # Drydock needs one retry to release a machine whose deployment has failed, and one to deploy it.
-            for left in (1, 0) if row["provisioner"] == "drydock" and row["phase"] == "deploy" else (0,):
+            retries = (1, 0) if row["provisioner"] == "drydock" and row["phase"] == "deploy" else (0,)
+            # A retry that had failed as well is retried by ./dev crash.
+            for left in retries if row["cured"] == "yes" or command == "crash" else ():
                 if not found and site.may_be_retried():
                     found = _retried(site, row, is_cured=True, left=left)
         except AssertionError as error:
