@@ -23,6 +23,8 @@ SETTINGS = {
     "max_wal_senders": "0",
     "autovacuum": "off",
     "jit": "off",
+    # All databases of a run, with the catalogues that each new connection reads.
+    "shared_buffers": "256MB",
     # An API keeps connections for as long as its process lives, and the tests of a run make many of them.
     "max_connections": "600",
     # A password that is checked in no time: tests connect thousands of times.
