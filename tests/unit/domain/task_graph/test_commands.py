@@ -96,6 +96,7 @@ def task(kind: str, **parameters: Any) -> dict[str, Any]:
             ),
         ),
         "reboot": ({"id": "t", "type": "reboot"}, RemoteTask("reboot", timeout=900, reboots=True)),
+        "reboot-timeout": (task("reboot", timeout=1), RemoteTask("reboot", timeout=1, reboots=True)),
     },
 )
 def test_a_task_becomes_what_its_type_says(entry: dict[str, Any], expected: RemoteTask) -> None:

@@ -76,6 +76,9 @@ def test_without_such_a_document_etcd_is_not_managed() -> None:
 
 BROKEN: dict[str, tuple[object, str]] = {
     "no clusters": ({}, ""),
+    "not a mapping": ([KEY], ""),
+    "a cluster of another kind": ({"clusters": [KEY]}, "/clusters/0"),
+    "a key of another kind": ({"clusters": [{**PLAIN, "tls": {"key": [KEY]}}]}, "/clusters/0/tls/key"),
     "clusters of another kind": ({"clusters": {"e": PLAIN}}, "/clusters"),
     "no name": ({"clusters": [{"endpoints": ["http://a"]}]}, "/clusters/0"),
     "a name twice": ({"clusters": [PLAIN, PLAIN]}, "/clusters/1/name"),
