@@ -36,42 +36,77 @@ TEXTS = {
     "a token as a parameter": f"GET /design?token={CANARY}&x=1",
     "a header": f"X-Auth-Token: {CANARY}",
     "a header as Python shows it": f"{{'X-Auth-Token': '{CANARY}', 'Accept': '*/*'}}",
+    "bytes as Python shows them": f"(b'Authorization', b'Basic {CANARY}')",
+    "authorization": f"Authorization: Bearer {CANARY}",
+    "authorization, basic": f"authorization: basic {CANARY}==",
     "a scheme alone": f"header 'Bearer {CANARY}' is not understood",
     "a setting": f"password={CANARY} host=db",
     "a setting as JSON": f'{{"db_password": "{CANARY}", "host": "db"}}',
+    "an API key": f"api_key={CANARY}",
     "one of our own tokens": f"curl -H 'X: shipyard_{CANARY.replace('.', '_')}_0123456789'",
     "an address whose password has what no address has": f"postgresql://me:{CANARY}/a?b#c@db/site",
+    "an item of headers": f"headers['X-Auth-Token'] = '{CANARY}'",
     "a header that cannot be sent": f"reserved character(s) in header value: '{CANARY}\\n'",
     "a header of several": f"curl -H 'X-Auth-Token: {CANARY}' -H 'Cookie: a={CANARY}; b=canary' http://peer",
     "a cookie": f"Cookie: sid={CANARY}; csrf=canary",
+    "a cookie in the environment": f"HTTP_COOKIE=sid={CANARY}; csrf=canary",
     "a cookie that is set": f'Set-Cookie: sid="{CANARY}"; Path=/; other=canary',
     "a cookie as Python shows it": f"('Set-Cookie', 'sid={CANARY}; Path=/')",
     "what nothing is known of": f"Authorization: Negotiate {CANARY} canary",
     "MAAS, all of it": f'Authorization: OAuth oauth_token="{CANARY}", oauth_signature="%26{CANARY}", x="canary"',
     "MAAS, the signature": f'OAuth oauth_version="1.0", oauth_signature="%26{CANARY}", oauth_nonce="3"',
+    "MAAS, the token": f'oauth_signature_method="PLAINTEXT", oauth_token="{CANARY}"',
     "MAAS, in JSON": json.dumps({"sent": f'OAuth oauth_token="{CANARY}", oauth_signature="%26{CANARY} canary"'}),
+    "MAAS, as a parameter": f"oauth_signature=%26{CANARY}&oauth_token={CANARY}",
     "an environment": f"AWS_SECRET_ACCESS_KEY={CANARY}/canary AWS_REGION=a",
+    "an environment, words": f"AWS_SECRET_ACCESS_KEY={WORDS}",
     "our own keys": f"SHIPYARD_SECRETS_KEYS={CANARY}",
+    "a secret key": f"secret_key={CANARY}",
+    "a secret key, words": f"secret_key = {WORDS}",
+    "a private key": f"private_key: {CANARY}",
+    "a private key, words": f"privateKey: {WORDS}",
+    "a kubeconfig": f"client-key-data: {CANARY}==",
+    "pwd": f"pwd={CANARY}",
+    "pwd, words": f"user=a;Pwd={WORDS};host=b",
+    "passwd": f"passwd: {CANARY}",
+    "passwd, words": f"passwd: {WORDS}",
     "pass": json.dumps({"pass": WORDS}),
     "adminPass": json.dumps({"adminPass": CANARY}),
+    "adminPass, words": json.dumps({"server": {"adminPass": WORDS}}),
     "an arrow": f'"password" => "{WORDS}"',
     "a parameter, words": f"host=db password={WORDS} user=me",
     "an entry, words": f"password: {WORDS}",
     "an entry with quotes inside": f'password: it\'s "{CANARY}"canary',
     "in quotes": f"got 'password: {WORDS}', and stopped",
     "quotes that are no quotes of it": f"'token=' password='{WORDS}'",
+    "a list": f"passwords: [canary, {CANARY}]",
     "a list, words": f"passwords: [canary a, '{WORDS}]', \"{WORDS}\", [canary]]",
     "a list as JSON": json.dumps({"passwords": [WORDS, QUOTED, {"canary": "]"}]}),
     "a list as Python shows it": repr({"passwords": [WORDS, QUOTED.encode(), ("canary]",)]}),
+    "a list of lines": f"passwords:\n- {WORDS}\n- canary\nhost: a",
+    "an indented list of lines": f"- passwords:\n    - {WORDS}\n\n    - canary\n  host: a",
+    "a block": f"  password: |-\n    {WORDS}\n\n    canary\n  host: a",
+    "a block of a token": f"token: >\r\n  {CANARY}\r\nhost: a",
     "a folded line": f"password: correct\n  {WORDS}\nhost: a",
     "an object": json.dumps({"credentials": {"user": "canary", "pin": [CANARY]}}),
     "a number": '{"password": 7391canary}',
+    "JSON": json.dumps({"password": WORDS, "host": "db"}),
+    "JSON with quotes": json.dumps({"password": QUOTED, "host": "db"}),
+    "JSON in JSON": json_in_json({"password": CANARY}, 1),
+    "JSON in JSON, words": json_in_json({"password": WORDS}, 1),
+    "JSON in JSON with quotes": json_in_json({"password": QUOTED}, 1),
+    "JSON in JSON in JSON": json_in_json({"password": WORDS, "x": 1}, 2),
     "JSON in JSON in JSON with quotes": json_in_json({"password": QUOTED, "x": 1}, 2),
     "JSON in JSON in JSON in JSON": json_in_json({"passwords": [QUOTED, WORDS]}, 3),
     "JSON in JSON as Python shows it": repr(json_in_json({"password": QUOTED, "x": "it's"}, 2)),
     "JSON that is cut off": json_in_json({"password": WORDS}, 2)[:-40],
+    "Python": repr({"password": CANARY}),
+    "Python, words": repr({"password": WORDS, "host": "db"}),
+    "Python, quotes": repr({"password": QUOTED, "host": "db"}),
+    "Python, the other quotes": repr({"password": f"it's {WORDS}", "host": "db"}),
     "Python, bytes": repr({"password": WORDS.encode(), b"token": QUOTED.encode()}),
     "a key in a file": f"cannot read {PEM} of a",
+    "a key in a file of another kind": PEM.replace("RSA PRIVATE KEY", "PGP PRIVATE KEY BLOCK"),
     "a key in JSON": json.dumps({"private_key": PEM, "key": PEM}),
     "a key as Python shows it": repr([PEM.encode()]),
     "a key that is cut off": f"it is -----BEGIN PRIVATE KEY-----\n{CANARY}\ncanary",
@@ -97,13 +132,18 @@ def test_a_number_that_is_no_count_is_left_out(text: str) -> None:
         "policy file reloaded",
         "3 tokens are known, none of them expired",
         "https://peer/a?b=c@d",
+        "http://peer:8080/a?b=c@d and http://[::1]:8080/a@b",
         "the token has expired; ask for another",
         "the token 10b2a3c4-0000-4000-8000-00000000cafe is none of ours",
+        "tokens of ann (id 7) were revoked, passwords and cookies stay",
         'FATAL: password authentication failed for user "shipyard"',
         "basic authentication is required, or Bearer credentials",
         "[secrets] keys is not set: there is nothing to encrypt with",
         "encrypt it with ([secrets] keys), see secrets.keys_file: /run/keys",
+        "secrets cannot be opened with any of the keys: 3 of revision 12",
+        "methods: password, token, application_credential",
         'expected one of "password", "token"',
+        "token_id: 7, secret_name: db, password_file=/run/p, token_cache_seconds = 2",
         'OAuth oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_nonce="3"',
         "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----",
         "3 passes, bypass: yes, compass=n",
@@ -281,6 +321,13 @@ def test_fields_of_a_record_are_looked_through_whatever_they_hold() -> None:
     assert "RuntimeError: cannot reach http://***@peer" in read["exception"]
 
 
+def test_a_line_is_one_line() -> None:
+    record = logging.LogRecord("x", logging.INFO, __file__, 1, "a\nb", (), None)
+
+    assert json.loads(JsonLines().format(record))["message"] == "a\nb"
+    assert "\n" not in JsonLines().format(record)
+
+
 def test_a_long_message_is_told_from_its_beginning() -> None:
     read = json.loads(line_of(f"begins {'a' * 100_000} ends"))
 
@@ -306,11 +353,11 @@ def test_a_long_list_is_told_as_a_text() -> None:
     assert (len(read["nodes"]) < 17_000, read["last"]) == (True, 1)
 
 
-@every_row(["a", '"', "\0", "\ud83d"])
+@every_row(["a", '"', "\\", "\0", "é", "\N{SLEEPING SYMBOL}", "\ud83d"])
 def test_no_line_is_longer_than_it_may_be(character: str) -> None:
     fields = {f"field_{number}": character * 20_000 for number in range(10)}
     fields["nested"] = {"a": [character * 20_000] * 5}
-    line = line_of(character * 100_000, fields=fields, error=character * 100_000)
+    line = line_of(character * 200_000, fields=fields, error=character * 300_000)
 
     assert len(line) < 70_000
     read = json.loads(line)

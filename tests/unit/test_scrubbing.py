@@ -56,6 +56,10 @@ def test_users_and_passwords_of_any_address_are_left_out() -> None:
     assert without_users("ftp://me@h/ //x:y@z") == "ftp://***@h/ //***@z"
 
 
+def test_what_looks_like_a_secret_is_left_out_too() -> None:
+    assert Scrubber()("X-Auth-Token: canary") == "X-Auth-Token: ***"
+
+
 def test_a_secret_is_hidden_before_a_text_is_cut() -> None:
     for longest in range(20):
         assert "canary"[:4] not in Scrubber("canary-secret")("said canary-secret", longest)

@@ -4,6 +4,8 @@ from tests.unit.tables import every_row
 TEXTS = {
     "none": ("abc", [], "abc"),
     "one": ("a secret", ["secret"], "a ***"),
+    "one, twice": ("secret secret", ["secret"], "*** ***"),
+    "two": ("one two", ["one", "two"], "*** ***"),
     "one that begins another": ("pass and password", ["pass", "password"], "*** and ***"),
     "an empty one": ("abc", [""], "abc"),
 }

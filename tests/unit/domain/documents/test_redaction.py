@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from shipyard_api.domain.documents import parse_documents, redacted, scrubbed, secret_keys
-from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.findings import DocumentRef, Finding, error
 from tests.designs import KIND, POLICY, in_layer, rendered, stored, taking
 from tests.factories import document
 from tests.unit.tables import every_row
@@ -30,6 +30,19 @@ def take(name: str, source: str, path: str = ".v", layer: str = "site", **more: 
 TAINT = {
     "encrypted": ([SECRET, in_layer("site", "other")], {"secret"}),
     "by substitution": ([SECRET, take("user", "secret")], {"secret", "user"}),
+    "by a chain of substitutions": (
+        [SECRET, take("user", "secret"), take("next", "user"), take("last", "next")],
+        {"secret", "user", "next", "last"},
+    ),
+    "by a pattern": (
+        [
+            SECRET,
+            in_layer(
+                "site", "user", {"t": "X"}, substitutions=[taking("secret", ".v", {"path": ".t", "pattern": "X"})]
+            ),
+        ],
+        {"secret", "user"},
+    ),
     "by a pattern that did not match": (
         [
             SECRET,
@@ -38,6 +51,25 @@ TAINT = {
             ),
         ],
         {"secret", "user"},
+    ),
+    "others stay open": (
+        [SECRET, in_layer("global", "open", {"v": 1}), take("user", "open"), take("user2", "secret")],
+        {"secret", "user2"},
+    ),
+    "by layering": (
+        [
+            in_layer("global", "parent", {"v": 1}, labels=PARENT, storagePolicy="encrypted"),
+            in_layer("site", "child", parent=PARENT),
+        ],
+        {"parent", "child"},
+    ),
+    "by a chain of abstract parents": (
+        [
+            in_layer("global", "parent", {"v": 1}, labels=PARENT, storagePolicy="encrypted", abstract=True),
+            in_layer("region", "middle", parent=PARENT, labels={"n": "m"}, abstract=True),
+            in_layer("site", "child", parent={"n": "m"}),
+        ],
+        {"parent", "middle", "child"},
     ),
     "by a parent that took one": (
         [SECRET, take("parent", "secret", layer="global", labels=PARENT), in_layer("site", "child", parent=PARENT)],
@@ -67,6 +99,24 @@ TAINT = {
         ],
         {"one", "child", "user", "next"},
     ),
+    "a replacement of a secret is one": (
+        [
+            in_layer("global", "one", {"v": 1}, labels=PARENT, storagePolicy="encrypted"),
+            in_layer("site", "one", parent=PARENT, replacement=True),
+            take("user", "one"),
+        ],
+        {"one", "user"},
+    ),
+    "by a replacement that took one": (
+        [
+            SECRET,
+            in_layer("global", "one", {"v": 1}, labels=PARENT),
+            take("one", "secret", parent=PARENT, replacement=True),
+            in_layer("type", "child", parent=PARENT),
+        ],
+        {"secret", "one", "child"},
+    ),
+    "layers do not matter": ([SECRET, take("user", "secret", layer="global")], {"secret", "user"}),
 }
 
 
@@ -113,6 +163,11 @@ def test_the_fingerprint_is_the_one_that_is_asked_for() -> None:
 @every_row(["", "x" * 5000, {}, [], None, 0, {"a": {"b": "c" * 99}}])
 def test_a_fingerprint_does_not_tell_the_length(data: Any) -> None:
     assert len(redacted(parsed(data), fingerprint).data) == 64
+
+
+def test_the_storage_policy_is_shown_as_encrypted() -> None:
+    assert redacted(parsed("x"), fingerprint).metadata["storagePolicy"] == "encrypted"
+    assert redacted(parsed("x"), fingerprint).is_encrypted
 
 
 def test_paths_are_hidden_and_the_rest_of_a_substitution_stays() -> None:
@@ -187,6 +242,17 @@ def test_a_secret_inside_another_does_not_save_the_rest_of_it() -> None:
 
 def test_words_that_stand_everywhere_stay() -> None:
     assert scrubbed([said("the port is true")], ["port", "true", 1, True, None, ""])[0].message == "the port is true"
+
+
+def test_without_findings_or_secrets_nothing_changes() -> None:
+    assert scrubbed([], ["abcde"]) == ()
+    assert scrubbed([said("abcde")], []) == (said("abcde"),)
+
+
+def test_documents_and_level_of_a_finding_stay() -> None:
+    finding = said("hunter22").about(DocumentRef("a/B/v1", "one"))
+
+    assert scrubbed([finding], ["hunter22"]) == (said("***").about(DocumentRef("a/B/v1", "one")),)
 
 
 @every_row(
