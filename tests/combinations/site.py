@@ -7,6 +7,7 @@ import random
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cache
 from typing import Any
 from unittest.mock import patch
 from urllib.request import Request, urlopen
@@ -115,6 +116,9 @@ GROUPS: Mapping[str, Sequence[Mapping[str, Any]]] = {
 }
 for _group in (group for name in ("one", "several", "shared") for group in GROUPS[name]):
     _group["success_criteria"] = {"percent_successful_nodes": 100}  # type: ignore[index]  # built here
+
+# The rows of a process use one database, and what SQLAlchemy has compiled for it.
+_connect, _connect_readers = cache(parts.connect), cache(parts.connect_readers)
 
 
 def targets_of(row: Row) -> Sequence[str]:
@@ -242,7 +246,8 @@ class Site:
             secrets=EncryptionOptions(keys=Secret(new_key())),
             api=ApiOptions(writes_per_minute=Count(0)),
         )
-        with patch.object(ConnectionWatchdog, "watch"):
+        engines = {"connect": _connect, "connect_readers": _connect_readers}
+        with patch.object(ConnectionWatchdog, "watch"), patch.multiple(parts, **engines):
             made = parts.build(settings)
         provisioner = self.peer.provisioner(lambda revision: made.rendered.inventory(Revision(revision)))
         rules = replace(made.rules, limits=provisioner.capabilities.limits)
