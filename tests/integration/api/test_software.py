@@ -537,6 +537,13 @@ REFUSED = {
     "an unknown tag deleted": ("DELETE", "clusters/1/tags/zz", ..., 404, "Tag 'zz' is not found for the cluster 1"),
     "a role without tags": ("POST", ROLES_URL, {"name": "own", "meta": {}}, 400, "'tags' of the role 'own'"),
     "a role of unknown tags": ("POST", ROLES_URL, {**ROLE, "meta": {"tags": ["z"]}}, 400, "non-existent tag z"),
+    "a role changed to unknown tags": (
+        "PUT",
+        "releases/1/roles/compute",
+        {"name": "compute", "meta": {"tags": ["z"]}},
+        400,
+        "non-existent tag z",
+    ),
     "a role in use deleted": ("DELETE", "releases/1/roles/controller", ..., 409, "Role 'controller' is assigned"),
     "an unknown tag assigned": ("POST", "nodes/n1/tags", ["zz"], 400, "Tags zz do not exist in the cluster."),
     "tags of a node are in the node": ("GET", "nodes/n1/tags", ..., 405, "takes DELETE, POST."),

@@ -13,6 +13,7 @@ from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
 from shipyard_api.adapters.ironic.translate import claim
 from shipyard_api.domain.burn_in import BurnIn
 from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
+from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.nodes import Node as Machine
 from shipyard_api.domain.strategy.selectors import Selector
@@ -563,3 +564,15 @@ def test_an_ironic_without_firmware_has_none(start: Start, ironic: Peer) -> None
     assert read is not None
     assert read([N1]) == {}
     assert [one.path for one in ironic.requests] == ["/v1"]
+
+
+def test_earlier_work_is_the_latest_job_of_each_node_if_it_is_of_the_same_action(start: Start, ironic: Peer) -> None:
+    mine, earlier, other = (marker_of(action, effect={"n": n}) for n, action in enumerate(("A", "A", "B")))
+    marked = [node("active", "n1", mark={"marker": earlier, "operation": "deploy_nodes"})]
+    marked += [node("active", "n2", mark={"marker": other})]
+    ironic.on("GET /v1/nodes", listed(*marked))
+    asked = work(DESTROY, "n1", "n2", "n3")
+
+    (found,) = start().earlier_work(Marker(mine), asked, since=NOW)
+    assert (found.job, found.operation, found.nodes) == (earlier, DEPLOY, (N1,))
+    assert start().earlier_work(Marker(mine), asked, since=NOW, known=[JobId(earlier)]) == []
