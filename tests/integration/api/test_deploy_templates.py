@@ -421,6 +421,7 @@ BAD = {
     "no steps": create("'steps' is a required property", steps=...),
     "an unknown member": create("unknown description", description="x"),
     "extra of a list": create("extra is not an object", extra=[]),
+    "extra patched to a number": patch("extra is not an object", {"op": "replace", "path": "/extra", "value": 7}),
     "an empty id": create("uuid is not a UUID", uuid=""),
     "a taken name": create("A deploy template with name CUSTOM_A already exists.", 409, name="CUSTOM_A"),
     "a taken id": create("A deploy template with UUID {uuid} already exists.", 409, uuid="{uuid}"),

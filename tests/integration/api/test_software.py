@@ -310,6 +310,7 @@ def test_a_cluster_moves_only_to_a_release_that_has_what_it_uses(admin: Fuel) ->
     assert (used.status_code, used.json["message"]) == (409, "Role 'compute' is assigned to nodes n1")
     assert (lacks.status_code, "names 'c' in requires" in lacks.json["message"]) == (400, True)
     assert admin.put("clusters/1/", other)["release_id"] == other["release_id"]
+    assert admin.put("clusters/1/", {"name": "north"})["name"] == admin.get("clusters/1/")["name"] == "north"
 
 
 # --- Roles and tags ---------------------------------------------------------------------------------------------------
