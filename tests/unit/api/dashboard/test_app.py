@@ -65,6 +65,8 @@ def test_a_file_may_run_nothing_that_is_not_ours_and_is_asked_for_once(client: C
 @pytest.mark.parametrize("path", ["/dashboard", "/dashboard/none.js", "/dashboard/../app.py", "/dashboard/vendor"])
 def test_nothing_else_is_served(client: Client, path: str) -> None:
     assert client.simulate_get(path).status_code == 404
+    posted = client.simulate_post(path)
+    assert (posted.status_code, posted.headers["Allow"]) == (405, "GET, HEAD")
 
 
 def test_libraries_are_as_their_authors_published_them() -> None:
