@@ -40,7 +40,7 @@ def test_without_a_key_nothing_runs_on_nodes() -> None:
 
 
 def test_a_key_with_its_files_is_enough(key: str) -> None:
-    given = {"key_file": key, "known_hosts": "/dev/null", "network": "mgmt"}
+    given = {"key_file": key, "known_hosts": "/dev/null", "network": "mgmt", "port": "65535"}
     assert faults(**given) == ["[ssh] known_hosts: there is no file /dev/null"]
     given["known_hosts"] = key  # any file
     with pytest.raises(SettingsError):
