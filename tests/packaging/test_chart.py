@@ -91,6 +91,12 @@ def test_the_settings_are_ones_that_shipyard_reads(run: Run, tmp_path: Any) -> N
     assert load(environment).engine.settle_seconds == 2.5
 
 
+def test_large_numbers_stay_as_they_are(run: Run) -> None:
+    config = of_kind(render(run, LEAST | {"settings": {"api": {"bytes": 10_000_000}}}), "ConfigMap")["site"]
+
+    assert "bytes = 10000000" in config["data"]["shipyard.conf"]
+
+
 @pytest.mark.parametrize("values", [LEAST, MOST], ids=["least", "most"])
 def test_no_pod_has_more_rights_than_it_needs(values: Mapping[str, Any], run: Run) -> None:
     objects = render(run, values)

@@ -20,6 +20,14 @@ def check(page: Any, failed: list[str], by_dependency: list[str]) -> None:
     expect(page.locator(".failure h3 a")).to_have_text(failed)
 
 
+def test_everything_succeeds(browser: Any) -> None:
+    with playing("calm") as stack, pages(browser, stack) as open_one:
+        page = open_one()
+        watch(page, "calm", "Succeeded")
+        check(page, [], [])
+        expect(page.locator(".needs", has_text="4 of 4, needs 2").first).to_be_visible()
+
+
 def test_a_critical_group_fails_and_its_dependents_are_folded_below_it(browser: Any) -> None:
     dependents = ["control-nodes", "compute-nodes-1", "compute-nodes-2"]
     with playing("ntp-prepare-fails") as stack, pages(browser, stack) as open_one:
