@@ -380,6 +380,34 @@ def test_a_policy_file_changes_who_may_what(policy_of: Callable[[str], Place]) -
     assert [answer.status_code for answer in answers] == [403, 400]
 
 
+REDEPLOY = {"name": "redeploy_server", "parameters": {"target_nodes": ["n1"], "on_blocked": "delete"}}
+COMMAND = {"name": "update_software", "parameters": {"nodes": ["n1"], "command": "id"}}
+SECOND_RULES: list[tuple[str, str, str, object]] = [
+    ("workflow_orchestrator:action_test_site", "POST", f"{V1}/actions", {"name": "test_site"}),
+    ("workflow_orchestrator:action_delete_blocked", "POST", f"{V1}/actions", REDEPLOY),
+    ("software:update_graph", "POST", f"{V1}/actions", COMMAND),
+    ("workflow_orchestrator:create_action", "POST", f"{V1}/actions/{ULID}/control/retry", None),
+    ("workflow_orchestrator:store_plan", "POST", f"{V1}/plans?store=true", {"name": "deploy_site"}),
+    ("workflow_orchestrator:action_update_software", "PUT", "/api/v1/clusters/1/deploy", {}),
+    ("workflow_orchestrator:action_update_software", "PUT", "/api/v1/clusters/1/deploy_tasks", ["a"]),
+    ("workflow_orchestrator:get_action_step_logs", "GET", f"/events?action={ULID}", None),
+    ("workflow_orchestrator:list_actions", "GET", "/events", None),
+]
+
+
+def test_the_second_rule_of_a_request_is_asked_as_well(policy_of: Callable[[str], Place]) -> None:
+    rules = "\n".join(f'"{rule}": "role:special"' for rule in {rule for rule, *_ in SECOND_RULES})
+    both = "role:special or role:admin"
+    place = policy_of(f'{rules}\n"write_access": "{both}"\n"read_access": "{both}"')
+    for rule, method, path, body in SECOND_RULES:
+        target, _, query = path.partition("?")
+        for role in ("admin", "special") if path != "/events" else ("admin",):
+            caller = Caller(place.app, place.give(role))
+            headers = {"Content-Type": "application/json"}
+            answer = caller.ask(method, target, query=query, body=json.dumps(body), headers=headers)
+            assert (answer.status_code == 403) == (role == "admin"), (rule, role, answer.text)
+
+
 def test_rules_that_cannot_be_evaluated_let_nobody_in(policy_of: Callable[[str], Place]) -> None:
     """Contract: shipyard-rest, chapter 3."""
     place = policy_of('"workflow_orchestrator:list_actions": "http://127.0.0.1:9/%(user_id)s"')
