@@ -1,6 +1,7 @@
 """A server that no longer answers anybody holds no thread; one that is busy keeps its connections."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 import sqlalchemy as sa
@@ -16,16 +17,20 @@ def line(database_url: str) -> Iterator[Line]:
         yield made
 
 
-@pytest.fixture
-def engine(line: Line) -> Iterator[sa.Engine]:
-    made = connect(line.url, pool_size=1)
-    ConnectionWatchdog(longest=0.1, patience=0.1, every=0.05).watch(made)
-    yield made
-    made.dispose()
+@contextmanager
+def watched(url: str, patience: float) -> Iterator[sa.Connection]:
+    """Open a connection that is watched; the server has so many seconds to answer, once it is asked."""
+    engine = connect(url, pool_size=1)
+    ConnectionWatchdog(longest=0.1, patience=patience, every=0.05).watch(engine)
+    try:
+        with engine.connect() as connection:
+            yield connection
+    finally:
+        engine.dispose()
 
 
-def test_a_frozen_server_holds_no_thread(engine: sa.Engine, line: Line) -> None:
-    with engine.connect() as connection:
+def test_a_frozen_server_holds_no_thread(line: Line) -> None:
+    with watched(line.url, 0.1) as connection:
         line.hang()
         with pytest.raises(sa.exc.OperationalError) as caught:
             connection.execute(sa.text("SELECT 1"))
@@ -33,6 +38,6 @@ def test_a_frozen_server_holds_no_thread(engine: sa.Engine, line: Line) -> None:
     assert caught.value.connection_invalidated
 
 
-def test_a_busy_server_keeps_its_connections(engine: sa.Engine) -> None:
-    with engine.connect() as connection:
+def test_a_busy_server_keeps_its_connections(line: Line) -> None:
+    with watched(line.url, 60) as connection:
         assert connection.execute(sa.text("SELECT 1 FROM pg_sleep(0.6)")).scalar_one() == 1
