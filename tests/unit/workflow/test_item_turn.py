@@ -1,0 +1,161 @@
+"""What a turn of an item does, without a database and without its peer."""
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from shipyard_api.domain.actions import ActionId, StepId
+from shipyard_api.domain.facts.steps import StepsSkipped
+from shipyard_api.domain.histories import LostHistory
+from shipyard_api.domain.items import ItemId, ItemState
+from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.state.items import ItemClaim
+from shipyard_api.ports.state.turns import Intent
+from shipyard_api.workflow.attempts import BROKEN_TURNS, Again
+from shipyard_api.workflow.item_turn import ItemTurns
+from shipyard_api.workflow.step import Act, Done, Failed, Gather, ItemKind, Json, Look
+from tests.fakes.clock import FakeClock
+from tests.unit.tables import every_row
+
+AT = datetime(2026, 3, 2, tzinfo=UTC)
+STEP = StepId("nodes")
+LEFT = StepsSkipped((StepId("later"),))
+LOST = LostHistory(AT, AT)
+REPEATABLE = Intent(Marker("m"), {}, AT, AT, AT, 1, repeatable=True)
+ONCE = replace(REPEATABLE, repeatable=False)
+CLAIM = ItemClaim(
+    ActionId("a"), STEP, ItemId("n1"), 3, "w1", {"node": "n1"}, {"at": 1}, None, False, None, "ann", "", ""
+)
+
+
+@dataclass(frozen=True)
+class State:
+    """Which of the kind's methods the state came from."""
+
+    past: tuple[str, ...]
+
+    def to_json(self) -> Json:
+        return {"past": list(self.past)}
+
+
+class Sample(ItemKind[State, str, str, str]):
+    """An item that decides what a test wants."""
+
+    def __init__(self, decision: Any = None) -> None:
+        self.decision = decision
+
+    def begin(self, task: Json) -> State:
+        return State((f"begun for {task['node']}",))
+
+    def load_state(self, stored: Json) -> State:
+        return State((f"loaded {stored['at']}",))
+
+    def notice(self, state: State, lost: LostHistory) -> State:
+        return State((*state.past, "noticed"))
+
+    def decide(self, state: State, now: datetime) -> Any:
+        return self.decision
+
+    def fold(self, state: State, asked: object, report: object, now: datetime) -> Any:
+        raise AssertionError("no attempt is made here")
+
+    def leave(self, state: State, why: str) -> tuple[Any, ...]:
+        return (LEFT,)
+
+
+@dataclass
+class Rows:
+    """The rows of items and the attempts; ``calls``: what was asked of them, without claim and time."""
+
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
+    broken: int = 0
+
+    def start(self, claim: ItemClaim, state: Json, **_: Any) -> ItemClaim:
+        self.calls.append(("start", state))
+        return replace(claim, state=state)
+
+    def rest(self, claim: ItemClaim) -> None:
+        self.calls.append(("rest",))
+
+    def end(self, claim: ItemClaim, state: ItemState, detail: Any, facts: Any, **_: Any) -> None:
+        self.calls.append(("end", state, detail, facts))
+
+    def broke(self, claim: ItemClaim, **_: Any) -> int:
+        self.calls.append(("broke", claim.state))
+        return self.broken
+
+    def begin(self, tx: Any, claim: ItemClaim, kind: Any, state: State, decision: Any, now: datetime) -> Any:
+        self.calls.append(("begin", claim.intent, state.past, decision))
+        return Again.LATER
+
+    def resume(self, tx: Any, claim: ItemClaim, kind: Any, state: State, intent: Intent, now: datetime) -> Any:
+        self.calls.append(("resume", intent, state.past))
+        return Again.LATER
+
+
+def turns(rows: Rows, kind: ItemKind[Any, Any, Any, Any] | None) -> ItemTurns:
+    steps: Any = {STEP: SimpleNamespace(id=STEP, item_kind=kind)}
+    return ItemTurns(cast(Any, None), lambda *_: steps, cast(Any, rows), FakeClock(AT), 10.0, "w1")
+
+
+ACT, LOOK = Act("e", AT), Look("q")
+LOADED = ("loaded 1",)
+
+
+@every_row(
+    [
+        # what the claim has, what the item decides, what becomes of it
+        ({}, ACT, [("begin", None, LOADED, ACT)]),
+        ({}, LOOK, [("begin", None, LOADED, LOOK)]),
+        ({}, Done("well"), [("end", ItemState.SUCCESS, "well", ())]),
+        ({}, Failed("ill"), [("end", ItemState.FAILED, "ill", ())]),
+        ({"paused": True}, LOOK, [("begin", None, LOADED, LOOK)]),
+        ({"intent": ONCE}, LOOK, [("resume", ONCE, LOADED)]),
+        ({"intent": REPEATABLE}, LOOK, [("resume", REPEATABLE, LOADED)]),
+        # an item that has not begun
+        (
+            {"state": None},
+            ACT,
+            [("start", {"past": ["begun for n1"]}), ("begin", None, ("begun for n1",), ACT)],
+        ),
+        ({"state": None, "paused": True}, ACT, [("rest",)]),
+        ({"state": None, "stop": "over"}, ACT, [("end", ItemState.STOPPED, "over", ())]),
+        # a stop waits for an effect whose outcome must be known, and outweighs a pause
+        ({"stop": "over"}, ACT, [("end", ItemState.STOPPED, "over", (LEFT,))]),
+        ({"stop": "over", "intent": REPEATABLE}, ACT, [("end", ItemState.STOPPED, "over", (LEFT,))]),
+        ({"stop": "over", "intent": ONCE}, ACT, [("resume", ONCE, LOADED)]),
+        ({"stop": "over", "paused": True, "state": None}, ACT, [("end", ItemState.STOPPED, "over", ())]),
+        # a lost history: what only reads or repeats is decided anew
+        ({"lost": LOST}, LOOK, [("begin", None, (*LOADED, "noticed"), LOOK)]),
+        ({"lost": LOST, "intent": REPEATABLE}, LOOK, [("begin", None, (*LOADED, "noticed"), LOOK)]),
+        ({"lost": LOST, "intent": ONCE}, LOOK, [("resume", ONCE, (*LOADED, "noticed"))]),
+    ]
+)
+def test_a_turn_begins_resumes_rests_or_ends_its_item(
+    claim: Mapping[str, Any], decision: Any, calls: list[tuple[Any, ...]]
+) -> None:
+    rows = Rows()
+    tx: Any = SimpleNamespace(items=rows)
+    assert turns(rows, Sample(decision))._decide(tx, replace(CLAIM, **claim), None) is Again.LATER
+    assert rows.calls == calls
+
+
+@every_row([(Sample(Gather()), "cannot have items"), (None, "has no items")])
+def test_an_item_that_fans_out_and_a_step_without_items_are_faults(kind: Any, why: str) -> None:
+    rows = Rows()
+    with pytest.raises(RuntimeError, match=f"nodes {why}|of nodes {why}"):
+        turns(rows, kind)._decide(cast(Any, SimpleNamespace(items=rows)), CLAIM, None)
+
+
+@every_row([(BROKEN_TURNS - 1, False), (BROKEN_TURNS, True)])
+def test_an_item_fails_after_some_broken_turns_in_a_row(in_a_row: int, failed: bool) -> None:
+    rows = Rows(broken=in_a_row)
+    store: Any = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(items=rows)))
+    replace(turns(rows, Sample()), store=store)._broke(CLAIM, KeyError("x"))
+    end = ("end", ItemState.FAILED, "internal error: KeyError; the worker's log has the rest", ())
+    assert rows.calls == [("broke", {"at": 1}), *([end] if failed else [])]
