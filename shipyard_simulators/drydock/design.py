@@ -43,6 +43,11 @@ class Design:
     malformed: tuple[Problem, ...] = ()
     problems: tuple[Problem, ...] = ()
 
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        """The problems that make the design invalid."""
+        return (*self.malformed, *(problem for problem in self.problems if problem.level == "Error"))
+
 
 def read_design(documents: Sequence[object]) -> Design:
     """Return the design of the documents. Documents of other programs are ignored."""

@@ -20,11 +20,12 @@ from shipyard_simulators.drydock.plan import Happening, Plan, names_in
 from shipyard_simulators.drydock.site import Site
 from shipyard_simulators.drydock.tasks import Task
 from shipyard_simulators.events import EventLog
+from shipyard_simulators.outcomes import TaskOutcomeKind
 from shipyard_simulators.scenario import Scenario
 
 T = TypeVar("T")
 
-USER = "drydock-simulator"
+USER = "shipyard"  # Drydock keeps the name in a column of 16 characters
 _WITHOUT_DESIGN = {"validate_design", "verify_site"}
 _WITHOUT_FILTER = {"validate_design", "verify_site", "prepare_site"}
 
@@ -187,8 +188,10 @@ class Orchestrator:
         if task.action in _WITHOUT_DESIGN or task.design_ref is None:
             return []
         design = self._designs.read(task.design_ref)
-        if design.malformed:
-            raise NotEvaluable(design.malformed[0].message)
+        if design.errors:
+            raise NotEvaluable(design.errors[0].message)
+        if self._scenario.task_outcome("validate_design").kind is TaskOutcomeKind.FAIL:
+            raise NotEvaluable("the scenario says that the design is invalid")
         if task.action in _WITHOUT_FILTER:
             return []
         return sorted(select(design.nodes, task.node_filter))

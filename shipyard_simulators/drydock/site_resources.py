@@ -8,7 +8,7 @@ from shipyard_simulators.drydock.orchestrator import Orchestrator
 from shipyard_simulators.drydock.site import Site
 from shipyard_simulators.drydock.task_views import record_views
 from shipyard_simulators.drydock.tasks import Task
-from shipyard_simulators.drydock.wire import send_error
+from shipyard_simulators.drydock.wire import health_status, send_error
 
 
 class Nodes:
@@ -69,16 +69,7 @@ class Health:
     def on_get_extended(self, _req: falcon.Request, resp: falcon.Response) -> None:
         """Return a Status object; this check leaves a task behind, too."""
         self._orchestrator.probe()
-        resp.media = {
-            "kind": "Status",
-            "apiVersion": "v1.0",
-            "metadata": {},
-            "status": "Success",
-            "message": "",
-            "reason": "HealthCheck",
-            "details": {"errorCount": 0, "messageList": []},
-            "code": 200,
-        }
+        resp.media = health_status()
 
 
 class Versions:

@@ -62,14 +62,33 @@ def refuse_body(
     send_error(resp, exception.status, "Unknown error" if exception.status == 500 else str(exception))
 
 
+def health_status(*errors: str) -> dict[str, Any]:
+    """Return the answer of the extended health check: healthy without errors."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1.0",
+        "metadata": {},
+        "status": "Failure" if errors else "Success",
+        "message": "",
+        "reason": "HealthCheck",
+        "details": {
+            "errorCount": len(errors),
+            "messageList": [{"message": each, "error": True, "kind": "SimpleMessage"} for each in errors],
+        },
+        "code": 503 if errors else 200,
+    }
+
+
 def simulated_fault(path: str, status: int, start_response: Callable[..., Any]) -> list[bytes]:
     """Answer a request that a fault of the scenario applies to."""
     title = f"{status} {_TITLES.get(status, 'Error')}"
     if path in _BREAK_REPORTING and status >= 500:
-        body: dict[str, Any] = {"title": title}
+        body: dict[str, Any] | None = {"title": title}
+    elif status == 503 and path.startswith(f"{API}/health"):
+        body = health_status("Unable to connect to database") if path.endswith("/extended") else None
     else:
         body = {"type": "error", "message": _WORDS.get(status, "Unknown error"), "retry": False}
-    content = json.dumps(body).encode()
+    content = json.dumps(body).encode() if body else b""
     start_response(
         title,
         [

@@ -41,7 +41,7 @@ def test_a_new_task_is_queued_and_says_so(start: StartDrydock):
             "details": {"errorCount": 0, "messageList": []},
         },
         "subtask_id_list": [],
-        "created_by": "drydock-simulator",
+        "created_by": "shipyard",
         "terminated": None,
         "terminated_by": None,
         "terminate": False,
