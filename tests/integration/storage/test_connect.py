@@ -1,5 +1,6 @@
 """How the database is reached: a host that vanished is noticed, and the operator's URL and settings count."""
 
+import socket
 from contextlib import closing
 
 import psycopg2
@@ -8,7 +9,7 @@ import sqlalchemy as sa
 from psycopg2.extensions import make_dsn, parse_dsn
 
 from shipyard_api.ports.state.errors import StoreUnavailable
-from shipyard_api.storage.addresses import conninfo, open_connection, parameters
+from shipyard_api.storage.addresses import conninfo, open_connection, parameters, prefer_host
 from shipyard_api.storage.unit_of_work import connect
 
 OURS = ["5", "2", "3", "8000", "8s"]
@@ -97,6 +98,18 @@ def test_the_host_that_accepts_writes_is_found(database_url: str, second: str) -
 
     with pytest.raises(psycopg2.OperationalError, match=r"(?s)port 9 .*; .*port 10 "):
         open_connection("host=127.0.0.1,127.0.0.1 port=9,10")
+
+
+def test_the_host_that_accepted_writes_last_is_asked_alone(database_url: str) -> None:
+    address = parse_dsn(database_url)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        ports = f"{other.getsockname()[1]},{address['port']}"
+        both = str(make_dsn(**{**address, "host": f"127.0.0.1,{address['host']}", "port": ports}))
+        prefer_host(both, 1)
+        open_connection(both).close()
+        other.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            other.accept()
 
 
 def test_the_connection_that_was_used_last_is_used_next(database_url: str) -> None:
