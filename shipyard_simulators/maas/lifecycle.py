@@ -153,9 +153,9 @@ def abort(call: Call) -> Machine:
 
 
 def mark_broken(call: Call) -> Machine:
-    """Mark a machine as broken; it loses its owner."""
+    """Mark a machine as broken, which only its owner may; it loses its owner."""
     machine = call.editable()
-    if machine.owner not in (None, call.account.name):
+    if machine.owner != call.account.name:
         raise MaasError(403, FORBIDDEN)
     comment = call.form.get("comment")
     machine.interrupt(call.now)

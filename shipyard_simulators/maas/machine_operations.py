@@ -145,7 +145,7 @@ def configure(call: Call) -> Machine:
     """Accept a change of network or storage from an administrator while the machine is Ready; it has no effect here."""
     machine = call.editable()
     call.must_administer()
-    if machine.status not in (Status.READY, Status.ALLOCATED):
+    if machine.status is not Status.READY:
         raise conflict(f"Cannot change a machine that is in the '{machine.status.label}' state: it is not Ready.")
     return machine
 

@@ -84,6 +84,7 @@ def test_a_machine_can_be_deleted_in_every_status(maas: Maas, label: str) -> Non
         ("set_workload_annotations", "Ready", 409),
         ("restore_networking_configuration", "New", 409),
         ("set_storage_layout", "Deployed", 409),
+        ("set_storage_layout", "Allocated", 409),
         ("exit_rescue_mode", "Ready", 409),
         ("test", "New", 400),
         ("test", "Deploying", 400),
