@@ -1,5 +1,6 @@
 """The step "real Keystone" of .ci/run: a real Keystone from the recipe beside this checkout, and our tests against it.
 
+First it plays the recorded exchanges that the simulated Keystone is held to: they must still be what it answers.
 It has its own directory, short-lived tokens and a free port, and is stopped at the end.
 """
 
@@ -15,7 +16,7 @@ from real_peer import ROOT, Environment, recipe, started, step, stop
 
 # In sequence, because one test suspends Keystone for a moment.
 TESTS = ["-n", "0", "tests/integration/test_keystone_identity.py"]
-TOKENS_LAST = 15  # seconds; a test waits until one expires
+TOKENS_LAST = 15  # seconds; a test and a story wait until one expires
 
 
 @contextmanager
@@ -45,4 +46,4 @@ def _free_port() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(step(keystone, TESTS))
+    sys.exit(step(keystone, TESTS, first=[sys.executable, ".ci/record_keystone.py", "--check"]))

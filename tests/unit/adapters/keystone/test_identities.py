@@ -19,7 +19,7 @@ from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.domain.error_kinds import Forbidden, Unauthenticated
 from shipyard_api.ports.errors import Busy, PeerError, Unavailable
 from tests import simulated_keystone
-from tests.simulated_keystone import ACCOUNT, PASSWORD, Keystone
+from tests.simulated_keystone import ACCOUNT, PASSWORD, Keystone, id_of
 
 pytest.importorskip("webob", reason="the extra keystone is not installed")
 
@@ -53,16 +53,16 @@ def request(token: str | None = None, **headers: str) -> dict[str, Any]:
 def test_an_identity_is_what_keystone_says(keystone: Keystone) -> None:
     known = identities(keystone)
     assert known.challenge == 'Keystone uri="http://keystone.example/v3"'
-    sent = request(keystone.give("Żółć", "admin", "member", is_admin_project=False))
+    sent = request(keystone.give("Żółć", "admin", "member", domain="Sites", is_admin_project=False))
     before = dict(sent)
 
     found = known.of(sent)
 
     assert (sent, sent["wsgi.input"].read()) == (before, b"body")
-    assert (found.key, found.user, found.user_id) == ("id-of-Żółć", "Żółć", "id-of-Żółć")
+    assert (found.key, found.user, found.user_id) == (id_of("Żółć"), "Żółć", id_of("Żółć"))
     assert found.roles == {"admin", "member"}
-    assert (found.user_domain_id, found.project_domain_id) == ("default", "id-of-domain-Default")
-    assert found.project_id == "id-of-Default-site"
+    assert (found.user_domain_id, found.project_domain_id) == ("default", id_of("Sites"))
+    assert found.project_id == id_of("Sites", "site")
     assert not found.is_admin_project
     assert known.of(request(keystone.give("ann", is_admin_project=True))).is_admin_project
 
@@ -82,8 +82,8 @@ def test_a_service_that_acts_for_a_user_acts_as_itself(keystone: Keystone) -> No
 
     found = identities(keystone).of(request(user, x_service_token=service))
 
-    assert (found.user, found.key, found.roles) == ("drydock", "id-of-drydock", {"service", "peer"})
-    assert found.project_id == "id-of-Default-service"
+    assert (found.user, found.key, found.roles) == ("drydock", id_of("drydock"), {"service", "peer"})
+    assert found.project_id == id_of("Default", "service")
     assert identities(keystone).of(request(x_service_token=service)) == found
     assert identities(keystone).of(request("of a user, and long over", x_service_token=service)) == found
 
@@ -148,7 +148,14 @@ def test_without_keystone_callers_who_are_known_go_on_and_nobody_knows_about_oth
         assert known.of(request(keystone.give("bob", "admin"))).user == "bob"
 
 
-@pytest.mark.parametrize("us", [{"password": "wrong"}, {"region": "nowhere"}])
+def test_an_address_without_a_version_in_the_catalog_is_good_enough(keystone: Keystone) -> None:
+    keystone.in_catalog = keystone.url.removesuffix("/v3")
+
+    assert identities(keystone).of(request(keystone.give("ann", "admin"))).user == "ann"
+    assert ("GET", "/") in keystone.asked
+
+
+@pytest.mark.parametrize("us", [{"password": "wrong"}, {"project": "nothing"}, {"region": "nowhere"}])
 def test_when_keystone_does_not_know_us_nobody_can_tell_who_a_caller_is(keystone: Keystone, us: dict[str, str]) -> None:
     with pytest.raises(Unavailable) as caught:
         identities(keystone, us=us).of(request(keystone.give("ann", "admin")))
