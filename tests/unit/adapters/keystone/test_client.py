@@ -8,7 +8,9 @@ import pytest
 from shipyard_api.adapters.keystone.client import KeystoneClient
 from shipyard_api.adapters.keystone.options import KeystoneOptions, Scope
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from tests import simulated_keystone
 from tests.peer import Answer, Peer
+from tests.simulated_keystone import ACCOUNT
 from tests.unit.tables import every_row
 
 PASSWORD = "s3cret-of-shipyard"
@@ -31,7 +33,7 @@ def given(token: str = "gAAAA-token", *, catalog: tuple[dict[str, Any], ...] = (
     return Answer(201, {"token": body | changes}, {"X-Subject-Token": token})
 
 
-def refused(status: int, message: str = "The request you have made requires authentication.") -> Answer:
+def refused(status: int, message: str) -> Answer:
     return Answer(status, {"error": {"code": status, "message": message, "title": "Unauthorized"}})
 
 
@@ -65,6 +67,21 @@ def test_a_token_is_asked_for_by_names_for_a_project_or_the_whole_system(peer: P
     assert system["scope"] == {"system": {"all": True}}
 
 
+def test_the_request_is_as_it_was_recorded_and_so_is_the_answer_to_a_wrong_one() -> None:
+    told = {"user": ACCOUNT, "password": simulated_keystone.PASSWORD, "project": "service"}
+    with simulated_keystone.running() as keystone:
+        granted = KeystoneClient(KeystoneOptions(auth_url=keystone.url, **told)).grant()
+        assert granted.token in keystone.tokens
+        assert granted.endpoint("identity", interface="internal", region="RegionOne") == keystone.url
+        for wrong in ({"password": PASSWORD}, {"project": "nothing"}, {"user": "nobody"}, {"user_domain": "nowhere"}):
+            options = KeystoneOptions(auth_url=keystone.url, **{**told, **wrong})
+            with pytest.raises(Refused) as refusal:
+                KeystoneClient(options).grant()
+            assert f"no token for {options.whose}; check the password" in str(refusal.value)
+            assert "answered 401: The request you have made requires authentication." in str(refusal.value)
+            assert options.password not in str(refusal.value)
+
+
 @every_row(["", "keystone.example.org:5000", "ftp://h", "http://u:p@h"])
 def test_an_address_that_is_none_is_told_at_once(address: str) -> None:
     with pytest.raises(ValueError, match="base URL"):
@@ -72,7 +89,6 @@ def test_an_address_that_is_none_is_told_at_once(address: str) -> None:
 
 
 NO_TOKEN: dict[str, tuple[Answer, type[PeerError], str]] = {
-    "not let in": (refused(401), Refused, r"user shipyard of domain Default for project service"),
     "403": (refused(403, "no"), Refused, r"user shipyard .* for project service .*answered 403: no"),
     "something else": (refused(404, "no"), Refused, "no Identity API v3 at this address"),
     "not understood": (refused(400, "no"), Refused, "answered 400: no"),
