@@ -1,5 +1,6 @@
 """The Deckhand simulator as a program."""
 
+import json
 from pathlib import Path
 
 import requests
@@ -9,7 +10,8 @@ from shipyard_simulators.tests.waiting import PATIENCE
 
 
 def test_the_program_announces_itself_serves_and_ends_at_once(tmp_path: Path):
-    options = ["--with-defects", "--well-behaved"]
+    log_file = tmp_path / "log.jsonl"
+    options = ["--with-defects", "--well-behaved", "--log-file", str(log_file)]
     with started("deckhand", tmp_path, *options, SIMULATOR_TOKEN="right") as (process, url):
         statuses = [
             requests.get(f"{url}/api/v1.0/revisions", headers={"X-Auth-Token": token}, timeout=PATIENCE).status_code
@@ -19,6 +21,7 @@ def test_the_program_announces_itself_serves_and_ends_at_once(tmp_path: Path):
         out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err, statuses) == (0, b"", [200, 401])
     assert url in out.decode()
+    assert [json.loads(line)["status"] for line in log_file.read_text().splitlines()] == statuses
 
 
 def test_every_bad_argument_is_named(tmp_path: Path):

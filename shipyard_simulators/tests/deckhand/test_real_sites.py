@@ -11,7 +11,7 @@ from shipyard_simulators.deckhand.documents import checked
 from shipyard_simulators.deckhand.errors import DeckhandError
 from shipyard_simulators.deckhand.renderings import Renderings
 from shipyard_simulators.deckhand.store import Store
-from shipyard_simulators.tests.deckhand.client import DEFECTS, FAST, name_of
+from shipyard_simulators.tests.deckhand.player import FAST
 from shipyard_simulators.tests.programs import ROOT
 
 SITES = ROOT.parent / "shared" / "data" / "sites"
@@ -57,7 +57,7 @@ DIFFERING_BY_A_SHARED_OBJECT = {
 
 @pytest.mark.parametrize(
     ("behaviour", "differing"),
-    [(DEFECTS, set()), (Behaviour(), set(DIFFERING_BY_A_SHARED_OBJECT))],
+    [(Behaviour().with_defects(), set()), (Behaviour(), set(DIFFERING_BY_A_SHARED_OBJECT))],
     ids=["as-seen", "correct"],
 )
 def test_a_real_site_renders_as_the_real_one_rendered_it(
@@ -79,4 +79,4 @@ def test_a_real_site_with_a_mistake_does_not_render():
 
 
 def key(document: Any) -> tuple[str, str]:
-    return document["schema"], name_of(document)
+    return document["schema"], str(document["metadata"]["name"])
