@@ -1,4 +1,4 @@
-"""Recorded exchanges: stories of requests, each with the answer that a real peer gave.
+"""Stories of requests, each with the answer that a real peer gave, or must give by its documentation.
 
 A file of stories is a YAML list. A story has a name, perhaps the ``scenario`` that a simulator needs for it, and
 steps, a line each:
@@ -79,6 +79,12 @@ def answered(steps: list[Step], player: Player) -> Iterator[Step]:
             told = player.told(answer.status, seen) if answer.status >= 400 else {"body": _part(seen, step.get("show"))}
             known |= json.loads(names.hidden(json.dumps(told)))
         yield known
+
+
+def differences(steps: list[Step], player: Player) -> list[dict[str, Step]]:
+    """Play the steps; return those that this peer answers in another way, with its answers."""
+    pairs = zip(steps, answered(steps, player), strict=True)
+    return [{"told": step, "simulated": answer} for step, answer in pairs if step != answer]
 
 
 def written(file: Path, told: list[Any]) -> str:

@@ -10,7 +10,7 @@ from shipyard_simulators.deckhand.simulator import DeckhandSimulator
 from shipyard_simulators.scenario import parse_scenario
 from shipyard_simulators.tests.deckhand.player import DeckhandPlayer, stories
 from shipyard_simulators.tests.in_process import HTTP, unserved
-from shipyard_simulators.tests.recorded import Answer, answered
+from shipyard_simulators.tests.recorded import Answer, differences
 
 
 def simulated(story: dict[str, Any]) -> DeckhandSimulator:
@@ -35,10 +35,4 @@ def test_the_simulator_answers_as_the_contract_says(story: dict[str, Any]) -> No
         return Answer(answer.status_code, answer.headers, answer.text)
 
     with unserved(simulated(story)) as simulator:
-        played = answered(story["steps"], DeckhandPlayer(simulator.url, send))
-        differences = [
-            {"story": step, "simulated": told}
-            for step, told in zip(story["steps"], played, strict=True)
-            if step != told
-        ]
-    assert differences == []
+        assert differences(story["steps"], DeckhandPlayer(simulator.url, send)) == []

@@ -9,7 +9,7 @@ from shipyard_simulators.drydock.simulator import DrydockSimulator
 from shipyard_simulators.scenario import parse_scenario
 from shipyard_simulators.tests.drydock.player import DrydockPlayer, StoryClock
 from shipyard_simulators.tests.in_process import unserved
-from shipyard_simulators.tests.recorded import answered, stories
+from shipyard_simulators.tests.recorded import differences, stories
 
 STORIES = [
     pytest.param(story, id=f"{file.stem}: {story['story']}")
@@ -26,8 +26,4 @@ def test_the_simulator_answers_as_the_contract_says(
     clock = StoryClock()
     scenario = parse_scenario(story.get("scenario", ""))
     with unserved(DrydockSimulator(scenario, clock=clock, token=story.get("token"))) as simulator:
-        played = answered(story["steps"], DrydockPlayer(simulator.url, clock))
-        differences = [
-            {"told": step, "simulated": seen} for step, seen in zip(story["steps"], played, strict=True) if step != seen
-        ]
-    assert differences == []
+        assert differences(story["steps"], DrydockPlayer(simulator.url, clock)) == []

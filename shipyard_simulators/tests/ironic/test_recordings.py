@@ -9,7 +9,7 @@ from shipyard_simulators.scenario import parse_scenario
 from shipyard_simulators.tests.in_process import HTTP, unserved
 from shipyard_simulators.tests.ironic.client import Ironic
 from shipyard_simulators.tests.ironic.stories import RECORDINGS, IronicPlayer
-from shipyard_simulators.tests.recorded import Answer, answered, stories
+from shipyard_simulators.tests.recorded import Answer, differences, stories
 from shipyard_simulators.tests.waiting import VirtualClock
 
 STORIES = [
@@ -33,9 +33,4 @@ def test_the_simulator_answers_as_the_real_ironic_did(story: dict[str, Any]) -> 
             return [step["step"] for step in ironic.log("step", name)]
 
         player = IronicPlayer(simulator.url, send, clock.until, ran)
-        differences = [
-            {"recorded": step, "simulated": told}
-            for step, told in zip(story["steps"], answered(story["steps"], player), strict=True)
-            if step != told
-        ]
-    assert differences == []
+        assert differences(story["steps"], player) == []

@@ -7,7 +7,7 @@ import pytest
 from shipyard_simulators.tests.in_process import HTTP
 from shipyard_simulators.tests.kubernetes.client import Cluster
 from shipyard_simulators.tests.kubernetes.stories import RECORDINGS, KubernetesPlayer
-from shipyard_simulators.tests.recorded import Answer, answered, stories
+from shipyard_simulators.tests.recorded import Answer, differences, stories
 
 STORIES = [
     pytest.param(story["steps"], id=story["story"])
@@ -22,7 +22,4 @@ def test_the_simulator_answers_as_the_real_api_server_did(cluster: Cluster, step
         answer = HTTP.request(method, cluster.simulator.url + path, data=content, headers={"Content-Type": kind})
         return Answer(answer.status_code, answer.headers, answer.text)
 
-    played = answered(steps, KubernetesPlayer(cluster.simulator.url, send))
-    assert [
-        {"recorded": step, "simulated": told} for step, told in zip(steps, played, strict=True) if step != told
-    ] == []
+    assert differences(steps, KubernetesPlayer(cluster.simulator.url, send)) == []

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import requests
 
-from shipyard_simulators.tests.recorded import Answer, Step, answered, stories
+from shipyard_simulators.tests.recorded import Answer, Step, differences, stories
 from tests import simulated_keystone
 from tests.unit.adapters.keystone.stories import RECORDINGS, KeystonePlayer
 
@@ -31,7 +31,4 @@ def test_the_simulated_keystone_answers_as_the_real_one_did(steps: list[dict[str
         def end(token: str) -> None:
             keystone.tokens[token]["expires_at"] = keystone.tokens[token]["issued_at"]
 
-        played = answered(steps, KeystonePlayer(url, send, give, keystone.tokens.pop, end))
-        assert [
-            {"recorded": step, "simulated": told} for step, told in zip(steps, played, strict=True) if step != told
-        ] == []
+        assert differences(steps, KeystonePlayer(url, send, give, keystone.tokens.pop, end)) == []
