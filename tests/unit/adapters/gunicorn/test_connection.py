@@ -1,21 +1,32 @@
 """How a connection ends; what slow callers do to a server is in tests/integration/api/test_slow_callers.py."""
 
+import json
+import uuid
+from http import HTTPStatus
 from types import SimpleNamespace
 from typing import Any
 
 from shipyard_api.adapters.gunicorn.connection import LINGER_SECONDS, BoundedConnection
+from tests.unit.tables import every_row
 
 
 class Transport:
-    def __init__(self, *, gone: bool = False) -> None:
+    def __init__(self, *, gone: bool = False, closing: bool = False, halves: bool = True) -> None:
         self.calls: list[str] = []
-        self._gone = gone
+        self.written = b""
+        self._gone, self._closing, self._halves = gone, closing, halves
 
     def is_closing(self) -> bool:
-        return False
+        return self._closing
 
     def can_write_eof(self) -> bool:
-        return True
+        return self._halves
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    def close(self) -> None:
+        self.calls.append("close")
 
     def write_eof(self) -> None:
         if self._gone:
@@ -59,3 +70,52 @@ def test_of_a_caller_who_has_gone_nothing_is_left() -> None:
 
     assert transport.calls == ["abort"]
     assert timers == []
+
+
+@every_row([(True, True), (False, False), (True, False)])
+def test_a_connection_that_is_closing_or_has_no_halves_is_closed_at_once(closing: bool, halves: bool) -> None:
+    transport = Transport(closing=closing, halves=halves)
+    made, timers = connection(transport)
+
+    made._close_transport()
+
+    assert (transport.calls, timers) == (["close"], [])
+
+
+@every_row([(400, "x" * 300, "x" * 200, False), (503, "busy", "busy", True)])
+def test_a_request_that_no_application_sees_is_refused_in_the_form_of_the_api(
+    status: int, message: str, told: str, retry: bool
+) -> None:
+    transport = Transport()
+    made, _ = connection(transport)
+
+    made._send_error_response(status, message, [("Retry-After", "1")])
+
+    head, _, body = transport.written.partition(b"\r\n\r\n")
+    first, *headers = head.decode().split("\r\n")
+    named = dict(header.split(": ", 1) for header in headers)
+    marker = named.pop("X-Shipyard-Req")
+    assert str(uuid.UUID(marker)) == marker
+    assert named == {
+        "Retry-After": "1",
+        "Content-Type": "application/json",
+        "Content-Length": str(len(body)),
+        "Connection": "close",
+    }
+    answer = json.loads(body)
+    assert answer.pop("message") == {400: "The request is not valid HTTP", 503: "Service Unavailable"}[status]
+    assert first == f"HTTP/1.1 {answer['code']}"
+    assert answer == {
+        "kind": "status",
+        "apiVersion": "N/A",
+        "metadata": {},
+        "status": "Failure",
+        "reason": told,
+        "details": {
+            "errorType": "HTTPError",
+            "errorCount": 1,
+            "messageList": [{"message": told, "error": True}],
+        },
+        "code": f"{status} {HTTPStatus(status).phrase}",
+        "retry": retry,
+    }
