@@ -14,7 +14,7 @@ from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.storage import tables
-from tests.factories import group, layering_policy, node_document, strategy
+from tests.factories import group, group_entry, layering_policy, node_document, strategy, strategy_document
 from tests.integration.api.test_plans import ended
 from tests.integration.api.wire import JSON, Site, configuration, everything_said
 
@@ -47,6 +47,27 @@ def test_plans_and_forecasts_say_what_the_policy_makes_of_a_group(site: Site) ->
     assert (rest["name"], rest["nodes"], rest["starts"] > canary["starts"]) == ("rest", ["n2", "n3"], True)
     assert plan["totals"]["sent"] == 3
     assert found["seconds"]["p10"] > timedelta(days=1).total_seconds()
+
+
+def test_a_plan_begins_a_group_beside_a_node_that_no_budget_counts(site: Site) -> None:
+    policy = {"budgets": [{"name": "site", "max_unavailable": 1}]}
+    mode = {"max_parallel_groups": 2, "policy": policy, "deployment_strategy": "deployment-strategy"}
+    entries = [group_entry(name, selectors=[{"node_names": [name]}]) for name in NODES[:2]]
+    site.commit(
+        configuration(physical_provisioner=mode),
+        *(node_document(name) for name in NODES[:2]),
+        layering_policy(),
+        strategy_document(*entries),
+    )
+
+    def begin_together() -> bool:
+        first, second = site.viewer.post("/plans", DEPLOY, JSON).json["groups"]
+        return bool(first["waves"][0]["starts"] == second["waves"][0]["starts"])
+
+    counted = begin_together()
+    held = site.admin.post("/nodes/n1/holds", '{"reason": "new disk", "class": "no_criteria"}', JSON)
+    assert held.status == falcon.HTTP_201
+    assert (counted, begin_together()) == (False, True)
 
 
 def test_a_window_in_the_past_is_refused_at_commit_and_told_by_plans(site: Site) -> None:
