@@ -1,28 +1,19 @@
 """Failures that have nothing to do with templates, in the forms of Ironic's errors (contract: deploy templates, 5)."""
 
 import json
-from typing import ClassVar
 
-import falcon.asgi
+import falcon
 
-from shipyard_api.api.http.errors import BodyIncomplete, InvalidAddress
+from shipyard_api.api.http.errors import BodyIncomplete, Fault, InvalidAddress
 from shipyard_api.api.ironic.error_answers import install
+from shipyard_api.api.ironic.faults import NotServed
+from shipyard_api.domain.error_kinds import Unauthenticated
 from shipyard_api.domain.errors import TooManyRequests
 from shipyard_api.ports.errors import Unavailable
 from shipyard_api.ports.identity import PolicyBroken
 from shipyard_api.ports.state.errors import StoreFull, StoreUnavailable, UnsuitableDatabase
-from tests.integration.api.in_process import Client
+from tests.unit.api.failing import failure
 from tests.unit.tables import every_row
-
-
-class Failing:
-    """A resource that fails as a test wants it to."""
-
-    error: ClassVar[Exception]
-
-    async def on_get(self, _req: falcon.Request, _resp: falcon.Response) -> None:
-        raise self.error
-
 
 FAILURES = {
     "writes": (TooManyRequests(2.5), 429, "Wait 3 s", "3"),
@@ -41,12 +32,7 @@ FAILURES = {
 def test_a_failure_is_answered_in_the_form_of_resources(
     error: Exception, code: int, says: str, pause: str | None
 ) -> None:
-    app = falcon.asgi.App()
-    install(app)
-    Failing.error = error
-    app.add_route("/", Failing())
-
-    answer = Client(app).simulate_get("/")
+    answer = failure(install, error)
 
     inner = json.loads(answer.json["error_message"])
     assert answer.status_code == code
@@ -54,3 +40,19 @@ def test_a_failure_is_answered_in_the_form_of_resources(
     assert says in inner["faultstring"]
     assert "secret" not in answer.text
     assert answer.headers.get("Retry-After") == pause
+
+
+def test_faults_and_unknown_callers_have_their_own_forms() -> None:
+    fault = failure(install, Fault("'size' is not a number."))
+    assert (fault.status_code, json.loads(fault.json["error_message"])["faultstring"]) == (
+        400,
+        "'size' is not a number.",
+    )
+    served = failure(install, NotServed("Nodes are not served.", falcon.HTTP_404))
+    assert (served.status_code, "Nodes are not served." in served.text, "faultcode" in served.text) == (
+        404,
+        True,
+        False,
+    )
+    unknown = failure(install, Unauthenticated(False))
+    assert (unknown.status_code, unknown.json["error"]["title"]) == (401, "Unauthorized")
