@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
@@ -422,6 +423,27 @@ def test_a_revision_whose_secrets_no_revision_shows_is_left_out(
     ]
     assert ended.code == 1
     assert sorted(stored(site)) == [2]
+
+
+def test_the_secrets_of_a_revision_that_does_not_render_come_from_a_later_one(
+    site: Site, deckhand: Deckhand, run_import: Import
+) -> None:
+    passphrase, parent, child = site_documents(0)
+    astray = copy.deepcopy(child)
+    astray["metadata"]["substitutions"][0]["src"]["name"] = "nobody"
+    deckhand.put("software", parent, astray, layering_policy())
+    deckhand.put("secrets", passphrase)
+    deckhand.put("software", parent, child, layering_policy())
+
+    ended = run_import()
+
+    assert ended.out.splitlines() == [
+        "revision 1: software: renders neither in Deckhand nor here",
+        "revision 2: secrets, software: renders neither in Deckhand nor here",
+        "revision 3: secrets, software: 3 document(s), renders alike",
+        "3 revision(s) imported, 0 of them render differently; 0 left out",
+    ]
+    assert (ended.code, stored(site)) == (0, expected(deckhand))
 
 
 def test_a_revision_that_only_deckhand_renders_is_imported_with_the_reason(
