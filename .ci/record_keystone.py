@@ -12,7 +12,7 @@ from typing import Any
 from recording import record, sent, until
 
 from shipyard_simulators.tests.recorded import Answer, Step
-from tests.unit.adapters.keystone.stories import RECORDINGS, KeystonePlayer
+from tests.contract.keystone_stories import RECORDINGS, KeystonePlayer
 
 URL = os.environ["KEYSTONE_URL"].rstrip("/").removesuffix("/v3")
 TOKENS = "/v3/auth/tokens"

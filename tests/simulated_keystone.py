@@ -1,6 +1,6 @@
 """A Keystone on loopback that knows one service account and the tokens that a test hands out.
 
-It is held to what a real Keystone answered: tests/unit/adapters/keystone/test_recordings.py.
+It is held to what a real Keystone answered: tests/contract/test_simulated_keystone.py.
 """
 
 import json

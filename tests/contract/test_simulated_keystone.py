@@ -7,7 +7,7 @@ import requests
 
 from shipyard_simulators.tests.recorded import Answer, Step, differences, stories
 from tests import simulated_keystone
-from tests.unit.adapters.keystone.stories import RECORDINGS, KeystonePlayer
+from tests.contract.keystone_stories import RECORDINGS, KeystonePlayer
 
 STORIES = [
     pytest.param(story["steps"], id=story["story"])

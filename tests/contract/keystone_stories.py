@@ -18,7 +18,7 @@ from typing import Any
 
 from shipyard_simulators.tests.recorded import Answer, Step
 
-RECORDINGS = Path(__file__).parent / "recordings"
+RECORDINGS = Path(__file__).parent / "keystone_recordings"
 
 
 class KeystonePlayer:
