@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PROGRAMS = Path(sys.executable).parent
 SITE = HERE.parent / "shipyard_simulators" / "sites" / "five-groups.yaml"
-LONGEST_START, LONGEST_RUN, LONGEST_OF_SITES = 120.0, 150, 10  # seconds
+LONGEST_START, LONGEST_RUN, LONGEST_OF_SITES = 120.0, 100, 10  # seconds
 LEAST = 2000  # test cases
 
 
