@@ -141,8 +141,9 @@ class Cover:
 
     def __init__(self, tests: Sequence[str]) -> None:
         self._tests: dict[str, Any] = {}
+        there = {name_of(name) for place in tests for name in _modules(place, "test_*.py")}
         for noted in COVER.glob("*.json"):
-            if noted.name.startswith(tuple(place.rstrip("/").replace("/", ".") for place in tests)):
+            if noted.name in there:
                 self._tests |= json.loads(noted.read_text())
 
     def of(self, fault: Mutation, seconds: float) -> list[str]:
