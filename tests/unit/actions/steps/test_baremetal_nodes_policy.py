@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from shipyard_api.actions.steps.pacing import POLICY, answers
-from shipyard_api.actions.steps.rollout_messages import Answers, PollJobs
+from shipyard_api.actions.steps.rollout_messages import Answers, Members, PollJobs, SelectMembers
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.nodes import NodesChanged
@@ -216,6 +216,17 @@ def test_an_approval_is_open_while_another_group_is_submitted_and_polled() -> No
 
     assert [gate.group for gate in submitting.gates] == ["a"]
     assert submitting.gates == taken_up.gates == polling.gates == polled.awaited.gates
+
+
+def test_a_machine_that_only_its_deployment_releases_has_not_begun_to_a_policy() -> None:
+    state = STEP.begin({**begun(FIVE, policy=policy(ONE_A_RACK)).inputs.to_json(), "kept": ["n3"], "retried": "a"})
+    members = {GroupName("a"): frozenset(map(NodeName, FIVE["a"].split()))}
+    broken = {NodeName("n3"): "Broken", NodeName("n5"): "Failed deployment"}
+    folded = STEP.fold(state, SelectMembers(state.inputs), Members(members, to_release=broken), T0)
+
+    prepared = [fact for fact in folded.facts if isinstance(fact, NodesChanged)]
+    assert [(fact.nodes, "shows Failed deployment" in fact.reasons["n5"]) for fact in prepared] == [(("n5",), True)]
+    assert sent(state) == "deploy n5"  # which takes the place of its rack only now
 
 
 def test_a_gate_that_is_refused_stops_what_comes_after_it() -> None:
