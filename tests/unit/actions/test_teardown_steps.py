@@ -28,7 +28,7 @@ def rendered(schema: str, name: str, data: dict[str, Any]) -> RenderedDocument:
 
 
 def steps(*, drains: bool = True) -> TeardownSteps:
-    """Steps of a site of four servers with an etcd member each, three of which it wants to keep. One of them is dead."""
+    """Steps of a site of four servers with an etcd member each, one of them dead; the site wants to keep three."""
     clock = FakeClock()
     cluster, etcd = FakeClusterNodes(clock.now), FakeEtcd()
     for name in NAMES:

@@ -128,6 +128,7 @@ def test_a_task_becomes_what_its_type_says(entry: dict[str, Any], expected: Remo
             "/parameters/files",
         ),
         "type-object": ({"id": "t", "type": {}}, "cannot run tasks of type {}", "/type"),
+        "parameters": ({"id": "t", "type": "shell", "parameters": "a"}, "parameters is not an object", None),
         "no-parameters": ({"id": "t", "type": "shell"}, "cmd is missing", "/parameters/cmd"),
         "cmd-empty": (task("shell", cmd=" \n"), "cmd is empty", "/parameters/cmd"),
         "copy-item": (task("copy_files", files=["a"]), "files[0] is not an object", "/parameters/files"),

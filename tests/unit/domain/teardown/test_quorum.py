@@ -130,6 +130,8 @@ def test_what_was_waived_is_not_expected_afterwards() -> None:
 
     assert isinstance(removal, Remove)
     assert lowered(Minimum(3, 2), removal.waived) == Minimum(2, 2)
+    few = [Obstacle(HEALTHY, 3, 1), Obstacle(MEMBERS, 1, 2)]
+    assert lowered(Minimum(1, 3), few) == Minimum(1, 1)  # never more than the site wants
     assert readiness(after, (), removal.waived) is Readiness.READY
     assert readiness(after, ()) is Readiness.NOT_YET
 
