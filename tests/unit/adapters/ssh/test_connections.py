@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
+import asyncssh
 import pytest
 
-from shipyard_api.adapters.ssh.connections import NodeRefusal, _read, _Server
+from shipyard_api.adapters.ssh.connections import NodeRefusal, _read, _Server, _why
 from tests.unit.tables import every_row
 
 
@@ -53,3 +54,15 @@ def test_a_server_speaks_once_it_has_a_version_of_its_own(opened: Any, tunnel: A
     if opened:
         server.connection_made(opened)
     assert server.speaks == speaks
+
+
+@every_row(
+    [
+        (asyncssh.PermissionDenied("no key of ours"), "no key of ours"),
+        (OSError("the network is down"), "the network is down"),
+        (TimeoutError(), "TimeoutError"),
+        (asyncssh.ConnectionLost(""), "ConnectionLost"),
+    ]
+)
+def test_why_a_node_does_not_answer_is_never_empty(error: Exception, why: str) -> None:
+    assert _why(error) == why
