@@ -9,7 +9,7 @@ header: other values (a number is seconds from now) or another text. Fields are 
 - ``in_every_status``: a request for a machine ``<it>`` that was put there, ``with`` these fields: statuses by answer
 - ``find``: the names of the machines that queries find
 - ``run``: operation ``op`` on machines, each to its end, and their changes since then; without it, all their changes
-- ``passes``: so many seconds pass
+- ``passes``: this many seconds pass
 """
 
 import itertools

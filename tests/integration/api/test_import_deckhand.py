@@ -430,7 +430,7 @@ def test_the_secrets_of_a_revision_that_does_not_render_come_from_a_later_one(
 ) -> None:
     passphrase, parent, child = site_documents(0)
     astray = copy.deepcopy(child)
-    astray["metadata"]["substitutions"][0]["src"]["name"] = "nobody"
+    astray["metadata"]["substitutions"][0]["src"]["name"] = "missing"
     deckhand.put("software", parent, astray, layering_policy())
     deckhand.put("secrets", passphrase)
     deckhand.put("software", parent, child, layering_policy())

@@ -280,7 +280,7 @@ def test_operations_exclude_each_other_and_a_hold_refuses_all(world: ClusterWorl
     hold = world.site.admin.post("/nodes/n2/holds", '{"reason": "new disk"}', JSON).json["id"]
     refused(f"Hold {hold}: node n2 is held (operator) by ann: new disk.", "n2", "drain")
     assert len(world.actions()) == 2
-    # One of a class refuses what is of its work.
+    # A hold of one class refuses only operations of that kind.
     assert world.site.admin.ask("DELETE", f"/api/v1.0/holds/{hold}").status == falcon.HTTP_200
     world.site.admin.post("/nodes/n2/holds", '{"reason": "new disk", "class": "no_teardown"}', JSON)
     refused("node n2 is held (operator, no teardown) by ann: new disk.", "n2", "drain")

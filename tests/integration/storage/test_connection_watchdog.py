@@ -19,7 +19,7 @@ def line(database_url: str) -> Iterator[Line]:
 
 @contextmanager
 def watched(url: str, patience: float) -> Iterator[sa.Connection]:
-    """Open a connection that is watched; the server has so many seconds to answer, once it is asked."""
+    """Open a connection that is watched; ``patience``: seconds that the server has to answer."""
     engine = connect(url, pool_size=1)
     ConnectionWatchdog(longest=0.1, patience=patience, every=0.05).watch(engine)
     try:

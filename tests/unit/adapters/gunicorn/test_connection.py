@@ -84,7 +84,7 @@ def test_a_connection_that_is_closing_or_has_no_halves_is_closed_at_once(closing
 
 @every_row([(400, "x" * 300, "x" * 200, False), (503, "busy", "busy", True)])
 def test_a_request_that_no_application_sees_is_refused_in_the_form_of_the_api(
-    status: int, message: str, told: str, retry: bool
+    status: int, message: str, shown: str, retry: bool
 ) -> None:
     transport = Transport()
     made, _ = connection(transport)
@@ -110,11 +110,11 @@ def test_a_request_that_no_application_sees_is_refused_in_the_form_of_the_api(
         "apiVersion": "N/A",
         "metadata": {},
         "status": "Failure",
-        "reason": told,
+        "reason": shown,
         "details": {
             "errorType": "HTTPError",
             "errorCount": 1,
-            "messageList": [{"message": told, "error": True}],
+            "messageList": [{"message": shown, "error": True}],
         },
         "code": f"{status} {HTTPStatus(status).phrase}",
         "retry": retry,
