@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -23,9 +22,9 @@ import yaml
 from shipyard_simulators.embedded_postgres import binaries
 from shipyard_simulators.embedded_postgres.cluster import Cluster
 from tests.sshd import children, signal_if_there
+from tests.waiting import until
 
 PASSWORD = "only-here"
-PATIENCE = 90.0  # seconds
 # The shortest that Patroni accepts: a lost host is replaced when its key in etcd expires.
 TIMES = {"ttl": 20, "loop_wait": 1, "retry_timeout": 3}
 
@@ -186,11 +185,11 @@ class Patroni:
         return []
 
     def _wait(self, happened: Callable[[], bool], why: str) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not happened():
-            logs = "".join((one.data.parent / "patroni.log").read_text()[-3000:] for one in self.members.values())
-            assert time.monotonic() < deadline, f"{why}: {self._states()}\n{logs}"
-            time.sleep(0.1)
+        def logs() -> str:
+            found = "".join((one.data.parent / "patroni.log").read_text()[-3000:] for one in self.members.values())
+            return f"{why}: {self._states()}\n{found}"
+
+        until(happened, logs, every=0.1)
 
     def _url(self, members: list[Member], database: str) -> str:
         hosts = ",".join(f"127.0.0.1:{member.port}" for member in members)

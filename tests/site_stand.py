@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import requests
@@ -16,6 +16,7 @@ from shipyard_api import programs
 from shipyard_api.settings import load, share_directory
 from tests.forked import Program
 from tests.stand import Stand
+from tests.waiting import until
 
 _OF_PROCESS = ("SHIPYARD_API_WORKERS", "SHIPYARD_LOG_LEVEL")
 
@@ -82,21 +83,13 @@ class Installation:
         before = self._api_processes()
         for process in self.processes.values():
             os.kill(process.pid, 1)
-        deadline = time.monotonic() + 90
-        while before & self._api_processes():
-            assert time.monotonic() < deadline, self.log("api")
-            time.sleep(0.05)
+        until(lambda: not before & self._api_processes(), lambda: self.log("api"), every=0.05)
 
     def wait_for(self, path: str) -> requests.Response:
         """Wait until an address answers with success."""
-        deadline = time.monotonic() + 90
-        while True:
-            with contextlib.suppress(requests.RequestException):
-                answer = requests.get(f"{self.url}{path}", timeout=5)
-                if answer.ok:
-                    return answer
-            assert time.monotonic() < deadline, self.log("api")
-            time.sleep(0.1)
+        # An answer is true if it is no error.
+        ask = partial(requests.get, f"{self.url}{path}", timeout=5)
+        return until(ask, lambda: self.log("api"), every=0.1, but=requests.RequestException)
 
     def log(self, name: str) -> str:
         """What a process and its children wrote."""

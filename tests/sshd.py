@@ -6,13 +6,13 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from shipyard_api.child_processes import die_with_parent
+from tests.waiting import until
 
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 MISSING = "there is no sshd; install openssh-server" if SSHD is None else ""
@@ -104,11 +104,10 @@ class Sshd:
                 # A test run that is killed must not leave servers behind.
                 preexec_fn=die_with_parent,
             )
-        deadline = time.monotonic() + 20
-        while not self._answers():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError((self.directory / "log").read_text())
-            time.sleep(0.01)
+        process, log = self._process, self.directory / "log"
+        until(lambda: self._answers() or process.poll() is not None, log.read_text, every=0.01)
+        if process.poll() is not None:
+            raise RuntimeError(log.read_text())
 
     def stop(self) -> None:
         """End the server and all its connections; return when its port is free."""
@@ -121,10 +120,7 @@ class Sshd:
             self._process.kill()
             self._process.wait()
             self._process = None
-            deadline = time.monotonic() + 20
-            while self._answers():
-                assert time.monotonic() < deadline, "the port is still taken"
-                time.sleep(0.01)
+            until(lambda: not self._answers(), lambda: "the port is still taken", every=0.01)
 
     def end_tasks(self) -> None:
         """End what runs on this host: its processes have the directory of its tasks in their environment."""

@@ -21,6 +21,7 @@ import requests
 from shipyard_api import programs
 from shipyard_api.settings import load, share_directory
 from tests.forked import Program
+from tests.waiting import until
 
 DESIGN = "application/x-yaml"
 
@@ -99,11 +100,7 @@ class Stand:
         ]
         environment = {"SIMULATOR_DESIGN_TOKEN": design_token}
         self._spawn("simulator", f"shipyard_simulators.{self.provisioner}", command, environment)
-        deadline = time.monotonic() + 30
-        while not ready.is_file():
-            assert self.processes["simulator"].poll() is None, self.log("simulator")
-            assert time.monotonic() < deadline, "the simulator did not start"
-            time.sleep(0.02)
+        until(lambda: self._runs("simulator") and ready.is_file(), lambda: self.log("simulator"))
         return str(json.loads(ready.read_text())["url"])
 
     def start(self, name: str) -> None:
@@ -170,18 +167,18 @@ class Stand:
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 
-    def wait(self, action: str, seconds: float) -> dict[str, Any]:
+    def wait(self, action: str) -> dict[str, Any]:
         """Wait until the action has ended; the API may be out of reach meanwhile."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
+
+        def ended() -> dict[str, Any]:
             self.tend()
             with contextlib.suppress(requests.ConnectionError, requests.exceptions.ChunkedEncodingError):
                 answer = self.request("GET", f"/actions/{action}")
                 if answer.status_code == 200 and answer.json()["verdict"]:
                     return dict(answer.json())
-            time.sleep(0.1)
-        workers = "\n".join(self.log(name)[-3000:] for name in self.processes if name not in ("api", "simulator"))
-        raise AssertionError(f"{action} has not ended after {seconds} s\n{workers}")
+            return {}
+
+        return until(ended, lambda: f"{action} has not ended\n{self._workers()}", every=0.1)
 
     def listing(self, action: str, what: str) -> list[dict[str, Any]]:
         """All groups or nodes of an action, page by page."""
@@ -236,11 +233,14 @@ class Stand:
                 return {**settings, "SHIPYARD_DRYDOCK_URL": address, "SHIPYARD_DRYDOCK_DESIGN_URL": design}
 
     def _wait_for_api(self) -> None:
-        deadline = time.monotonic() + 60
-        while True:
-            with contextlib.suppress(requests.RequestException):
-                if requests.get(f"{self.url}/health", timeout=5).status_code == 204:
-                    return
-            assert self.processes["api"].poll() is None, self.log("api")
-            assert time.monotonic() < deadline, self.log("api")
-            time.sleep(0.05)
+        def answers() -> bool:
+            return self._runs("api") and requests.get(f"{self.url}/health", timeout=5).status_code == 204
+
+        until(answers, lambda: self.log("api"), every=0.05, but=requests.RequestException)
+
+    def _runs(self, name: str) -> bool:
+        assert self.processes[name].poll() is None, self.log(name)
+        return True
+
+    def _workers(self) -> str:
+        return "\n".join(self.log(name)[-3000:] for name in self.processes if name not in ("api", "simulator"))

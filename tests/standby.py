@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from shipyard_simulators.embedded_postgres import binaries
 from shipyard_simulators.embedded_postgres.cluster import Cluster
 from shipyard_simulators.embedded_postgres.server import RunningPostgres, start
 from tests.sshd import children, signal_if_there
+from tests.waiting import until
 
 
 @dataclass
@@ -63,10 +63,8 @@ class Pair:
         # After the copy: the standby waits for no other when it is the primary.
         self._ask(self.primary, "ALTER SYSTEM SET synchronous_standby_names = '*'")
         self._ask(self.primary, "SELECT pg_reload_conf()")
-        deadline = time.monotonic() + 30
-        while self._ask(self.primary, "SELECT sync_state FROM pg_stat_replication") != [("sync",)]:
-            assert time.monotonic() < deadline, "the standby does not follow"
-            time.sleep(0.05)
+        state = "SELECT sync_state FROM pg_stat_replication"
+        until(lambda: self._ask(self.primary, state) == [("sync",)], lambda: "the standby does not follow", every=0.05)
 
     def kill_primary(self) -> None:
         """Kill every process of the primary: its port refuses connections."""

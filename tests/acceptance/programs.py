@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 
 from shipyard_api.cli.main import shipyard
 from tests.forked import Program
+from tests.waiting import until
 
 SHIPYARD = [sys.executable, "-c", "from shipyard_api.cli.main import main; main()"]
 _MARK = "SHIPYARD_TEST_MARK"
@@ -53,11 +54,12 @@ def up(directory: Path, environment: Mapping[str, str], words: Sequence[str] = (
     with log.open("ab") as out:
         words = ["up", *words, "--data-dir", str(directory / "data"), "--ready-file", str(ready)]
         child = Program("tests.forked_stack", words, environment, out.fileno())
-    deadline = time.monotonic() + 90
-    while not ready.is_file():
+
+    def serves() -> bool:
         assert child.poll() is None, log.read_text()
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.05)
+        return ready.is_file()
+
+    until(serves, log.read_text, every=0.05)
     return child, json.loads(ready.read_text())
 
 

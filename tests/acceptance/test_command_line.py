@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 import json
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ from shipyard_api.cli.main import shipyard
 from tests.acceptance.programs import invoke, stack_of_its_own
 from tests.acceptance.transcripts import FOLDER, FORMS, Output, compared, plain, transcript
 from tests.unit.tables import every_row
+from tests.waiting import until
 
 # Commands that start programs here instead of asking a server; what they do is tested where they are.
 PROGRAMS = {"config", "db", "demo", "import", "serve", "simulate", "token", "up", "worker"}
@@ -31,7 +31,6 @@ IN_EVERY_FORM = {
     "get-configdocs-of-nothing", "get-renderedconfigdocs", "create-configdocs", "commit-configdocs-refused",
     "describe-step", "logs-step", "error-404", "error-401", "error-no-connection",
 }  # fmt: skip
-LIMIT = 120.0  # seconds that an action may take
 
 
 @dataclass
@@ -72,10 +71,8 @@ class Session:
 
     def until(self, action: str, *lifecycles: str) -> None:
         """Wait until an action is in one of these."""
-        deadline = time.monotonic() + LIMIT
-        while (now := self.get(f"actions/{action}")["action_lifecycle"]) not in lifecycles:
-            assert time.monotonic() < deadline, f"action {action} is {now}, not {lifecycles}"
-            time.sleep(0.1)
+        path = f"actions/{action}"
+        until(lambda: self.get(path)["action_lifecycle"] in lifecycles, lambda: self.get(path), every=0.1)
 
     def at_rest(self) -> None:
         """Wait until every action has ended."""

@@ -23,6 +23,7 @@ from tests.factories import document
 from tests.integration.api import canaries
 from tests.integration.storage.rows import TABLES
 from tests.stand import DESIGN, Stand
+from tests.waiting import PATIENCE
 
 KEY = "x9fT5oXl0nN7p1kq3W8s2b6vC4dE0yAaRrUuZzHhJjM="  # of these tests only
 FILLER = 120
@@ -43,7 +44,7 @@ def test_ten_loaders_and_a_server_that_is_killed_again_and_again(tmp_path: Path,
         def load(number: int) -> tuple[str, int, bool]:
             """Load a collection of its own, or with four others the same one, until there is a clear answer."""
             collection = f"own{number}" if number < 5 else "same"
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + PATIENCE
             while time.monotonic() < deadline:
                 with contextlib.suppress(requests.ConnectionError, requests.exceptions.ChunkedEncodingError):
                     answer = stand.request(
@@ -109,7 +110,7 @@ def test_secrets_are_in_no_log_and_no_table_of_a_whole_deployment(tmp_path: Path
         stand.start("worker")
         stand.commit(write_documents(design))
         action = stand.deploy_site()
-        ended = stand.wait(action, 60)
+        ended = stand.wait(action)
         told = json.dumps(ended) + json.dumps([stand.listing(action, what) for what in ("groups", "nodes")])
         logs = stand.log("api") + stand.log("worker")
         shown = stand.request("GET", "/renderedconfigdocs", params={"version": "last_site_action"}).text
@@ -138,7 +139,7 @@ def test_a_site_whose_documents_are_in_deckhand_is_deployed(tmp_path: Path, data
         with Stand(tmp_path, database_url, settings=settings) as stand:
             stand.start("worker")
             stand.commit(write_documents(canaries.design()))
-            ended = stand.wait(stand.deploy_site(), 60)
+            ended = stand.wait(stand.deploy_site())
             rendered = stand.request("GET", "/renderedconfigdocs", params={"version": "successful_site_action"}).text
             changed = [*canaries.design(), document("a/B/v1", "more", {"x": 1})]
             stand.request("POST", "/configdocs/design", data=write_documents(changed))

@@ -6,7 +6,6 @@ Runs where ``FUEL_CLIENT`` names the command ``fuel`` of a python-fuelclient (``
 import json
 import os
 import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ import yaml
 
 from tests.acceptance.programs import run, stack_of_its_own
 from tests.conftest import ROOT
+from tests.waiting import until
 
 CLIENT = os.environ.get("FUEL_CLIENT", "")
 pytestmark = pytest.mark.skipif(not CLIENT, reason="FUEL_CLIENT names no command of a python-fuelclient")
@@ -257,10 +257,9 @@ def test_nodes_are_deployed_and_unknown_tasks_refused(deployed: Clients) -> None
 
 def at_rest(clients: Clients) -> list[Any]:
     """Wait until no tasks run, and return all runs."""
-    deadline = time.monotonic() + LONGEST
-    while True:
+
+    def ended() -> list[Any]:
         runs: list[Any] = sorted(clients.fuel2("task", "list", "-f", "json"), key=lambda one: one["id"])
-        if all(one["status"] in ("ready", "error") for one in runs):
-            return runs
-        assert time.monotonic() < deadline, runs
-        time.sleep(0.5)
+        return runs if all(one["status"] in ("ready", "error") for one in runs) else []
+
+    return until(ended, every=0.5)

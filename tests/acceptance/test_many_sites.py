@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,6 +13,7 @@ import requests
 from shipyard_api.yaml_stream import write_documents
 from tests.factories import document
 from tests.site_stand import Installation, Site
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from tests.databases import Databases
@@ -78,7 +78,7 @@ def test_two_sites_are_deployed_at_once_beside_a_sick_one_and_a_third_is_added(
         for name in ("berlin", "oslo"):
             sites[name].commit(design(name))
         actions = {name: sites[name].deploy_site() for name in ("berlin", "oslo")}
-        ended = {name: sites[name].wait(action, 120)["verdict"] for name, action in actions.items()}
+        ended = {name: sites[name].wait(action)["verdict"] for name, action in actions.items()}
 
         assert ended == {"berlin": "success", "oslo": "success"}, installation.log("pool")
         assert {name: deployed(sites[name]) for name in actions} == {name: once(name) for name in actions}
@@ -92,15 +92,12 @@ def test_two_sites_are_deployed_at_once_beside_a_sick_one_and_a_third_is_added(
         installation.reload()
         installation.wait_for("/sites/rome/health/ready")
         sites["rome"].commit(design("rome"))
-        assert sites["rome"].wait(sites["rome"].deploy_site(), 120)["verdict"] == "success"
+        assert sites["rome"].wait(sites["rome"].deploy_site())["verdict"] == "success"
         assert deployed(sites["rome"]) == once("rome")
 
         pool = installation.processes["pool"]
         pool.terminate()
-        deadline = time.monotonic() + 30
-        while pool.poll() is None:
-            assert time.monotonic() < deadline, installation.log("pool")
-            time.sleep(0.1)
+        until(lambda: pool.poll() is not None, lambda: installation.log("pool"), every=0.1)
         assert pool.poll() == 0
         log = installation.log("pool")
     assert log.count('"site cannot be visited"') == 1

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import socket
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +27,7 @@ from tests.databases import empty
 from tests.forked import Program
 from tests.peer import Answer, running
 from tests.stand import Stand
+from tests.waiting import until
 
 SITE = ROOT / "shipyard_simulators" / "sites" / "five-groups.yaml"
 
@@ -55,14 +55,14 @@ def test_two_deploy_site_at_once_are_one_action_that_two_workers_share(tmp_path:
         assert (first.status_code, second.status_code) == (201, 409)
         action = first.json()["id"]
         assert action in second.json()["reason"]
-        assert stand.wait(action, 120)["verdict"] == "success"
+        assert stand.wait(action)["verdict"] == "success"
         streamed = _stream(stand, action)
-        deadline = time.monotonic() + 60
-        while not (told := [one.json["id"] for one in hook.requests if one.json["action_id"] == action]) or (
-            told[-1] < streamed[-1]
-        ):
-            assert time.monotonic() < deadline, told
-            time.sleep(0.1)
+
+        def told_all() -> list[int]:
+            found = [one.json["id"] for one in hook.requests if one.json["action_id"] == action]
+            return found if found and found[-1] >= streamed[-1] else []
+
+        told = until(told_all, lambda: [one.json for one in hook.requests], every=0.1)
         assert stand.request("POST", "/actions", json={"name": "deploy_site"}).status_code == 201
         events = stand.events()
         logs = {name: stand.log(name).splitlines() for name in stand.processes}
@@ -95,13 +95,14 @@ def _worker(url: str, log: Path) -> Iterator[Program]:
     with log.open("wb") as output, contextlib.closing(psycopg2.connect(url)) as connection:
         connection.autocommit = True
         process = Program("shipyard_api.worker", [], {**os.environ, **settings}, output.fileno())
-        deadline = time.monotonic() + 60
         with connection.cursor() as cursor:
-            while not cursor.rowcount > 0:
+
+            def registered() -> bool:
                 assert process.poll() is None, log.read_text()
-                assert time.monotonic() < deadline, log.read_text()
-                time.sleep(0.05)
                 cursor.execute("SELECT id FROM procrastinate_workers")
+                return cursor.rowcount > 0
+
+            until(registered, log.read_text, every=0.05)
         try:
             yield process
         finally:
@@ -166,20 +167,14 @@ def test_up_comes_back_after_everything_was_killed_and_has_kept_everything(direc
         child, again = up(directory, environment)
         assert again["token"] == told["token"]
         assert [entry["collection_name"] for entry in _get(again, "/configdocs")] == ["design"]
-        deadline = time.monotonic() + 90
+        log = directory / "up.log"
         # The simulated Drydock has forgotten its tasks; what matters is that the action goes on and comes to an end.
-        while _get(again, f"/actions/{action}")["verdict"] is None:
-            assert time.monotonic() < deadline, (directory / "up.log").read_text()
-            time.sleep(0.2)
+        until(lambda: _get(again, f"/actions/{action}")["verdict"], log.read_text, every=0.2)
 
         os.kill(int((directory / "data" / "postgres" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
         action = f"{again['url']}/api/v1.0/actions/{action}"
-        while (
-            "PostgreSQL exited" not in (log := (directory / "up.log").read_text())
-            or not requests.get(action, headers=headers, timeout=60).ok
-        ):
-            assert time.monotonic() < deadline + 60, log
-            time.sleep(0.2)
+        until(lambda: "PostgreSQL exited" in log.read_text(), log.read_text, every=0.2)
+        until(lambda: requests.get(action, headers=headers, timeout=60).ok, log.read_text, every=0.2)
     finally:
         child.terminate()
         child.wait(30)

@@ -6,9 +6,8 @@ Runs where the environment names an Ironic with the demo interfaces (``tests/rea
 from __future__ import annotations
 
 import json
-import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from tests.conftest import ROOT
 from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
 from tests.real_ironic import call, remove
 from tests.stand import Stand
+from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(not real_ironic.URL, reason="IRONIC_URL names no real Ironic to deploy a site with")
 
@@ -94,11 +94,11 @@ def five_groups(prefix: str) -> tuple[list[dict[str, Any]], list[str]]:
     return documents, names
 
 
-def deploy(stand: Stand, documents: list[dict[str, Any]], *, seconds: float) -> tuple[str, dict[str, Any]]:
+def deploy(stand: Stand, documents: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
     """Commit and deploy the site; return the verdict, and each group's status and reason."""
     stand.commit(yaml.safe_dump_all(documents).encode())
     action = stand.deploy_site()
-    ended = stand.wait(action, seconds)
+    ended = stand.wait(action)
     return ended["verdict"], {one["name"]: (one["status"], one["reason"]) for one in stand.listing(action, "groups")}
 
 
@@ -121,7 +121,7 @@ def test_a_server_is_redeployed(tmp_path: Path, database_url: str, ironic: Ironi
             document("shipyard/DeploymentConfiguration/v1", "deployment-configuration", {"armada": {"manifest": "m"}}),
             document("promenade/EtcdClusters/v1", "etcd-clusters", clusters),
         ]
-        verdict, _ = deploy(stand, documents, seconds=120)
+        verdict, _ = deploy(stand, documents)
         assert verdict == "success"
         cluster.add(*ordinary(len(names)))
 
@@ -129,15 +129,16 @@ def test_a_server_is_redeployed(tmp_path: Path, database_url: str, ironic: Ironi
         answer = stand.request("POST", "/actions", json=body)
         assert answer.status_code == 201, answer.text
         action, seen = str(answer.json()["id"]), ["active"]
-        deadline = time.monotonic() + 180
-        while stand.action(action)["verdict"] is None:
-            assert time.monotonic() < deadline, stand.action(action)
+
+        def ended() -> bool:
             state = ironic.states()[node]
             if state != seen[-1] and state in prepared:
                 seen.append(state)
             if seen == ["active", "available", "active"]:
                 cluster.join(node)
-            time.sleep(0.1)
+            return stand.action(action)["verdict"] is not None
+
+        until(ended, lambda: stand.action(action), every=0.1)
         assert stand.action(action)["verdict"] == "success", stand.action(action)
 
     changed = ("node_changed", "kubelet_stopped", "node_removed", "node_joined", "pod_ended")
@@ -157,7 +158,7 @@ def test_second_example_a_critical_group_fails_in_prepare(stand: Stand, ironic: 
     ntp = f"{ironic.prefix}ntp01"
     ironic.enrol(names, {ntp: FAILS_PREPARE})
 
-    verdict, groups = deploy(stand, documents, seconds=240)
+    verdict, groups = deploy(stand, documents)
 
     assert verdict == "failed"
     assert groups == {
@@ -257,7 +258,7 @@ def test_templates_of_seed_003_run_in_the_order_of_the_plan(tmp_path: Path, data
         change = [{"op": "replace", "path": "/steps", "value": [raid("6", 5)]}]
         templates(stand, "PATCH", f"/{MIRROR[1]}", change)
         stand.start("worker")
-        assert stand.wait(action, 240)["verdict"] == "success"
+        assert stand.wait(action)["verdict"] == "success"
         offered = stand.request("GET", f"/nodes/{names[0]}/deploy-steps").json()
 
     planned = {
@@ -311,7 +312,7 @@ def test_ten_servers_run_service_steps_group_by_group_while_workers_are_killed(
         more |= real_ironic.settings() | {"SHIPYARD_KUBERNETES_URL": cluster.url}
         stand = running.enter_context(Stand(tmp_path, database_url, scale=SCALE, settings=more))
         stand.start("worker")
-        verdict, _ = deploy(stand, documents, seconds=240)
+        verdict, _ = deploy(stand, documents)
         assert verdict == "success"
         steps = [bios("On", 20), plain("bios", "factory_reset", 10)]
         templates(stand, "POST", "", {"name": "CUSTOM_SERVICE", "steps": steps})
@@ -323,11 +324,11 @@ def test_ten_servers_run_service_steps_group_by_group_while_workers_are_killed(
         action = str(answer.json()["id"])
         for count, group in ((1, control), (len(control) + 1, compute)):
             # Killed as soon as Ironic runs the first steps of a group.
-            wait_until(lambda count=count: sum(bool(ran(name, "service")) for name in names) >= count)
+            until(lambda count=count: sum(bool(ran(name, "service")) for name in names) >= count)
             stand.kill("worker")
             assert not [name for name in compute if group is control and ran(name, "service")]
             stand.start("worker")
-        assert stand.wait(action, 240)["verdict"] == "success"
+        assert stand.wait(action)["verdict"] == "success"
         groups = {one["name"]: one["status"] for one in stand.listing(action, "groups")}
         nodes = {one["name"]: one["status"] for one in stand.listing(action, "nodes")}
 
@@ -339,13 +340,6 @@ def test_ten_servers_run_service_steps_group_by_group_while_workers_are_killed(
     assert ironic.states() == {**dict.fromkeys(names, "active"), compute[0]: "service failed"}
     changed = [one for one in cluster.events() if one["event"] == "node_changed"]
     assert {one["node"] for one in changed} == set(names)
-
-
-def wait_until(holds: Callable[[], bool], seconds: float = 120) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def templates(stand: Stand, method: str, path: str, body: Any) -> None:
@@ -381,7 +375,7 @@ def test_a_hundred_nodes_in_ten_groups_of_which_some_fail(stand: Stand, ironic: 
     failing |= {names[4]: FAILS_PREPARE, names[16]: FAILS_DEPLOY}
     ironic.enrol(names, failing)
 
-    verdict, groups = deploy(stand, documents, seconds=540)
+    verdict, groups = deploy(stand, documents)
 
     assert verdict == "success"
     assert {name: status for name, (status, _) in groups.items() if status == "failed"} == dict.fromkeys(

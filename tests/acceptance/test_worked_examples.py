@@ -50,7 +50,7 @@ def deployed(directory: Path, database_url: str, provisioner: str, scenario: str
         stand.commit(SITE.read_bytes())
         stand.start("worker")
         action = stand.deploy_site()
-        ended = stand.wait(action, 120)
+        ended = stand.wait(action)
         return {**ended, "groups": stand.listing(action, "groups"), "nodes": stand.listing(action, "nodes")}
 
 

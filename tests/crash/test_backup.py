@@ -22,7 +22,6 @@ pytestmark = pytest.mark.crash
 
 GROUPS = 12
 SECRET = "opensesame"
-PATIENCE = 300.0
 
 
 def run(program: str, *arguments: str) -> None:
@@ -76,7 +75,7 @@ def test_a_restored_backup_goes_on_and_does_nothing_twice(tmp_path: Path) -> Non
         stand.start("api")
         stand._wait_for_api()
         stand.start("worker")
-        assert stand.wait(action, PATIENCE)["verdict"] == "success"
+        assert stand.wait(action)["verdict"] == "success"
         assert "asks the peers" in stand.request("GET", f"/actions/{action}?verbosity=5").text
         assert secret_of(stand) == SECRET
         judge(stand, GROUPS)

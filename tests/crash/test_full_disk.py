@@ -18,9 +18,10 @@ import requests
 import yaml
 
 from shipyard_simulators.embedded_postgres.server import RunningPostgres, temporary
-from tests.crash.test_take_over import Journal, design, judge, migrate, wait_until
+from tests.crash.test_take_over import Journal, design, judge, migrate
 from tests.factories import document
 from tests.stand import DESIGN, Stand
+from tests.waiting import until
 
 # Set by the one who has made the mounts of this process its own.
 MISSING = "" if os.environ.get("SHIPYARD_OWN_MOUNTS") else "a small disk needs mounts of its own: run .ci/real_hosts.py"
@@ -29,7 +30,6 @@ pytestmark = [pytest.mark.crash, pytest.mark.skipif(bool(MISSING), reason=MISSIN
 
 GROUPS = 12
 MEGABYTES, HOST_MEGABYTES = 120, 2
-PATIENCE = 300.0
 FULL = "No space left on device"
 DROPPED = "log lines could not be written"
 FURTHER = yaml.safe_dump(document("drydock/Region/v1", "further", {"text": "x" * 200_000})).encode()
@@ -84,11 +84,11 @@ def test_a_full_disk_of_the_database_loses_nothing(tmp_path: Path) -> None:
                 answer = stand.request("POST", load, data=FURTHER, headers={"Content-Type": DESIGN})
                 return answer.status_code, answer.json()["message"]
 
-            wait_until(lambda: refusal() == (503, "Database full"))
+            until(lambda: refusal() == (503, "Database full"))
             assert stand.action(action)["dag_status"] == "running"
-            wait_until(lambda: FULL in stand.log("worker"))
+            until(lambda: FULL in stand.log("worker"))
             (disk / "filler").unlink()
-            assert stand.wait(action, PATIENCE)["verdict"] == "success"
+            assert stand.wait(action)["verdict"] == "success"
             judge(stand, GROUPS)
 
 
@@ -116,9 +116,9 @@ def test_a_full_disk_of_the_host_stops_nothing(tmp_path: Path) -> None:
             assert metrics.status_code == 200
             assert DROPPED not in stand.log("worker")
             (disk / "filler").unlink()
-            assert stand.wait(action, PATIENCE)["verdict"] == "success"
+            assert stand.wait(action)["verdict"] == "success"
             judge(stand, GROUPS)
             # The first may have ended before there was room: a worker without work has nothing to log.
             stand.deploy_site()
-            wait_until(lambda: DROPPED in stand.log("worker"))
+            until(lambda: DROPPED in stand.log("worker"))
             assert FULL in stand.log("worker")

@@ -53,21 +53,20 @@ class Trial:
     workers: int
     seed: int
     scale: float
-    seconds: float
     sorts: tuple[Blow, ...] = (Blow.KILL_WORKER,)
     provisioner: str = "drydock"
 
 
-SMALL = Trial(groups=5, nodes=40, blows=6, restarts=1, workers=1, seed=7, scale=0.03, seconds=150)
+SMALL = Trial(groups=5, nodes=40, blows=6, restarts=1, workers=1, seed=7, scale=0.03)
 LARGE = [
-    Trial(groups=12, nodes=200, blows=25, restarts=2, workers=1, seed=11, scale=0.05, seconds=600),
-    Trial(groups=12, nodes=200, blows=30, restarts=2, workers=2, seed=12, scale=0.1, seconds=600),
+    Trial(groups=12, nodes=200, blows=25, restarts=2, workers=1, seed=11, scale=0.05),
+    Trial(groups=12, nodes=200, blows=30, restarts=2, workers=2, seed=12, scale=0.1),
     *(
-        Trial(groups=6, nodes=60, blows=12, restarts=1, workers=2, seed=seed, scale=0.1, seconds=600, sorts=ALL)
+        Trial(groups=6, nodes=60, blows=12, restarts=1, workers=2, seed=seed, scale=0.1, sorts=ALL)
         for seed in range(100, 110)
     ),
     *(
-        Trial(6, 60, blows=12, restarts=1, workers=2, seed=seed, scale=0.1, seconds=600, sorts=ALL, provisioner=peer)
+        Trial(6, 60, blows=12, restarts=1, workers=2, seed=seed, scale=0.1, sorts=ALL, provisioner=peer)
         for peer, seeds in (("maas", range(200, 203)), ("ironic", range(300, 303)))
         for seed in seeds
     ),
@@ -165,7 +164,7 @@ def calm_run(directory: Path, database_url: str, trial: Trial) -> Ending:
         stand.commit(design(trial))
         stand.start("worker")
         action = stand.deploy_site()
-        stand.wait(action, trial.seconds)
+        stand.wait(action)
         return ending(stand, action)
 
 
@@ -211,7 +210,7 @@ def troubled_run(directory: Path, server: RunningPostgres, url: str, trial: Tria
                 server.restart()
             stand.tend()
         ended_early = stand.action(action)["verdict"] is not None
-        stand.wait(action, trial.seconds)
+        stand.wait(action)
         assert not ended_early, "the action ended before all the blows: the trial is too short to mean anything"
         return ending(stand, action), stand
 

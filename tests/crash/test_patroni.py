@@ -58,7 +58,7 @@ def test_switch_overs_and_kills_do_nothing_twice(tmp_path: Path, synchronous: bo
                     cluster.tend()
                     lost.append(len(known.keys() - journal.progress().keys()))
                     print(f"\n{blow.__name__}: {time.monotonic() - began:.1f} s, {lost[-1]} entries lost")
-                assert stand.wait(action, patroni.PATIENCE)["verdict"] == "success"
+                assert stand.wait(action)["verdict"] == "success"
             notes = stand.request("GET", f"/actions/{action}?verbosity=5").text
             judge(stand, GROUPS)
         with closing(psycopg2.connect(cluster.url)) as connection, connection.cursor() as cursor:

@@ -11,13 +11,13 @@ import requests
 
 from shipyard_api.storage import schema
 from shipyard_simulators.embedded_postgres.server import temporary
-from tests.crash.test_take_over import Journal, design, judge, wait_until
+from tests.crash.test_take_over import Journal, design, judge
 from tests.releases import THIS, NoHistoryError, Release, Releases, first_rolling, last_stopped
+from tests.waiting import until
 
 pytestmark = pytest.mark.crash
 
 GROUPS = 24
-PATIENCE = 300.0
 LEFT = "left to a worker of another release"
 
 
@@ -36,7 +36,7 @@ def deploying(directory: Path, release: Release) -> Iterator[tuple[Releases, str
             action, journal = stand.deploy_site(), Journal(server.url)
             journal.await_progress(4)
             yield stand, action, journal
-            assert stand.wait(action, PATIENCE)["verdict"] == "success"
+            assert stand.wait(action)["verdict"] == "success"
             judge(stand, GROUPS)
 
 
@@ -92,14 +92,14 @@ def test_a_release_leaves_what_only_the_next_one_knows(tmp_path: Path) -> None:
         with paused(stand, action):
             stand.begin(after, "next-")
         journal.await_work_of(pid(stand, "next-"), 4)
-        wait_until(lambda: LEFT in stand.log("worker"))
+        until(lambda: LEFT in stand.log("worker"))
         assert stand.end("next-") == [0, 0]
 
         assert "nothing to do" in THIS.admin(stand.database_url, "db", "upgrade")
         assert "of the state of step" in left_alone(stand)
         before = journal.progress()
         stand.begin(THIS, "further-")
-        wait_until(lambda: LEFT in stand.log("further-worker"))
+        until(lambda: LEFT in stand.log("further-worker"))
         assert journal.progress() == before
         assert {process.poll() for process in stand.processes.values()} == {None}
         stand.begin(after, "next-")

@@ -24,9 +24,9 @@ from shipyard_api.ports.remote_tasks import Host
 from tests.contract.remote_task_sites import Site, sshd
 from tests.software_world import ROLES, SoftwareWorld
 from tests.task_graphs import SEED_GRAPH
+from tests.waiting import until
 
 KILLS = 50
-PATIENCE = 600  # seconds for one wait; reached only by a failure
 
 
 @dataclass
@@ -121,10 +121,7 @@ def test_workers_that_are_killed_in_the_middle_leave_every_mark_exactly_once(dat
         command = [sys.executable, "-m", "tests.software_worker", database_url, str(hosts.directory / "site.json")]
         before = newest_worker(database_url)
         started = subprocess.Popen(command, stdout=subprocess.DEVNULL, preexec_fn=die_with_parent)
-        deadline = time.monotonic() + PATIENCE
-        while newest_worker(database_url) == before:
-            assert time.monotonic() < deadline, "the worker does not start"
-            time.sleep(0.02)
+        until(lambda: newest_worker(database_url) != before)
         return started
 
     def ended() -> bool:
@@ -139,8 +136,8 @@ def test_workers_that_are_killed_in_the_middle_leave_every_mark_exactly_once(dat
     try:
         for _ in range(KILLS):
             killed = worker()
-            until = time.monotonic() + chance.uniform(0.0, 2.2)
-            while time.monotonic() < until:
+            killed_at = time.monotonic() + chance.uniform(0.0, 2.2)
+            while time.monotonic() < killed_at:
                 if ended():
                     actions += 1
                     world.create(ActionId(str(actions).rjust(26, "0")))
@@ -148,10 +145,7 @@ def test_workers_that_are_killed_in_the_middle_leave_every_mark_exactly_once(dat
             killed.send_signal(signal.SIGKILL)
             killed.wait(30)
         last = worker()
-        deadline = time.monotonic() + PATIENCE
-        while not ended():
-            assert time.monotonic() < deadline, world.steps()
-            time.sleep(0.05)
+        until(ended, world.steps, every=0.05)
         last.kill()
         last.wait(30)
     finally:

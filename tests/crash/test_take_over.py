@@ -31,6 +31,7 @@ from tests.factories import document, group_entry, layering_policy, node_documen
 from tests.stand import Stand
 from tests.standby import Pair, pair
 from tests.supervisor import Supervisor
+from tests.waiting import until
 
 pytestmark = pytest.mark.crash
 
@@ -38,7 +39,6 @@ BOUND = 10.0  # seconds, as all times here
 USUAL_START = 2.0
 SCALE = 0.01
 NO_PROGRESS = (Broke.kind, Intended.kind, Noted.kind, Waiting.kind)
-PATIENCE = 300.0
 
 
 def design(groups: int) -> bytes:
@@ -60,13 +60,6 @@ def design(groups: int) -> bytes:
     ]).encode()  # fmt: skip
 
 
-def wait_until(happened: Callable[[], bool], every: float = 0.05) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < deadline, "nothing happens"
-        time.sleep(every)
-
-
 @dataclass
 class Journal:
     """The journal of the only action, read beside the run."""
@@ -80,14 +73,14 @@ class Journal:
 
     def await_progress(self, lines: int) -> None:
         before = len(self.progress())
-        wait_until(lambda: len(self.progress()) >= before + lines)
+        until(lambda: len(self.progress()) >= before + lines)
 
     def await_work_of(self, pid: int, lines: int) -> None:
         """Wait for further progress of one worker."""
         own = "SELECT count(*) FROM journal WHERE kind <> ALL(%s) AND worker LIKE %s"
         count = lambda: self._read(own, list(NO_PROGRESS), f"%:{pid}")[0][0]  # noqa: E731
         before = count()
-        wait_until(lambda: count() >= before + lines)
+        until(lambda: count() >= before + lines)
 
     def await_submission(self) -> None:
         """Wait for the next intent; what it is for is being sent when this returns."""
@@ -99,11 +92,11 @@ class Journal:
                 cursor.execute(newest, [Intended.kind])
                 return cursor.fetchall() != before
 
-            wait_until(intended, every=0.001)
+            until(intended, every=0.001)
 
     def quiet_after(self, moment: float) -> float:
         """Seconds from a moment to the next line of progress; waits for it."""
-        wait_until(lambda: max(self.progress().values()) > moment)
+        until(lambda: max(self.progress().values()) > moment)
         return min(at for at in self.progress().values() if at > moment) - moment
 
     def _read(self, query: str, *values: object) -> list[tuple[Any, ...]]:
@@ -139,7 +132,7 @@ class Caller:
 
     def silent_after(self, moment: float) -> float:
         """Seconds from a moment to the next answer; waits for it."""
-        wait_until(lambda: self.answered[-1] > moment)
+        until(lambda: self.answered[-1] > moment)
         return min(at for at in self.answered if at > moment) - moment
 
     def _ask(self) -> None:
@@ -166,7 +159,7 @@ def deploying(directory: Path, url: str, groups: int) -> Iterator[tuple[Stand, S
         with Supervisor(stand) as worker:
             action, journal = stand.deploy_site(), Journal(url)
             yield stand, worker, journal, action
-            assert stand.wait(action, PATIENCE)["verdict"] == "success"
+            assert stand.wait(action)["verdict"] == "success"
         judge(stand, groups)
 
 

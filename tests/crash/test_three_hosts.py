@@ -19,9 +19,10 @@ import requests
 from shipyard_api.settings import share_directory
 from shipyard_simulators.embedded_postgres.server import temporary
 from tests import hosts
-from tests.crash.test_take_over import Journal, design, judge, migrate, wait_until
+from tests.crash.test_take_over import Journal, design, judge, migrate
 from tests.hosts import Host, Net
 from tests.stand import Stand
+from tests.waiting import until
 
 pytestmark = [pytest.mark.crash, pytest.mark.skipif(bool(hosts.missing()), reason=hosts.missing() or "")]
 
@@ -115,7 +116,7 @@ def test_a_lost_host_costs_seconds(tmp_path: Path) -> None:
     quiet: dict[str, list[float]] = {}
     with site(tmp_path) as here:
         stand, journal = here.stand, Journal(here.url)
-        wait_until(lambda: all(answers(stand, host, "/health") for host in here.all))
+        until(lambda: all(answers(stand, host, "/health") for host in here.all))
         action = stand.deploy_site()
         for name, blow in list(BLOWS.items()) * ROUNDS:
             journal.await_progress(2)
@@ -127,7 +128,7 @@ def test_a_lost_host_costs_seconds(tmp_path: Path) -> None:
             # The API of a host that was lost before may still be starting.
             assert any(answers(stand, host, f"/api/v1.0/actions/{action}") for host in others)
             lost.boot()
-        wait_until(lambda: here.tend() or stand.action(action)["verdict"] is not None, every=0.5)
+        until(lambda: here.tend() or stand.action(action)["verdict"] is not None, every=0.5)
         assert stand.action(action)["verdict"] == "success"
         judge(stand, GROUPS)
     print()

@@ -9,9 +9,9 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import yaml
 
 from shipyard_api.child_processes import die_with_parent
 from tests.packaging.conftest import PROGRAMS, ROOT, Run
+from tests.waiting import until
 
 FILE = ROOT / "compose.yaml"
 # A child of ours finds its program, `shipyard`, where the tests have it.
@@ -81,9 +82,10 @@ def test_the_demo_deploys_its_site(tmp_path: Path, database_url: str) -> None:
     with ExitStack() as stack:
         for name in ("api", "worker", "drydock"):
             stack.enter_context(_started(played[name], environment, tmp_path / f"{name}.log"))
-        _until(lambda: requests.get(f"http://127.0.0.1:{drydock}/versions", timeout=5).ok)
-        _until(lambda: requests.get(f"http://127.0.0.1:{api}/health/ready", timeout=5).ok)
-        _until(lambda: requests.get(f"http://127.0.0.1:{status}/health/ready", timeout=5).ok)
+        for path in (f"{drydock}/versions", f"{api}/health/ready", f"{status}/health/ready"):
+            # An answer is true if it is no error.
+            ask = partial(requests.get, f"http://127.0.0.1:{path}", timeout=5)
+            until(ask, every=0.1, but=requests.RequestException)
         for name in ("api", "worker", "drydock"):
             assert subprocess.run(_probe(name, played), env=_environment(played["worker"], environment)).returncode == 0
         log = tmp_path / "demo.log"
@@ -150,18 +152,6 @@ def _started(service: Mapping[str, Any], given: Mapping[str, str], log: Path) ->
         finally:
             process.terminate()
             process.wait(60)
-
-
-def _until(answers: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while True:
-        try:
-            if answers():
-                return
-        except requests.RequestException:
-            pass
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def _free_port() -> int:

@@ -31,7 +31,7 @@ def test_the_page_shows_every_site_and_sends_each_token_to_its_own_site_only(
         installation.start()
         installation.wait_for("/health")
         sites["berlin"].commit(design("berlin"))
-        sites["berlin"].wait(sites["berlin"].deploy_site(), 120)
+        sites["berlin"].wait(sites["berlin"].deploy_site())
         sent: list[tuple[str, str]] = []
 
         def note(request: Request) -> None:
