@@ -37,7 +37,7 @@ def ironic() -> Iterator[Environment]:
         # The recipe makes it the leader of its own process group.
         undo.callback(stop, [str(made), "--stop", str(directory)], {}, directory / "ironic.pid", os.killpg)
         more = directory / "more.conf"
-        bios, deploy = "demo,fake,no-bios,service", "demo,fake,burn-in"
+        bios, deploy = "demo,fake,no-bios,service", "demo,fake,burn-in,hanging"
         more.write_text(f"[DEFAULT]\nenabled_bios_interfaces = {bios}\nenabled_deploy_interfaces = {deploy}\n")
         settings = {
             "IRONIC_EXTRA_CONF": str(more),

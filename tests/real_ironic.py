@@ -20,6 +20,7 @@ from shipyard_api.adapters.ironic.client import IronicClient
 from shipyard_api.adapters.keystone.client import KeystoneClient
 from shipyard_api.adapters.keystone.options import KeystoneOptions, Scope
 from shipyard_api.adapters.keystone.tokens import Tokens
+from tests.waiting import PATIENCE
 
 URL = os.environ.get("IRONIC_URL", "").rstrip("/")
 STEP_LOG = os.environ.get("IRONIC_STEP_LOG", "")
@@ -27,7 +28,6 @@ KEYSTONE_URL = os.environ.get("KEYSTONE_URL", "").rstrip("/")
 ADMIN, ADMIN_PASSWORD = "admin", os.environ.get("KEYSTONE_PASSWORD", "admin-pw")
 BASIC = (os.environ.get("IRONIC_USER", ""), os.environ.get("IRONIC_PASSWORD", ""))
 VERSION = {"X-OpenStack-Ironic-API-Version": "1.115"}
-PATIENCE = 60.0  # seconds for one answer
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Interfaces with service and burn-in steps for the fake hardware of a test's Ironic, found by entry points.
+"""Interfaces with service, burn-in and hanging steps for the fake hardware of a test's Ironic, found by entry points.
 
 Each step that runs appends a line to the file that ``DEMO_STEP_LOG`` names, and fails for a node whose ``extra`` lists
 it in ``demo_fail``, as the deploy steps of the recipe do.
@@ -6,6 +6,7 @@ it in ``demo_fail``, as the deploy steps of the recipe do.
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from ironic.common.exception import IronicException
 from ironic.drivers import base
 from ironic.drivers.modules.fake import FakeBIOS, FakeDeploy
 
+LONGEST = 900.0  # seconds that a step hangs for a test that is killed
 SETTINGS = {"settings": {"description": "the settings", "required": True}}
 
 
@@ -44,6 +46,17 @@ class BurnInDeploy(FakeDeploy):
         """Log the step with its seconds."""
         seconds = task.node.driver_info.get("agent_burnin_vm_timeout")
         _run(task, "deploy.burnin_memory", {"seconds": seconds}, "manual clean")
+
+
+class HangingDeploy(FakeDeploy):
+    """Fake deployment whose cleaning lasts as long as there is the file that ``extra`` names in ``hangs_while``."""
+
+    @base.clean_step(priority=10, requires_ramdisk=False)
+    def erase_devices_metadata(self, task: Any) -> None:
+        """Wait until the file is removed."""
+        hangs_while, deadline = Path(task.node.extra["hangs_while"]), time.monotonic() + LONGEST
+        while hangs_while.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
 
 
 def _run(task: Any, step: str, args: dict[str, Any], kind: str = "service") -> None:

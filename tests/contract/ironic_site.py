@@ -3,7 +3,6 @@
 import fcntl
 import json
 import tempfile
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,7 +20,8 @@ from shipyard_api.ports.provisioner import JobId, Operation
 from shipyard_simulators.ironic import simulator as ironic_simulator
 from shipyard_simulators.scenario import parse_scenario
 from tests import real_ironic
-from tests.contract.provisioner_sites import NODES, PATIENCE, TIME_SCALE, Fate, Plot, Site, Slip
+from tests.contract.provisioner_sites import NODES, TIME_SCALE, Fate, Plot, Site, Slip
+from tests.waiting import PATIENCE, until
 
 UNREADABLE = 404
 HEADERS = {"X-OpenStack-Ironic-API-Version": "1.50", "Content-Type": "application/json"}
@@ -91,27 +91,34 @@ class IronicSite(Site):
 
 
 class RealIronicSite(IronicSite):
-    """Ironic's adapter before the real service that the environment names, with the demo interfaces.
+    """Ironic's adapter before the real service that .ci/real_ironic.py starts, with its interfaces.
 
     All tests use the same names of nodes, so they wait for each other.
     """
 
     stops_at_once = False  # a step of cleaning that runs without an agent is not interrupted
-    _steps: ClassVar = {
-        Fate.FAILS_PREPARE: {"demo_fail": ["deploy.erase_devices_metadata"]},
-        Fate.FAILS_DEPLOY: {"demo_fail": ["deploy.write_image"]},
-        Fate.HANGS_PREPARE: {"demo_delay": 5},  # seconds for each step: longer than any test looks
-    }
 
-    def __init__(self, plot: Plot, cleanup: ExitStack, _directory: Path) -> None:
+    def __init__(self, plot: Plot, cleanup: ExitStack, directory: Path) -> None:
         if plot.unhealthy or plot.first_submit or plot.failing:
             pytest.skip("a real Ironic does not fail on request")
         cleanup.enter_context(_alone())
         self._begin(real_ironic.client(read_pause=0.0), plot, cleanup)
+        self._hangs = directory / "hangs"
+        self._hangs.touch()
+        steps: dict[Fate | None, dict[str, Any]] = {
+            None: {},
+            Fate.FAILS_PREPARE: {"extra": {"demo_fail": ["deploy.erase_devices_metadata"]}},
+            Fate.FAILS_DEPLOY: {"extra": {"demo_fail": ["deploy.write_image"]}},
+            Fate.HANGS_PREPARE: {"deploy_interface": "hanging", "extra": {"hangs_while": str(self._hangs)}},
+        }
         for node in NODES:
-            extra = self._steps[plot.fates[node.name]] if node.name in plot.fates else {}
             cleanup.callback(self._remove, node.name)
-            self.call("POST", "/v1/nodes", {"driver": "fake-hardware", "name": node.name, "extra": extra})
+            fate = steps[plot.fates.get(node.name)]
+            self.call("POST", "/v1/nodes", {"driver": "fake-hardware", "name": node.name, **fate})
+        cleanup.callback(self.let_go)
+
+    def let_go(self) -> None:
+        self._hangs.unlink(missing_ok=True)
 
     def call(self, method: str, path: str, body: object = None) -> Any:
         """Ask Ironic itself, past the adapter."""
@@ -119,19 +126,16 @@ class RealIronicSite(IronicSite):
 
     def _remove(self, name: str) -> None:
         """Remove a node as soon as Ironic lets go of it."""
-        deadline = time.monotonic() + 3 * PATIENCE
-        while True:
+
+        def removed() -> bool:
             try:
                 self.call("PUT", f"/v1/nodes/{name}/maintenance", {"reason": "the test is over"})
                 self.call("DELETE", f"/v1/nodes/{name}")
             except HTTPError as error:
-                if error.code == 404:
-                    return
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.2)
-            else:
-                return
+                return error.code == 404
+            return True
+
+        until(removed, lambda: f"{name} is still there", every=0.2)
 
 
 @contextmanager

@@ -233,6 +233,7 @@ def test_work_that_never_ends_is_power_cycled_and_stopped_or_that_is_refused(sta
     site.watch(job, work, until=lambda report: report.succeeded == names("n1") and site.hangs("n2"))
     for _ in range(2):
         provisioner.abort(job, work)
+    site.let_go()
     report = site.watch(job, work)
     stopped = names("n2") if site.stops_at_once else frozenset()
     assert (report.state, report.failed) == (JobState.ENDED, stopped)
