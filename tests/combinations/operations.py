@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,9 +15,9 @@ from shipyard_api.api.http import waiting
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.node_operations import WITH_DESIGN, NodeOperation
 from tests.combinations.site import API, Site
+from tests.waiting import PATIENCE, until
 
 DESIGN = {"rel": "design", "href": f"deckhand+http://deckhand{API}/revisions/1/rendered-documents"}
-LONGEST = 60.0  # seconds
 
 
 @contextmanager
@@ -35,14 +34,12 @@ def call(site: Site, operation: NodeOperation, node: str, query: str = "") -> Re
     known, path = _actions(site), f"{API}/nodes/{node}/{operation.value}"
     with ThreadPoolExecutor(1) as thread:
         asked = thread.submit(site.client.simulate_post, path, body=body, headers=headers, query_string=query)
-        deadline = time.monotonic() + LONGEST
-        while not asked.done() and not (begun := _actions(site) - known):
-            assert time.monotonic() < deadline, f"{operation.value} begins nothing"
+        until(lambda: asked.done() or _actions(site) - known, lambda: f"{operation.value} begins nothing", every=0)
         if not asked.done():
-            site.actions.append(ActionId(*begun))
+            site.actions.append(ActionId(*_actions(site) - known))
             site._make_due()
             site.run()
-        return asked.result(LONGEST)
+        return asked.result(PATIENCE)
 
 
 def _actions(site: Site) -> frozenset[str]:

@@ -5,7 +5,6 @@ The test plays every kubelet, over plain HTTP. The adapter before the real one i
 """
 
 import os
-import time
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -25,12 +24,12 @@ from shipyard_api.domain.teardown.drain_plan import DrainPlan, plan_drain
 from shipyard_api.ports.cluster_nodes import NodeLook
 from shipyard_simulators.kubernetes import simulator as kubernetes_simulator
 from tests.contract.cluster_sites import REAL, with_authority
+from tests.waiting import PATIENCE, until
 
 ROOT = Path(__file__).parents[2]
 RBAC = ROOT / "etc" / "kubernetes" / "shipyard-rbac.yaml"
 STOPPER = ROOT / "etc" / "kubernetes" / "kubelet-stopper.yaml"
 MERGE = {"Content-Type": "application/merge-patch+json"}
-PATIENCE = 30.0  # seconds; only ends a test that would hang
 PLURALS = {
     "Namespace": "api/v1/namespaces",
     "ServiceAccount": "api/v1/namespaces/{}/serviceaccounts",
@@ -127,7 +126,7 @@ class NodeSite:
             status = self.call("GET", f"{self._budgets(space)}/{name}").get("status", {})
             return (status.get("expectedPods", 0), status.get("currentHealthy", 0)) == (expected, current)
 
-        wait_for(is_counted)
+        until(is_counted)
 
     def add_daemon_set(self, name: str, node: NodeName | None = None, **template: Any) -> None:
         """Add a DaemonSet, with its pod on a node."""
@@ -187,13 +186,6 @@ class NodeSite:
             path = f"api/v1/namespaces/{name}/pods/{pod['metadata']['name']}"
             self.call("DELETE", path, {"gracePeriodSeconds": 0}, may_lack=True)
         self.call("DELETE", f"api/v1/namespaces/{name}", may_lack=True)
-
-
-def wait_for(what: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def manifests(file: Path) -> list[Object]:

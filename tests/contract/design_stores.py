@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -28,8 +27,8 @@ from shipyard_api.settings import load
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.wiring.design_stores import other_store
 from tests.integration.storage.rows import empty
+from tests.waiting import PATIENCE, until
 
-PATIENCE = 20.0  # seconds; nothing takes that long, it only ends a test that would hang
 THING = "example/Thing/v1"
 
 
@@ -193,9 +192,7 @@ def simulator(ready: Path, *options: str) -> Iterator[str]:
     command = [sys.executable, "-m", "shipyard_simulators.deckhand", "--port", "0", "--ready-file", str(ready)]
     with subprocess.Popen([*command, *options], cwd=Path(__file__).parents[2]) as process:
         try:
-            deadline = time.monotonic() + PATIENCE
-            while not ready.exists() and process.poll() is None and time.monotonic() < deadline:
-                time.sleep(0.01)
+            until(lambda: ready.exists() or process.poll() is not None, every=0.01)
             yield f"{json.loads(ready.read_text())['url'].rstrip('/')}/api/v1.0"
         finally:
             process.terminate()

@@ -4,20 +4,19 @@ import os
 import shutil
 import ssl
 import subprocess
-import time
 import urllib.request
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from subprocess import CalledProcessError
 from tempfile import NamedTemporaryFile
 from typing import Protocol
-from urllib.error import URLError
 
 from shipyard_api.domain.teardown.etcd_documents import EtcdAccess
 from shipyard_simulators.etcd import simulator as etcd_simulator
 from shipyard_simulators.etcd.cluster import MemberState
 from tests.authority import Authority
 from tests.conftest import ROOT
+from tests.waiting import until
 
 RECIPE = ROOT.parent / "shared" / "recipes" / "run_etcd.sh"
 DIRECTORY = os.environ.get("ETCD_DIR", "")
@@ -26,10 +25,10 @@ NAMES = ("m1", "m2", "m3")
 
 
 class Site(Protocol):
-    """A cluster of members m1, m2, ..., and what happens to them. ``patience``: seconds for it to settle."""
+    """A cluster of members m1, m2, ..., and what happens to them. ``every``: seconds between two looks at it."""
 
     access: EtcdAccess
-    patience: float
+    every: float
 
     def kill(self, name: str) -> None:
         """Cut its power."""
@@ -47,7 +46,7 @@ class Site(Protocol):
 class SimulatedSite:
     """The simulator, with TLS, five hundred times as fast."""
 
-    patience = 5.0
+    every = 0.05
 
     def __init__(self, cleanup: ExitStack, directory: Path) -> None:
         authority = Authority(directory)
@@ -73,7 +72,7 @@ class SimulatedSite:
 class RealSite:
     """A real etcd of the recipe; its certificates are made once."""
 
-    patience = 60.0
+    every = 0.6
 
     def __init__(self, cleanup: ExitStack, _directory: Path) -> None:
         self._clear()
@@ -97,15 +96,12 @@ class RealSite:
         # A removed member runs on for some moments, and the recipe then refuses to add it again; one that asks a peer
         # which lags behind for the members ends at once. The recipe goes on from either.
         again = ("member", name[1:], "add", *(["learner"] if learner else []))
-        deadline = time.monotonic() + self.patience
-        while time.monotonic() < deadline:
-            try:
-                self._recipe(*again)
-            except CalledProcessError:
-                time.sleep(0.2)
-            else:
-                return
-        self._recipe(*again)
+
+        def added() -> bool:
+            self._recipe(*again)
+            return True
+
+        until(added, every=0.2, but=CalledProcessError)
 
     def _clear(self) -> None:
         """End the cluster and forget its data, but not its certificates."""
@@ -141,16 +137,15 @@ def accepts_writes(site: Site) -> bool:
         file.write(site.access.cert + site.access.key)
         file.flush()
         context.load_cert_chain(file.name)
-    deadline = time.monotonic() + site.patience
-    while time.monotonic() < deadline:
+
+    def written() -> bool:
         for url in site.access.endpoints:
             request = urllib.request.Request(f"{url}/v3/kv/put", b'{"key": "a2V5", "value": "dg=="}')
-            try:
-                with urllib.request.urlopen(request, timeout=2, context=context) as answer:
-                    return bool(answer.status == 200)
-            except (URLError, OSError):
-                continue
-    return False
+            with suppress(OSError), urllib.request.urlopen(request, timeout=2, context=context) as answer:
+                return bool(answer.status == 200)
+        return False
+
+    return until(written)
 
 
 SITES: dict[str, type[SimulatedSite | RealSite]] = {"simulator": SimulatedSite}

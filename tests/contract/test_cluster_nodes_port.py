@@ -17,7 +17,8 @@ from shipyard_api.domain.teardown.kubelet import Ready
 from shipyard_api.domain.teardown.labels import to_clear
 from shipyard_api.domain.teardown.pods import Controller
 from shipyard_api.ports.cluster_nodes import ClusterNode, Eviction, EvictionOutcome, KubeletStopper, NodeDeletion
-from tests.contract.cluster_node_sites import RBAC, SITES, STOPPER, NodeSite, manifests, wait_for
+from tests.contract.cluster_node_sites import RBAC, SITES, STOPPER, NodeSite, manifests
+from tests.waiting import until
 
 ACCEPTED = Eviction(EvictionOutcome.ACCEPTED)
 
@@ -95,7 +96,7 @@ def test_a_new_node_of_the_name_is_left_alone(site: NodeSite) -> None:
     after = read(site, node)
     assert (after.cordoned, after.labels["rack"]) == (False, "r1")
     assert site.nodes.delete_node(after) is NodeDeletion.ACCEPTED
-    wait_for(lambda: site.nodes.node(node) is None)
+    until(lambda: site.nodes.node(node) is None)
 
 
 def test_labels_are_changed_only_on_the_node_that_was_read(site: NodeSite) -> None:
@@ -241,7 +242,7 @@ def test_pods_of_a_namespace_that_is_being_deleted_end_with_it(site: NodeSite) -
     site.add_pod(node, "a", space=space)
     [pod] = site.look(node).pods
     site.end_namespace(space)
-    wait_for(lambda: all(one.leaves_at for one in site.look(node).pods))
+    until(lambda: all(one.leaves_at for one in site.look(node).pods))
     found = site.nodes.evict([pod], grace=30)[pod.uid]
     assert found.outcome is EvictionOutcome.ENDING_WITH_NAMESPACE
     assert "terminated" in found.message

@@ -31,6 +31,7 @@ from shipyard_simulators.etcd.cluster import CLUSTER_ID
 from shipyard_simulators.etcd.cluster import MemberState as Simulated
 from tests.contract.etcd_sites import NAMES, SITES, Site, accepts_writes
 from tests.peer import PATIENT, Answer, Peer, running, seconds_for
+from tests.waiting import until
 
 ETCD: Etcd = EtcdGateway()
 HEALTHY, UNHEALTHY, SLOW, DEAD = MemberState
@@ -41,7 +42,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     """A cluster of three members, all healthy."""
     with ExitStack() as cleanup:
         site = SITES[request.param](cleanup, tmp_path)
-        until(site, lambda cluster: states(cluster) == dict.fromkeys(NAMES, HEALTHY))
+        seen(site, lambda cluster: states(cluster) == dict.fromkeys(NAMES, HEALTHY))
         yield site
 
 
@@ -53,41 +54,43 @@ def named(cluster: EtcdCluster, name: str) -> EtcdMember:
     return next(member for member in cluster.members if member.name == name)
 
 
-def until(site: Site, holds: Any) -> EtcdCluster:
-    """Look until this holds, at most as long as the site needs."""
-    deadline = time.monotonic() + site.patience
-    while not holds(cluster := ETCD.look(site.access)):
-        assert time.monotonic() < deadline, cluster
-        time.sleep(site.patience / 100)
-    return cluster
+def seen(site: Site, holds: Any) -> EtcdCluster:
+    """Return the cluster once this holds."""
+
+    def found() -> EtcdCluster | None:
+        cluster = ETCD.look(site.access)
+        return cluster if holds(cluster) else None
+
+    return until(found, lambda: ETCD.look(site.access), every=site.every)
 
 
 def take_out(site: Site, node: str, access: EtcdAccess | None = None, **on: Any) -> tuple[list[Remove], Refused | Gone]:
     """Remove the members of a node as a teardown does; return what was removed, and the last decision."""
-    access, deadline = access or site.access, time.monotonic() + site.patience
-    removed: list[Remove] = []
-    while time.monotonic() < deadline:
+    access, removed = access or site.access, list[Remove]()
+
+    def refused_or_gone() -> Refused | Gone | None:
+        nonlocal access
         cluster = ETCD.look(access, node=NodeName(node), **on)
         access = access.with_addresses(cluster.addresses)
         leaving = members_on(cluster, NodeName(node), on.get("addresses", ()))
         decision = decide_removal(cluster, leaving)
         if not isinstance(decision, Remove):
-            return removed, decision
-        try:
-            if decision.transfer_to:
-                ETCD.transfer_leadership(access, cluster, decision.transfer_to)
-            ETCD.remove(access, cluster, decision.member, leaving)
-        except Busy:
-            time.sleep(site.patience / 50)  # "unhealthy cluster": not connected for long enough
-            continue
+            return decision
+        if decision.transfer_to:
+            ETCD.transfer_leadership(access, cluster, decision.transfer_to)
+        ETCD.remove(access, cluster, decision.member, leaving)
         removed.append(decision)
-    raise AssertionError(f"{node} is still in the cluster: {ETCD.look(access)}")
+        return None
+
+    # Busy, "unhealthy cluster": not connected for long enough.
+    last = until(refused_or_gone, lambda: f"{node} is in {ETCD.look(access)}", every=site.every, but=Busy)
+    return removed, last
 
 
 def settled(site: Site, node: str) -> EtcdCluster:
     """Wait until a teardown of the node may go on, and assert that the cluster works."""
     node_name = NodeName(node)
-    cluster = until(site, lambda found: readiness(found, members_on(found, node_name, ())) is Readiness.READY)
+    cluster = seen(site, lambda found: readiness(found, members_on(found, node_name, ())) is Readiness.READY)
     assert accepts_writes(site)
     return cluster
 
@@ -111,7 +114,7 @@ def test_a_healthy_member_is_removed_and_is_gone_when_asked_again(site: Site) ->
 def test_a_dead_member_is_removed_without_its_host_even_below_the_minimum_but_a_healthy_one_is_not(site: Site) -> None:
     site.kill("m2")
     wanted = replace(site.access, minimum=Minimum(3, 2))
-    before = until(site, lambda cluster: states(cluster)["m2"] is DEAD and health(cluster) is Health.HEALTHY)
+    before = seen(site, lambda cluster: states(cluster)["m2"] is DEAD and health(cluster) is Health.HEALTHY)
 
     # What would lose the quorum is refused, and nothing is sent.
     assert isinstance(take_out(site, "m1")[1], Refused)
@@ -132,7 +135,7 @@ def test_a_leader_hands_over_and_leaves(site: Site) -> None:
     assert isinstance(decision, Remove)
     assert decision.transfer_to
     ETCD.transfer_leadership(site.access, cluster, decision.transfer_to)
-    after = until(site, lambda found: any(member.leader for member in found.members))
+    after = seen(site, lambda found: any(member.leader for member in found.members))
     assert [member.id for member in after.members if member.leader] == [decision.transfer_to]
 
     ((removal,), _) = take_out(site, leader.name)
@@ -143,13 +146,13 @@ def test_a_leader_hands_over_and_leaves(site: Site) -> None:
 
 def test_of_four_members_one_leaves_and_what_comes_back_is_noticed(site: Site) -> None:
     site.add("m4")
-    until(site, lambda cluster: list(states(cluster).values()) == [HEALTHY] * 4)
+    seen(site, lambda cluster: list(states(cluster).values()) == [HEALTHY] * 4)
 
     take_out(site, "m4")
     assert set(states(settled(site, "m4"))) == {*NAMES}
 
     site.add("m4")
-    back = until(site, lambda cluster: states(cluster).get("m4") is HEALTHY)
+    back = seen(site, lambda cluster: states(cluster).get("m4") is HEALTHY)
     assert readiness(back, members_on(back, NodeName("m4"), ())) is Readiness.MEMBER_IS_BACK
     assert accepts_writes(site)
 
@@ -163,7 +166,7 @@ def test_a_member_that_hangs_holds_nothing_up_and_can_leave(site: Site) -> None:
 
     assert time.monotonic() - began < site.access.request_timeout + 2
     assert states(cluster)["m2"] is SLOW
-    until(site, lambda found: health(found) is Health.HEALTHY)
+    seen(site, lambda found: health(found) is Health.HEALTHY)
     assert isinstance(take_out(site, "m2")[1], Gone)
     settled(site, "m2")
 
@@ -185,7 +188,7 @@ def test_without_a_quorum_a_removal_has_no_outcome_and_is_decided_against(site: 
     before = ETCD.look(site.access)
     for name in ("m1", "m2"):
         site.kill(name)
-    cluster = until(site, lambda found: states(found) == {"m1": DEAD, "m2": DEAD, "m3": UNHEALTHY})
+    cluster = seen(site, lambda found: states(found) == {"m1": DEAD, "m2": DEAD, "m3": UNHEALTHY})
     assert health(cluster) is Health.UNHEALTHY
     assert isinstance(decide_removal(cluster, [named(cluster, "m2").id]), Refused)
 
@@ -199,13 +202,13 @@ def test_without_a_quorum_a_removal_has_no_outcome_and_is_decided_against(site: 
     for name in ("m1", "m2"):
         site.start(name)
     # It may have been applied after all: then m2 is out.
-    until(site, lambda found: health(found) is Health.HEALTHY and set(states(found)) in ({*NAMES}, {"m1", "m3"}))
+    seen(site, lambda found: health(found) is Health.HEALTHY and set(states(found)) in ({*NAMES}, {"m1", "m3"}))
     assert accepts_writes(site)
 
 
 def test_a_learner_is_told_from_voters_and_leaves(site: Site) -> None:
     site.add("m4", learner=True)
-    cluster = until(site, lambda found: states(found).get("m4") is HEALTHY)
+    cluster = seen(site, lambda found: states(found).get("m4") is HEALTHY)
     assert [member.name for member in cluster.members if member.learner] == ["m4"]
     assert len(cluster.voters) == 3
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,10 @@ from shipyard_api.ports.metrics import Queries, QueryResult
 from shipyard_api.settings import load
 from shipyard_api.wiring.monitoring import queries
 from tests.peer import Answer, Peer, running
+from tests.waiting import until
 
 ROUTE = "GET /api/v1/query"
 NOW = 1764187200.0
-PATIENCE = 60.0  # seconds in which a real Prometheus begins to answer
 
 
 def answered(kind: str, result: Any) -> Answer:
@@ -102,15 +101,13 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queries]:
     with (place / "log").open("wb") as log, subprocess.Popen([program, *options], stdout=log, stderr=log) as process:
         try:
             found = wired(f"http://{address}")
-            until = time.monotonic() + PATIENCE
-            while True:
-                try:
-                    found.ask("1")
-                    break
-                except PeerError:
-                    assert process.poll() is None, (place / "log").read_text()
-                    assert time.monotonic() < until
-                    time.sleep(0.1)
+
+            def answers() -> bool:
+                assert process.poll() is None, (place / "log").read_text()
+                found.ask("1")
+                return True
+
+            until(answers, (place / "log").read_text, every=0.1, but=PeerError)
             yield found
         finally:
             process.terminate()

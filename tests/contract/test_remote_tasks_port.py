@@ -26,6 +26,7 @@ from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import ENDED_REMOTE, TAIL, Host, RemoteFile, RemoteResult, RemoteState, RemoteTask
 from tests.contract.remote_task_sites import SITES, Site, sshd
+from tests.waiting import until
 
 M = Marker("act-1/step:2 'x' $(reboot)")
 
@@ -48,20 +49,17 @@ def marker(request: pytest.FixtureRequest) -> Marker:
 
 
 def until_ended(site: Site, marker: Marker, task: RemoteTask, host: Host) -> RemoteResult:
-    deadline = time.monotonic() + 60
-    while (found := site.tasks.look(marker, task, [host])[host.name]).state not in ENDED_REMOTE:
-        assert found.state is RemoteState.RUNNING, found
-        assert time.monotonic() < deadline, found
-        time.sleep(0.05)
-    return found
+    def ended() -> RemoteResult | None:
+        found = site.tasks.look(marker, task, [host])[host.name]
+        assert found.state in {*ENDED_REMOTE, RemoteState.RUNNING}, found
+        return found if found.state in ENDED_REMOTE else None
+
+    return until(ended, every=0.05)
 
 
 def until_gone(*pids: str) -> None:
     """Wait until processes that were killed have ended."""
-    deadline = time.monotonic() + 20
-    while [pid for pid in pids if Path(f"/proc/{pid}").exists()]:
-        assert time.monotonic() < deadline, pids
-        time.sleep(0.01)
+    until(lambda: not [pid for pid in pids if Path(f"/proc/{pid}").exists()], every=0.01)
 
 
 def states(results: Any) -> list[RemoteState]:

@@ -17,6 +17,7 @@ from shipyard_api.adapters.ssh.report import NO_SPACE, ReportError, parse, resul
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import ENDED_REMOTE, RemoteFile, RemoteResult, RemoteState, RemoteTask
 from tests.sshd import end_processes
+from tests.waiting import until
 
 M = Marker("m")
 SCRIPT = payload.SCRIPT.decode()
@@ -54,12 +55,12 @@ class Node:
         return found
 
     def until_ended(self, task: RemoteTask | None = None) -> RemoteResult:
-        deadline = time.monotonic() + 60
-        while (found := self.look(task)).state not in ENDED_REMOTE:
-            assert found.state is RemoteState.RUNNING, found
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        return found
+        def ended() -> RemoteResult | None:
+            found = self.look(task)
+            assert found.state in {*ENDED_REMOTE, RemoteState.RUNNING}, found
+            return found if found.state in ENDED_REMOTE else None
+
+        return until(ended)
 
     def runs(self) -> int:
         return len(self.marks.read_text().splitlines()) if self.marks.exists() else 0
@@ -257,10 +258,7 @@ def test_a_reboot_happens_once_however_often_it_is_started(node: Node) -> None:
         going = node.start(task, here)
         assert going is not None
         assert going.state is RemoteState.RUNNING
-    deadline = time.monotonic() + 30
-    while not (node.state / "end").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until((node.state / "end").exists)
     boot.write_text("boot-2\n")
     for _ in range(2):
         done = node.start(task, here)

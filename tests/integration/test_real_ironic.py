@@ -6,7 +6,6 @@ Runs where the environment names one (``tests/real_ironic.py``); it enrols nodes
 import json
 import os
 import subprocess
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -27,11 +26,11 @@ from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, O
 from tests import real_ironic
 from tests.conftest import ROOT
 from tests.real_ironic import call
+from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(not real_ironic.URL, reason="IRONIC_URL names no real Ironic to try the adapter on")
 
 PREPARE, DEPLOY, DESTROY = Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES
-PATIENCE = 60.0
 COUNT = 10
 
 
@@ -81,11 +80,11 @@ class Site:
         return report
 
     def watch(self, port: IronicProvisioner, job: JobId, work: Work) -> JobReport:
-        deadline = time.monotonic() + PATIENCE
-        while (report := port.report(job, work)).state is JobState.RUNNING:
-            assert time.monotonic() < deadline, report
-            time.sleep(0.1)
-        return report
+        def ended() -> JobReport | None:
+            report = port.report(job, work)
+            return None if report.state is JobState.RUNNING else report
+
+        return until(ended, every=0.1)
 
     def remove(self) -> None:
         for name in self.names:

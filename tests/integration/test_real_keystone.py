@@ -25,6 +25,7 @@ from shipyard_api.settings import load
 from shipyard_api.wiring import provisioners
 from tests import real_ironic
 from tests.real_ironic import KEYSTONE_URL, call, remove
+from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(
     not (real_ironic.URL and KEYSTONE_URL), reason="IRONIC_URL and KEYSTONE_URL name no real Ironic with its Keystone"
@@ -118,11 +119,13 @@ def port_of(tokens: Tokens, nodes: Nodes) -> IronicProvisioner:
 
 def run(port: Any, operation: Operation, *names: NodeName) -> JobReport:
     work = Work(operation, "revision:1", names)
-    job, deadline = port.submit(Marker(str(uuid.uuid4())), work), time.monotonic() + 60
-    while (report := port.report(job, work)).state is JobState.RUNNING:
-        assert time.monotonic() < deadline, report
-        time.sleep(0.1)
-    return report
+    job = port.submit(Marker(str(uuid.uuid4())), work)
+
+    def ended() -> JobReport | None:
+        report: JobReport = port.report(job, work)
+        return None if report.state is JobState.RUNNING else report
+
+    return until(ended, every=0.1)
 
 
 class Counted(KeystoneClient):

@@ -3,19 +3,14 @@
 import json
 import os
 import socket
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-import pytest
-
 from tests.conftest import ROOT
 from tests.forked import Program
-
-# Seconds until a test gives up; a machine under load takes most of a minute to start the service.
-WAIT, START = 60.0, 180.0
+from tests.waiting import PATIENCE, until
 
 
 @dataclass(frozen=True)
@@ -57,9 +52,9 @@ class Server:
 
     def _connect(self) -> socket.socket:
         if not self.path:
-            return socket.create_connection(("127.0.0.1", self.port), timeout=WAIT)
+            return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
         connection = socket.socket(socket.AF_UNIX)
-        connection.settimeout(WAIT)
+        connection.settimeout(PATIENCE)
         try:
             connection.connect(self.path)
         except OSError:
@@ -106,15 +101,14 @@ def gunicorn(url: str, token: str, *, path: str = "", **environment: str) -> Ite
         yield server
     finally:
         process.terminate()
-        process.wait(WAIT)
+        process.wait(PATIENCE)
 
 
 def _await(process: Program, server: Server) -> None:
-    deadline = time.monotonic() + START
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            if server.send(server.request("GET /health"))[0].code == 204:
-                return
-        except (OSError, IndexError):
-            time.sleep(0.05)
-    pytest.fail("gunicorn did not come up")
+    def answers() -> bool:
+        assert process.poll() is None, "gunicorn did not come up"
+        with suppress(OSError, IndexError):
+            return server.send(server.request("GET /health"))[0].code == 204
+        return False
+
+    until(answers, every=0.05)

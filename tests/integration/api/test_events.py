@@ -29,9 +29,9 @@ from tests.integration.api import description
 from tests.integration.api.wire import Site
 from tests.integration.storage.conftest import new_action
 from tests.refusals import refuses
+from tests.waiting import PATIENCE
 
 AT = datetime(2026, 11, 22, 7, 0, 0, 250_000, tzinfo=UTC)
-PATIENCE = 60.0
 Stream = AsyncIterator[wire.Block]
 
 

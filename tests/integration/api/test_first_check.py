@@ -2,13 +2,14 @@
 
 import os
 import socket
-import time
+from typing import Any
 
 import psycopg
 
 from shipyard_api.storage import schema
 from tests.forked import ToItsEnd
 from tests.integration.api.test_without_identities import program
+from tests.waiting import until
 
 
 def test_the_api_says_what_is_wrong_and_ends_without_a_port(database_url: str, empty_database_url: str) -> None:
@@ -45,10 +46,12 @@ def test_a_worker_whose_port_is_taken_names_the_setting(database_url: str) -> No
 def test_a_worker_ends_when_its_schema_is_replaced(database_url: str) -> None:
     with worker(database_url, SHIPYARD_WORKER_SWEEP_SECONDS="1") as at_work:
         with psycopg.connect(database_url, autocommit=True) as connection:
-            deadline = time.monotonic() + 60
-            while not connection.execute("SELECT 1 FROM procrastinate_workers").fetchone():
+
+            def registered() -> Any:
                 assert at_work.poll() is None, at_work.said()
-                assert time.monotonic() < deadline
+                return connection.execute("SELECT 1 FROM procrastinate_workers").fetchone()
+
+            until(registered)
             connection.execute("COMMENT ON TABLE alembic_version IS '9999'")
             connection.execute("UPDATE alembic_version SET version_num = '9999'")
         code, output = at_work.end()

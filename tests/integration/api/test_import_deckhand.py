@@ -41,10 +41,10 @@ from tests.forked import Program
 from tests.integration.api.conftest import KEY, known_tokens
 from tests.integration.api.conftest import settings as configured
 from tests.integration.api.wire import Caller, Site
+from tests.waiting import PATIENCE
 
 REVISIONS = 12
 PASSPHRASE = "deckhand/Passphrase/v1"
-PATIENCE = 60.0  # seconds; nothing takes that long, it only ends a test that would hang
 
 
 @dataclass

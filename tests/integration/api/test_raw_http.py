@@ -7,7 +7,6 @@ come about yet; it is refused all the same, and nothing is stored.
 import json
 import socket
 import struct
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,10 @@ from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_api.yaml_stream import write_documents
 from tests.factories import document
-from tests.integration.api.served import WAIT, Server, gunicorn
+from tests.integration.api.served import Server, gunicorn
 from tests.integration.storage.rows import counts, empty
 from tests.unit.tables import every_row
+from tests.waiting import PATIENCE, until
 
 LIMIT = 2000
 BODY = write_documents([document("a/B/v1", "one", {})])
@@ -56,13 +56,13 @@ def test_a_caller_who_breaks_the_connection_while_sending_is_nobodys_trouble(
     headers = "Content-Type: application/json\r\nContent-Length: 200\r\nExpect: 100-continue\r\n"
     with gunicorn(shared_url, server.token) as here:
         capfd.readouterr()
-        with socket.create_connection(("127.0.0.1", here.port), timeout=WAIT) as connection:
+        with socket.create_connection(("127.0.0.1", here.port), timeout=PATIENCE) as connection:
             connection.sendall(here.request(LOAD, headers))
             # From here on a thread has the request, and will look for the body.
             assert connection.recv(4096).startswith(b"HTTP/1.1 100 ")
             connection.sendall(b'{"name": "deploy_site"')
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        told = logged(capfd, until="write")
+        told = logged(capfd, "write")
 
     assert (told[-1]["logger"], told[-1]["status"], told[-1]["user"]) == (logs.AUDIT, 400, "raw")
     told += map(json.loads, capfd.readouterr().out.splitlines())
@@ -159,16 +159,17 @@ def test_what_is_no_request_and_headers_that_are_none(server: Server) -> None:
     assert (answer.code, list(json.loads(answer.body))) == (200, ["v1.0"])
 
 
-def logged(capfd: pytest.CaptureFixture[str], *, until: str) -> list[dict[str, Any]]:
-    """The lines of the log from now on, up to one with this message."""
-    text, deadline = "", time.monotonic() + WAIT
-    while time.monotonic() < deadline:
+def logged(capfd: pytest.CaptureFixture[str], message: str) -> list[dict[str, Any]]:
+    """The lines of the log from now on, up to one with the message."""
+    text = ""
+
+    def lines() -> list[dict[str, Any]]:
+        nonlocal text
         text += capfd.readouterr().out
-        lines = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
-        if until in [line["message"] for line in lines]:
-            return lines
-        time.sleep(0.05)
-    pytest.fail(f"the log has no line {until!r}: {text}")
+        found = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+        return found if message in [line["message"] for line in found] else []
+
+    return until(lines, lambda: f"the log has no line {message!r}: {text}", every=0.05)
 
 
 BEGINNING = ("GET /versions", "SCRIPT_NAME: /ver\r\nPATH_INFO: /api/v1.0/actions\r\n")

@@ -1,8 +1,8 @@
 """What every resource has in common, and the resources that anyone may ask."""
 
 import re
-import time
 from pathlib import Path
+from typing import Any
 
 import falcon
 import sqlalchemy as sa
@@ -11,6 +11,7 @@ from shipyard_api.storage import schema, tables
 from shipyard_api.wiring import bootstrap
 from tests.integration.api.conftest import settings
 from tests.integration.api.wire import V1, Caller, Site, small_design
+from tests.waiting import until
 
 
 def test_health_names_the_actions_that_wait_for_another_release_and_shows_clocks(site: Site, engine: sa.Engine) -> None:
@@ -24,9 +25,7 @@ def test_health_names_the_actions_that_wait_for_another_release_and_shows_clocks
 
     assert (answer.status, answer.content) == (falcon.HTTP_204, b"")
     assert answer.headers["X-Shipyard-Left-Alone"] == f"{action} action upgrade_s\\xfcd"
-    deadline = time.monotonic() + 30
-    while (shown := site.nobody.ask("GET", "/health").headers.get("X-Shipyard-Clock-Skew")) is None:
-        assert time.monotonic() < deadline
+    shown = until(lambda: site.nobody.ask("GET", "/health").headers.get("X-Shipyard-Clock-Skew"))
     assert re.match(r"database [+-]0\.\d s", shown)
 
 
@@ -53,10 +52,11 @@ def test_health_is_503_on_a_schema_of_another_release(site: Site, engine: sa.Eng
 
 
 def test_a_process_is_ready_without_a_worker_and_without_a_peer_that_answers(site: Site) -> None:
-    deadline = time.monotonic() + 30
-    while len(checks := site.nobody.ask("GET", "/health/ready").json["checks"]) < 7:
-        assert time.monotonic() < deadline
+    def all_checks() -> list[Any]:
+        found: list[Any] = site.nobody.ask("GET", "/health/ready").json["checks"]
+        return found if len(found) >= 7 else []
 
+    checks = until(all_checks)
     assert site.nobody.ask("GET", "/health/live").status == falcon.HTTP_204
     assert {one["name"]: (one["status"], one["critical"]) for one in checks} == {
         "database": ("ok", True),

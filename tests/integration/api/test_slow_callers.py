@@ -16,9 +16,10 @@ from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_api.yaml_stream import write_documents
 from tests.factories import document
-from tests.integration.api.served import WAIT, Server, gunicorn
+from tests.integration.api.served import Server, gunicorn
 from tests.integration.storage.conftest import new_action
 from tests.integration.storage.rows import counts, empty
+from tests.waiting import PATIENCE
 
 SHORT, LONG = 1.0, 600.0
 CONNECTIONS = 60
@@ -111,7 +112,7 @@ def callers(server: Server, *sent: bytes) -> Iterator[list[socket.socket]]:
         for one in sent:
             caller = stack.enter_context(socket.socket())
             caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            caller.settimeout(WAIT)
+            caller.settimeout(PATIENCE)
             caller.connect(("127.0.0.1", server.port))
             caller.sendall(one)
             found.append(caller)

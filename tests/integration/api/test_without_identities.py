@@ -3,9 +3,8 @@
 import http.client
 import os
 import socket
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 
 from shipyard_api.settings import share_directory
 from tests.forked import ToItsEnd
+from tests.waiting import until
 
 ACTIONS = "/api/v1.0/actions"
 
@@ -106,15 +106,18 @@ def test_nginx_that_adds_no_header_is_known_by_its_old_http(port: int) -> None:
 def test_a_socket_with_a_path_is_here_too(module_database_url: str, tmp_path: Path) -> None:
     path = tmp_path / "api.sock"
     with program(module_database_url, f"unix:{path}") as process:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and process.poll() is None:
+
+        def answered() -> bool:
+            assert process.poll() is None, "the API did not start"
             connection = OverUnix(path)
-            with suppress(FileNotFoundError, ConnectionRefusedError):
-                assert ask(connection) == (200, "[]")
-                return
-            connection.close()
-            time.sleep(0.05)
-        pytest.fail("the API did not start")
+            try:
+                return ask(connection) == (200, "[]")
+            except (FileNotFoundError, ConnectionRefusedError):
+                return False
+            finally:
+                connection.close()
+
+        until(answered, every=0.05)
 
 
 def test_it_does_not_start_where_others_could_reach_it(database_url: str) -> None:

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import hmac
 import json
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from shipyard_api.storage.design_contents import Rotation
 from shipyard_api.storage.designs import SqlDesigns
 from tests.integration.storage.design_documents import KEYS, A, B, anything_goes, doc, encryption, policy, secret
 from tests.integration.storage.rows import counts
+from tests.waiting import until
 
 EMPTY, ONE = Revision(0), Revision(1)
 CANARY = "yellow-bird-é-5f1e"
@@ -175,9 +175,12 @@ def test_who_comes_second_takes_the_key_of_the_first(engine: sa.Engine) -> None:
     with ThreadPoolExecutor(1) as other, engine.connect() as first, engine.connect() as watching:
         first.execute(t.store_keys.insert().values(tuple(key)))
         second = other.submit(store(engine, FIRST).fingerprint, b"x")
-        deadline = time.monotonic() + 10
-        while not watching.execute(waits).scalar_one() and time.monotonic() < deadline:
+
+        def second_waits() -> bool:
             watching.rollback()  # within a transaction the answer would stay the same
+            return bool(watching.execute(waits).scalar_one())
+
+        until(second_waits)
         first.commit()
         assert second.result(timeout=10) == fingerprint
 

@@ -20,6 +20,7 @@ from shipyard_api.storage.writer_lock import SqlWriterLock
 from tests.forked import ToItsEnd
 from tests.integration.storage.test_outages import cut_off
 from tests.integration.storage.writers import add_line, lines, write
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -116,9 +117,7 @@ def test_where_it_cannot_be_given_back_its_session_ends(
         pass
     sa.event.remove(engine, moment, break_in)
 
-    deadline = time.monotonic() + 10
-    while advisory_locks(engine) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    until(lambda: not advisory_locks(engine), every=0.01)
     with SqlWriterLock(engine).held():
         pass
     assert advisory_locks(engine) == 0

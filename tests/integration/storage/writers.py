@@ -14,9 +14,9 @@ from shipyard_api.ports.documents import LockHeld
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.storage.writer_lock import SqlWriterLock
+from tests.waiting import PATIENCE
 
 SHARED = Collection("shared")
-_PATIENCE = 60.0
 
 
 def lines(designs: SqlDesigns, revision: Revision) -> list[str]:
@@ -28,7 +28,7 @@ def write(engine: sa.Engine, name: str, count: int) -> None:
     """Add so many lines, each under the lock, and wait for it as long as it takes."""
     designs = SqlDesigns(engine, None, lambda _: lambda _: ())
     lock = SqlWriterLock(engine)
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + PATIENCE
     done = 0
     while done < max(count, 1):
         try:
@@ -36,7 +36,7 @@ def write(engine: sa.Engine, name: str, count: int) -> None:
                 add_line(designs, f"{name} {done}")
                 if count == 0:
                     print("held", flush=True)
-                    time.sleep(_PATIENCE)
+                    time.sleep(PATIENCE)
         except LockHeld:
             if time.monotonic() > deadline:
                 raise

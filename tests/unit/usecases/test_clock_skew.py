@@ -1,10 +1,8 @@
 """The clocks of others are read in the background, and not for every health check."""
 
-import time
-from collections.abc import Callable
-
 from shipyard_api.ports.errors import Unavailable
 from shipyard_api.usecases.clock_skew import Answered, ClockSkew, clock_wording
+from tests.waiting import until
 
 
 def test_clocks_are_read_once_in_a_while() -> None:
@@ -19,7 +17,7 @@ def test_clocks_are_read_once_in_a_while() -> None:
     asked.clear()
 
     skew.latest()
-    _wait_until(lambda: skew.latest() != {})
+    until(lambda: skew.latest() != {})
 
     assert skew.latest() == {"database": 0.04}
     assert sorted(asked) == ["Drydock", "database"]
@@ -30,7 +28,7 @@ def test_a_clock_that_cannot_be_read_is_not_a_system_that_does_not_answer() -> N
         raise Unavailable("MAAS", "GET /", "no connection")
 
     skew = ClockSkew({"MAAS": silent, "Drydock": lambda: None})
-    _wait_until(lambda: bool(skew.answers()))
+    until(lambda: bool(skew.answers()))
 
     assert skew.answers() == {"MAAS": Answered(False, None), "Drydock": Answered(True, None)}
     assert skew.latest() == {}
@@ -38,10 +36,3 @@ def test_a_clock_that_cannot_be_read_is_not_a_system_that_does_not_answer() -> N
 
 def test_skew_is_one_line() -> None:
     assert clock_wording({"database": 0.04, "Drydock": -3601.26}) == "database +0.0 s, Drydock -3601.3 s"
-
-
-def _wait_until(happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not happened():
-        assert time.monotonic() < deadline, "the clocks were not read"
-        time.sleep(0.001)
