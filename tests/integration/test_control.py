@@ -5,8 +5,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import datetime
-from itertools import product
+from datetime import datetime, timedelta
+from itertools import pairwise, product
 from typing import Any, cast
 
 import pytest
@@ -35,7 +35,7 @@ from shipyard_api.workflow.attempts import Again
 from shipyard_api.workflow.turn import Engine
 from tests.fakes.provisioner import Fate
 from tests.refusals import refuses
-from tests.world import RULES, SCHEMAS, Checkpoints, KilledError, World
+from tests.world import RULES, SCHEMAS, SETTLE, Checkpoints, KilledError, World
 
 Worlds = Callable[..., World]
 ANN = Caller("ann", frozenset({"admin"}), str(uuid.uuid4()))
@@ -546,11 +546,12 @@ def test_a_step_fails_at_the_fifth_turn_in_a_row_that_breaks(worlds: Worlds, tim
     world = worlds()
     worker = world.worker()
     drive(world, worker, lambda: submitted(world, Operation.VERIFY_SITE))
-    left, report = [times], world.provisioner.report
+    left, moments, report = [times], list[datetime](), world.provisioner.report
 
     def bug(*given: Any) -> Any:
         if left[0]:
             left[0] -= 1
+            moments.append(world.clock.now())
             raise ZeroDivisionError
         return report(*given)
 
@@ -561,3 +562,5 @@ def test_a_step_fails_at_the_fifth_turn_in_a_row_that_breaks(worlds: Worlds, tim
     verified = dict(world.ending()[1])["drydock_build.verify_site"].value
     assert verified == ("failed" if times == 5 else "success")
     assert [entry.fact.in_a_row for entry in journal(world, "broke")] == list(range(1, times + 1))
+    gaps = [later - earlier for earlier, later in pairwise(moments)]
+    assert gaps == [timedelta(seconds=SETTLE * number) for number in range(1, times)]

@@ -535,6 +535,13 @@ REFUSED = {
     "a predefined tag changed": ("PUT", "releases/1/tags/mysql", {"meta": TAG["meta"]}, 409, "Read-only tag 'mysql'"),
     "a predefined tag deleted": ("DELETE", "releases/1/tags/mysql", ..., 409, "Read-only tag 'mysql'"),
     "a tag in use deleted": ("DELETE", "releases/1/tags/mine", ..., 409, "assigned to nodes n1"),
+    "a tag deleted of which a node has an instance": (
+        "DELETE",
+        "releases/1/tags/numbered",
+        ...,
+        409,
+        "Tag 'numbered' is assigned to nodes n1",
+    ),
     "an unknown tag deleted": ("DELETE", "clusters/1/tags/zz", ..., 404, "Tag 'zz' is not found for the cluster 1"),
     "a role without tags": ("POST", ROLES_URL, {"name": "own", "meta": {}}, 400, "'tags' of the role 'own'"),
     "a role of unknown tags": ("POST", ROLES_URL, {**ROLE, "meta": {"tags": ["z"]}}, 400, "non-existent tag z"),
@@ -571,9 +578,10 @@ REFUSED = {
 def test_what_is_refused_changes_nothing(site: Site, engine: sa.Engine) -> None:
     admin = prepared(fuel_of(site, ["n1", "n2"]).admin)
     admin.put("releases/1/deployment_tasks", CHAIN)
-    admin.post("releases/1/tags", {**TAG, "name": "mine"})
+    for name in ("mine", "numbered"):
+        admin.post("releases/1/tags", {**TAG, "name": name})
     admin.post("clusters/1/assignment", [{"id": "n1", "roles": ["controller"]}])
-    admin.post("nodes/n1/tags", ["mine"])
+    admin.post("nodes/n1/tags", ["mine", "numbered:2"])
     before, release = counts(engine), admin.get("releases/1")
 
     @every_row(REFUSED)

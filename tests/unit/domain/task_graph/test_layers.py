@@ -41,3 +41,14 @@ def test_a_cluster_replaces_whole_tasks_roles_and_tags_of_its_release() -> None:
     assert layer.tasks == ({"id": "a", "type": "skipped"}, {"id": "b", "type": "stage"}, {"id": "c", "type": "stage"})
     assert layer.tags_by_role() == {"controller": ("rabbitmq",), "db": ()}
     assert [(name, tag.has_primary, tag.predefined) for name, tag in layer.tags.items()] == [("mysql", True, False)]
+
+
+def test_a_layer_changes_the_cluster_of_its_owner_only() -> None:
+    layer = Layer(roles={"db": Label()})
+    cluster = Cluster(SITE, Release(ReleaseId(1)))
+
+    own, below = (cluster.with_layer(owner, layer) for owner in (cluster.owner, cluster.release.owner))
+
+    assert (own.own_layer, own.release) == (layer, cluster.release)
+    assert (below.own_layer, below.release.layer) == (cluster.own_layer, layer)
+    assert cluster.with_layer(Owner(OwnerKind.RELEASE, 2), layer) == cluster

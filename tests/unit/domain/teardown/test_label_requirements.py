@@ -13,6 +13,8 @@ LABELS = {"role": "control", "cpus": "16"}
         (Requirement("role", IN, ("compute",)), False),
         (Requirement("rack", IN, ("",)), False),
         (Requirement("role", NOT_IN, ("control",)), False),
+        (Requirement("role", NOT_IN, ("compute", "edge")), True),
+        (Requirement("rack", NOT_IN, ("r1",)), True),
         (Requirement("role", EXISTS), True),
         (Requirement("rack", DOES_NOT_EXIST), True),
         (Requirement("cpus", GREATER, ("8",)), True),
