@@ -6,7 +6,7 @@ import itertools
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -169,14 +169,14 @@ class SoftwareWorld:
         self.engine.dispose()
 
 
-def software(store: Any, tasks: RemoteTasks, hosts: Mapping[NodeName, Host], secret: Any = None) -> Definition:
-    """Return update_software without its checks, on a site of these hosts."""
+def rendered(nodes: Iterable[str], secret: Any = None) -> Rendering:
+    """Return a design of these nodes, with an encrypted document if there is one."""
     metadata = document("x", "y", {})["metadata"]
-    addressing = {name: f"10.0.0.{number}" for number, name in enumerate(hosts, 1)}
     written: list[tuple[str, str, Any]] = [
-        (BAREMETAL_NODE, name, {"addressing": [{"network": "oam", "address": addressing[name]}]}) for name in hosts
+        (BAREMETAL_NODE, name, {"addressing": [{"network": "oam", "address": f"10.0.0.{number}"}]})
+        for number, name in enumerate(nodes, 1)
     ] + ([("site/Passphrase/v1", "own", secret)] if secret else [])
-    rendering = Rendering(
+    return Rendering(
         tuple(
             RenderedDocument(
                 Document(schema, name, "site", metadata, data),
@@ -187,6 +187,11 @@ def software(store: Any, tasks: RemoteTasks, hosts: Mapping[NodeName, Host], sec
             for schema, name, data in written
         )
     )
+
+
+def software(store: Any, tasks: RemoteTasks, hosts: Mapping[NodeName, Host], secret: Any = None) -> Definition:
+    """Return update_software without its checks, on a site of these hosts."""
+    rendering = rendered(hosts, secret)
 
     def reach(*_: object) -> tuple[Mapping[NodeName, Host], Sequence[Finding]]:
         return hosts, ()

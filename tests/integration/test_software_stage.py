@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import yaml
 
 from shipyard_api.actions.software_steps import SOFTWARE
 from shipyard_api.domain.actions import ActionId, Control, RunState
+from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.nodes import NodeName
@@ -18,10 +20,11 @@ from shipyard_api.domain.task_graph.layers import SITE as CLUSTER
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.remote_tasks import RemoteFile
 from shipyard_api.storage import tables
+from shipyard_api.usecases.actions.plan_software import PlanSoftware, Retried
 from shipyard_api.usecases.software.results import ReadTaskResults
 from tests.databases import one_after_another
 from tests.fakes.remote_tasks import FakeRemoteTasks
-from tests.software_world import SoftwareWorld
+from tests.software_world import SoftwareWorld, rendered
 from tests.task_graphs import SEED_GRAPH, group, task
 
 Worlds = Callable[..., SoftwareWorld]
@@ -89,6 +92,11 @@ def test_a_retry_runs_only_what_did_not_succeed_and_what_depends_on_it(worlds: W
     world.run(world.worker())
     assert world.state() is RunState.FAILED
     tasks.failing = {("run one", NodeName("d1"))}
+    left = [("one", "d1"), ("two", "d1"), ("two", "w1"), ("two", "w3")]
+    assert planned(world, Retried(world.action)) == left
+    # Of the nodes that are deployed again, nothing is kept.
+    deployed_again = planned(world, Retried(world.action, [NodeName("w2"), NodeName("w3")]))
+    assert deployed_again == [("one", "d1"), ("one", "w1"), *left[1:]]
     for number in (1, 2):
         tasks.log.clear()
         world.create(ActionId(str(number).rjust(26, "0")), retried=world.action)
@@ -103,6 +111,16 @@ def test_a_retry_runs_only_what_did_not_succeed_and_what_depends_on_it(worlds: W
         "success",
         f"2 task(s) on 4 node(s), 6 kept of action {ActionId('1'.rjust(26, '0'))}",
     )
+
+
+def planned(world: SoftwareWorld, retried: Retried) -> list[tuple[str, str]]:
+    """What the plan of a retry says that runs, and where."""
+    designs: Any = SimpleNamespace(of=lambda _revision: rendered(world.roles))
+    plan = PlanSoftware(world.store(), designs, lambda *_: ({}, ()))
+    made = plan(Revision(1), None, {"nodes": list(world.roles)}, retried)
+    assert made is not None
+    runs = [run for batch in made.batches for run in batch.runs]
+    return sorted((task, node) for run in runs for task in run.tasks for node in run.nodes)
 
 
 def test_while_it_is_paused_a_task_is_watched_and_none_begins(worlds: Worlds) -> None:
