@@ -222,6 +222,9 @@ def test_a_value_is_explained_down_to_where_it_was_written(site: Site) -> None:
     assert text.splitlines()[source_value["line"] - 1] == "    url: http://a"
     for query, code, said in (
         ({"metadata.name": "n1", "explain": "/data/nowhere"}, 404, "'n1' has nothing at /data/nowhere; /data has "),
+        # "metadata" is a part of "/data", and none of "/data/nowhere".
+        ({"metadata.name": "n1", "explain": "/data/nowhere/metadata"}, 404, "/data/nowhere/metadata; /data has "),
+        ({"metadata.name": "n1", "explain": "/data/metadata/nowhere"}, 404, "/nowhere; /data/metadata has "),
         ({"metadata.name": "n9", "explain": "/data"}, 404, "has no document with the name n9"),
         ({"schema": "drydock/BaremetalNode/v1", "explain": "/data"}, 404, "several documents fit; name one: "),
         ({"metadata.name": "n1", "explain": "data"}, 400, "explain"),

@@ -21,7 +21,7 @@ from shipyard_api.setting_types import Secret
 from shipyard_api.storage import journal
 from shipyard_api.storage.projections.line import Line
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.webhooks.deliver import DeliverEvents
+from shipyard_api.usecases.webhooks.deliver import PAUSE, DeliverEvents
 from tests.integration.api import description
 from tests.integration.storage.test_following import AT, write
 from tests.peer import Answer, Peer, running, seconds_for
@@ -185,10 +185,12 @@ def test_a_failed_delivery_is_repeated_after_a_pause_and_nothing_is_lost(
 def test_pauses_grow(target: Site, caplog: pytest.LogCaptureFixture) -> None:
     target.peer.on(f"POST {PATH}", Answer(500))
     target.happen("a")
+    looks_again = []
     for _ in range(10):
-        target.worker("w1")()
+        looks_again.append(target.worker("w1")())
         target.due()
 
+    assert looks_again == [1, 2, *[PAUSE] * 8]  # other targets may have news
     pauses = [record.__dict__["pause"] for record in caplog.records if record.msg == "webhook failed"]
     assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]
 
