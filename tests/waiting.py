@@ -20,7 +20,8 @@ def until(
 ) -> T:
     """Wait until the function returns something true, and return that; fail with ``why`` if it never does.
 
-    ``every``: seconds between two looks. ``but``: an error that means that it has not happened yet.
+    An empty list is not true. ``every``: seconds between two looks. ``but``: an error that means that it has not
+    happened yet.
     """
     deadline = time.monotonic() + PATIENCE
     while True:

@@ -58,11 +58,11 @@ def test_two_deploy_site_at_once_are_one_action_that_two_workers_share(tmp_path:
         assert stand.wait(action)["verdict"] == "success"
         streamed = _stream(stand, action)
 
-        def told_all() -> list[int]:
+        def all_arrived() -> list[int]:
             found = [one.json["id"] for one in hook.requests if one.json["action_id"] == action]
             return found if found and found[-1] >= streamed[-1] else []
 
-        told = until(told_all, lambda: [one.json for one in hook.requests], every=0.1)
+        told = until(all_arrived, lambda: [one.json for one in hook.requests], every=0.1)
         assert stand.request("POST", "/actions", json={"name": "deploy_site"}).status_code == 201
         events = stand.events()
         logs = {name: stand.log(name).splitlines() for name in stand.processes}
