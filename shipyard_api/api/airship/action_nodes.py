@@ -7,7 +7,7 @@ import falcon
 from shipyard_api.api.airship.parameters import nodes as names_of_nodes
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
-from shipyard_api.api.http.reading import single, whole_number, words
+from shipyard_api.api.http.reading import single, text, whole_number, words
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus
@@ -57,7 +57,7 @@ class Nodes:
 def name_of_node(req: falcon.Request, name: str) -> str:
     """Return a parameter that is the name of a node, or its beginning; empty if it is absent."""
     written = single(req, name) or ""
-    if "\0" in written or len(written) > 1000:
+    if len(written) > 1000:
         raise falcon.HTTPInvalidParam("The value is the name of a node.", name)
     return written
 
@@ -69,12 +69,9 @@ def _listed(listed: ListedGroup) -> dict[str, Any]:
 
 
 def _page(req: falcon.Request, statuses: list[str]) -> Page:
-    groups = tuple(req.get_param_as_list("group") or ())
-    if any("\0" in group for group in groups):
-        raise falcon.HTTPInvalidParam("The value is the name of a deployment group.", "group")
     return Page(
         status=words(req, "status", statuses),
-        group=groups,
+        group=text(req, "group"),
         limit=whole_number(req, "limit", 100, least=1, most=MOST),
     )
 

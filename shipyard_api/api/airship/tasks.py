@@ -110,7 +110,7 @@ class TaskOutput:
 
 def _name(req: falcon.Request, name: str) -> str | None:
     written = single(req, name)
-    if written is not None and ("\0" in written or len(written) > _LONGEST):
+    if written is not None and len(written) > _LONGEST:
         raise falcon.HTTPInvalidParam(f"The value is a name of at most {_LONGEST} characters.", name)
     return written
 

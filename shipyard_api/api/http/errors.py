@@ -119,7 +119,6 @@ WITHOUT_TITLES: Mapping[ErrorKind[..., ShipyardError], Sentence] = {
     BodyTooLarge: lambda length, limit: f"The body has {length} bytes, and at most {limit} are read.",
     BodyEncoded: lambda coding: f"The body is encoded with {coding[:_QUOTED]}; send it as it is.",
     BodyIncomplete: lambda length, arrived: f"The connection ended after {arrived} of {length} bytes of the body.",
-    InvalidAddress: lambda part, byte: f"The {part} of the address is not UTF-8 text.",
 }
 """The sentences of dialects whose errors have no titles."""
 

@@ -142,11 +142,8 @@ def integer(req: falcon.Request, name: str) -> int | None:
 
 
 def text(req: falcon.Request, name: str) -> tuple[str, ...]:
-    """Return a repeatable parameter whose values are any text that can be stored."""
-    given = tuple(req.get_param_as_list(name) or ())
-    if any("\0" in text for text in given):
-        raise falcon.HTTPInvalidParam("The value cannot hold the character NUL.", name)
-    return given
+    """Return a repeatable parameter whose values are any text."""
+    return tuple(req.get_param_as_list(name) or ())
 
 
 def one_of(req: falcon.Request, name: str, kind: type[E], default: E, refuse: Callable[[str], Invalid]) -> E:

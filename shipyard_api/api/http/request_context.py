@@ -98,11 +98,11 @@ def _uuid(written: str | None) -> str | None:
 
 
 def _check_address(path: bytes, query: bytes) -> None:
-    """Refuse an address that would be read as another one: the framework replaces what it cannot decode."""
+    """Refuse NUL, which Postgres cannot store, and what would be read as another address, as it is not UTF-8."""
     if b"%" not in path and b"%" not in query and path.isascii() and query.isascii():
         return
     for part, sent in (("path", unquote_to_bytes(path)), ("query", unquote_to_bytes(query))):
-        if part == "path" and b"\0" in sent:
+        if b"\0" in sent:
             raise InvalidAddress(part)
         try:
             sent.decode()

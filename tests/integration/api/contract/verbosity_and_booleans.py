@@ -48,7 +48,7 @@ CASES = [
         asked("3", f"verbosity={written} is refused", f"GET actions?verbosity={written}", 400, BAD_VERBOSITY)
         for written in (
             *("6", "-1", "x", "1.5", "true", "1,2", "100000000000000000000", "0x1", "%20"),
-            *("%2B1", "01", "%D9%A3", "1%00"),
+            *("%2B1", "01", "%D9%A3"),
         )
     ),
     *(
