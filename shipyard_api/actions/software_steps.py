@@ -104,12 +104,12 @@ class SoftwareSteps:
         with self.checks.store.begin() as tx:
             site = tx.software.site(SITE, ())
         hosts, unreachable = access.hosts(rendering, sorted(nodes))
-        documents = [filled(entry, _keys(site, hosts)) for entry in site.tasks]
-        if faults := (*check_acceptance(strategy, documents), *unreachable):
+        keys = _keys(site, hosts)
+        if faults := (*check_acceptance(strategy, site.tasks, keys), *unreachable):
             return _refused(faults)
         tasks = accepting_groups(strategy)
         used = {task for ids in tasks.values() for task in ids}
-        entries = {TaskId(entry["id"]): entry for entry in documents if entry["id"] in used}
+        entries = {TaskId(entry["id"]): filled(entry, keys) for entry in site.tasks if entry["id"] in used}
         return Acceptance(action, tasks, entries, {node: hosts[node] for node in nodes}, _secrets(rendering, entries))
 
 

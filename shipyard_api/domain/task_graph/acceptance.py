@@ -6,11 +6,12 @@ own roles, groups, dependencies and conditions order the software stage and do n
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from types import MappingProxyType
 
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.strategy.strategy import GroupName, Strategy
-from shipyard_api.domain.task_graph.commands import CommandError, remote_task
+from shipyard_api.domain.task_graph.commands import CommandError, filled, remote_task
 from shipyard_api.domain.task_graph.tasks import TaskId
 
 
@@ -19,8 +20,13 @@ def accepting_groups(strategy: Strategy) -> Mapping[GroupName, tuple[TaskId, ...
     return {group.name: tuple(map(TaskId, group.accept)) for group in strategy.groups if group.accept}
 
 
-def check_acceptance(strategy: Strategy, documents: Sequence[JsonObject]) -> tuple[Finding, ...]:
-    """Return an error for each acceptance task that is not in the task graph, or cannot run on a node."""
+def check_acceptance(
+    strategy: Strategy, documents: Sequence[JsonObject], keys: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Finding, ...]:
+    """Return an error for each acceptance task that is not in the task graph, or cannot run on a node.
+
+    ``keys``: the values of ``{NAME}``.
+    """
     entries = {str(entry.get("id")): entry for entry in documents}
     findings: list[Finding] = []
     for index, group in enumerate(strategy.groups):
@@ -33,7 +39,7 @@ def check_acceptance(strategy: Strategy, documents: Sequence[JsonObject]) -> tup
                 findings.append(error("UnknownAcceptanceTask", message + hint, path=where))
                 continue
             try:
-                remote_task(entries[task])
+                remote_task(filled(entries[task], keys))
             except CommandError as fault:
                 message = f"Deployment group '{group.name}' accepts nodes by '{task}', which cannot run: {fault}."
                 findings.append(error("AcceptanceTaskCannotRun", message, path=where))

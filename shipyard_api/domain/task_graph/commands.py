@@ -8,11 +8,14 @@ import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph import shell_text
+from shipyard_api.domain.task_graph.shell_text import KEY
 from shipyard_api.domain.task_graph.tasks import Kind, is_computed
 
 MOST_CONTENT = 1024 * 1024
@@ -30,7 +33,6 @@ LONGEST_INTERVAL = 3600  # seconds
 PUPPET_SUCCESS = frozenset({0, 2})
 """``puppet apply --detailed-exitcodes``: no changes, changes. 4 and 6 mean failures."""
 
-_KEY = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
 _MODE = re.compile(r"0?[0-7]{3,4}")
 
 
@@ -104,21 +106,31 @@ class CommandError(ValueError):
 
 
 def filled(entry: JsonObject, keys: Mapping[str, str]) -> JsonObject:
-    """Return a task with the values of ``{NAME}`` in its parameters.
+    """Return a task with the values of ``{NAME}`` in its parameters. Raises CommandError.
 
-    Braces around other names stay as they are, and so do those of ``${NAME}``, a variable of the shell.
+    Braces around other names stay as they are, and so do those of ``${NAME}``, a variable of the shell. In the command
+    of a shell task, values are quoted.
     """
-    return {**entry, "parameters": _filled(entry["parameters"], keys)} if "parameters" in entry else entry
+    if "parameters" not in entry:
+        return entry
+    written = entry["parameters"]
+    parameters = _filled(written, keys)
+    if entry.get("type") == Kind.SHELL.value and isinstance(written, Mapping) and isinstance(written.get("cmd"), str):
+        try:
+            parameters["cmd"] = shell_text.filled(written["cmd"], keys)
+        except shell_text.NoPlaceForValue as fault:
+            raise CommandError(str(fault), "cmd") from None
+    return {**entry, "parameters": parameters}
 
 
 def has_key(text: str) -> bool:
     """Return whether a text has a ``{NAME}`` in it that ``filled`` may replace."""
-    return _KEY.search(text) is not None
+    return KEY.search(text) is not None
 
 
 def keys_in(entry: JsonObject) -> frozenset[str]:
     """Return every ``NAME`` in braces in the parameters of a task."""
-    return frozenset(key for text in _texts(entry.get("parameters")) for key in _KEY.findall(text))
+    return frozenset(key for text in _texts(entry.get("parameters")) for key in KEY.findall(text))
 
 
 def differs_by_node(entry: JsonObject) -> bool:
@@ -170,10 +182,17 @@ def rehearsal(entry: Mapping[str, Any], *, secrets: tuple[str, ...] = ()) -> Rem
     return replace(task, command="\n".join(shown), files=(), copies=(), cwd="/", reboots=False)
 
 
-def check_command(entry: Mapping[str, Any]) -> tuple[Finding, ...]:
-    """Return a finding if the task cannot run on a node."""
+def check_command(
+    entry: JsonObject, keys: Mapping[str, str] = MappingProxyType({}), *, of_site: bool = False
+) -> tuple[Finding, ...]:
+    """Return a finding if the task cannot run on a node with these values of ``{NAME}``.
+
+    ``of_site``: values of single nodes are not among them, so a task that has such is only filled.
+    """
     try:
-        remote_task(entry)
+        entry = filled(entry, keys)
+        if not (of_site and differs_by_node(entry)):
+            remote_task(entry)
     except CommandError as fault:
         path = f"/parameters/{fault.field}" if fault.field else "/type"
         return (error("TaskCannotRun", f"Task '{entry.get('id', '')}': {fault}.", path=path),)
@@ -345,7 +364,7 @@ def _path(read: _Parameters, name: str, *, relative: bool = False) -> str:
 
 def _filled(value: Any, keys: Mapping[str, str]) -> Any:
     if isinstance(value, str):
-        return _KEY.sub(lambda match: keys.get(match[1], match[0]), value)
+        return KEY.sub(lambda match: keys.get(match[1], match[0]), value)
     if isinstance(value, list):
         return [_filled(item, keys) for item in value]
     return {name: _filled(item, keys) for name, item in value.items()} if isinstance(value, Mapping) else value

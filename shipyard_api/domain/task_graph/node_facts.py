@@ -13,7 +13,7 @@ from shipyard_api.domain.exact_secrets import without_secrets
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.task_graph.commands import NodeFiles, check_command, differs_by_node, filled, keys_in
+from shipyard_api.domain.task_graph.commands import NodeFiles, check_command, differs_by_node, keys_in
 from shipyard_api.domain.task_graph.conditions import Facts, has_value, paths_in, value_of
 from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries, effective_names
 from shipyard_api.domain.task_graph.run_values import RunValues
@@ -140,7 +140,7 @@ def _unknown_keys(task: TaskId, document: JsonObject, nodes: Sequence[NodeName],
 def _unusable(document: JsonObject, nodes: Sequence[NodeName], facts: SiteFacts) -> Sequence[Finding]:
     """Return the fault on the first node that has one."""
     for node in nodes:
-        if faults := check_command(filled(document, facts.keys(node))):
+        if faults := check_command(document, facts.keys(node)):
             return [replace(fault, message=f"On node {node}: {fault.message}") for fault in faults]
     return ()
 

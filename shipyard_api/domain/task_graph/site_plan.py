@@ -9,7 +9,7 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.checks import check_tasks
 from shipyard_api.domain.task_graph.command_run import ROLE, command_graph
-from shipyard_api.domain.task_graph.commands import check_command, differs_by_node, filled
+from shipyard_api.domain.task_graph.commands import check_command, filled
 from shipyard_api.domain.task_graph.execution import Rules
 from shipyard_api.domain.task_graph.graph import TaskGraph
 from shipyard_api.domain.task_graph.plan import Plan, Site, plan, unknown_settings
@@ -77,10 +77,10 @@ def plan_site(site: SiteRun) -> SitePlan:
     if site_plan is None:
         return SitePlan(None, findings)
     ran = frozenset(task for batch in site_plan.batches for candidate in batch.runs for task in candidate.tasks)
-    used = {TaskId(entry["id"]): filled(entry, site.keys) for entry in documents if TaskId(entry["id"]) in ran}
-    alike = (entry for entry in used.values() if not differs_by_node(entry))
-    if faults := tuple(fault for entry in alike for fault in check_command(entry)):
+    runs = [entry for entry in documents if TaskId(entry["id"]) in ran]
+    if faults := tuple(fault for entry in runs for fault in check_command(entry, site.keys, of_site=True)):
         return SitePlan(None, faults)
+    used = {TaskId(entry["id"]): filled(entry, site.keys) for entry in runs}
     return SitePlan(site_plan, (*findings, *checked), Rules.of(graph, site_plan.groups), used)
 
 

@@ -36,6 +36,14 @@ def task(kind: str, **parameters: Any) -> dict[str, Any]:
             ),
             RemoteTask("echo 7 ${CLUSTER_ID} {unknown}", cwd="/tmp", timeout=9, interval=1),
         ),
+        "shell-value": (
+            task("shell", cmd="echo '{MORE}' {MORE}"),
+            RemoteTask("echo '; reboot' '; reboot'", timeout=300, retries=2, interval=2),
+        ),
+        "upload-value": (
+            task("upload_file", path="/a", data="x={MORE}"),
+            RemoteTask(None, (RemoteFile("/a", b"x=; reboot"),), timeout=60, retries=3, interval=2),
+        ),
         "shell-defaults": (task("shell", cmd="true"), RemoteTask("true", timeout=300, retries=2, interval=2)),
         "puppet": (
             task("puppet", **PUPPET, timeout=60),
@@ -100,7 +108,7 @@ def task(kind: str, **parameters: Any) -> dict[str, Any]:
     },
 )
 def test_a_task_becomes_what_its_type_says(entry: dict[str, Any], expected: RemoteTask) -> None:
-    assert remote_task(filled(entry, {"CLUSTER_ID": "7"})) == expected
+    assert remote_task(filled(entry, {"CLUSTER_ID": "7", "MORE": "; reboot"})) == expected
     assert check_command(entry) == ()
 
 
