@@ -15,8 +15,9 @@ from typing import IO
 
 import click
 
-# Seconds between SIGTERM and SIGKILL.
-_STOP_TIMEOUT = 5.0
+# Seconds that all programs together have to end, until they are killed.
+_STOP_SECONDS = 5.0
+_KILLED_SECONDS = 2.0
 _START_TIMEOUT = 60.0
 # Seconds after which the program that is waited for is named.
 _SILENT = 5.0
@@ -68,15 +69,15 @@ class Child:
             self._again_at = 0.0
             self.start()
 
-    def stop(self) -> None:
-        """Stop the program and its own children."""
+    def stop(self, seconds: float) -> None:
+        """Stop the program and its own children; kill them after so many seconds."""
         if self.process is None:
             return
-        for number in (signal.SIGTERM, signal.SIGKILL):
+        for number, patience in ((signal.SIGTERM, seconds), (signal.SIGKILL, _KILLED_SECONDS)):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, number)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(_STOP_TIMEOUT)
+                self.process.wait(patience)
                 return
 
 
@@ -101,33 +102,35 @@ class Stack:
             child.tend()
 
     def stop(self) -> None:
-        """Stop all programs, the last one first."""
+        """Stop all programs, the last one first. Takes seconds, whatever hangs."""
+        deadline = time.monotonic() + _STOP_SECONDS
         while self.children:
             child = self.children.pop()
-            child.stop()
+            child.stop(max(0.1, deadline - time.monotonic()))
             child.log.close()
 
 
 def wait_until_it_answers(stack: Stack, name: str, address: str) -> None:
-    """Wait until a program of the stack answers HTTP, and say so when it takes long.
+    """Wait until a program of the stack answers HTTP, and say so once when it takes long.
 
     Raises ClickException with the end of its log.
     """
-    deadline, speak_at = time.monotonic() + _START_TIMEOUT, time.monotonic() + _SILENT
+    began, has_spoken = time.monotonic(), False
     child = next(child for child in stack.children if child.name == name)
     while True:
         try:
             with urllib.request.urlopen(address, timeout=5):  # noqa: S310  # our own loopback address
                 return
         except (urllib.error.URLError, OSError) as error:
-            if (child.process and child.process.poll() is not None) or time.monotonic() > deadline:
+            waited = time.monotonic() - began
+            if (child.process and child.process.poll() is not None) or waited > _START_TIMEOUT:
                 log = stack.directory / f"{name}.log"
                 raise click.ClickException(
                     f"{name} did not start ({error}). The end of {log}:\n{_tail(log)}"
                 ) from error
-            if time.monotonic() > speak_at:
-                click.echo(f"Waiting for {name}, which does not answer yet: {error}")
-                speak_at += _SILENT
+            if waited > _SILENT and not has_spoken:
+                click.echo(f"Waiting for {name}, which is still starting")
+                has_spoken = True
             time.sleep(0.02)
 
 

@@ -1,7 +1,9 @@
 """Start and stop the server of a locked cluster: pg_ctl, and the cases that pg_ctl misses."""
 
+import contextlib
 import os
 import shlex
+import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,8 +15,9 @@ from shipyard_simulators.embedded_postgres.binaries import Binaries
 from shipyard_simulators.embedded_postgres.cluster import Cluster
 from shipyard_simulators.embedded_postgres.errors import PostgresError
 
-_FAST_SECONDS = 20
-_IMMEDIATE_SECONDS = 10
+_FAST_SECONDS = 5
+_IMMEDIATE_SECONDS = 3
+_KILLED_SECONDS = 2
 _PAUSE = 0.02
 _LOG_LINES = 20
 _LONGEST_PID = 10  # digits
@@ -89,20 +92,23 @@ class Control:
             return Failure(written.read().decode(errors="replace"))
 
     def stop(self) -> None:
-        """Stop the server if one runs: gracefully within 20 s, else at once. Committed work is kept either way.
+        """Stop the server if one runs: gracefully within 5 s, else at once, else with SIGKILL, all within 10 s.
 
-        Raises PostgresError if the server is not ours, or does not stop.
+        Committed work is kept. Raises PostgresError if the server is not ours, or does not stop.
         """
-        for mode, seconds in (("fast", _FAST_SECONDS), ("immediate", _IMMEDIATE_SECONDS)):
+        for mode, seconds in (("fast", _FAST_SECONDS), ("immediate", _IMMEDIATE_SECONDS), ("", _KILLED_SECONDS)):
             # Checked each time: pg_ctl would signal whatever process has the recorded pid now.
             server = self.server()
             if server is None:
                 return
             self._require_ours(server)
             born = processes.identity(server)
-            self.cluster.account.run(
-                [self.binaries.program("pg_ctl"), "stop", "-s", "-W", "-m", mode], environment=self._where()
-            )
+            if mode:
+                self.cluster.account.run(
+                    [self.binaries.program("pg_ctl"), "stop", "-s", "-W", "-m", mode], environment=self._where()
+                )
+            else:
+                self._kill(server)
             # Not done by pg_ctl, which takes a zombie for a live server.
             deadline = time.monotonic() + seconds
             while born is not None and processes.identity(server) == born and time.monotonic() < deadline:
@@ -111,7 +117,7 @@ class Control:
         if server is not None:
             raise PostgresError(
                 f"PostgreSQL (process {server}) on {self.cluster.data} does not stop. Its log, "
-                f"{self.cluster.beside('log')}, may say why. kill -KILL {server} loses nothing that was committed."
+                f"{self.cluster.beside('log')}, may say why."
             )
 
     def explain(self, failure: Failure, port: int) -> str:
@@ -129,6 +135,14 @@ class Control:
                 text += " It was still not ready when time was up; recovery after a crash may need more."
         tail = "\n".join(failure.log.strip().splitlines()[-_LOG_LINES:]) or "(nothing)"
         return f"{text} The end of its log, {self.cluster.beside('log')}:\n{tail}"
+
+    def _kill(self, server: int) -> None:
+        """Kill a server that does not react, and its children, which may be frozen as well."""
+        for pid in (server, *processes.working_in(self.cluster.data, self.cluster.account)):
+            words = processes.command(pid)
+            if words and Path(words[0]).name.startswith("post"):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
     def _where(self) -> Mapping[str, str]:
         return {"PGDATA": str(self.cluster.data)}

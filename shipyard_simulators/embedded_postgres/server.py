@@ -74,7 +74,7 @@ class RunningPostgres:
     def stop(self) -> None:
         """Stop the server and release the data directory. Clients are disconnected, committed work is kept.
 
-        Takes up to 30 s; may be repeated. Raises PostgresError, and keeps the directory, if the server does not stop.
+        Takes up to 10 s; may be repeated. Raises PostgresError, and keeps the directory, if the server does not stop.
         """
         if self._lock is not None:
             self._control.stop()
@@ -93,7 +93,8 @@ class RunningPostgres:
     def _begin(self, timeout: float) -> None:
         """Start the first time: on the last port or on any free one. A failure releases the data directory."""
         try:
-            self._launch(self._cluster.record().port or tcp_port.free(), otherwise=tcp_port.free, timeout=timeout)
+            port = self._cluster.record().port or tcp_port.free()
+            self._ensure_database(self._launch(port, otherwise=tcp_port.free, timeout=timeout))
         except BaseException:
             with contextlib.suppress(PostgresError, OSError):
                 self._control.stop()
@@ -108,7 +109,7 @@ class RunningPostgres:
             finally:
                 os.close(lock)
 
-    def _launch(self, port: int, *, otherwise: Callable[[], int], timeout: float) -> None:
+    def _launch(self, port: int, *, otherwise: Callable[[], int], timeout: float) -> int:
         self._control.stop()
         deadline = time.monotonic() + timeout
         while True:
@@ -126,7 +127,7 @@ class RunningPostgres:
             raise PostgresError(self._control.explain(Failure("It started and exited at once."), port))
         self.pid = server
         self.url = f"postgresql://{ROLE}:{self._password}@127.0.0.1:{port}/{DATABASE}"
-        self._ensure_database(port)
+        return port
 
     def _note(self, port: int) -> None:
         record = replace(

@@ -1,5 +1,6 @@
 """A server on a data directory: start, stop, restart, ports, passwords and settings."""
 
+import contextlib
 import os
 import signal
 import stat
@@ -9,7 +10,7 @@ from pathlib import Path
 import psycopg2
 import pytest
 
-from shipyard_simulators.embedded_postgres import server
+from shipyard_simulators.embedded_postgres import control, server
 from shipyard_simulators.embedded_postgres.server import PostgresError, start
 from shipyard_simulators.tests.embedded_postgres.servers import (
     QUICK,
@@ -69,6 +70,20 @@ def test_a_port_taken_meanwhile_is_replaced_by_start_and_waited_for_by_restart(u
             postgres.restart(timeout=0.5)
         postgres.restart()
         assert postgres.url == url
+
+
+def test_a_frozen_server_is_stopped_within_seconds(used: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control, "_FAST_SECONDS", 0.1)
+    monkeypatch.setattr(control, "_IMMEDIATE_SECONDS", 0.1)
+    with start(used, settings=QUICK) as postgres, contextlib.closing(psycopg2.connect(postgres.url)) as connection:
+        child = connection.info.backend_pid
+        for frozen in (child, postgres.pid):
+            os.kill(frozen, signal.SIGSTOP)
+        postgres.stop()
+        assert not is_alive(postgres.pid)
+        until(lambda: not is_alive(child))
+    with start(used, settings=QUICK) as postgres:
+        assert nodes(postgres) == ["n1"]
 
 
 def test_only_the_password_opens_the_server(used: Path) -> None:
