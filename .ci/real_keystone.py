@@ -5,14 +5,13 @@ It has its own directory, short-lived tokens and a free port, and is stopped at 
 """
 
 import os
-import socket
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from real_peer import ROOT, Environment, recipe, started, step, stop
+from real_peer import ROOT, Environment, free_port, recipe, started, step, stop
 
 # In sequence, because one test suspends Keystone for a moment.
 TESTS = ["-n", "0", "tests/integration/test_keystone_identity.py"]
@@ -28,7 +27,7 @@ def keystone() -> Iterator[Environment]:
         pid_file = directory / "gunicorn.pid"
         settings = {
             "KEYSTONE_DIR": str(directory),
-            "KEYSTONE_PORT": str(_free_port()),
+            "KEYSTONE_PORT": str(free_port()),
             "KEYSTONE_TOKEN_TTL": str(TOKENS_LAST),
             "PYTHON": str(ROOT / ".venv" / "bin" / "python"),
             # One retry, so an unreachable index fails soon.
@@ -37,12 +36,6 @@ def keystone() -> Iterator[Environment]:
         undo.callback(stop, [str(made), "stop"], settings, pid_file, os.kill)
         url = started([str(made)], settings, directory / "recipe.log", "export OS_AUTH_URL=")
         yield {"KEYSTONE_URL": url, "KEYSTONE_PID_FILE": str(pid_file)}
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 if __name__ == "__main__":

@@ -6,8 +6,6 @@ ports, and is stopped at the end. The argument is the seconds that a build may t
 """
 
 import os
-import random
-import socket
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -15,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from real_peer import Environment, LeftOut, recipe, run, started, step, stop
+from real_peer import Environment, LeftOut, free_port, recipe, run, started, step, stop
 
 TESTS = [
     *("-n", "0", "tests/contract/test_cluster_port.py", "tests/contract/test_cluster_nodes_port.py"),
@@ -33,7 +31,7 @@ def kubernetes(left: float) -> Iterator[Environment]:
     with ExitStack() as undo:
         directory = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="shipyard-real-kubernetes-"))).resolve()
         (directory / "bin").symlink_to(CACHE / "bin")
-        port = _free_ports()
+        port = free_port(1, 2, 14)
         settings = {"KUBE_DIR": str(directory), "KUBE_PORT": str(port), "ETCD_PORT": str(port + 1)}
         undo.callback(stop, [str(made), "stop"], settings, directory / "etcd.pid", os.kill)
         file = started([str(made)], settings, directory / "recipe.log", "export KUBECONFIG=")
@@ -49,18 +47,6 @@ def _build(made: Path, left: float) -> None:
         raise LeftOut(f"its programs are not built, and there is no time left for that: {by_hand}")
     if run([str(made), "build"], {"KUBE_DIR": str(CACHE)}, seconds=left):
         raise LeftOut(f"its programs cannot be built here: {by_hand}")
-
-
-def _free_ports() -> int:
-    """Return a port that is free with those that the recipe uses beside it."""
-    while True:
-        first = random.randrange(20_000, 30_000)  # noqa: S311  # not secret
-        try:
-            for port in (first, first + 1, first + 2, first + 14):
-                socket.create_server(("127.0.0.1", port)).close()
-        except OSError:
-            continue
-        return first
 
 
 if __name__ == "__main__":

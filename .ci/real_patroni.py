@@ -4,7 +4,6 @@ Its etcd is stopped at the end; the tests start and stop the servers. Further ar
 """
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -13,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from real_peer import Environment, LeftOut, recipe, run, started, step
+from real_peer import Environment, LeftOut, free_port, recipe, run, started, step
 
 WHEELS = ["patroni[etcd3]==4.1.5", "psycopg2-binary"]
 TESTS = ["-n", "2", "-rP", "-m", "crash", "tests/crash/test_patroni.py"]
@@ -27,7 +26,7 @@ def patroni() -> Iterator[Environment]:
     with tempfile.TemporaryDirectory(prefix="shipyard-real-patroni-") as directory:
         # Patroni runs under the account of Postgres.
         Path(directory).chmod(0o755)
-        settings = {"ETCD_DIR": f"{directory}/etcd", "ETCD_PORT": str(_free_port())}
+        settings = {"ETCD_DIR": f"{directory}/etcd", "ETCD_PORT": str(free_port())}
         environment = Path(directory) / "venv"
         venv.create(environment, with_pip=True)
         with (Path(directory) / "pip.log").open("w") as log:
@@ -47,12 +46,6 @@ def patroni() -> Iterator[Environment]:
             }
         finally:
             subprocess.run([str(made), "stop"], check=False, env={**os.environ, **settings}, stdin=subprocess.DEVNULL)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 if __name__ == "__main__":

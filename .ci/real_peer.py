@@ -4,7 +4,9 @@ A step exits with the code of its tests. If its peer is missing, it exits 77 and
 """
 
 import os
+import random
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -89,6 +91,18 @@ def recipe(name: str) -> Path:
     if not found.is_file():
         raise LeftOut(f"../shared/recipes/{name} is missing beside this checkout")
     return found
+
+
+def free_port(*beside: int) -> int:
+    """Return a port of the range that systems give to nobody, free with those so far above it."""
+    while True:
+        first = random.randrange(20_000, 30_000)  # noqa: S311  # not secret
+        try:
+            for offset in (0, *beside):
+                socket.create_server(("127.0.0.1", first + offset)).close()
+        except OSError:
+            continue
+        return first
 
 
 def started(command: list[str], settings: Environment, log: Path, word: str) -> str:

@@ -83,10 +83,11 @@ class Child:
 
 @dataclass(slots=True)
 class Stack:
-    """All running programs, in order of start."""
+    """All running programs, in order of start, and what is held for them until they have ended."""
 
     directory: Path
     children: list[Child] = field(default_factory=list)
+    held: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def add(self, name: str, command: Sequence[str], environment: Mapping[str, str], fds: tuple[int, ...] = ()) -> None:
         """Start a program and keep it running."""
@@ -108,6 +109,7 @@ class Stack:
             child = self.children.pop()
             child.stop(max(0.1, deadline - time.monotonic()))
             child.log.close()
+        self.held.close()
 
 
 def wait_until_it_answers(stack: Stack, name: str, address: str) -> None:

@@ -33,6 +33,7 @@ from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_simulators.addresses import network, read_addresses
 from shipyard_simulators.embedded_postgres import server as embedded_postgres
+from shipyard_simulators.held_port import HeldPort
 from shipyard_simulators.hosts import keys
 from shipyard_simulators.scenario import ScenarioInvalid, load_scenario
 
@@ -286,7 +287,7 @@ def _start_kubernetes(stack: Stack, options: StackOptions) -> str:
 def _start_hosts(stack: Stack, options: StackOptions, directory: Path) -> tuple[str, Mapping[str, str]]:
     """Start the simulated hosts; return their URL, and the settings to reach them by SSH."""
     keys.ensure(directory)
-    port = str(_free_port())
+    port = str(stack.held.enter_context(HeldPort()).number)
     follow = str(_event_log(stack, options.provisioner))
     arguments = ("--site", str(options.site), "--directory", str(directory), "--ssh-port", port, "--follow", follow)
     return _start_own(stack, options, "hosts", *arguments), {
@@ -304,8 +305,8 @@ def _start_own(stack: Stack, options: StackOptions, name: str, *arguments: str) 
 
 
 def _add_simulator(stack: Stack, options: StackOptions, name: str, peer: SimulatedPeer) -> str:
-    # A fixed port: after a restart, the simulator must have the address that the service knows.
-    port = _free_port()
+    # A port of its own: after a restart, the simulator must have the address that the service knows.
+    port = stack.held.enter_context(HeldPort()).number
     command = [
         *(sys.executable, "-m", peer.module, "--port", str(port)),
         *("--scenario", options.scenario, "--time-scale", f"{1 / options.speed:g}"),
@@ -391,12 +392,6 @@ def _default_directory() -> Path:
         return Path("/var/lib/shipyard")
     home = os.environ.get("XDG_DATA_HOME")
     return (Path(home) if home else Path.home() / ".local" / "share") / "shipyard"
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _say(line: str) -> None:

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +18,7 @@ from urllib.request import Request, urlopen
 import psycopg2
 import yaml
 
-from shipyard_simulators.embedded_postgres import binaries
+from shipyard_simulators.embedded_postgres import binaries, tcp_port
 from shipyard_simulators.embedded_postgres.cluster import Cluster
 from tests.sshd import children, signal_if_there
 from tests.waiting import until
@@ -70,7 +69,7 @@ class Patroni:
         self._account = Cluster.at(self.directory / "one" / "data").account
         self._programs = binaries.within_reach(found, self._account, self.directory / "binaries")
         for name in ("one", "two"):
-            member = self.members[name] = Member(name, self.directory, _free_port(), _free_port())
+            member = self.members[name] = Member(name, self.directory, tcp_port.free(), tcp_port.free())
             member.data.parent.mkdir()
             os.chown(member.data.parent, self._account.uid, self._account.gid)
             self.start(member)
@@ -237,12 +236,6 @@ class Patroni:
 
 def _leads(state: Mapping[str, Any]) -> bool:
     return state["role"] == "leader" and state["state"] == "running"
-
-
-def _free_port() -> int:
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 @contextmanager

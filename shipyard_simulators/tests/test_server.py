@@ -1,5 +1,6 @@
 """The server that all simulators share, over real connections to a simulated Drydock."""
 
+import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -10,6 +11,7 @@ import pytest
 import requests
 
 from shipyard_simulators.drydock.simulator import DrydockSimulator
+from shipyard_simulators.held_port import HeldPort
 from shipyard_simulators.scenario import parse_scenario
 from shipyard_simulators.server import in_thread
 from shipyard_simulators.tests.waiting import PATIENCE, MeetingClock
@@ -56,3 +58,14 @@ def test_a_connection_is_kept_until_the_client_or_the_simulator_ends_it() -> Non
     with closing(kept):
         assert sockets[0] is sockets[1] is not None
         assert sockets[0].recv(1) == b""
+
+
+def test_a_held_port_is_its_servers_also_while_that_restarts() -> None:
+    with HeldPort() as port:
+        for _ in range(2):
+            with in_thread(DrydockSimulator(parse_scenario(""), port=port.number)) as simulator:
+                assert requests.get(f"{simulator.url}/versions", timeout=PATIENCE).ok
+            with socket.socket() as other, pytest.raises(OSError, match="in use"):
+                other.bind(("127.0.0.1", port.number))
+            with pytest.raises(requests.ConnectionError, match="refused"):
+                requests.get(f"{simulator.url}/versions", timeout=PATIENCE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 import requests
 
 from shipyard_api.yaml_stream import write_documents
+from shipyard_simulators.held_port import HeldPort
 from tests.factories import document
 from tests.site_stand import Installation, Site
 from tests.waiting import until
@@ -53,16 +53,11 @@ def once(site: str) -> dict[tuple[str, str], int]:
     return {(phase, f"{site}-{number}"): 1 for phase in phases for number in range(NODES)}
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
 def test_two_sites_are_deployed_at_once_beside_a_sick_one_and_a_third_is_added(
     tmp_path: Path, postgres: Databases
 ) -> None:
     with ExitStack() as stack:
-        port = free_port()
+        port = stack.enter_context(HeldPort()).number
         settings = {"SHIPYARD_WORKER_STATUS_PORT": str(port)}
         installation = stack.enter_context(Installation(tmp_path, settings))
         sites = {}

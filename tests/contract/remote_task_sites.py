@@ -16,7 +16,7 @@ from shipyard_api.ports.remote_tasks import Host, RemoteTasks
 from shipyard_simulators.hosts.simulator import running
 from shipyard_simulators.scenario import parse_scenario
 from tests.fakes.remote_tasks import FakeRemoteTasks
-from tests.sshd import MISSING, Keys, Sshd, free_port, user
+from tests.sshd import MISSING, Keys, Sshd, user
 
 LIMIT = 30.0
 
@@ -71,7 +71,7 @@ def sshd(cleanup: ExitStack, directory: Path, *, count: int = 3, limit: float = 
     return Site(
         tasks,
         tuple(Host(name, server.address, server.port) for name, server in servers.items()),
-        Host(NodeName("dead"), "127.0.0.1", free_port("127.0.0.1")),
+        Host(NodeName("dead"), "127.0.0.1", 9),
         # The environment of a session says which node it is.
         command=lambda rest: f'echo mark >>"${{SHIPYARD_TASKS%/tasks}}/marks"\n{rest}',
         marks=marks,

@@ -6,7 +6,6 @@ and the two directories are others. What only an engine does is tried by .ci/ima
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,7 @@ import requests
 import yaml
 
 from shipyard_api.child_processes import die_with_parent
+from shipyard_simulators.held_port import HeldPort
 from tests.packaging.conftest import PROGRAMS, ROOT, Run
 from tests.waiting import until
 
@@ -59,9 +59,16 @@ def test_our_containers_have_no_rights() -> None:
         assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
 
 
-def test_the_demo_deploys_its_site(tmp_path: Path, database_url: str) -> None:
-    state, api, drydock, status = tmp_path / "state", *(str(_free_port()) for _ in range(3))
+@pytest.fixture
+def held_ports() -> Iterator[list[HeldPort]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(HeldPort()) for _ in range(3)]
+
+
+def test_the_demo_deploys_its_site(tmp_path: Path, database_url: str, held_ports: list[HeldPort]) -> None:
+    state = tmp_path / "state"
     state.mkdir()
+    api, drydock, status = (str(port.number) for port in held_ports)
     played = services(
         {
             "postgresql://shipyard:shipyard@database/shipyard": database_url,
@@ -152,8 +159,3 @@ def _started(service: Mapping[str, Any], given: Mapping[str, str], log: Path) ->
         finally:
             process.terminate()
             process.wait(60)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])

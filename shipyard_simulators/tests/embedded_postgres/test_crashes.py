@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import psycopg2
 import pytest
 
-from shipyard_simulators.embedded_postgres import binaries
+from shipyard_simulators.embedded_postgres import binaries, tcp_port
 from shipyard_simulators.embedded_postgres.account import choose
 from shipyard_simulators.embedded_postgres.server import PostgresError, start, stop_orphan
 from shipyard_simulators.tests.embedded_postgres.servers import (
@@ -114,7 +113,7 @@ def test_a_server_started_by_hand_is_left_alone(used: Path) -> None:
     programs = binaries.within_reach(binaries.find(used, None), account, used.with_name("postgres.binaries"))
     control = [programs.program("pg_ctl"), "-s", "-w"]
     with tempfile.TemporaryFile() as log:
-        options = f"-k '' -h 127.0.0.1 -p {_unused_port()}"
+        options = f"-k '' -h 127.0.0.1 -p {tcp_port.free()}"
         by_hand = {"PGDATA": str(used)}
         account.run([*control, "-o", options, "start"], environment=by_hand, output=log)
         try:
@@ -157,9 +156,3 @@ def test_children_of_a_killed_server_are_waited_for_and_named(used: Path) -> Non
         os.kill(child, signal.SIGCONT)
         postgres.restart()
         assert ask(postgres, "SELECT 1") == [(1,)]
-
-
-def _unused_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
