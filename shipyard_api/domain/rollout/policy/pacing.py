@@ -7,7 +7,7 @@ not deploy what it has prepared, as a group that failed its preparation does not
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.policy.budgets import Domain, domains
@@ -331,32 +331,36 @@ class Pacing:
         return blocked.gate if blocked is not None and blocked.gate and blocked.never else None
 
     def _window(self, situation: Situation, group: GroupName, place: int, now: datetime) -> Blocked | None:
-        """Return why a wave of a group may not begin now, if no window is open for long enough."""
+        """Return why no node of a wave may begin now, if no window is open for long enough."""
         windows = self.policy.windows
         if windows is None:
             return None
-        parts = self._parts(group, place, windows.unit)
-        if windows.unit is not Unit.SERVER and any(situation.has_begun(node) for nodes, _ in parts for node in nodes):
-            return None
-        if windows.unit is Unit.SERVER:
-            seconds = self.policy.length(1, None)
-        else:
-            seconds = sum(self.policy.length(len(nodes), self._at_once, gates) for nodes, gates in parts)
+        seconds = self._seconds(situation, group, place, windows.unit)
         opening = windows.opening(now, seconds)
         if opening is not None and opening <= now:
             return None
-        what = windows.unit.value
+        what = f"the {seconds:g} s of a {windows.unit.value}"
         if opening is None:
-            return Blocked("windows", f"no window is as long as the {seconds:g} s of a {what}", never=True)
-        return Blocked("windows", f"the {what} takes {seconds:g} s", until=opening)
+            return Blocked("windows", f"no window is as long as {what}", never=True)
+        begin, end = next(windows.spans(now))
+        if begin <= now:
+            return Blocked("windows", f"{what} do not end before the window closes at {_zulu(end)}", until=opening)
+        return Blocked("windows", f"closed until {_zulu(opening)}", until=opening)
 
-    def _parts(self, group: GroupName, place: int, unit: Unit) -> Sequence[tuple[frozenset[NodeName], Sequence[Gate]]]:
-        course = self._course(group)
-        if course is None:
-            return [(self.members[group], ())]
-        places = range(len(course.waves)) if unit is Unit.GROUP else [place]
-        members = self.members[group]
-        return [(nodes & members, wave.gates) for wave, nodes in (course.waves[wave_place] for wave_place in places)]
+    def _seconds(self, situation: Situation, group: GroupName, place: int, unit: Unit) -> float:
+        """Return the seconds of what begins with a wave of the group and must end inside the window.
+
+        Of the wave and of those after it, only the nodes that have not begun yet: what has begun ends in any case.
+        """
+        if unit is Unit.SERVER:
+            return self.policy.length(1, None)
+        members, course = self.members[group], self._course(group)
+        waves: Sequence[tuple[frozenset[NodeName], Sequence[Gate]]] = [(members, ())]
+        if course is not None:
+            last = None if unit is Unit.GROUP else place + 1
+            waves = [(nodes & members, wave.gates) for wave, nodes in course.waves[place:last]]
+        left = ((sum(map(situation.may_begin, nodes)), gates) for nodes, gates in waves)
+        return sum(self.policy.length(count, self._at_once, gates) for count, gates in left if count)
 
 
 def _full(situation: Situation, domain: Domain, unavailable: dict[Domain, int]) -> Blocked | None:
@@ -373,6 +377,10 @@ def _full(situation: Situation, domain: Domain, unavailable: dict[Domain, int]) 
 
 def _wave_rule(course: Course, name: str) -> str:
     return f"wave {name} of group {course.group}" if course.group is not None else f"wave {name}"
+
+
+def _zulu(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _stop(rule: str, why: str, nodes: Iterable[NodeName]) -> Stop:

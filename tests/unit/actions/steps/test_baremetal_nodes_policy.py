@@ -101,7 +101,7 @@ def test_nothing_begins_outside_the_window_and_the_action_says_when_it_goes_on()
 
     opening = start.replace(second=0, microsecond=0)
     assert folded.wait_until == opening
-    assert (folded.awaited.who, folded.awaited.what) == (POLICY, "windows: the group takes 700 s")
+    assert (folded.awaited.who, folded.awaited.what) == (POLICY, "windows: closed until 2026-03-01T14:00:00Z")
     assert isinstance(STEP.decide(reread(folded.state), opening), Act)
 
 

@@ -1,5 +1,9 @@
-"""What a policy makes of nodes that do not count."""
+"""What a policy makes of nodes that do not count, and of a window that closes while a group is at work."""
 
+from dataclasses import replace
+from datetime import time, timedelta
+
+from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.modes import SERIAL, Mode
 from shipyard_api.domain.rollout.moves import Outcome
@@ -8,6 +12,7 @@ from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
 from shipyard_api.domain.rollout.policy.pacing import Pacing
 from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.policy.waves import Wave, Waves
+from shipyard_api.domain.rollout.policy.windows import Unit, Window, Windows
 from shipyard_api.domain.strategy.strategy import Strategy
 from tests.factories import group
 from tests.unit.actions.steps.instants import T0
@@ -73,3 +78,34 @@ def test_a_node_that_counts_again_is_judged_again() -> None:
     assert rollout.blocked(T0) is not None
     assert str(rollout.pacing.domains[0]) == "budget site"
     assert len(rollout.pacing.domains[0].nodes) == len(NODES)
+
+
+BEGIN = T0.replace(hour=22, minute=0, second=0, microsecond=0)
+CLOSE = BEGIN + timedelta(hours=1)
+HOUR = Windows((Window("UTC", time(22), 3600),))
+TWENTY_MINUTES = {Phase.PREPARE: 600.0, Phase.DEPLOY: 600.0}
+
+
+@every_row(
+    {
+        (f"{name}, {unit.value}"): (policy, unit)
+        for name, policy in {"a budget": ONE_AWAY, "a wave": CANARY}.items()
+        for unit in Unit
+    }
+)
+def test_a_node_begins_only_in_a_window_however_many_of_its_group_have_begun(policy: Policy, unit: Unit) -> None:
+    rollout = paced(replace(policy, windows=replace(HOUR, unit=unit), seconds=TWENTY_MINUTES), "")
+    rollout.start(rollout.next_move(BEGIN))
+    rollout.finish(rollout.running[0], Outcome(frozenset(NODES)))
+    rollout.start(rollout.next_move(CLOSE))  # what has begun ends
+    rollout.finish(rollout.running[0], Outcome(frozenset(NODES)))
+    rollout.enforce(CLOSE)
+
+    part = f"the 1200 s of a {unit.value}"
+    late, early = CLOSE - timedelta(minutes=10), CLOSE - timedelta(minutes=30)
+    assert [rollout.next_move(moment) for moment in (CLOSE, late)] == [None, None]
+    assert rollout.next_move(early) is not None
+    assert [(rollout.blocked(moment).why, rollout.blocked(moment).until) for moment in (CLOSE, late)] == [
+        ("closed until 2026-03-02T22:00:00Z", BEGIN + timedelta(days=1)),
+        (f"{part} do not end before the window closes at 2026-03-01T23:00:00Z", BEGIN + timedelta(days=1)),
+    ]
