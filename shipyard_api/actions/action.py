@@ -9,12 +9,13 @@ from functools import partial
 from typing import Any, Protocol
 
 from shipyard_api.actions.inputs import ActionInputs
+from shipyard_api.actions.site_checks import Reads
 from shipyard_api.actions.site_steps import SiteSteps
 from shipyard_api.actions.software_steps import SoftwareSteps
 from shipyard_api.actions.teardown_steps import TeardownSteps
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.deploy_steps.planning import NO_STEPS, StepPlan
-from shipyard_api.domain.documents import Rendering, Revision, Version
+from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.error_kinds import Invalid, ShipyardError
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.findings import Finding
@@ -29,9 +30,6 @@ from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.step import AnyStep, Json
 
-Reads = Callable[[DesignRules, int, Rendering], tuple[SiteInputs | None, Sequence[Finding]]]
-"""Reads as much of a design as an action needs: a method of ``DesignRules``."""
-
 Groups = Callable[[Parameters, SiteInputs | None], Strategy | None]
 """Returns the groups that an action deploys or takes down; None if they cannot be known."""
 
@@ -43,6 +41,10 @@ class Parts:
     site: SiteSteps
     software: SoftwareSteps
     teardown: TeardownSteps
+
+    def reading(self, reads: Reads) -> "Parts":
+        """Return the parts whose checks read as much of a design."""
+        return replace(self, site=replace(self.site, checks=replace(self.site.checks, reads=reads)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +231,7 @@ class Action:
 
     def definition(self, parts: Parts) -> Definition:
         """Return the steps as the engine runs them."""
+        parts = parts.reading(self.reads) if self.reads else parts
         return Definition(self.name, partial(self.steps, parts), self.missing, partial(self.first_facts, parts))
 
 

@@ -24,6 +24,7 @@ from shipyard_api.domain.errors import (
     NothingCommitted,
     NothingDrains,
     NothingRelabels,
+    NoWindowOpens,
     TooMuchTouched,
     UnknownNodes,
 )
@@ -103,6 +104,13 @@ def design_sound(case: Case, desk: Desk) -> Case:
     if design.inputs is None or (errors(design.findings) and not case.parameters.continues_on_fail):
         return case.refused(InvalidDesign(design.findings))
     return case
+
+
+def windows_open(case: Case, desk: Desk) -> Case:
+    """Refuse if the windows of the site's rollout policy let no server begin any more."""
+    found = desk.rules.closed(case.site)
+    case = replace(case, warnings=(*case.warnings, *found))
+    return case.refused(NoWindowOpens(found)) if found else case
 
 
 def software_runs(case: Case, desk: Desk) -> Case:

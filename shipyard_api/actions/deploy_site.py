@@ -11,6 +11,7 @@ from shipyard_api.actions.admission import (
     design_sound,
     share_small,
     site_steps,
+    windows_open,
 )
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.parameters import CONTINUES, FORCED, INTERMEDIATE
@@ -34,7 +35,7 @@ DEPLOY_SITE = Action(
     name=ActionName("deploy_site"),
     steps=_steps,
     parameters=(CONTINUES, INTERMEDIATE, FORCED),
-    admission=(committed, commits_used, design_sound, share_small),
+    admission=(committed, commits_used, design_sound, windows_open, share_small),
     asks_peers=(acceptance_runs, site_steps),
     reads=DesignRules.read,
     groups=strategy_of_site,

@@ -13,6 +13,7 @@ from shipyard_api.actions.admission import (
     service_steps,
     share_small,
     teardown_limits,
+    windows_open,
 )
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.parameters import CONTINUES, DRAIN_LIMITS, FORCED, RUNBOOKS, SOME_TARGETS, TEMPLATES
@@ -33,7 +34,15 @@ SERVICE_SERVER = Action(
     name=ActionName("service_server"),
     steps=_steps,
     parameters=(CONTINUES, FORCED, SOME_TARGETS, TEMPLATES, RUNBOOKS, DRAIN_LIMITS),
-    admission=(committed, design_sound, service_possible, teardown_limits, on_deployed_groups, share_small),
+    admission=(
+        committed,
+        design_sound,
+        windows_open,
+        service_possible,
+        teardown_limits,
+        on_deployed_groups,
+        share_small,
+    ),
     asks_peers=(service_steps,),
     reads=DesignRules.read,
     groups=strategy_of_site,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from shipyard_api.domain.documents import Rendering, Revision, scrubbed, scrubber
 from shipyard_api.domain.findings import Finding, error, errors, info
@@ -20,6 +21,8 @@ from shipyard_api.ports.teardown_service import TeardownService
 from shipyard_api.storage.unit_of_work import Store
 
 Reader = Callable[[int, Rendering], tuple[SiteInputs | None, Sequence[Finding]]]
+Reads = Callable[[DesignRules, int, Rendering], tuple[SiteInputs | None, Sequence[Finding]]]
+"""Reads as much of a design as an action needs: a method of ``DesignRules``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +74,16 @@ class Systems:
 
 @dataclass(frozen=True, slots=True)
 class SiteChecks:
-    """The checks. Each gets the revision, returns findings and may raise ports.errors."""
+    """The checks. Each gets the revision, returns findings and may raise ports.errors.
+
+    ``reads``: reads the design for the action, as its admission does.
+    """
 
     store: Store
     designs: ActionDesigns
     systems: Systems
     rules: DesignRules
+    reads: Reads = DesignRules.read
 
     def no_other_site_action(self, _revision: int) -> Sequence[Finding]:
         """Name the action that holds the site; a unique index has refused a second one already."""
@@ -102,7 +109,7 @@ class SiteChecks:
 
     def site_is_configured(self, revision: int) -> Sequence[Finding]:
         """Show the limits and the strategy; the action works from those that were frozen when it was created."""
-        inputs, findings = self._read(revision, self.rules.read)
+        inputs, findings = self._read(revision, partial(self.reads, self.rules))
         if inputs is None or errors(findings):
             return findings
         configuration = inputs.configuration
@@ -124,11 +131,7 @@ class SiteChecks:
 
     def documents_are_sound(self, revision: int) -> Sequence[Finding]:
         """Check the stored design once more."""
-        return self._read(revision, self.rules.read)[1]
-
-    def configuration_is_sound(self, revision: int) -> Sequence[Finding]:
-        """Check as much of the design as an action needs that deploys no groups."""
-        return self._read(revision, self.rules.read_configuration)[1]
+        return self._read(revision, partial(self.reads, self.rules))[1]
 
     def provisioner_accepts_design(self, revision: int) -> Sequence[Finding]:
         """Return the provisioner's own findings on the design."""

@@ -15,7 +15,7 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
     return (
         site.check(CONCURRENCY, checks.no_other_action_on(nodes_of_run(inputs))),
         site.check(CONFIGURATION, checks.configuration_exists),
-        site.check(VALIDATE_DOCUMENTS, checks.configuration_is_sound, spares=()),
+        site.check(VALIDATE_DOCUMENTS, checks.documents_are_sound, spares=()),
         *parts.software.steps(inputs),
         # Neither a command nor what only shows what it would do is a state of the site.
         *(() if {COMMAND, NOOP} & inputs.get("software", {}).keys() else (site.mark_revision(),)),

@@ -202,6 +202,14 @@ NothingDrains = ErrorKind(
     ),
 )
 EtcdForbids = ErrorKind(Conflict, "EtcdForbids", "Etcd forbids the teardown", joined(" ", NAMED))
+NoWindowOpens = ErrorKind(
+    Conflict,
+    "NoWindowOpens",
+    "No maintenance window opens",
+    lambda findings: (
+        f"{findings[0].message} Commit a rollout policy whose windows come and are long enough. Nothing was changed."
+    ),
+)
 TooMuchTouched = ErrorKind(
     Conflict,
     "TooMuchTouched",

@@ -21,7 +21,7 @@ from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits, check_names
 from shipyard_api.domain.rollout.modes import Mode, OnTimeout
 from shipyard_api.domain.rollout.policy.lateness import Usual
-from shipyard_api.domain.rollout.policy.reading import PolicyInputs, check_policy
+from shipyard_api.domain.rollout.policy.reading import PolicyInputs, check_dates, check_policy, check_windows
 from shipyard_api.domain.strategy import selectors, strategy
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.targets import TARGET_GROUP, targeted, targeted_in_batches
@@ -182,8 +182,8 @@ class DesignRules:
     ``drains``: whether servers can be taken out of their cluster. ``queries``: whether a Prometheus is configured that
     answers the gates of rollout policies. ``max_share``: of the site's nodes, how many an
     action may touch. ``time_scale``: the length of a second in a site's limits; anything but 1 is for simulated sites.
-    ``now``: the time, by which a maintenance window may lie in the past. ``measured``: asked for a design with windows;
-    ``learn``: for one whose policy has ``late``.
+    ``now``: the time, by which a maintenance window may lie in the past; ``read`` does not depend on it.
+    ``measured``: asked for a design with windows; ``learn``: for one whose policy has ``late``.
     """
 
     check: SchemaCheck
@@ -209,7 +209,7 @@ class DesignRules:
         Inputs are None if the configuration or the strategy is invalid. They can come with errors of other checks.
         """
         inputs, findings = read_design(
-            revision, rendering, self.check, self.limits, self.now(), self._unscaled, self._learn_unscaled
+            revision, rendering, self.check, self.limits, self._unscaled, self._learn_unscaled
         )
         if inputs is not None:
             inputs, faults = self._resolve_join(inputs.scaled(self.time_scale))
@@ -218,6 +218,17 @@ class DesignRules:
         _, etcd = read_etcd_clusters(documents, self.check)
         _, firmware = read_firmware(rendering, self.check)
         return inputs, (*findings, *self.version.check(documents), *etcd, *firmware)
+
+    def findings(self, revision: int, rendering: Rendering) -> tuple[Finding, ...]:
+        """Return the findings of a commit: those about the design, and those that depend on the time."""
+        inputs, findings = self.read(revision, rendering)
+        dated = check_dates(inputs.policy, self.now()) if inputs and inputs.policy else ()
+        return (*findings, *(finding.about(_CONFIGURATION) for finding in dated))
+
+    def closed(self, inputs: SiteInputs) -> tuple[Finding, ...]:
+        """Return why the windows of the policy let no server begin any more, for an action that asks them."""
+        found = check_windows(inputs.policy, self.now()) if inputs.policy else ()
+        return tuple(finding.about(_CONFIGURATION) for finding in found)
 
     def _unanswerable(self, inputs: SiteInputs) -> Iterator[Finding]:
         """Return a finding for each gate that asks a query which nothing answers."""
@@ -282,7 +293,6 @@ def read_design(
     rendering: Rendering,
     check: SchemaCheck,
     limits: ProvisionerLimits = NO_LIMITS,
-    now: datetime = _EPOCH,
     measured: Measured = dict,
     learn: Learn = lambda _: {},
 ) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
@@ -311,7 +321,7 @@ def read_design(
         measured, learn = burn_in.measured(measured), burn_in.learnt(learn)
     inputs = SiteInputs(revision, configuration, name, groups)
     all_findings.extend(_members(inputs, rendering.machines, used.ref if used else None, limits))
-    inputs, about_policy = _with_policy(inputs, rendering.machines, limits, now, measured, learn)
+    inputs, about_policy = _with_policy(inputs, rendering.machines, limits, measured, learn)
     all_findings.extend(finding.about(_CONFIGURATION) for finding in about_policy)
     impossible = errors(about_policy) or (configuration.burn_in and limits.no_clean)
     return None if impossible else inputs, tuple(all_findings)
@@ -321,7 +331,6 @@ def _with_policy(
     inputs: SiteInputs,
     machines: Inventory,
     declared: ProvisionerLimits,
-    now: datetime,
     measured: Measured,
     learn: Learn,
 ) -> tuple[SiteInputs, tuple[Finding, ...]]:
@@ -332,7 +341,7 @@ def _with_policy(
     limits = {Phase.PREPARE: configuration.prepare_nodes.timeout, Phase.DEPLOY: configuration.deploy_nodes.timeout}
     history = measured() if configuration.policy.get("windows") else {}
     policy = PolicyInputs.of(configuration.policy, machines, limits, history, learn)
-    return replace(inputs, policy=policy), tuple(check_policy(policy, machines, now, declared))
+    return replace(inputs, policy=policy), tuple(check_policy(policy, machines, declared))
 
 
 def _secret_inputs(rendering: Rendering, *read: str) -> tuple[Finding, ...]:

@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,10 @@ from shipyard_api.domain import deployment_configuration
 from shipyard_api.domain.deploy_steps import documents as node_traits
 from shipyard_api.domain.documents import Collection, Revision, StoredDocument, parse_documents, render
 from shipyard_api.domain.drift import firmware
+from shipyard_api.domain.findings import errors
+from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.nodes import Inventory
+from shipyard_api.domain.rollout.policy.reading import PolicyInputs, check_dates
 from shipyard_api.domain.strategy import strategy
 from shipyard_api.yaml_stream import read_documents
 from shipyard_simulators.drydock.design import read_design
@@ -82,6 +87,18 @@ def test_documents_shown_would_be_accepted(block: Block, schemas: SchemaFiles) -
             assert schemas.check(schema, data) == ()
         if document.schema == strategy.SCHEMA:
             assert strategy.check_groups(data) == ()
+
+
+@pytest.mark.parametrize("block", [block for block in DESIGNS if "policy:" in block.text], ids=named)
+def test_no_passing_of_time_makes_an_example_unsound(block: Block, schemas: SchemaFiles) -> None:
+    (entry,) = read_documents(block.text.encode())
+    policy = entry["policy"] if "policy" in entry else entry["data"]["physical_provisioner"]["policy"]
+    sample = {"armada": {"manifest": "full-site"}, "physical_provisioner": {"policy": policy}}
+    assert schemas.check("deployment_configuration_v1", sample) == ()
+    inputs = PolicyInputs.of(policy, Inventory.of([]), dict.fromkeys(Phase, 1800.0))
+
+    moments = [datetime(2026, 11, 1, tzinfo=UTC) + timedelta(days=days) for days in (0, 1, 31, 366)]
+    assert [errors(list(check_dates(inputs, moment))) for moment in moments] == [()] * len(moments)
 
 
 @pytest.mark.parametrize("block", SCENARIOS, ids=named)

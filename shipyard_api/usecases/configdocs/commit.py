@@ -97,8 +97,7 @@ class CommitConfigdocs:
             return (*failed.findings, *reported)
         if errors(reported):
             return reported
-        _, design_findings = self.rules.read(revision, rendering)
-        return (*reported, *design_findings, *self._peer_findings(revision, rendering))
+        return (*reported, *self.rules.findings(revision, rendering), *self._peer_findings(revision, rendering))
 
     def _peer_findings(self, revision: Revision, rendering: Rendering) -> tuple[Finding, ...]:
         """Return the findings of all peers, called in parallel, with quoted secrets scrubbed."""

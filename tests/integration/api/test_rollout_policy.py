@@ -1,5 +1,6 @@
 """What the API makes of a rollout policy before and while an action runs: commits, plans and forecasts."""
 
+import json
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -21,6 +22,11 @@ from tests.integration.api.wire import JSON, Site, configuration, everything_sai
 DEPLOY = '{"name": "deploy_site"}'
 DEFAULT = GroupName("default")
 NODES = tuple(NodeName(name) for name in ("n1", "n2", "n3"))
+ON_SERVERS = {
+    "relabel_nodes": {"target_nodes": ["n1"]},
+    "remove_server": {"target_nodes": ["n1"], "force": "true"},
+    "redeploy_server": {"target_nodes": ["n1"], "target-revision": "committed", "force": "true"},
+}
 CANARY = {"name": "canary", "nodes": 1, "gates": [{"approval": True}]}
 
 
@@ -80,6 +86,30 @@ def test_a_window_in_the_past_is_refused_at_commit_and_told_by_plans(site: Site)
     assert refused.status == falcon.HTTP_400
     assert "No maintenance window begins within a year" in everything_said(refused)
     assert [one["name"] for one in plan["findings"] if one["error"]] == ["PolicyWindowNeverComes"]
+
+
+def test_windows_that_are_over_refuse_only_the_actions_that_ask_them(site: Site) -> None:
+    site.admin.load("design", *design(windows=window(date(2020, 1, 1))))
+    assert site.admin.commit(force="true").status == falcon.HTTP_200
+
+    answers = {
+        name: site.admin.act(json.dumps({"name": name, "parameters": parameters}))
+        for name, parameters in {"deploy_site": {}, "service_server": {"template": "t"}, **ON_SERVERS}.items()
+    }
+
+    refused = {name for name, answer in answers.items() if answer.json.get("reason", "").startswith("No maintenance")}
+    assert refused == {"deploy_site", "service_server"}
+
+
+def test_a_hold_whose_windows_are_over_is_a_warning_of_the_commit_and_stops_nothing(site: Site) -> None:
+    over = {"name": "power", "class": "no_deployment", "windows": window(date(2020, 1, 1))["open"]}
+    site.admin.load("design", *design(holds=[over]))
+
+    committed = site.admin.commit()
+
+    assert committed.status == falcon.HTTP_200
+    assert "No window of hold 'power' begins within a year" in everything_said(committed)
+    assert site.admin.act(DEPLOY).status == falcon.HTTP_201
 
 
 def test_a_running_action_is_foreseen_from_the_stored_state_of_its_policy(site: Site) -> None:

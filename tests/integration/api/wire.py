@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 import falcon
@@ -9,12 +11,17 @@ import pytest
 import sqlalchemy as sa
 from falcon.testing import Result
 
+from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.api.mount import Mount
+from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.strategy.strategy import DEFAULT_STRATEGY_NAME
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.yaml_stream import write_documents
+from tests.conftest import ROOT
 from tests.factories import (
     document,
     five_groups_data,
@@ -115,7 +122,19 @@ class Site:
         assert answer.status == falcon.HTTP_200, answer.text
         if is_first:
             self._keep(design)
-        return int(self.admin.get("/configdocs").json[0]["new_revision"])
+        revision = Revision(self.admin.get("/configdocs").json[0]["new_revision"])
+        self._check_later(revision)
+        return revision
+
+    def _check_later(self, revision: Revision) -> None:
+        """No passing of time changes what an action reads of a design that was accepted."""
+        design, now = RenderedDesigns(self.designs).of(revision), datetime.now(UTC)
+        rules = [
+            DesignRules(SchemaFiles(ROOT / "schemas").check, now=partial(now.__add__, timedelta(days=days)))
+            for days in (0, 1, 31, 366)
+        ]
+        first, *later = [at_moment.read(revision, design) for at_moment in rules]
+        assert all(found == first for found in later)
 
     def _keep(self, design: tuple[str, bytes]) -> None:
         with self.store._engine.connect() as connection:

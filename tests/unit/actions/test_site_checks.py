@@ -6,19 +6,22 @@ from typing import Any, cast
 
 import pytest
 
+from shipyard_api.actions.catalog import ACTIONS, catalog
 from shipyard_api.actions.site_checks import ActionDesigns, SiteChecks, Systems
+from shipyard_api.actions.site_steps import CONFIGURATION, VALIDATE_DOCUMENTS, RetryPolicy
 from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.documents import Collection, Document, RenderedDocument, Rendering, Revision
-from shipyard_api.domain.findings import Finding, error, info, warning
+from shipyard_api.domain.findings import Finding, error, errors, info, warning
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
 from shipyard_api.ports.errors import Unavailable
 from shipyard_api.ports.state.actions import RunningSiteAction
-from tests.factories import document, node
+from tests.factories import document, node, node_document
 from tests.fakes.clock import FakeClock
 from tests.fakes.provisioner import FakeProvisioner
+from tests.unit.domain.test_site_design import SCHEMAS, configuration, rendered
 from tests.unit.tables import every_row
 
 SECRET = "hunter2-of-the-site"
@@ -27,6 +30,7 @@ INPUTS = SiteInputs(3, DeploymentConfiguration(), None, None)
 NAMED = SiteInputs(3, DeploymentConfiguration(), "by-rack", {"groups": []})
 A = ActionId("A")
 CLOCK = FakeClock()
+SYSTEMS, RETRY = Systems(FakeProvisioner([], now=CLOCK.now)), RetryPolicy()
 PHRASE = "deckhand/Passphrase/v1"
 DESIGN = Rendering(
     (
@@ -57,10 +61,10 @@ def checks(
 
     actions = SimpleNamespace(running_site_action=lambda _nodes: running)
     store: Any = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(actions=actions)))
-    rules: Any = SimpleNamespace(read=lambda *_: read, read_configuration=lambda *_: read)
+    rules: Any = SimpleNamespace(read_configuration=lambda *_: read)
     provisioner = FakeProvisioner([node(f"n{number}") for number in range(nodes)], now=CLOCK.now)
     systems = Systems(provisioner, promenade=promenade)
-    return SiteChecks(store, ActionDesigns(cast(Any, None), rendered), systems, rules)
+    return SiteChecks(store, ActionDesigns(cast(Any, None), rendered), systems, rules, lambda *_: read)
 
 
 def limits(strategy: str) -> Finding:
@@ -82,7 +86,7 @@ def test_limits_and_strategy_are_shown_unless_the_design_has_errors(
     read = checks(read=(inputs, found))
     assert list(read.site_is_configured(3)) == shown
     assert list(read.configuration_exists(3)) == configuration
-    assert list(read.documents_are_sound(3)) == list(read.configuration_is_sound(3)) == list(found)
+    assert list(read.documents_are_sound(3)) == list(found)
 
 
 def test_without_a_committed_revision_there_is_no_configuration() -> None:
@@ -102,7 +106,6 @@ def test_a_design_that_is_not_there_or_cannot_be_rendered_is_what_every_check_fi
         lost.site_is_configured,
         lost.configuration_exists,
         lost.documents_are_sound,
-        lost.configuration_is_sound,
         lost.provisioner_accepts_design,
         lost.promenade_accepts_design,
     ):
@@ -153,3 +156,18 @@ def test_a_peer_quotes_no_secret_of_the_design() -> None:
     assert "the phrase" in found.message
     assert SECRET not in f"{found} {refused.value} {refused.value.detail}"
     assert absent.name == "PromenadeNotConfigured"
+
+
+@every_row([action.name for action in ACTIONS if action.reads])
+def test_the_first_steps_of_an_action_judge_only_what_its_admission_reads(name: ActionName) -> None:
+    policy = {"budgets": [{"name": "none", "max_unavailable": 0}]}  # committed with force
+    design = rendered(configuration(physical_provisioner={"policy": policy}), node_document("n1"))
+    made = catalog(
+        cast(Any, None), ActionDesigns(cast(Any, None), lambda _: design), SYSTEMS, DesignRules(SCHEMAS.check), RETRY
+    )
+    steps = made[name].steps({"action": A, "targets": ["n1"]})
+
+    found = [finding for step in (CONFIGURATION, VALIDATE_DOCUMENTS) for finding in steps[step].ask(3)]
+
+    faults = ["PolicyBudgetAllowsNothing"] * 2 if ACTIONS[name].on_site else []
+    assert [finding.name for finding in errors(found)] == faults

@@ -134,9 +134,9 @@ class PolicyInputs(ByFields):
 
 
 def check_policy(
-    inputs: PolicyInputs, inventory: Inventory, now: datetime, limits: ProvisionerLimits = NO_LIMITS
+    inputs: PolicyInputs, inventory: Inventory, limits: ProvisionerLimits = NO_LIMITS
 ) -> Iterator[Finding]:
-    """Return findings that a schema cannot express. ``inputs`` passed the schema."""
+    """Return findings that a schema cannot express, and that no date changes. ``inputs`` passed the schema."""
     data = inputs.data
     yield from _check_late(inputs, limits)
     yield from _duplicates("waves", [wave["name"] for wave in data.get("waves", ())])
@@ -147,21 +147,33 @@ def check_policy(
             yield warning("PolicyWaveEmpty", message, path=f"{PATH}/waves/{place}/selectors")
     for place, entry in enumerate(data.get("budgets", ())):
         yield from _check_budget(_budget(entry), f"{PATH}/budgets/{place}", inputs, inventory)
-    yield from _check_holds(data, inventory, now)
-    faults = _check_windows((data.get("windows") or {}).get("open", ()), f"{PATH}/windows/open")
-    yield from faults
-    if not faults and (windows := _windows(data.get("windows"))) is not None:
-        if windows.opening(now, 0.0) is None:
-            message = "No maintenance window begins within a year: nothing would ever be deployed."
-            yield error("PolicyWindowNeverComes", message, path=f"{PATH}/windows/open")
-        elif windows.opening(now, seconds := sum(inputs.seconds.values())) is None:
-            message = (
-                f"No maintenance window is as long as the {seconds:g} s that preparing and deploying a server take."
-            )
-            yield error("PolicyWindowTooShort", message, path=f"{PATH}/windows/open")
+    yield from _check_holds(data, inventory)
+    yield from _check_windows((data.get("windows") or {}).get("open", ()), f"{PATH}/windows/open")
 
 
-def _check_holds(data: Mapping[str, Any], inventory: Inventory, now: datetime) -> Iterator[Finding]:
+def check_dates(inputs: PolicyInputs, now: datetime) -> Iterator[Finding]:
+    """Return the findings about the dates of a sound policy: a commit has them, a committed design has not."""
+    yield from check_windows(inputs, now)
+    for place, hold in enumerate(window_holds(inputs.data)):
+        if hold.never_comes(now):
+            message = f"No window of hold '{hold.name}' begins within a year: no node is held by it any more."
+            yield warning("PolicyWindowNeverComes", message, path=f"{PATH}/holds/{place}/windows")
+
+
+def check_windows(inputs: PolicyInputs, now: datetime) -> Iterator[Finding]:
+    """Return why no server would ever begin, if no window that is long enough opens any more."""
+    windows, seconds = _windows(inputs.data.get("windows")), sum(inputs.seconds.values())
+    if windows is None or windows.opening(now, seconds) is not None:
+        return
+    if windows.opening(now, 0.0) is None:
+        message = "No maintenance window begins within a year: nothing would ever be deployed."
+        yield error("PolicyWindowNeverComes", message, path=f"{PATH}/windows/open")
+    else:
+        message = f"No maintenance window is as long as the {seconds:g} s that preparing and deploying a server take."
+        yield error("PolicyWindowTooShort", message, path=f"{PATH}/windows/open")
+
+
+def _check_holds(data: Mapping[str, Any], inventory: Inventory) -> Iterator[Finding]:
     entries = data.get("holds", ())
     yield from _duplicates("holds", [entry["name"] for entry in entries])
     for place, entry in enumerate(entries):
@@ -170,9 +182,6 @@ def _check_holds(data: Mapping[str, Any], inventory: Inventory, now: datetime) -
             yield from faults
             continue
         (hold,) = window_holds({"holds": [entry]})
-        if hold.never_comes(now):
-            message = f"No window of hold '{hold.name}' begins within a year: no node is ever held by it."
-            yield error("PolicyWindowNeverComes", message, path=f"{path}/windows")
         if not hold.nodes(inventory):
             message = f"The selectors of hold '{hold.name}' match no node, so nothing is held."
             yield warning("PolicyHoldEmpty", message, path=f"{path}/selectors")

@@ -9,7 +9,7 @@ from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.domain.rollout.policy.lateness import Lateness, OnLate, Usual
-from shipyard_api.domain.rollout.policy.reading import PolicyInputs, check_policy
+from shipyard_api.domain.rollout.policy.reading import PolicyInputs, check_dates, check_policy
 from tests.conftest import ROOT
 from tests.unit.tables import every_row
 
@@ -25,6 +25,7 @@ SITE = Inventory.of(
 NIGHT = {"zone": "Europe/Berlin", "start": "22:00", "minutes": 360}
 QUIET = {"name": "patching", "class": "no_alerts", "windows": [NIGHT]}
 SCHEMAS = SchemaFiles(ROOT / "schemas")
+PREFIX = "/physical_provisioner/policy/"
 
 
 def schema_faults(policy: dict[str, Any]) -> list[str]:
@@ -58,10 +59,6 @@ def schema_faults(policy: dict[str, Any]) -> list[str]:
             {"holds": [{**QUIET, "windows": [NIGHT, {**NIGHT, "zone": "Mars/Olympus"}]}]},
             ["PolicyUnknownTimeZone holds/0/windows/1/zone"],
         ),
-        "a hold in the past": (
-            {"holds": [{**QUIET, "windows": [{**NIGHT, "dates": ["2026-01-01"]}]}]},
-            ["PolicyWindowNeverComes holds/0/windows"],
-        ),
         "late, and nothing measured": ({"late": {}}, ["PolicyLateNotMeasured late"]),
         "a provisioner that cannot": (
             {"late": {"durations": {"prepare": 60, "deploy": 90}, "on_late": "power_cycle"}},
@@ -71,24 +68,40 @@ def schema_faults(policy: dict[str, Any]) -> list[str]:
             {"windows": {"open": [{**NIGHT, "zone": "Mars/Olympus"}, {**NIGHT, "dates": ["2026-02-30"]}]}},
             ["PolicyUnknownTimeZone windows/open/0/zone", "PolicyDateInvalid windows/open/1/dates/0"],
         ),
+    },
+)
+def test_findings(policy: dict[str, Any], findings: list[str]) -> None:
+    assert schema_faults(policy) == []
+
+    found = check_policy(PolicyInputs.of(policy, SITE, LIMITS), SITE)
+
+    assert [f"{finding.name} {finding.path.removeprefix(PREFIX)}" for finding in found] == findings
+
+
+@every_row(
+    {
+        "a hold in the past": (
+            {"holds": [{**QUIET, "windows": [{**NIGHT, "dates": ["2026-01-01"]}]}]},
+            ["warning PolicyWindowNeverComes holds/0/windows"],
+        ),
         "a window in the past": (
             {"windows": {"open": [{**NIGHT, "dates": ["2026-01-01"]}]}},
-            ["PolicyWindowNeverComes windows/open"],
+            ["error PolicyWindowNeverComes windows/open"],
         ),
-        "too short": ({"windows": {"open": [{**NIGHT, "minutes": 60}]}}, ["PolicyWindowTooShort windows/open"]),
+        "too short": ({"windows": {"open": [{**NIGHT, "minutes": 60}]}}, ["error PolicyWindowTooShort windows/open"]),
         "long enough for the configured durations": (
             {"windows": {"open": [{**NIGHT, "minutes": 60}], "durations": {"prepare": 600, "deploy": 1200}}},
             [],
         ),
     },
 )
-def test_findings(policy: dict[str, Any], findings: list[str]) -> None:
-    assert schema_faults(policy) == []
+def test_dates_are_a_matter_of_the_commit(policy: dict[str, Any], findings: list[str]) -> None:
+    inputs = PolicyInputs.of(policy, SITE, LIMITS)
 
-    found = check_policy(PolicyInputs.of(policy, SITE, LIMITS), SITE, NOW)
+    found = check_dates(inputs, NOW)
 
-    prefix = "/physical_provisioner/policy/"
-    assert [f"{finding.name} {finding.path.removeprefix(prefix)}" for finding in found] == findings
+    assert [f"{one.level.value.lower()} {one.name} {one.path.removeprefix(PREFIX)}" for one in found] == findings
+    assert list(check_policy(inputs, SITE)) == []
 
 
 @every_row(
