@@ -37,6 +37,7 @@ import sqlalchemy as sa
 from sites import Document
 
 from shipyard_api.actions.catalog import catalog
+from shipyard_api.actions.protection import ReadProtection
 from shipyard_api.actions.site_checks import ActionDesigns, Systems
 from shipyard_api.actions.site_steps import PREPARE_AND_DEPLOY_NODES, RetryPolicy
 from shipyard_api.adapters.etcd.gateway import EtcdGateway
@@ -262,7 +263,7 @@ class Run:
                 PlanDeploySteps(store, rendered, provisioner, schemas.check),
                 CheckAcceptance(store, rendered, rules, None),
                 CheckSoftware(store, rendered),
-                CheckEtcd(rendered, rules, None, EtcdGateway()),
+                CheckEtcd(ReadProtection(ActionDesigns(designs, rendered.of), rules), None, EtcdGateway()),
             ),
             definitions=steps,
             new_id=lambda: action,

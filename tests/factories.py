@@ -4,8 +4,10 @@ Documents are plain JSON values, as they come out of a YAML stream; domain value
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+from shipyard_api.domain.documents import Revision, RevisionTag
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.domain.rollout.moves import Move, Outcome
@@ -13,6 +15,7 @@ from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
 from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.domain.strategy.strategy import SCHEMA, DeploymentGroup, GroupName, Strategy, parse_strategy
+from shipyard_api.ports.documents import DesignStore, Heads
 
 
 def node(name: str, *, rack: str = "", tags: Iterable[str] = (), labels: Mapping[str, str] | None = None) -> Node:
@@ -54,6 +57,13 @@ def group(
 def strategy(*groups: DeploymentGroup) -> Strategy:
     """Return a strategy of these groups, in this order."""
     return Strategy(groups)
+
+
+def committed(revision: int) -> DesignStore:
+    """Return as much of a design store as says which revision is committed; 0: none."""
+    newest = {RevisionTag.COMMITTED: Revision(revision)} if revision else {}
+    store = SimpleNamespace(heads=lambda: Heads(Revision(revision), newest))
+    return cast(DesignStore, store)
 
 
 def group_entry(name: str, **fields: Any) -> dict[str, Any]:

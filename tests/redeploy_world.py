@@ -16,6 +16,7 @@ from urllib.request import Request, urlopen
 import yaml
 
 from shipyard_api.actions.catalog import catalog
+from shipyard_api.actions.protection import ReadProtection
 from shipyard_api.actions.site_checks import ActionDesigns, Systems
 from shipyard_api.actions.site_steps import RetryPolicy
 from shipyard_api.adapters.etcd.gateway import EtcdGateway
@@ -92,18 +93,20 @@ class RedeployWorld(SimulatedWorld):
     _joined: int = field(default=0, init=False)
 
     @classmethod
-    def deployed(cls, url: str, peer: str, groups: Sequence[Mapping[str, Any]] = (), **fates: Any) -> RedeployWorld:
-        """Return a world whose site an action has just deployed, in one group or in these."""
+    def deployed(
+        cls, url: str, peer: str, groups: Sequence[Mapping[str, Any]] = (), *, protected: bool = True, **fates: Any
+    ) -> RedeployWorld:
+        """Return a world whose site an action has just deployed, in one group or in these.
+
+        ``protected``: whether the design names etcd and genesis yet; ``protect`` does.
+        """
         empty(url)
         clock, running = VirtualClock(), ExitStack()
         played = scenario(fates, DURATIONS)
         members = running.enter_context(in_thread(EtcdSimulator(names=NODES, clock=clock.of_peers())))
         apiserver = running.enter_context(near(KubernetesSimulator(played, clock=clock.of_peers())))
-        cluster = {"name": ETCD, "endpoints": list(members.endpoints)}
-        further = [
-            document(ETCD_CLUSTERS, "etcd-clusters", {"clusters": [cluster]}),
-            document(GENESIS, "genesis", {"hostname": "n0"}),
-        ]
+        genesis = document(GENESIS, "genesis", {"hostname": "n0"})
+        further = [_etcd(members), genesis] if protected else []
         groups = groups or [group_entry("all", selectors=[{"node_names": list(NODES)}])]
         site = Site({name: {"labels": {"rack": f"r-{name}"}} for name in NODES}, played, groups, further=further)
         make = partial(PEERS[peer])
@@ -124,7 +127,8 @@ class RedeployWorld(SimulatedWorld):
     def check_etcd(self, rendered: RenderedDesigns) -> CheckEtcd:
         client = KubernetesClient(Address(self.apiserver.url), first_pause=0.0)
         self.running.callback(client.close)
-        return CheckEtcd(rendered, self.rules, KubernetesCluster(client).nodes, EtcdGateway())
+        protection = ReadProtection(ActionDesigns(rendered._designs, rendered.of), self.rules)
+        return CheckEtcd(protection, KubernetesCluster(client).nodes, EtcdGateway())
 
     def create(self, name: ActionName, **parameters: Any) -> None:
         """Create an action; it is the one that ``run`` works on."""
@@ -142,6 +146,11 @@ class RedeployWorld(SimulatedWorld):
         rest = [name for name in self.site.nodes if name not in nodes]
         self.site = replace(self.site, nodes={name: self.site.nodes[name] for name in rest})
         self._commit([group_entry("all", selectors=[{"node_names": rest}])])
+
+    def protect(self) -> None:
+        """Commit the design with its etcd cluster, and deploy nothing."""
+        self.site = replace(self.site, further=[_etcd(self.members)])
+        self._commit([group_entry("all", selectors=[{"node_names": list(NODES)}])])
 
     def fates(self, **fates: Any) -> None:
         """Let the provisioner do this to nodes from now on."""
@@ -256,6 +265,12 @@ class RedeployWorld(SimulatedWorld):
 
 
 _CORDONS = {SERVICE_CORDONED_KEY, CORDONED_KEY}
+
+
+def _etcd(members: EtcdSimulator) -> dict[str, Any]:
+    """Return the document that names the cluster."""
+    cluster = {"name": ETCD, "endpoints": list(members.endpoints)}
+    return document(ETCD_CLUSTERS, "etcd-clusters", {"clusters": [cluster]})
 
 
 def _of_kubernetes(event: Event) -> str:

@@ -31,7 +31,7 @@ from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.turn import Engine
 from tests.databases import Rows, restore, saved
-from tests.factories import document, node
+from tests.factories import committed, document, node
 from tests.fakes.clock import FakeClock
 from tests.fakes.cluster_nodes import FakeClusterNodes
 from tests.fakes.etcd import FakeEtcd
@@ -109,7 +109,7 @@ class TeardownWorld:
             nodes=Watched(self.cluster, points),  # type: ignore[arg-type]  # fills the port by delegation
             etcd=Watched(self.etcd, points),  # type: ignore[arg-type]  # fills the port by delegation
         )
-        designs = ActionDesigns(None, lambda _revision: rendering)  # type: ignore[arg-type]  # no step here stores one
+        designs = ActionDesigns(committed(3), lambda _revision: rendering)
         retry = RetryPolicy(give_up_after=300, pause=10)
         checks = SiteChecks(store, designs, systems, RULES)
         parts = Parts(SiteSteps(checks, retry), SoftwareSteps(checks), TeardownSteps(checks, retry))

@@ -19,6 +19,7 @@ import sqlalchemy as sa
 
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.deploy_site import DEPLOY_SITE
+from shipyard_api.actions.protection import ReadProtection
 from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, Systems
 from shipyard_api.actions.site_steps import RetryPolicy
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
@@ -216,7 +217,8 @@ class World:
         return CheckAction(rendered._designs, rendered, SCHEMAS, rules or self.rules, steps, acceptance, software, etcd)
 
     def check_etcd(self, rendered: RenderedDesigns) -> CheckEtcd:
-        return CheckEtcd(rendered, self.rules, None, FakeEtcd())
+        protection = ReadProtection(ActionDesigns(rendered._designs, rendered.of), self.rules)
+        return CheckEtcd(protection, None, FakeEtcd())
 
     def acceptance(self, rendered: RenderedDesigns) -> CheckAcceptance:
         return CheckAcceptance(self.store(), rendered, self.rules, self.reach if self.tasks else None)

@@ -25,6 +25,7 @@ from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.parameters import Parameter, Parameters, parse_parameters
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.domain.strategy.strategy import Strategy
+from shipyard_api.domain.teardown.protection import Protection
 from shipyard_api.ports.documents import DesignStore, Heads
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.definition import Definition
@@ -97,6 +98,9 @@ class Desk(Protocol):
     @property
     def check_software(self) -> Callable[[Revision, JsonObject], ShipyardError | None]:
         """Returns the refusal of a run of the task graph with these limits."""
+
+    def protection(self, case: "Case") -> Protection:
+        """Return what protects running things by the revision that counts as committed."""
 
     def etcd_forbids(self, case: "Case") -> ShipyardError | None:
         """Return why the members of the targets may not leave their etcd clusters."""

@@ -98,9 +98,13 @@ def of_last_with_targets(case: Case, desk: Desk) -> Case:
 
 
 def design_sound(case: Case, desk: Desk) -> Case:
-    """Read the design; refuse if it cannot be used, or has errors and they are not accepted."""
-    design = desk.design(case.action, Revision(case.inputs.revision))
-    case = replace(case.having(site=design.inputs), findings=design.findings)
+    """Read the committed design; refuse if it cannot be used, or has errors and they are not accepted.
+
+    A target revision only decides what is put on servers: limits and protection are those of the committed design.
+    """
+    design = desk.design(case.action, case.committed or Revision(case.inputs.revision))
+    site = design.inputs and replace(design.inputs, revision=case.inputs.revision)
+    case = replace(case.having(site=site), findings=design.findings)
     if design.inputs is None or (errors(design.findings) and not case.parameters.continues_on_fail):
         return case.refused(InvalidDesign(design.findings))
     return case
@@ -169,10 +173,10 @@ def cleaning_possible(case: Case, desk: Desk) -> Case:
     return case
 
 
-def teardown_limits(case: Case, _: Desk) -> Case:
+def teardown_limits(case: Case, desk: Desk) -> Case:
     """Set how servers are drained and taken down; refuse limits that cannot work."""
     parameters = case.parameters
-    limits, faults = case.site.configuration.teardown.with_parameters(parameters.limits)
+    limits, faults = desk.protection(case).limits.with_parameters(parameters.limits)
     if faults:
         return case.refused(InvalidParameters(faults))
     if not case.action.tears_down:
@@ -242,7 +246,7 @@ def share_small(case: Case, desk: Desk) -> Case:
     if desk.rules.max_share >= 1:
         return case
     try:
-        machines = desk.inventory(Revision(case.inputs.revision))
+        machines = desk.inventory(case.committed or Revision(case.inputs.revision))
     except RenderingFailed:
         return case
     name = case.action.name

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from shipyard_api.actions.protection import ReadProtection
 from shipyard_api.actions.site_checks import SiteChecks
 from shipyard_api.actions.site_steps import RetryPolicy
 from shipyard_api.actions.steps.checks import Check
@@ -21,20 +22,17 @@ from shipyard_api.actions.steps.teardown.teardown_nodes import PhaseOfTeardown, 
 from shipyard_api.actions.steps.teardown.uncordon import Uncordon
 from shipyard_api.domain.actions import ActionId, RunState, StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
-from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.findings import Finding, error, errors, info
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.drain_plan import plan_drain
-from shipyard_api.domain.teardown.etcd_documents import genesis_hosts, read_etcd_clusters
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId, members_on
 from shipyard_api.domain.teardown.guards import check_batches, check_drain, check_service, check_together, overridden
 from shipyard_api.domain.teardown.kubelet import state_of
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import DECOMMISSION, TEARDOWN, Operation
-from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
-from shipyard_api.ports.etcd import EtcdAccess
+from shipyard_api.domain.teardown.protection import Protection
 from shipyard_api.ports.provisioner import Wipe
 from shipyard_api.workflow.step import Json
 
@@ -68,6 +66,11 @@ class TeardownSteps:
     pace: Pace = Pace()  # noqa: RUF009  # immutable
 
     @property
+    def protection(self) -> ReadProtection:
+        """The reader of what protects running things."""
+        return ReadProtection(self.checks.designs, self.checks.rules)
+
+    @property
     def drains(self) -> bool:
         """Whether nodes can be taken out of Kubernetes at all; otherwise they are only destroyed, with ``force``."""
         systems = self.checks.systems
@@ -92,7 +95,7 @@ class TeardownSteps:
         def ask(revision: int) -> Sequence[Finding]:
             findings = [*self._findings(revision, [nodes], _on_blocked(inputs))]
             if self.drains and len(nodes) > 1 and not errors(findings):
-                addresses, clusters = self._clusters(self._etcd_clusters(revision)[0], nodes)
+                addresses, clusters = self._clusters(self.protection(revision), nodes)
                 findings += check_together([nodes], clusters, addresses)
             return overridden(findings) if inputs.get("force") else findings
 
@@ -107,13 +110,12 @@ class TeardownSteps:
                 "No Kubernetes is configured, so nothing can be drained. To destroy servers as they are, use force."
             )
             return [error("ClusterNotConfigured", message)]
-        accesses, faults = self._etcd_clusters(revision)
-        if faults:
-            return faults
-        genesis = genesis_hosts(each.document for each in self.checks.designs.rendered(Revision(revision)).documents)
+        protection = self.protection(revision)
+        if protection.faults:
+            return protection.faults
         nodes = [node for batch in batches for node in batch]
-        addresses, clusters = self._clusters(accesses, nodes)
-        findings = list(check_batches(batches, genesis, clusters, addresses))
+        addresses, clusters = self._clusters(protection, nodes)
+        findings = list(check_batches(batches, protection.genesis, clusters, addresses))
         findings += [finding for node in nodes for finding in self._kept_pods(node, on_blocked)]
         return findings or [info("TeardownAllowed", f"nothing forbids the teardown of {', '.join(nodes)}")]
 
@@ -135,11 +137,11 @@ class TeardownSteps:
         kept = frozenset(inputs.get("kept", ()))
 
         def ask(revision: int) -> Sequence[Finding]:
-            accesses, faults = self._etcd_clusters(revision)
-            findings = list(faults)
-            for group in SiteInputs.from_json(inputs).strategy.groups if not faults else ():
+            protection = self.protection(revision)
+            findings = list(protection.faults)
+            for group in SiteInputs.from_json(inputs).strategy.groups if not findings else ():
                 nodes = sorted(frozenset[NodeName]().union(*(selector.node_names for selector in group.selectors)))
-                findings += check_service(group.name, nodes, self._members(accesses, nodes))
+                findings += check_service(group.name, nodes, self._members(protection, nodes))
                 drained = (node for node in nodes if node not in kept)
                 findings += [finding for node in drained for finding in self._kept_pods(node, _on_blocked(inputs))]
             message = "every etcd cluster keeps its quorum, and no budget keeps a pod for ever"
@@ -178,7 +180,7 @@ class TeardownSteps:
                 queue_limit=configuration.queue_limit,
             )
 
-        kind = NodeTeardown(self._operations(), self._history, self._limits, self._design_faults, self.pace)
+        kind = NodeTeardown(self._operations(), self._history, self._limits, self._faults, self.pace)
         return TeardownNodes(step, nodes, phases, task, kind)
 
     def _operations(self) -> Mapping[Operation, Part[Any]]:
@@ -190,11 +192,11 @@ class TeardownSteps:
         if systems.service is not None:
             for operation in (*DECOMMISSION, Operation.REMOVE_FROM_CLUSTER):
                 parts[operation] = ServiceOperation(
-                    operation, systems.service, systems.design_of, self._is_wanted, pace
+                    operation, systems.service, self._protecting_design, self._is_wanted, pace
                 )
         elif systems.nodes is not None and systems.etcd is not None:
             nodes = systems.nodes
-            guard = EtcdGuard(nodes, systems.etcd, self._etcd_clusters, pace)
+            guard = EtcdGuard(nodes, systems.etcd, self.protection, pace)
             parts |= {
                 Operation.DRAIN: Drain(nodes, pace),
                 Operation.CLEAR_LABELS: ClearLabels(nodes, guard, pace),
@@ -209,27 +211,20 @@ class TeardownSteps:
     def _design_of(self, revision: int) -> str:
         return self.checks.systems.provisioner.design_reference(revision)
 
-    def _etcd_clusters(self, revision: int) -> tuple[Sequence[EtcdAccess], Sequence[Finding]]:
-        try:
-            documents = [each.document for each in self.checks.designs.rendered(Revision(revision)).documents]
-        except RenderingFailed as failed:
-            return (), failed.findings
-        except UnknownRevision as unknown:
-            return (), [error("RevisionNotFound", str(unknown))]
-        return read_etcd_clusters(documents, self.checks.rules.check)
+    def _protecting_design(self, revision: int) -> str:
+        """Return the address of the design from which Promenade reads the etcd clusters."""
+        return self.checks.systems.design_of(self.protection.revision(revision) or revision)
 
-    def _members(
-        self, accesses: Sequence[EtcdAccess], nodes: Sequence[NodeName]
-    ) -> Mapping[EtcdCluster, frozenset[MemberId]]:
+    def _members(self, protection: Protection, nodes: Sequence[NodeName]) -> Mapping[EtcdCluster, frozenset[MemberId]]:
         """Return every cluster, with its members on these nodes. Asks etcd and Kubernetes."""
-        addresses, clusters = self._clusters(accesses, nodes)
+        addresses, clusters = self._clusters(protection, nodes)
         return {
             cluster: frozenset[MemberId]().union(*(members_on(cluster, node, addresses[node]) for node in nodes))
             for cluster in clusters
         }
 
     def _clusters(
-        self, accesses: Sequence[EtcdAccess], nodes: Sequence[NodeName]
+        self, protection: Protection, nodes: Sequence[NodeName]
     ) -> tuple[Mapping[NodeName, Sequence[str]], Sequence[EtcdCluster]]:
         """Return the addresses of the nodes, and every cluster. Asks etcd and Kubernetes."""
         systems = self.checks.systems
@@ -237,13 +232,12 @@ class TeardownSteps:
         addresses = {node: known_node.addresses if known_node else () for node, known_node in known.items()}
         alone = nodes[0] if len(nodes) == 1 else None
         asked_last = addresses[alone] if alone else ()
-        clusters = [systems.etcd.look(access, node=alone, addresses=asked_last) for access in accesses if systems.etcd]
+        etcd = systems.etcd
+        clusters = [etcd.look(each, node=alone, addresses=asked_last) for each in protection.clusters] if etcd else []
         return addresses, clusters
 
-    def _design_faults(self, revision: int) -> Sequence[Finding]:
-        if self.checks.systems.service is not None or not revision:
-            return ()
-        return self._etcd_clusters(revision)[1]
+    def _faults(self, revision: int) -> Sequence[Finding]:
+        return () if self.checks.systems.service is not None else self.protection(revision).faults
 
     def _history(self, node: NodeName) -> tuple[bool, bool]:
         with self.checks.store.begin() as tx:

@@ -98,6 +98,23 @@ def test_a_server_is_taken_down_in_order_and_joins_again(world: RedeployWorld) -
     _is_relabelled(world)
 
 
+@pytest.mark.parametrize("action", [REDEPLOY, ActionName("remove_server")])
+def test_members_of_a_cluster_that_is_committed_and_not_deployed_yet_leave_first(
+    action: ActionName, database_url: str
+) -> None:
+    """Although the action works from the installed design, and was created before the commit."""
+    world = RedeployWorld.deployed(database_url, "ironic", protected=False)
+    try:
+        world.create(action, target_nodes="n1")
+        world.protect()
+        world.run(world.worker())
+        assert world.state() is RunState.SUCCESS, world.told()
+        told = _without_evictions(world.story())
+        assert told.index("member removed: 200") < told.index("destroy n1"), told
+    finally:
+        world.close()
+
+
 def _without_evictions(story: list[str]) -> list[str]:
     """Where pods run depends on the servers before."""
     return [one for one in story if not one.startswith("evicted")]

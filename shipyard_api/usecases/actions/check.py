@@ -15,6 +15,7 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.parameters import ALLOW_INTERMEDIATE_COMMITS, MISPLACED, VALUES, Parameters, misplaced, shown
 from shipyard_api.domain.site_design import DesignRules
+from shipyard_api.domain.teardown.protection import Protection
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.schemas import Schemas
@@ -137,6 +138,10 @@ class CheckAction:
     def inventory(self, revision: Revision) -> Inventory:
         """Return the machines of a revision. Raises UnknownRevision and RenderingFailed."""
         return self.rendered.inventory(revision)
+
+    def protection(self, case: Case) -> Protection:
+        """Return what protects running things by the revision that counts as committed."""
+        return self.check_etcd.protection.of(case.committed)
 
     def etcd_forbids(self, case: Case) -> ShipyardError | None:
         """Return why the members of the targets may not leave their etcd clusters."""

@@ -246,8 +246,8 @@ class PlanAction:
 
     def _drains(self, checked: Checked, groups: Sequence[PlannedGroup]) -> Mapping[NodeName, NodeDrainPlan | str]:
         name, parameters = checked.request.name, checked.parameters
-        if ACTIONS[name].tears_down and parameters:
-            return self.plan_drain.each(parameters.targets, checked.revision)
+        if ACTIONS[name].tears_down and parameters and checked.case:
+            return self.plan_drain.each(parameters.targets, checked.case.committed)
         if ACTIONS[name].services and checked.refusal is None:
             # No etcd member leaves.
             return self.plan_drain.each(sorted({node for group in groups for node in group.members}), None)

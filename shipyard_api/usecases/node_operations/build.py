@@ -42,7 +42,6 @@ def build(
         OperateNodes(
             store=store,
             designs=designs,
-            rendered=rendered,
             rules=rules,
             nodes=cluster,
             check_etcd=check_etcd,

@@ -32,13 +32,11 @@ from shipyard_api.domain.teardown.design_references import NotOurDesign, parse_r
 from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.limits import ON_BLOCKED, TeardownLimits
 from shipyard_api.ports.cluster_nodes import ClusterNodes
-from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
+from shipyard_api.ports.documents import DesignStore, UnknownRevision
 from shipyard_api.ports.state.actions import LIMITS, ActionRecord, NewAction
 from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases.actions.preconditions import refuse_stragglers
 from shipyard_api.usecases.callers.caller import Caller
-from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
-from shipyard_api.usecases.configdocs.versions import committed_revision
 from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
 from shipyard_api.workflow.definition import Definition
 
@@ -85,7 +83,6 @@ class OperateNodes:
 
     store: Store
     designs: DesignStore
-    rendered: RenderedDesigns
     rules: DesignRules
     nodes: ClusterNodes | None
     check_etcd: CheckEtcd
@@ -158,14 +155,17 @@ class OperateNodes:
             faults += [fault] if fault else []
         elif call.body is not None:
             faults.append(f"{operation.value} takes no body.")
-        used = revision or committed_revision(self.designs.heads())
-        sent, limits, wrong = read_limits(operation, call.query, self._usual_limits(used))
-        if faults := [*faults, *wrong, *self._unreadable(operation, used)]:
+        # A named design is one of ours; what protects running things is in the newest committed one.
+        protection = self.check_etcd.protection(revision or 0)
+        sent, limits, wrong = read_limits(operation, call.query, protection.limits)
+        unread = protection.faults if operation.takes_members else ()
+        unreadable = [f"Revision {protection.revision} cannot be used: {fault.message}" for fault in unread]
+        if faults := [*faults, *wrong, *unreadable]:
             raise OperationRefused(refused(Reason.BAD_REQUEST, *faults))
         parameters: dict[str, Any] = {"node": call.node, "operation": operation.value, **sent}
         if revision is not None:
             parameters["revision"] = revision
-        return _Checked(NodeName(call.node), parameters, used, limits)
+        return _Checked(NodeName(call.node), parameters, revision or protection.revision, limits)
 
     def _revision(self, body: JsonObject | None) -> tuple[Revision | None, str]:
         if body is None:
@@ -179,28 +179,6 @@ class OperateNodes:
         except UnknownRevision:
             return None, f"This site has no revision {revision}: name one of its own."
         return revision, ""
-
-    def _unreadable(self, operation: NodeOperation, revision: Revision | None) -> Sequence[str]:
-        """Return why the design of an operation that counts etcd members cannot be read: the operation would fail."""
-        if revision is None or not operation.takes_members:
-            return ()
-        try:
-            self.rendered.of(revision)
-        except RenderingFailed as failed:
-            return [f"Revision {revision} cannot be rendered: {finding.message}" for finding in failed.findings]
-        except UnknownRevision:
-            return [f"This site has no revision {revision} any more."]
-        return ()
-
-    def _usual_limits(self, revision: Revision | None) -> TeardownLimits:
-        """Return the site's limits; the seed's where its design cannot be read."""
-        if revision is None:
-            return self.rules.usual_limits
-        try:
-            inputs, _ = self.rules.read_configuration(revision, self.rendered.of(revision))
-        except (RenderingFailed, UnknownRevision):
-            return self.rules.usual_limits
-        return inputs.configuration.teardown if inputs else self.rules.usual_limits
 
     def _new(self, operation: NodeOperation, checked: _Checked, caller: Caller) -> NewAction:
         action = ActionId(self.new_id())

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from shipyard_api.actions.protection import ReadProtection
+from shipyard_api.actions.site_checks import ActionDesigns
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.documents import DesignStore
@@ -39,9 +41,10 @@ def build(
     page_of: Callable[[str], str | None],
 ) -> NodeUseCases:
     """Return the use cases. ``cluster``: None where no Kubernetes is configured; the addresses as of ``ListNodes``."""
+    protection = ReadProtection(ActionDesigns(designs, rendered.of), rules)
     return NodeUseCases(
-        check_etcd=CheckEtcd(rendered, rules, cluster, etcd),
-        plan_drain=PlanDrain(designs, rendered, rules, cluster, etcd),
+        check_etcd=CheckEtcd(protection, cluster, etcd),
+        plan_drain=PlanDrain(protection, cluster, etcd),
         list=ListNodes(store, job_address, page_of, rendered.committed_nodes),
         statuses=SiteStatuses(provisioner),
     )

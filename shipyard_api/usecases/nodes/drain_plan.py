@@ -3,25 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from shipyard_api.actions.protection import ReadProtection
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.error_kinds import Conflict, NotFound
 from shipyard_api.domain.errors import NodeNotInCluster, NothingDrains
-from shipyard_api.domain.findings import Finding, error, errors
+from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.teardown.drain_plan import DrainPlan, plan_drain
-from shipyard_api.domain.teardown.etcd_documents import EtcdAccess, genesis_hosts, read_etcd_clusters
+from shipyard_api.domain.teardown.etcd_documents import EtcdAccess
 from shipyard_api.domain.teardown.etcd_health import Health, health
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, EtcdMember, MemberId, members_on
 from shipyard_api.domain.teardown.guards import check_teardown
 from shipyard_api.domain.teardown.kubelet import state_of
 from shipyard_api.domain.teardown.quorum import survivable_failures
 from shipyard_api.ports.cluster_nodes import ClusterNodes, NodeLook
-from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.etcd import Etcd
-from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
-from shipyard_api.usecases.configdocs.versions import committed_revision
 
 MOST = 10
 """As many drains are planned at a time: each asks Kubernetes and every member of etcd."""
@@ -58,18 +55,16 @@ class NodeDrainPlan:
 class PlanDrain:
     """The use case; reads Kubernetes and etcd. ``nodes`` is None where no Kubernetes is configured."""
 
-    designs: DesignStore
-    rendered: RenderedDesigns
-    rules: DesignRules
+    protection: ReadProtection
     nodes: ClusterNodes | None
     etcd: Etcd
 
-    def __call__(self, name: str, revision: Revision | None = None) -> NodeDrainPlan:
-        """Return the plan with the etcd clusters of a revision, by default the committed one.
+    def __call__(self, name: str) -> NodeDrainPlan:
+        """Return the plan with the etcd clusters of the newest committed design.
 
         Raises NothingDrains, NodeNotInCluster, and ports.errors if Kubernetes does not answer.
         """
-        return self._plan(NodeName(name), revision or committed_revision(self.designs.heads()))
+        return self._plan(NodeName(name), self.protection.revision())
 
     def _plan(self, node: NodeName, used: Revision | None) -> NodeDrainPlan:
         if self.nodes is None:
@@ -83,12 +78,12 @@ class PlanDrain:
         drain = plan_drain(look.pods, look.budgets, look.daemon_sets, now=look.server_time, kubelet=kubelet)
         return NodeDrainPlan(node, used, look.node.cordoned, drain, etcd, findings)
 
-    def each(self, nodes: Sequence[NodeName], revision: Revision | None) -> Mapping[NodeName, NodeDrainPlan | str]:
+    def each(self, nodes: Sequence[NodeName], committed: Revision | None) -> Mapping[NodeName, NodeDrainPlan | str]:
         """Return the plan of each of the first nodes, or why it has none; without a revision, of their pods only."""
         plans: dict[NodeName, NodeDrainPlan | str] = {}
         for node in nodes[:MOST]:
             try:
-                plans[node] = self._plan(node, revision)
+                plans[node] = self._plan(node, committed)
             except Conflict:
                 plans[node] = "no Kubernetes is configured"
             except NotFound:
@@ -99,21 +94,13 @@ class PlanDrain:
         return {**plans, **refused}
 
     def _etcd(self, look: NodeLook, revision: Revision | None) -> tuple[Sequence[EtcdPlan], Sequence[Finding]]:
-        if revision is None:
-            return (), ()
-        try:
-            documents = tuple(rendered.document for rendered in self.rendered.of(revision).documents)
-        except RenderingFailed as failed:
-            return (), failed.findings
-        except UnknownRevision as unknown:
-            return (), [error("RevisionNotFound", str(unknown))]
-        accesses, faults = read_etcd_clusters(documents, self.rules.check)
-        if errors(faults):
-            return (), faults
+        protection = self.protection.of(revision)
+        if protection.faults:
+            return (), protection.faults
         name, addresses = look.node.name, look.node.addresses
-        members = {cluster: members_on(cluster, name, addresses) for cluster in self._looks(accesses, look)}
+        members = {cluster: members_on(cluster, name, addresses) for cluster in self._looks(protection.clusters, look)}
         plans = [_plan(cluster, leaving) for cluster, leaving in members.items()]
-        return plans, check_teardown(name, genesis_hosts(documents), members)
+        return plans, check_teardown(name, protection.genesis, members)
 
     def _looks(self, accesses: Sequence[EtcdAccess], look: NodeLook) -> Sequence[EtcdCluster]:
         clusters = []

@@ -5,6 +5,7 @@ import json
 import falcon
 import sqlalchemy as sa
 
+from shipyard_api.domain.documents import Revision, RevisionTag
 from shipyard_api.setting_types import Share
 from shipyard_api.settings import ActionOptions
 from shipyard_api.storage.unit_of_work import Store
@@ -40,4 +41,10 @@ def test_a_share_that_is_too_large_is_found_refused_and_forced(
     found = [[one["level"] for one in plan["findings"] if one["name"] == "ShareOfSiteTouched"] for plan in plans]
     assert found == [["Warning"], ["Warning"], []]
     assert created.status == falcon.HTTP_201
+    # The nodes of the newest committed design count, whatever is installed.
+    site.designs.tag(Revision(1), RevisionTag.SITE_ACTION_SUCCESS.value, {"dag_id": "-"})
+    site.commit(*small_design(("n1",)))
+    redeploy = {"name": "redeploy_server", "parameters": {"target_nodes": ["n1"], "force": True}}
+    shares = [one["message"] for one in site.viewer.post("/plans", json.dumps(redeploy), JSON).json["findings"]]
+    assert [share for share in shares if "1 of the site's 1 nodes" in share]
     assert site.viewer.post("/forecasts", json.dumps(whole), JSON).status == falcon.HTTP_200

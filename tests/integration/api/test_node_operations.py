@@ -134,9 +134,7 @@ def test_what_etcd_forbids_is_refused_before_anything_is_begun(world: ClusterWor
     for operation, body in (("clear-labels", None), ("decommission", reference(1))):
         answer = world.post("n1", operation, body)
         assert (answer.status, answer.json["reason"]) == (falcon.HTTP_400, "BadRequest")
-        assert "Revision 1 cannot be rendered: The design holds no deckhand/LayeringPolicy/v1" in everything_said(
-            answer
-        )
+        assert "Revision 1 cannot be used: The design holds no deckhand/LayeringPolicy/v1" in everything_said(answer)
 
     revision = world.commit()
     others_dead(world)

@@ -1,16 +1,23 @@
 """What forbids the teardown of servers, by the step that checks it."""
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 from shipyard_api.actions.site_checks import ActionDesigns, SiteChecks, Systems
 from shipyard_api.actions.site_steps import RetryPolicy
+from shipyard_api.actions.steps.teardown.part import Request
 from shipyard_api.actions.teardown_steps import TeardownSteps
-from shipyard_api.domain.actions import StepId
+from shipyard_api.domain.actions import ActionId, StepId
+from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.documents import Collection, Document, RenderedDocument, Rendering, Revision
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
-from tests.factories import document, node
+from shipyard_api.domain.teardown.order import Operation
+from shipyard_api.ports.teardown_service import TeardownService
+from tests.factories import committed, document, node
 from tests.fakes.clock import FakeClock
 from tests.fakes.cluster_nodes import FakeClusterNodes
 from tests.fakes.etcd import FakeEtcd
@@ -28,7 +35,10 @@ def rendered(schema: str, name: str, data: dict[str, Any]) -> RenderedDocument:
 
 
 def steps(*, drains: bool = True) -> TeardownSteps:
-    """Steps of a site of four servers with an etcd member each, one of them dead; the site wants to keep three."""
+    """Steps of a site of four servers with an etcd member each, one of them dead; the site wants to keep three.
+
+    Only the newest committed design names the cluster; revision 3 is installed.
+    """
     clock = FakeClock()
     cluster, etcd = FakeClusterNodes(clock.now), FakeEtcd()
     for name in NAMES:
@@ -43,8 +53,34 @@ def steps(*, drains: bool = True) -> TeardownSteps:
     )
     provisioner = FakeProvisioner([node(name) for name in NAMES], now=clock.now)
     systems = Systems(provisioner, nodes=cluster, etcd=etcd) if drains else Systems(provisioner)
-    designs = ActionDesigns(cast(Any, None), lambda _: rendering)
+    designs = ActionDesigns(committed(4), {3: Rendering(()), 4: rendering}.__getitem__)
     return TeardownSteps(SiteChecks(cast(Any, None), designs, systems, RULES), RetryPolicy(300, 10))
+
+
+def test_what_protects_is_read_from_the_newest_committed_design() -> None:
+    nodes = (NodeName("n1"), NodeName("n2"))
+    site = SiteInputs(3, DeploymentConfiguration(), None, None, nodes).to_json()
+    made = steps()
+    checks = [
+        made.check(STEP, [nodes], {}),
+        made.check_removal(STEP, nodes, {}),
+        made.check_service(STEP, site),
+        made.check(STEP, [(NodeName("n0"),)], {}),
+    ]
+    found = [[finding.name for finding in check.ask(3) if finding.level is Level.ERROR] for check in checks]
+    assert found == [["EtcdRemovalBlocked"], ["EtcdRemovalBlocked"], ["EtcdLosesQuorum"], ["GenesisNode"]]
+    # Before the first commit, the revision of the action protects.
+    uncommitted = replace(made, checks=replace(made.checks, designs=replace(made.checks.designs, store=committed(0))))
+    assert uncommitted.protection(4).clusters == made.protection().clusters != ()
+
+
+def test_promenade_gets_the_design_that_protects() -> None:
+    made, asked = steps(), []
+    service = cast(TeardownService, SimpleNamespace(etcd_health=lambda design: asked.append(design) or {}))
+    systems = replace(made.checks.systems, service=service, design_of="revision {}".format)
+    by_promenade = replace(made, checks=replace(made.checks, systems=systems))._operations()[Operation.AWAIT_ETCD]
+    by_promenade.ask(Request(Operation.AWAIT_ETCD, NodeName("n1"), ActionId("-"), 3, FakeClock().now(), "health"))
+    assert asked == ["revision 4"]
 
 
 @every_row(

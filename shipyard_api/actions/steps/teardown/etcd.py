@@ -1,6 +1,6 @@
 """The etcd members of a node: may they go, remove them, and wait until the clusters are well (promenade, 4.3, 4.4)."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -9,19 +9,17 @@ from typing import Any
 from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
 from shipyard_api.actions.steps.teardown.state import NodeState, Removal, moved, waiting
 from shipyard_api.domain.facts.teardown import EtcdMemberRemoved
-from shipyard_api.domain.findings import Finding, errors
+from shipyard_api.domain.findings import errors
 from shipyard_api.domain.teardown.etcd_health import Health, Readiness, health, readiness
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId, members_on
 from shipyard_api.domain.teardown.order import Operation
+from shipyard_api.domain.teardown.protection import Protection
 from shipyard_api.domain.teardown.quorum import Gone, Refused, Remove, decide_removal
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.etcd import Etcd, EtcdAccess
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.workflow.step import Act, Folded, Look
-
-ReadClusters = Callable[[int], tuple[Sequence[EtcdAccess], Sequence[Finding]]]
-"""Return the etcd clusters that the design of a revision manages, and the faults of their document."""
 
 GUARD_SECONDS = 10.0
 READY_SECONDS = 30.0
@@ -44,24 +42,27 @@ class EtcdReport:
 
 @dataclass(frozen=True, slots=True)
 class EtcdGuard:
-    """Looks at the etcd clusters of the site, and lets an operation begin only while the members of a node may go."""
+    """Looks at the etcd clusters of the site, and lets an operation begin only while the members of a node may go.
+
+    ``protection``: returns what protects running things; before the first commit by the revision that it is given.
+    """
 
     nodes: ClusterNodes
     etcd: Etcd
-    read_clusters: ReadClusters
+    protection: Callable[[int], Protection]
     pace: Pace = Pace()  # noqa: RUF009  # immutable
 
     def look(self, request: Request) -> EtcdReport:
         """Return how all clusters are, each member asked at its own address."""
-        accesses, findings = self.read_clusters(request.revision)
-        if faults := errors(findings):
+        protection = self.protection(request.revision)
+        if faults := errors(protection.faults):
             return EtcdReport(faults=tuple(fault.message for fault in faults))
-        if not accesses:
+        if not protection.clusters:
             return EtcdReport()
         node = self.nodes.node(request.node)
         addresses = node.addresses if node else ()
         listed = request.more["addresses"]
-        known = [access.with_addresses(listed.get(access.name, ())) for access in accesses]
+        known = [access.with_addresses(listed.get(access.name, ())) for access in protection.clusters]
         clusters = tuple(self.etcd.look(access, node=request.node, addresses=addresses) for access in known)
         leaving = {cluster.name: members_on(cluster, request.node, addresses) for cluster in clusters}
         return EtcdReport(clusters, leaving)
@@ -80,7 +81,7 @@ class EtcdGuard:
 
     def access(self, request: Request, cluster: str) -> EtcdAccess | None:
         """Return how to reach a cluster; None if the design does not have it any more."""
-        return next((access for access in self.read_clusters(request.revision)[0] if access.name == cluster), None)
+        return next((access for access in self.protection(request.revision).clusters if access.name == cluster), None)
 
     def judge(self, part: Part[Any], state: NodeState, report: EtcdReport, now: datetime) -> Folded[NodeState]:
         """Begin the operation if every cluster can do without the members of the node, else wait until its deadline."""

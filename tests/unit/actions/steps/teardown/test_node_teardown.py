@@ -33,6 +33,7 @@ from shipyard_api.domain.teardown.labels import CORDONED_KEY
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import TEARDOWN, Operation, Outcome
 from shipyard_api.domain.teardown.pods import Budget, Controller, Pod, PodUid
+from shipyard_api.domain.teardown.protection import Protection
 from shipyard_api.ports import provisioner
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
@@ -75,7 +76,7 @@ class Item:
         self.provisioner = FakeProvisioner([node("n1")], now=self.clock.now)
         self.cluster.add("n1", labels={"etcd": "enabled"})
         access = EtcdAccess("etcd", ("http://10.0.0.9:2379",), minimum=self.minimum)
-        guard = EtcdGuard(self.cluster, self.etcd, lambda _revision: ([access], ()))
+        guard = EtcdGuard(self.cluster, self.etcd, lambda _revision: Protection(clusters=[access]))
         # The journal is only asked for jobs and owners of other intents; there are none.
         store = store_with_jobs()
         parts: dict[Operation, Part[Any]] = {

@@ -1,0 +1,47 @@
+"""What protects running things: read from the newest committed design, whatever revision is installed (ADR 0021).
+
+Plans, drain plans, admissions, node operations and running actions ask this one function.
+"""
+
+from dataclasses import dataclass
+
+from shipyard_api.actions.site_checks import ActionDesigns
+from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.findings import error
+from shipyard_api.domain.site_design import DesignRules
+from shipyard_api.domain.teardown.etcd_documents import genesis_hosts, read_etcd_clusters
+from shipyard_api.domain.teardown.protection import Protection
+from shipyard_api.ports.documents import COMMITS, RenderingFailed, UnknownRevision
+
+
+@dataclass(frozen=True, slots=True)
+class ReadProtection:
+    """The reader; every method may raise ports.errors if the design store is a peer."""
+
+    designs: ActionDesigns
+    rules: DesignRules
+
+    def __call__(self, otherwise: int = 0) -> Protection:
+        """Return the protection by the newest committed design; before the first commit by ``otherwise``."""
+        return self.of(self.revision(otherwise))
+
+    def revision(self, otherwise: int = 0) -> Revision | None:
+        """Return the revision that protects."""
+        return self.designs.store.heads().with_any(*COMMITS) or Revision(otherwise) or None
+
+    def of(self, committed: Revision | None) -> Protection:
+        """Return the protection by a revision that counts as the newest committed one."""
+        usual = self.rules.usual_limits
+        if committed is None:
+            return Protection(usual)
+        try:
+            rendering = self.designs.rendered(committed)
+        except RenderingFailed as failed:
+            return Protection(usual, committed, faults=failed.findings)
+        except UnknownRevision as unknown:
+            return Protection(usual, committed, faults=[error("RevisionNotFound", str(unknown))])
+        documents = [each.document for each in rendering.documents]
+        clusters, faults = read_etcd_clusters(documents, self.rules.check)
+        inputs, _ = self.rules.read_configuration(committed, rendering)
+        limits = inputs.configuration.teardown if inputs else usual
+        return Protection(limits, committed, clusters, genesis_hosts(documents), faults)
