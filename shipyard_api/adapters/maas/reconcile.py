@@ -7,7 +7,6 @@ operation arrived and ended while no worker was there; so a crash between the tw
 """
 
 import random
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -40,9 +39,6 @@ from .decisions import (
 from .job_tags import Record, begun_tag, job_tag, scripts_tag
 from .translate import MachineOptions, hostname, read_machine, request
 
-# Age in seconds up to which a listing may start operations: longer than the slowest listing takes to arrive, shorter
-# than a machine takes to be released and deployed again.
-FRESH = 300.0
 ERASES_ALWAYS = "enable_disk_erasing_on_release"
 
 
@@ -80,8 +76,8 @@ class ReconcilePass:
     the tag of one that has the same operation is also this job's, and one with the tag of a later operation has
     succeeded. ``comment``: of the tag of begun machines, if MAAS does not have that tag yet.
 
-    Create it just before listing the machines. It starts nothing on a listing that is too old: a worker that was
-    frozen meanwhile would release a machine that has been deployed again since.
+    Each machine is read once more just before an operation on it. One that is no longer as it was listed is left to the
+    next pass: it may have been deployed again since.
     """
 
     client: MaasClient
@@ -93,7 +89,6 @@ class ReconcilePass:
     newest: int | None = None
     comment: str = ""
     relatives: Mapping[JobId, Record] = field(default_factory=dict)
-    started: float = field(default_factory=time.monotonic)
     hostnames: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -137,7 +132,9 @@ class ReconcilePass:
 
         def abort(machine: Machine) -> PeerError | None:
             try:
-                self._start(machine, Verb.ABORT)
+                shown = self.client.machine(machine.system_id)
+                if shown is not None and self._is_abortable(self._observe_machine(read_machine(shown))):
+                    self._start(machine, Verb.ABORT)
             except Refused:
                 return None  # it has ended, or cannot be aborted: the next report shows which
             except PeerError as error:
@@ -147,14 +144,20 @@ class ReconcilePass:
         running = [
             observation.machine
             for observation in observed.values()
-            if observation.machine is not None
-            and observation.machine.status in ABORTABLE
-            and (observation.decision.kind is Kind.WAIT or observation.decision.verb is Verb.ABORT)
-            and self._owner(observation.machine) is not Owner.OTHER
-            and not observation.machine.locked
+            if observation.machine is not None and self._is_abortable(observation)
         ]
         with self._pool() as pool:
             return [error for error in pool.map(propagated(abort), running) if error is not None]
+
+    def _is_abortable(self, observation: Observation) -> bool:
+        machine, decision = observation.machine, observation.decision
+        return (
+            machine is not None
+            and machine.status in ABORTABLE
+            and (decision.kind is Kind.WAIT or decision.verb is Verb.ABORT)
+            and self._owner(machine) is not Owner.OTHER
+            and not machine.locked
+        )
 
     def _ended_unseen(self, observed: Observations) -> dict[NodeName, Observation]:
         """Return the machines whose operation was begun and is due again, but must not be sent again."""
@@ -207,9 +210,9 @@ class ReconcilePass:
         machine, verb = observation.machine, observation.decision.verb
         if machine is None or verb is None:
             raise ValueError("an attempt needs a machine and an operation")
-        if time.monotonic() - self.started > FRESH:
-            return replace(observation, decision=WAIT)
         try:
+            if self._read_again(machine) != _as_listed(machine):
+                return replace(observation, decision=WAIT)
             shown = self._start(machine, verb)
         except Refused as refusal:
             return self._after_refusal(machine, verb, refusal)
@@ -234,6 +237,11 @@ class ReconcilePass:
         if again.decision.verb is verb:
             return replace(again, decision=fail(f"it is {again.machine.label if again.machine else ''}; {refusal}"))
         return replace(again, decision=WAIT)
+
+    def _read_again(self, machine: Machine) -> tuple[object, ...] | None:
+        """Return what decides about a machine as MAAS has it now, None if it is gone."""
+        shown = self.client.machine(machine.system_id)
+        return None if shown is None else _as_listed(read_machine(shown))
 
     def _start(self, machine: Machine, verb: Verb) -> Machine | None:
         """Start an operation, and return the machine as MAAS then shows it."""
@@ -345,6 +353,10 @@ class ReconcilePass:
 
     def _pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(max_workers=self.options.threads, thread_name_prefix="maas")
+
+
+def _as_listed(machine: Machine) -> tuple[object, ...]:
+    return machine.hostname, machine.status, machine.owner, machine.locked, machine.power, machine.installation
 
 
 def _is_claimed(observation: Observation) -> bool:

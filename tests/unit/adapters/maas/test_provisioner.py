@@ -205,22 +205,23 @@ def test_a_machine_that_is_turned_down_is_looked_at_before_it_has_failed(
     maas.has([machine("n1", Status.NEW)])
     maas.answers("n1", answer)
     if looked_at:
-        maas.peer.on("GET /machines/id-n1/", looked_at)
+        maas.peer.on("GET /machines/id-n1/", Answer(200, machine("n1", Status.NEW)), looked_at)
     report = provisioner(maas).report(JOB, mine)
     assert (report.state, report.failed == {"n1"}) == end
     assert told in report.reasons.get(NodeName("n1"), report.message)
     assert maas.changes == ["n1 commission", *(["tags/TAG update_nodes"] if looked_at is MOVED else [])]
 
 
-def test_machines_of_one_name_or_seen_long_ago_are_never_touched(maas: Maas, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machines_of_one_name_or_changed_since_the_listing_are_never_touched(maas: Maas) -> None:
     mine = work(DESTROY, "n1")
     maas.knows(mine)
     maas.has([machine("n1", Status.READY), machine("n1", Status.READY, system_id="id-twin")])
     report = provisioner(maas).report(JOB, mine)
     assert report.reasons == {"n1": "n1: MAAS has several machines of this name: id-n1, id-twin"}
 
-    monkeypatch.setattr("shipyard_api.adapters.maas.reconcile.FRESH", -1.0)
     maas.has([machine("n1", Status.DEPLOYED, owner="shipyard")])
+    again = machine("n1", Status.DEPLOYED, owner="shipyard", current_installation_result_id=2)
+    maas.peer.on("GET /machines/id-n1/", Answer(200, again))
     report = provisioner(maas).report(JOB, mine)
     assert (report.state, report.failed) == (JobState.RUNNING, frozenset())
     assert maas.changes == []
