@@ -201,7 +201,7 @@ class Table:
     def abort(self, job: JobId, work: Work) -> None:
         pass
 
-    def power_cycle(self, nodes: Collection[NodeName]) -> Mapping[NodeName, str]:
+    def power_cycle(self, job: JobId, work: Work) -> Mapping[NodeName, str]:
         return {}
 
     def _report(self, job: JobId, work: Work) -> JobReport:

@@ -3,6 +3,9 @@
 ``submit`` starts work, ``find`` finds it again, ``report`` polls it. Results are values; a peer that cannot answer
 raises one of ``ports.errors``. ``capabilities`` lists what only some provisioners can do, and their limits.
 
+Every method that does something with a machine reads that machine itself just before, and does it only if the work
+still needs it: a listing may be older than what others, or the machine, have done since.
+
 ``tests/contract/test_provisioner_port.py`` holds every provisioner to these promises.
 """
 
@@ -93,6 +96,7 @@ class Work:
     service runs exactly these, in this order; a preparation runs them before the nodes are ready to be deployed.
     ``again``: the nodes with which reports interrupt the work and begin it once more, where the limits allow a retry;
     once in an action, by the peer's own record.
+    ``fresh``: what a report says of the nodes must have been read for it, because something is done with them by it.
     """
 
     operation: Operation
@@ -101,6 +105,7 @@ class Work:
     wipe: Wipe = Wipe.ALL
     steps: Mapping[NodeName, Sequence[DeployStep]] = field(default_factory=dict, hash=False)
     again: frozenset[NodeName] = frozenset()
+    fresh: bool = False
 
 
 class JobState(Enum):
@@ -280,8 +285,8 @@ class Provisioner(Protocol):
         Raises Refused if the provisioner does not abort.
         """
 
-    def power_cycle(self, nodes: Collection[NodeName]) -> Mapping[NodeName, str]:
-        """Switch these machines off and on, whatever is under way; return why not, of those that were refused.
+    def power_cycle(self, job: JobId, work: Work) -> Mapping[NodeName, str]:
+        """Switch the machines of this work off and on that the job still works on; return why not, of the others.
 
         Their job is neither ended nor started again by it. Not repeatable: each call is one power cycle. Called only if
         the limits say that it can; raises Refused otherwise.

@@ -4,7 +4,7 @@ import fcntl
 import json
 import tempfile
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ from shipyard_api.ports.provisioner import JobId, Operation
 from shipyard_simulators.ironic import simulator as ironic_simulator
 from shipyard_simulators.scenario import parse_scenario
 from tests import real_ironic
-from tests.contract.provisioner_sites import NODES, TIME_SCALE, Fate, Plot, Site, Slip
+from tests.contract.provisioner_sites import NODES, TIME_SCALE, Fate, Plot, Site, Slip, acting_after
 from tests.waiting import PATIENCE, until
 
 UNREADABLE = 404
@@ -77,6 +77,15 @@ class IronicSite(Site):
         node = self.call("GET", f"/v1/nodes/{name}?fields=provision_state")
         return node["provision_state"] in ("cleaning", "clean wait")
 
+    def effects(self, name: str) -> object:
+        with urllib.request.urlopen(f"{self.url}/simulator/log", timeout=PATIENCE) as answer:
+            return [event for event in json.load(answer) if event.get("node") == name and event.get("verb")]
+
+    def before_effects(self, act: Callable[[], None]) -> bool:
+        client = self.provisioner._client
+        client.texts = acting_after(client.texts, act)  # type: ignore[method-assign]  # for the test
+        return True
+
     def call(self, method: str, path: str, body: object = None) -> Any:
         """Ask Ironic itself, past the adapter."""
         content = None if body is None else json.dumps(body).encode()
@@ -119,6 +128,10 @@ class RealIronicSite(IronicSite):
 
     def let_go(self) -> None:
         self._hangs.unlink(missing_ok=True)
+
+    def effects(self, name: str) -> object:
+        fields = "provision_state,provision_updated_at,power_state,extra"
+        return self.call("GET", f"/v1/nodes/{name}?fields={fields}"), self.call("GET", f"/v1/nodes/{name}/history")
 
     def call(self, method: str, path: str, body: object = None) -> Any:
         """Ask Ironic itself, past the adapter."""

@@ -8,7 +8,7 @@ import threading
 import time
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -103,6 +103,14 @@ class Site:
         """Return the jobs of this operation that exist behind the provisioner, oldest first."""
         raise NotImplementedError
 
+    def effects(self, name: str) -> object:
+        """Return what was done with a machine, by the records of the peer."""
+        return [self.jobs(operation) for operation in Operation]
+
+    def before_effects(self, act: Callable[[], None]) -> bool:
+        """Act between each later listing of machines and what is done by it; return whether there are such listings."""
+        return False
+
     def work(
         self, operation: Operation, *names: str, nodes: tuple[NodeName, ...] | None = None, wipe: Wipe = Wipe.ALL
     ) -> Work:
@@ -173,6 +181,9 @@ class FakeSite(Site):
 
     def jobs(self, operation: Operation) -> list[JobId]:
         return [one.job for one in self.fake.submissions if one.work.operation is operation]
+
+    def effects(self, name: str) -> object:
+        return super().effects(name), list(self.fake.power_cycled)
 
 
 class DrydockSite(Site):
@@ -289,10 +300,29 @@ class MaasSite(Site):
 
     def past(self, name: str) -> list[str | None]:
         """Return each status that the machine ever had, in order; None once it is removed."""
+        return [change["to"] for change in self.effects(name) if change["kind"] == "status"]
+
+    def effects(self, name: str) -> list[dict[str, Any]]:
         with urllib.request.urlopen(f"{self.url}/simulator/machines", timeout=PATIENCE) as answer:
             machines = json.load(answer)
+        changes: list[dict[str, Any]]
         [changes] = [one["changes"] for one in machines if one["machine"] == name]
-        return [change["to"] for change in changes if change["kind"] == "status"]
+        return changes
+
+    def before_effects(self, act: Callable[[], None]) -> bool:
+        self.client.machines = acting_after(self.client.machines, act)  # type: ignore[method-assign]  # for the test
+        return True
+
+
+def acting_after(read: Callable[..., Iterable[Any]], act: Callable[[], None]) -> Callable[..., Any]:
+    """Return a listing that acts when it has read everything."""
+
+    def acting(*args: Any, **options: Any) -> Iterator[Any]:
+        everything = list(read(*args, **options))
+        act()
+        return iter(everything)
+
+    return acting
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -75,7 +75,9 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(503)
             return
         with self.server.lock:
-            self.answer(200, {"Members": self.server.listed()} if "Systems" in self.path else {})
+            systems, name = self.server.listed(), self.path.rpartition("/")[2]
+            one = [system for system in systems if system["Id"] == name]
+            self.answer(200, one[0] if one else {"Members": systems} if "Systems" in self.path else {})
 
     def do_PATCH(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -134,6 +136,20 @@ class RedfishSite(Site):
     def jobs(self, operation: Operation) -> list[JobId]:
         tags = (str(system["AssetTag"] or "") for system in self.bmcs.systems.values())
         return sorted({JobId(tag.split(":")[1]) for tag in tags if tag.startswith(f"{operation.value}:")})
+
+    def effects(self, name: str) -> int:
+        return self.bmcs.restarts.count(name)
+
+    def before_effects(self, act: Callable[[], None]) -> bool:
+        listed = self.provisioner._servers  # type: ignore[attr-defined]  # for the test
+
+        def servers() -> Any:
+            found = listed()
+            act()
+            return found
+
+        self.provisioner._servers = servers  # type: ignore[attr-defined]  # for the test
+        return True
 
     def _inventory(self, revision: int) -> Inventory:
         if revision == UNREADABLE:

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -11,7 +12,7 @@ from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
 from shipyard_api.domain.findings import Level, errors
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.strategy.selectors import Selector, select
-from shipyard_api.ports.errors import Refused, Unavailable
+from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, JobState, Operation, Wipe, Work
 from tests.contract.provisioner_sites import NODES, DrydockSite, Fate, Plot, Site, Slip, StartSite, marker, names
 
@@ -218,10 +219,10 @@ def test_work_that_never_ends_is_power_cycled_and_stopped_or_that_is_refused(sta
 
     if provisioner.capabilities.limits.no_power_cycle:
         with pytest.raises(Refused):
-            provisioner.power_cycle([hung])
+            provisioner.power_cycle(job, work)
     else:
         site.watch(job, work, until=lambda report: site.hangs("n2"))
-        refused = provisioner.power_cycle([hung, NodeName("unknown")])
+        refused = provisioner.power_cycle(job, replace(work, nodes=(hung, NodeName("unknown"))))
         assert list(refused) == [*(() if site.power_cycles_preparing else [hung]), "unknown"]
         assert provisioner.report(job, work).state is JobState.RUNNING
 
@@ -239,6 +240,53 @@ def test_work_that_never_ends_is_power_cycled_and_stopped_or_that_is_refused(sta
     assert report.succeeded == names("n1 n2") - stopped
     provisioner.abort(job, work)  # it has ended, so nothing changes
     assert provisioner.report(job, work).succeeded == report.succeeded
+
+
+# Done between the listing and an effect
+
+
+def test_a_node_that_its_job_has_deployed_is_neither_power_cycled_nor_stopped(site: Site) -> None:
+    provisioner, work = site.provisioner, site.work(Operation.DEPLOY_NODES, "n1")
+    site.run(site.work(Operation.PREPARE_NODES, "n1"))
+    job = provisioner.submit(marker(), work)
+    site.watch(job, work)
+    before = site.effects("n1")
+
+    if provisioner.capabilities.limits.no_power_cycle:
+        with pytest.raises(Refused):
+            provisioner.power_cycle(job, work)
+    else:
+        assert list(provisioner.power_cycle(job, work)) == ["n1"]
+    if provisioner.capabilities.aborts:
+        provisioner.abort(job, work)
+    else:
+        with pytest.raises(Refused):
+            provisioner.abort(job, work)
+    assert (site.effects("n1"), provisioner.report(job, work).succeeded) == (before, names("n1"))
+
+
+def test_a_node_that_others_have_worked_on_since_the_listing_is_left_alone(site: Site) -> None:
+    """Its destruction is decided by a listing; until its request another worker has done it, and deployed the node."""
+    prepare, deploy, destroy = (
+        site.work(operation, "n1")
+        for operation in (Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES)
+    )
+    site.run(prepare)
+    site.run(deploy)
+    mine, between = marker(), []
+
+    def others() -> None:
+        if not between:
+            between.append(True)
+            for work, job in ((destroy, mine), (prepare, marker()), (deploy, marker())):
+                site.run(work, marker=job)
+            between.append(site.effects("n1"))
+
+    if not site.before_effects(others):
+        pytest.skip("it has jobs: what is sent is not decided by a listing of machines")
+    with suppress(PeerError):
+        site.provisioner.submit(mine, destroy)
+    assert between[1:] == [site.effects("n1")]
 
 
 # Finding again

@@ -216,11 +216,11 @@ class FakeProvisioner:
             raise Refused(self.name, f"abort {job}", "it cannot stop work")
         self.aborted.add(job)
 
-    def power_cycle(self, nodes: Collection[NodeName]) -> Mapping[NodeName, str]:
+    def power_cycle(self, job: JobId, work: Work) -> Mapping[NodeName, str]:
         self._call("power_cycle")
         if why := self.capabilities.limits.no_power_cycle:
             raise Refused(self.name, "power_cycle", why)
-        self.power_cycled.extend(sorted(nodes))
+        self.power_cycled.extend(sorted(work.nodes or ()))
         return {}
 
     def _running_report(self, job: JobId, work: Work, state: JobState) -> JobReport:

@@ -127,6 +127,7 @@ class RedfishProvisioner:
         for mine in [servers[node] for node in work.nodes if node in servers]:
             if not mine.carries(marker, work.operation) and not mine.is_beyond(marker, work.operation):
                 try:
+                    self._check_unchanged(mine)
                     self._mark(mine.name, marker, work.operation, "claimed")
                 except Unavailable as error:
                     errors.append(error)
@@ -164,7 +165,7 @@ class RedfishProvisioner:
     def abort(self, job: JobId, work: Work) -> None:
         raise Refused(SYSTEM, f"abort {job}", "an image that runs cannot be stopped")
 
-    def power_cycle(self, nodes: Collection[NodeName]) -> Mapping[NodeName, str]:
+    def power_cycle(self, job: JobId, work: Work) -> Mapping[NodeName, str]:
         raise Refused(SYSTEM, "power_cycle", LIMITS.no_power_cycle)
 
     def _report(self, job: JobId, work: Work, servers: Mapping[str, Server]) -> JobReport:
@@ -192,12 +193,19 @@ class RedfishProvisioner:
         return JobReport(job, state, ended and not reasons, succeeded, frozenset(reasons), reasons)
 
     def _restart(self, server: Server, job: str, operation: Operation) -> None:
+        self._check_unchanged(server)
         path, image = f"redfish/v1/Systems/{segment(server.name)}", f"{self._image_url}/{operation.value}"
         boot = {"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": "UefiHttp", "HttpBootUri": image}
         self._write("PATCH", path, {"Boot": boot})
         how = "On" if server.power == "Off" else "ForceRestart"
         self._write("POST", f"{path}/Actions/ComputerSystem.Reset", {"ResetType": how})
         self._mark(server.name, job, operation, "begun")
+
+    def _check_unchanged(self, server: Server) -> None:
+        """Return if other work has not taken the server since it was listed; what follows acts on it."""
+        now = Server.read(self._get(f"redfish/v1/Systems/{segment(server.name)}").object())
+        if (now.marker, now.operation, now.begun) != (server.marker, server.operation, server.begun):
+            raise Unavailable(SYSTEM, f"read {server.name}", "other work has changed it since it was listed")
 
     def _mark(self, name: str, job: str, operation: Operation, state: str) -> None:
         self._write("PATCH", f"redfish/v1/Systems/{segment(name)}", {"AssetTag": f"{operation.value}:{job}:{state}"})

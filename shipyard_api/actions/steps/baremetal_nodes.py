@@ -144,7 +144,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         if isinstance(effect, AcceptNodes):
             return self._tasks.perform(effect.start, marker)
         if isinstance(effect, Recover):
-            return Recovered({} if effect.retry else self.provisioner.power_cycle(effect.nodes))
+            return late_nodes.perform(effect, self.provisioner, self._operations[effect.move.phase])
         return Submitted(self.provisioner.submit(marker, effect.work))
 
     def find(self, effect: Effect, marker: Marker, intended_at: datetime) -> Submitted | Recovered | None:
@@ -195,8 +195,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 return self._fold_members(state, report)
             case Mapping() | PeerFailure(), AcceptNodes(move, start):
                 return self._fold_started(state, move, start, report, now)
-            case Answers(), _:
-                return self._fold_answers(state, report, now)
+            case Answers(), PollJobs():
+                return self._fold_answers(state, asked, report, now)
             case Submitted(job, part), SubmitMove(move):
                 return self._fold_submitted(state, replace(move, nodes=part or move.nodes), job, now)
             case PeerFailure(), SelectMembers():
@@ -204,7 +204,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             case PeerFailure(), PollJobs(_, nodes, polls, machines):
                 accepted = {poll.work.key: report for poll in polls}
                 answers = Answers(report, report if nodes else None, accepted, {} if machines else None)
-                return self._fold_answers(state, answers, now)
+                return self._fold_answers(state, asked, answers, now)
             case Recovered() | PeerFailure(), Recover():
                 return late_nodes.fold(state, asked, report)
             case PeerFailure(), SubmitMove(move):
@@ -268,9 +268,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         return self.provisioner.design_reference(state.inputs.revision)
 
     def _poll(self, state: RolloutState, rollout: Rollout, now: datetime) -> PollJobs:
-        design = self._design(state)
-        jobs: dict[JobId, Work] = {}
-        nodes: list[NodeName] = []
+        design, jobs, nodes = self._design(state), dict[JobId, Work](), list[NodeName]()
+        over = late_nodes.over(state, late_nodes.rule(state, self.kind), now)
         for move in rollout.running:
             watch = state.watches[move]
             if watch.at_provisioner:
@@ -279,7 +278,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 unsettled = (*(shared.nodes or () if shared else ()), *rollout.unsettled(move))
                 steps = work_steps(steps_of(state.inputs, move.phase, unsettled))
                 wipe, again = self.kind.wipe(move.phase), late_nodes.again(state, watch)
-                jobs[watch.job.id] = Work(self._operations[move.phase], design, unsettled, wipe, steps, again)
+                fresh = move in over or bool(shared and shared.fresh)
+                jobs[watch.job.id] = Work(self._operations[move.phase], design, unsettled, wipe, steps, again, fresh)
             elif watch.joining and joining.first_poll(watch.joining, state.inputs.configuration) <= now:
                 nodes.extend(sorted(watch.joining.nodes))
         late = any(job_deadline <= now for job_deadline in rollout_state.job_deadlines(state))
@@ -359,7 +359,9 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         state.failed = f"group {move.group}: {why}"
         return Folded(state, (*facts, *leaving.left(state, rollout, self.kind, self._design(state), state.failed)))
 
-    def _fold_answers(self, state: RolloutState, answers: Answers, now: datetime) -> Folded[RolloutState]:
+    def _fold_answers(
+        self, state: RolloutState, poll: PollJobs, answers: Answers, now: datetime
+    ) -> Folded[RolloutState]:
         rollout = _known(state)
         facts = list(uncounted.apply(state, answers.uncounted))
         polls: list[datetime] = []
@@ -372,7 +374,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             if poll_at is not None:
                 polls.append(poll_at)
         if late := late_nodes.rule(state, self.kind):
-            facts.extend(late_nodes.notice(state, late, now))
+            facts.extend(late_nodes.notice(state, late, poll, answers, now))
         facts.extend(pacing.answer(rollout, answers.gates, now))
         poll_at = min(polls) if polls else None
         awaited = rollout_state.awaited(state, self.provisioner.name, self._operations) if rollout.running else None
@@ -390,8 +392,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         watched = job_watch.judge(watch.job, answers.of(job), limits, now)
         began = watched.job.running_since is not None and watch.job.running_since is None
         facts: list[Fact] = [PhaseRunning(move.group, move.phase, move.batch)] if began else []
-        watch.job = watched.job
-        report = watched.report
+        watch.job, report = watched.job, watched.report
         waits = node_waits.waits(state, move)
         if watched.end is None:
             if report is not None and report.state is JobState.RUNNING:

@@ -114,9 +114,9 @@ class DrainingProvisioner:
         if work.operation is not Operation.DRAIN_NODES:
             self.provisioner.abort(job, work)
 
-    def power_cycle(self, nodes: Collection[NodeName]) -> Mapping[NodeName, str]:
+    def power_cycle(self, job: JobId, work: Work) -> Mapping[NodeName, str]:
         """Power-cycle the nodes."""
-        return self.provisioner.power_cycle(nodes)
+        return self.provisioner.power_cycle(job, work)
 
     def _drained(self, job: JobId, nodes: Sequence[NodeName]) -> JobReport:
         succeeded, failed, reasons = set[NodeName](), set[NodeName](), dict[NodeName, str]()

@@ -3,15 +3,18 @@
 A phase begins when the provisioner begins it, not in its queue. Nothing here settles a node.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 
-from shipyard_api.actions.steps.rollout_messages import Kind, Recover, Recovered
+from shipyard_api.actions.steps.rollout_messages import Answers, Kind, PollJobs, Recover, Recovered
 from shipyard_api.actions.steps.rollout_state import RolloutState, Watch
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.nodes import NodesLate, NodesNotLate
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.rollout.policy.lateness import Lateness, OnLate
+from shipyard_api.ports.provisioner import JobReport, Operation, Provisioner, Work
 from shipyard_api.workflow.step import Folded, PeerFailure
 
 
@@ -21,40 +24,48 @@ def rule(state: RolloutState, kind: Kind) -> Lateness | None:
     return policy.lateness if policy is not None and kind is not Kind.SERVICE else None
 
 
-def notice(state: RolloutState, late: Lateness, now: datetime) -> tuple[Fact, ...]:
-    """Return the nodes that have become late, or are no longer; the watches of their moves keep those that are."""
+def over(state: RolloutState, late: Lateness | None, now: datetime) -> frozenset[Move]:
+    """Return the moves with nodes that are late as far as is known, and not noted as late: the next poll reads them."""
+    if late is None:
+        return frozenset()
+    moves = state.watches.items()
+    return frozenset(move for move, watch in moves if _late(state, late, move, now).keys() - set(watch.late))
+
+
+def notice(state: RolloutState, late: Lateness, asked: PollJobs, answers: Answers, now: datetime) -> tuple[Fact, ...]:
+    """Return the nodes that have become late, or are no longer; the watches of their moves keep those that are.
+
+    Only an answer that was read for this poll makes a node late: an older one may have been overtaken by its end. A
+    node is held once in an action.
+    """
     facts: list[Fact] = []
     for move, watch in state.watches.items():
-        began = _began(watch)
-        if began is None or state.rollout is None:
-            continue
-        seconds = (now - began).total_seconds()
-        unsettled = state.rollout.unsettled(move)
-        at_work = [node for node in unsettled if node not in _done(watch)]
-        known, still = set(watch.late), set(at_work)
-        if over := tuple(node for node in unsettled if node in known - still):
-            facts.append(NodesNotLate(move.group, move.phase, over))
-        late_nodes = late.late(move.phase, (node for node in at_work if node not in known), seconds)
-        watch.late = (*(node for node in watch.late if node in still), *late_nodes)
-        if late_nodes:
-            facts.append(NodesLate(move.group, move.phase, late_nodes, seconds, hold=late.on_late is OnLate.HOLD))
+        nodes = _late(state, late, move, now)
+        if done := tuple(node for node in watch.late if node not in nodes):
+            facts.append(NodesNotLate(move.group, move.phase, done))
+        known = tuple(node for node in watch.late if node in nodes)
+        new = [node for node in nodes if node not in known] if _is_read(watch, asked, answers) else []
+        watch.late = (*known, *new)
+        held = [node for node in new if late.on_late is OnLate.HOLD and node not in state.cycled]
+        state.cycled = (*state.cycled, *held)
+        for hold in (True, False):
+            if usual := {node: nodes[node] for node in new if (node in held) is hold}:
+                facts.append(NodesLate(move.group, move.phase, usual, _seconds(watch, now), hold=hold))
     return tuple(facts)
 
 
 def next_recovery(state: RolloutState, late: Lateness | None) -> Recover | None:
     """Return the late nodes of a move that must be recovered now, None without any.
 
-    Nodes that run acceptance tasks are left alone: a task would fail by it. Work that has ended cannot begin again.
+    Nodes that the provisioner is done with are left alone, whatever they wait for.
     """
     if late is None or late.on_late not in (OnLate.POWER_CYCLE, OnLate.RETRY):
         return None
     for move, watch in state.watches.items():
         done = {*watch.tried, *state.cycled}
         nodes = tuple(node for node in watch.late if node not in done)
-        if not nodes or watch.accepting is not None:
-            continue
-        if late.on_late is OnLate.POWER_CYCLE or watch.at_provisioner:
-            return Recover(move, nodes, retry=late.on_late is OnLate.RETRY)
+        if nodes and watch.at_provisioner:
+            return Recover(move, nodes, watch.job.id, retry=late.on_late is OnLate.RETRY)
     return None
 
 
@@ -63,6 +74,11 @@ def again(state: RolloutState, watch: Watch) -> frozenset[NodeName]:
     if state.inputs.policy is None or not state.inputs.policy.retries:
         return frozenset()
     return frozenset(watch.tried).intersection(state.cycled)
+
+
+def perform(effect: Recover, provisioner: Provisioner, operation: Operation) -> Recovered:
+    """Power-cycle the nodes on which their job still works. Nothing is sent to begin again: polls ask for it."""
+    return Recovered({} if effect.retry else provisioner.power_cycle(effect.job, Work(operation, "", effect.nodes)))
 
 
 def fold(state: RolloutState, effect: Recover, report: Recovered | PeerFailure) -> Folded[RolloutState]:
@@ -85,13 +101,27 @@ def fold(state: RolloutState, effect: Recover, report: Recovered | PeerFailure) 
     return Folded(state, tuple(facts))
 
 
-def _done(watch: Watch) -> frozenset[NodeName]:
-    """Return the nodes that the phase is done with, although they are settled with their move only."""
+def _late(state: RolloutState, late: Lateness, move: Move, now: datetime) -> Mapping[NodeName, float]:
+    """Return the late nodes of a move, each with its limit, in the order of the move.
+
+    The clock of a node runs while the provisioner works on it, and anew while it waits for Kubernetes. Acceptance tasks
+    have time limits of their own.
+    """
+    watch = state.watches[move]
+    done = watch.job.succeeded if watch.joining is None else frozenset(move.nodes) - watch.joining.nodes
+    unsettled = state.rollout.unsettled(move) if state.rollout and watch.accepting is None else ()
+    return late.late(move.phase, (node for node in unsettled if node not in done), _seconds(watch, now))
+
+
+def _seconds(watch: Watch, now: datetime) -> float:
+    """Return how long the work on the nodes of a move, or their wait, has lasted; 0 while it may be queued."""
+    began = watch.joining.since if watch.joining else watch.job.running_since
+    return (now - began).total_seconds() if began else 0.0
+
+
+def _is_read(watch: Watch, asked: PollJobs, answers: Answers) -> bool:
+    """Return whether this poll has read how the nodes of a move are."""
     if watch.joining is not None:
-        return watch.joining.ready
-    return watch.job.succeeded if watch.accepting is None else frozenset()
-
-
-def _began(watch: Watch) -> datetime | None:
-    """Return when a phase began with the nodes of a move, None while it may be queued."""
-    return watch.job.running_since or (None if watch.at_provisioner else watch.job.submitted_at)
+        return isinstance(answers.readiness, Mapping)
+    work = asked.jobs.get(watch.job.id)
+    return work is not None and work.fresh and isinstance(answers.of(watch.job.id), JobReport)

@@ -142,18 +142,21 @@ class AcceptNodes:
 
 @dataclass(frozen=True, slots=True)
 class Recover:
-    """Switch late nodes of a move off and on, or ``retry`` it with them.
+    """Switch late nodes of a move, on which ``job`` works, off and on, or ``retry`` it with them.
 
     A power cycle whose outcome is unknown is the only one. For a retry nothing is sent: polls of the job ask for it.
     """
 
     move: Move
     nodes: tuple[NodeName, ...]
+    job: JobId
     retry: bool = False
 
     def to_json(self) -> Json:
         """Return the stored form."""
-        return {"move": move_to_json(self.move), "retry" if self.retry else "power_cycle": list(self.nodes)}
+        what = "retry" if self.retry else "power_cycle"
+        job = {"job": self.job} if self.job else {}
+        return {"move": move_to_json(self.move), what: list(self.nodes), **job}
 
     @staticmethod
     def is_in(stored: Json) -> bool:
@@ -165,7 +168,8 @@ class Recover:
         """Return the effect from its stored form."""
         retry = "retry" in stored
         nodes = stored["retry" if retry else "power_cycle"]
-        return cls(move_from_json(stored["move"]), tuple(map(NodeName, nodes)), retry)
+        # Releases before this one stored no job; such an effect is looked up, and never performed.
+        return cls(move_from_json(stored["move"]), tuple(map(NodeName, nodes)), JobId(stored.get("job", "")), retry)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ class RolloutState:
     ``since``: when the provisioner first gave no answer to the question for members. ``failed`` ends the step without a
     verdict. ``kept`` are nodes that the action ``kept_from`` deployed and that are left alone. ``fixed`` is the stored
     text of inputs, members and acceptance tasks, empty until all are known. ``acceptance``: None without such tasks.
-    ``action``: the id of the action. ``cycled``: nodes that it has power-cycled.
+    ``action``: the id of the action. ``cycled``: late nodes that it has power-cycled, begun again or held.
     """
 
     inputs: SiteInputs

@@ -185,7 +185,7 @@ class DrydockProvisioner:
         """Refuse: Drydock cannot stop a task."""
         raise Refused(self.name, f"abort {job}", "Drydock cannot stop a task; it runs until it ends")
 
-    def power_cycle(self, nodes: Collection[NodeName]) -> Mapping[NodeName, str]:
+    def power_cycle(self, job: JobId, work: Work) -> Mapping[NodeName, str]:
         """Refuse: Drydock has no such task."""
         raise Refused(self.name, "power_cycle", translate.LIMITS.no_power_cycle)
 

@@ -160,6 +160,16 @@ def _again(node: Node, job: Job) -> Decision | None:
     return Waiting(node.state) if deploys and node.state in _SETTLES_FOR_PREPARE else None
 
 
+def not_at_work(node: Node | None, name: NodeName, job: Job) -> str:
+    """Return why Ironic does not work on the node for this job, empty if it does."""
+    decision = decide(node, name, job)
+    if node is None or isinstance(decision, Failed):
+        return decision.why if isinstance(decision, Failed) else f"{name} is not in Ironic"
+    if isinstance(decision, Waiting) and node.marked(job.marker, job.operation):
+        return ""
+    return f"Ironic does not work on it for this job any more: it is {node.state}"
+
+
 def interruption(node: Node, job: Job, version: int) -> Verb | None:
     """Return the verb that interrupts the current transition of a node of the job, or None if there is none."""
     if not node.marked(job.marker, job.operation):

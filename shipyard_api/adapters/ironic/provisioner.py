@@ -32,9 +32,9 @@ from shipyard_api.ports.provisioner import (
 )
 from shipyard_api.request_context import propagated
 
-from . import burn_in, deploy_steps, health, power, runbooks, site, translate
+from . import burn_in, deploy_steps, health, runbooks, site, translate
 from .client import SYSTEM, IronicClient
-from .decisions import Decision, Do, Done, Failed, Job, NodePolicy, Waiting, decide, interruption
+from .decisions import Decision, Do, Done, Failed, Job, NodePolicy, Waiting, decide
 from .deploy_steps import StepTable
 from .listing import INSTALLS, Listing
 from .options import Unhealthy
@@ -261,7 +261,7 @@ class IronicProvisioner:
     def _reported(self, jobs: Mapping[JobId, Work]) -> Mapping[NodeName, Node]:
         """Return the nodes of these jobs: from a listing that serves several reports, if it shows all that matters."""
         works = list(jobs.values())
-        nodes = self._listing.recent(works)
+        nodes = None if any(work.fresh for work in works) else self._listing.recent(works)
         if nodes is not None and all(self._is_decided(job, work, nodes) for job, work in jobs.items()):
             return nodes
         return self._listing.fresh(works)
@@ -324,17 +324,18 @@ class IronicProvisioner:
         if work.operation in site.OPERATIONS:
             return
         self._stopped.add(job)
-        ours, version = self._job(job, work), self._client.version()
+        ours = self._job(job, work)
         decisions = _decisions(ours, _names(work, Marker(job)), self._listing.fresh([work]))
         nodes = [entry.node for entry in decisions if entry.node]
-        stop = self._transitions.stop
-        for answer in self._each(lambda node: stop(node, ours, interruption(node, ours, version)), nodes):
+        for answer in self._each(lambda node: self._transitions.stop(node, ours), nodes):
             if isinstance(answer, PeerError):
                 raise _about(Marker(job), answer)
 
-    def power_cycle(self, nodes: Collection[NodeName]) -> Mapping[NodeName, str]:
+    def power_cycle(self, job: JobId, work: Work) -> Mapping[NodeName, str]:
         """Reboot the nodes; Ironic refuses those that it cleans, and those that are locked by work of its own."""
-        return power.cycle(self._client, self._transitions, self._each, self._scrubber, sorted(nodes))
+        ours, names = self._job(job, work), sorted(work.nodes or ())
+        answers = self._each(lambda name: self._transitions.reboot(name, ours), names)
+        return {name: self._scrubber(str(why)) for name, why in zip(names, answers, strict=True) if why}
 
     def _job(self, marker: str, work: Work) -> Job:
         left_out, stopped = self._left_out.get(marker, {}), marker in self._stopped
@@ -354,7 +355,7 @@ class IronicProvisioner:
         if entry.node is None or not isinstance(entry.decision, Do):
             return Outcome(entry.decision)
         payload = self._payload(job, entry.name)
-        outcome = self._transitions.start(entry.node, job, entry.decision.verb, payload)
+        outcome = self._transitions.start(entry.node, job, payload)
         sent = payload.steps and job.operation in INSTALLS
         if sent and outcome.marked and isinstance(outcome.decision, Waiting):
             self._remember(job, entry.name, self._transitions.steps_left_out(entry.node))

@@ -10,7 +10,7 @@ from shipyard_api.ports.errors import Unavailable
 
 from . import patches
 from .client import IronicClient, Reply
-from .decisions import Decision, Do, Failed, Job, Verb, Waiting, decide, interruption
+from .decisions import Decision, Do, Failed, Job, Verb, Waiting, decide, interruption, not_at_work
 from .patches import Payload
 from .translate import FIELDS, INTERNAL, Node, Reaction, is_locked, reaction, refusal, set_mark, steps_left_out
 
@@ -33,22 +33,35 @@ class _Refused(Failed):
 
 
 class Transitions:
-    """Starts transitions of nodes of one Ironic; may be shared by threads. Every transition may be repeated."""
+    """Starts transitions of nodes of one Ironic; may be shared by threads. Every transition may be repeated.
+
+    Each method reads the node itself and decides from that: a listing only says which nodes are worth it.
+    """
 
     def __init__(self, client: IronicClient, *, sleep: Callable[[float], None] = time.sleep) -> None:
         self._client = client
         self._sleep = sleep
 
-    def mark(self, node: Node, job: Job) -> bool:
-        """Write the job's mark on a node that needs no transition, and return whether the node has it."""
-        if node.marked(job.marker, job.operation):
+    def mark(self, listed: Node, job: Job) -> bool:
+        """Write the job's mark on a node that needs no transition, and return whether it, or a later one, is there."""
+        if listed.marked(job.marker, job.operation):
+            return True
+        node = self._now(listed.uuid)
+        if node is None or isinstance(decide(node, NodeName(listed.name), job), Do | Failed):
+            return False
+        if node.marked(job.marker, job.operation) or node.is_beyond(job.marker, job.operation):
             return True
         _, patch = patches.patch_before(node, job, None, Payload())
         reply = self._unlocked(lambda: self._client.patch(node.uuid, patch))
         return reaction(reply) is Reaction.ACCEPTED
 
-    def start(self, node: Node, job: Job, verb: Verb, payload: Payload) -> Outcome:
-        """Apply the verb to the node. Raises Unavailable if the outcome is unknown."""
+    def start(self, listed: Node, job: Job, payload: Payload) -> Outcome:
+        """Apply the verb that the node needs now, if any. Raises Unavailable if the outcome is unknown."""
+        node = self._now(listed.uuid)
+        decision = decide(node, NodeName(listed.name), job)
+        if node is None or not isinstance(decision, Do):
+            return Outcome(decision, bool(node and node.marked(job.marker, job.operation)))
+        verb = decision.verb
         mark, patch = patches.patch_before(node, job, verb, payload)
         reply = self._unlocked(lambda: self._client.patch(node.uuid, patch)) if patch else UNCHANGED
         if (answer := reaction(reply)) is not Reaction.ACCEPTED:
@@ -70,16 +83,21 @@ class Transitions:
             self._client.patch(node.uuid, [set_mark(replace(mark, refused=decision.why))])
         return Outcome(decision, marked=True)
 
-    def stop(self, node: Node, job: Job, verb: Verb | None) -> None:
-        """Forbid further transitions of the node, and interrupt the current one with the verb (None: do not)."""
+    def stop(self, listed: Node, job: Job) -> None:
+        """Forbid further transitions of the node, and interrupt the current one if that is possible."""
+        node = self._now(listed.uuid)
+        if node is None:
+            return
         if patch := patches.stop_patch(node, job):
             self._client.patch(node.uuid, patch)
-        if verb:
+        if verb := interruption(node, job, self._client.version()):
             self._unlocked(lambda: self._client.provision(node.uuid, {"target": verb.value}))
 
-    def reboot(self, node: str) -> str:
-        """Power a node off and on, and return why Ironic refuses it, empty if it does not. Raises Unavailable."""
-        reply = self._unlocked(lambda: self._client.reboot(node))
+    def reboot(self, name: NodeName, job: Job) -> str:
+        """Power a node off and on that the job works on; return why it was not done, else "". Raises Unavailable."""
+        if why := not_at_work(self._now(name), name, job):
+            return why
+        reply = self._unlocked(lambda: self._client.reboot(name))
         return "" if reaction(reply) is Reaction.ACCEPTED else refusal(reply)
 
     def steps_left_out(self, node: Node) -> tuple[str, ...] | None:
@@ -120,11 +138,15 @@ class Transitions:
             case Reaction.REFUSED:
                 return Waiting(text) if verb is Verb.ABORT else _Refused(text)
         # Another report, or the node itself, may have been faster: decide from its state now.
-        listed = self._client.node(node.uuid, FIELDS)
-        now = decide(Node.read(listed) if listed else None, NodeName(node.name), job)
+        now = decide(self._now(node.uuid), NodeName(node.name), job)
         if isinstance(now, Do):
             return _Refused(text) if now.verb is verb and verb is not Verb.ABORT else Waiting(text)
         return now
+
+    def _now(self, ident: str) -> Node | None:
+        """Return a node, by its id or name, as it is now; None if Ironic has no such node."""
+        shown = self._client.node(ident, FIELDS)
+        return Node.read(shown) if shown else None
 
     def _unlocked(self, request: Callable[[], Reply]) -> Reply:
         """Return the answer to a request, retried while the node is locked; locks are short."""

@@ -226,7 +226,7 @@ class MaasProvisioner:
         if failures := one_pass.stop(one_pass.observe(self._whole_listing(work))):
             raise failures[0]
 
-    def power_cycle(self, nodes: Collection[NodeName]) -> Mapping[NodeName, str]:
+    def power_cycle(self, job: JobId, work: Work) -> Mapping[NodeName, str]:
         """Refuse: MAAS has no power cycle, only off and, after that, on."""
         raise Refused(self.name, "power_cycle", translate.LIMITS.no_power_cycle)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from shipyard_api.actions.steps import late_nodes
-from shipyard_api.actions.steps.rollout_messages import Kind, Recover, Recovered
+from shipyard_api.actions.steps.rollout_messages import Answers, Kind, Recover, Recovered
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.nodes import NodesLate, NodesNotLate
@@ -14,7 +14,7 @@ from shipyard_api.domain.rollout.policy.lateness import ANY
 from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.strategy import GroupName
-from shipyard_api.ports.provisioner import Capabilities, Marker
+from shipyard_api.ports.provisioner import Capabilities, JobId, Marker
 from shipyard_api.workflow.step import Folded, Look, PeerFailure
 from tests.fakes.provisioner import FakeProvisioner
 from tests.unit.actions.steps.instants import T0, at
@@ -92,9 +92,53 @@ def test_nodes_that_take_long_to_join_kubernetes_are_late_in_their_deployment() 
     state = submit(state, "k", at(0)).state
     state = poll(state, at(10), ended("k", "n1 n2")).state
 
-    folded = poll(state, at(150), readiness={})
+    assert late(poll(reread(state), at(110), readiness={})) == []
+    assert late(poll(reread(state), at(150))) == []  # Kubernetes did not answer
+    folded = poll(reread(state), at(150), readiness={})
 
-    assert late(folded) == [NodesLate(A, Phase.DEPLOY, {N1: 100}, 150)]
+    assert late(folded) == [NodesLate(A, Phase.DEPLOY, {N1: 100}, 140)]
+
+
+def test_a_node_that_is_deployed_is_not_held_because_a_neighbour_was_slow() -> None:
+    """Its clock stops when the provisioner is done with it, and its wait for Kubernetes has a clock of its own."""
+    state = poll(sent(policy("hold", deploy=100), join=True), at(0), ended("j", "n1 n2")).state
+    state = poll(submit(state, "k", at(0)).state, at(1), running("k")).state
+    state = poll(reread(state), at(90), running("k", "n1")).state
+    state = poll(reread(state), at(190), running("k", "n1")).state
+
+    folded = poll(reread(state), at(210), running("k", "n1"))
+    assert late(folded) == [NodesLate(A, Phase.DEPLOY, {N2: 200}, 209, hold=True)]
+    folded = poll(reread(folded.state), at(215), ended("k", "n1 n2"))
+    assert NodesNotLate(A, Phase.DEPLOY, (N2,)) in folded.facts
+    folded = poll(reread(folded.state), at(260), readiness={})
+    assert (late(folded), folded.state.watches[folded.state.rollout.running[0]].late) == ([], ())
+
+
+def test_a_node_is_held_once_in_an_action() -> None:
+    state = poll(sent(policy("hold", prepare=100, deploy=100), join=True), at(1), running("j")).state
+    folded = poll(reread(state), at(150), running("j"))
+    assert [(fact.hold, [*fact.usual]) for fact in late(folded)] == [(True, ["n1"])]
+    state = submit(poll(reread(folded.state), at(160), ended("j", "n1 n2")).state, "k", at(160)).state
+    state = poll(reread(state), at(161), running("k")).state
+    folded = poll(reread(state), at(390), running("k"))
+
+    assert [(fact.hold, [*fact.usual]) for fact in late(folded)] == [(True, ["n2"]), (False, ["n1"])]
+
+
+def test_a_node_is_late_only_by_an_answer_that_was_read_for_it() -> None:
+    """A listing serves several polls; the poll that would call a node late asks for one of its own."""
+    state = poll(sent(policy()), at(1), running("j")).state
+    for seconds, fresh in ((50, False), (150, True)):
+        look = STEP.watch(reread(state), at(seconds))
+        assert look is not None
+        assert [work.fresh for work in look.question.jobs.values()] == [fresh]
+    older = STEP.watch(reread(state), at(100))
+    answers = Answers({JobId("j"): running("j")}, None)
+
+    assert late(STEP.fold(reread(state), older.question, answers, at(150))) == []  # type: ignore[union-attr]
+    silent = PeerFailure("503", refused=False)
+    assert late(STEP.fold(reread(state), look.question, silent, at(150))) == []
+    assert late(STEP.fold(reread(state), look.question, answers, at(150))) != []
 
 
 def test_a_service_is_never_late() -> None:
@@ -133,7 +177,7 @@ def test_a_late_node_is_power_cycled_once_in_an_action() -> None:
     assert fake.power_cycled == [N1]
     assert folded.facts == (Noted("Late Node Power-Cycled", "node n1, late in prepare: once; its phase goes on"),)
     state = poll(folded.state, at(250), running("j")).state
-    assert cycle(state, 250) == Recover(effect.move, (N2,))
+    assert cycle(state, 250) == Recover(effect.move, (N2,), JobId("j"))
     state = submit(poll(folded.state, at(260), ended("j", "n1 n2")).state, "k", at(260)).state
     state = poll(poll(state, at(261), running("k")).state, at(390), running("k")).state
     assert cycle(state, 390) is None
@@ -169,7 +213,8 @@ def test_a_power_cycle_that_is_not_possible_is_not_repeated_in_the_phase(
 
 
 def test_a_power_cycle_whose_outcome_is_unknown_counts() -> None:
-    effect = Recover(begun(GROUPS).rollout.next_move(T0), names("n1"))  # type: ignore[union-attr, arg-type]  # it has moves
+    move = begun(GROUPS).rollout.next_move(T0)  # type: ignore[union-attr]  # it has moves
+    effect = Recover(move, names("n1"), JobId("j"))
 
     assert STEP.find(effect, Marker("m"), T0) == Recovered(unknown=True)
 
@@ -182,7 +227,7 @@ def test_a_late_node_is_begun_again_once_by_the_polls_of_its_job() -> None:
     fake = FakeProvisioner(capabilities=CYCLING)
     folded = STEP.fold(reread(state), effect, step(fake).perform(effect, Marker("m")), at(150))
 
-    assert (effect, fake.power_cycled) == (Recover(effect.move, (N1,), retry=True), [])
+    assert (effect, fake.power_cycled) == (Recover(effect.move, (N1,), JobId("j"), retry=True), [])
     assert folded.facts == (
         Noted("Late Node Begun Again", "node n1, late in prepare: once; the time limit of its phase stays"),
     )

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -56,8 +57,15 @@ def listed(*nodes: dict[str, Any]) -> Answer:
 
 
 @pytest.fixture
-def ironic(peer: Peer) -> Peer:
-    """A peer whose nodes all accept every change."""
+def ironic(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> Peer:
+    """A peer whose nodes all accept every change; one that is read alone is what the last listing says."""
+
+    def on(route: str, *answers: Answer) -> None:
+        Peer.on(peer, route, *answers)
+        for entry in (entry for answer in answers if route == "GET /v1/nodes" for entry in answer.body["nodes"]):
+            Peer.on(peer, f"{route}/{entry['uuid']}", Answer(200, entry))
+
+    monkeypatch.setattr(peer, "on", on)
     head = "X-OpenStack-Ironic-API"
     peer.on("GET /v1", Answer(200, {}, {f"{head}-Minimum-Version": "1.1", f"{head}-Maximum-Version": "1.115"}))
     for number in (1, 2):
@@ -130,9 +138,9 @@ def test_a_node_is_marked_before_it_is_moved(port: IronicProvisioner, ironic: Pe
 
 
 def test_a_node_that_needs_nothing_is_marked_so_that_the_job_is_found(port: IronicProvisioner, ironic: Peer) -> None:
-    ironic.on("GET /v1/nodes", listed(node("available")), listed(node("available", mark={})))
-    assert port.submit(MARKER, work(PREPARE)) == JOB
-    assert port.submit(MARKER, work(PREPARE)) == JOB
+    for mark in (None, {}):
+        ironic.on("GET /v1/nodes", listed(node("available", mark=mark)))
+        assert port.submit(MARKER, work(PREPARE)) == JOB
     assert ironic.changes == [PATCH]
     assert port.find(MARKER, work(PREPARE), intended_at=NOW) == JOB
 
@@ -225,7 +233,8 @@ def test_a_verb_that_somebody_else_was_quicker_with_is_no_failure(port: IronicPr
     ironic.on("GET /v1/nodes", listed(node("manageable", mark={})))
     ironic.on(PROVISION, no(400, 'The requested action "provide" can not be performed'))
     for state_now, ended in (("available", True), ("cleaning", False), ("enroll", False)):
-        ironic.on("GET /v1/nodes/u1", Answer(200, node(state_now, mark={})))
+        before, after = node("manageable", mark={}), node(state_now, mark={})
+        ironic.on("GET /v1/nodes/u1", Answer(200, before), Answer(200, after))
         report = port.report(JOB, work(PREPARE))
         assert (report.state is JobState.ENDED, report.ok, report.failed) == (ended, ended, frozenset())
 
@@ -283,7 +292,8 @@ def test_steps_that_ironic_drops_fail_the_node_once_that_is_written_down(start: 
     internal = {"user_deploy_steps": [step.to_json()], "deploy_steps": [{"interface": "deploy", "step": "deploy"}]}
     port = start()
     ironic.on("GET /v1/nodes", listed(node("available")))
-    ironic.on("GET /v1/nodes/u1", Answer(200, {"provision_state": "deploying", "driver_internal_info": internal}))
+    noted = {"provision_state": "deploying", "driver_internal_info": internal}
+    ironic.on("GET /v1/nodes/u1", Answer(200, node("available")), Answer(200, noted))
     port.submit(MARKER, work(DEPLOY, step=step))
     claimed = {"instance_uuid": claim(MARKER, "n1")}
     ironic.on("GET /v1/nodes", listed(node("active", mark={"claim": MARKER}, **claimed)))
@@ -302,9 +312,9 @@ def test_steps_go_with_the_deployment_of_their_node_and_traits_do_not(port: Iron
     ]
     both = Work(DEPLOY, "revision:3", (N1, N2), steps={N1: steps})
     ironic.on("GET /v1/nodes", listed(node("available"), node("available", "n2", mark={})))
-    ironic.on("GET /v1/nodes/u1", Answer(200, {"provision_state": "active"}))
-    port.submit(MARKER, both)
-    port.report(JOB, both)
+    for call in (lambda: port.submit(MARKER, both), lambda: port.report(JOB, both)):
+        ironic.on("GET /v1/nodes/u1", Answer(200, node("available")), Answer(200, {"provision_state": "active"}))
+        call()
     sent = [body.get("deploy_steps") for body in bodies(ironic, PROVISION)]
     assert sent == [[step.to_json() for step in steps]] * 2
     assert [body.get("deploy_steps") for body in bodies(ironic, "PUT /v1/nodes/u2/states/provision")] == [None, None]
@@ -486,6 +496,7 @@ OLDER: dict[str, tuple[dict[str, Any] | None, bool]] = {
     "due for a verb": (node("manageable", mark={}), False),
     "stopped": (node("manageable", mark={}), True),
     "not enrolled": (None, False),
+    "wanted fresh": (node("cleaning", mark={}), False),
 }
 
 
@@ -499,7 +510,7 @@ def test_a_listing_that_may_be_older_than_what_a_report_must_show_is_read_anew(s
         port.report(JobId("other"), work(PREPARE, "n2"))
         if stopped:
             port.abort(JobId(MARKER), work(PREPARE))
-        report = port.report(JobId(MARKER), work(PREPARE))
+        report = port.report(JobId(MARKER), replace(work(PREPARE), fresh=title == "wanted fresh"))
         assert (report.state, report.ok) == (JobState.ENDED, True), title
 
 
