@@ -7,6 +7,7 @@ import falcon
 
 from shipyard_api.api.airship.action_nodes import group_entity, node_entity, phase_entity
 from shipyard_api.api.airship.action_views import summary_entity
+from shipyard_api.api.airship.tasks import task_entity, task_totals
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.findings import Finding
@@ -40,6 +41,8 @@ class Report:
             "findings": [_finding(finding) for finding in report.findings],
             "groups": [_group(group) for group in report.groups],
             "nodes": _nodes(report),
+            "tasks": task_totals(report.tasks),
+            "failed_tasks": [task_entity(record) for record in report.failed_tasks],
         }
 
 

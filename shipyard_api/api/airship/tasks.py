@@ -1,5 +1,6 @@
 """The tasks of an action on nodes, and their output. Shipyard v1.0 has no such resource."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import falcon
@@ -11,6 +12,7 @@ from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import boolean, single, whole_number, words
 from shipyard_api.api.http.threads import threaded, threaded_peer
 from shipyard_api.domain.facts.software import TaskStatus
+from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.state.task_results import TaskRecord
 from shipyard_api.usecases.software.results import ReadTaskResults
 
@@ -47,11 +49,8 @@ class Tasks:
         )
         last = page.records[-1] if len(page.records) == limit else None
         resp.media = {
-            "tasks": [_entity(record) for record in page.records],
-            "totals": [
-                {"task": task, **{status.value: counts.get(status, 0) for status in TaskStatus}}
-                for task, counts in sorted(page.counts.items())
-            ],
+            "tasks": [task_entity(record) for record in page.records],
+            "totals": task_totals(page.counts),
             "next": f"{last.node}/{last.task}" if last else None,
         }
         if page.matrix is not None:
@@ -77,7 +76,7 @@ class NodeTasks:
         records = self._results.on_node(node_name, before=marker(req), limit=limit)
         full = len({record.action for record in records}) == limit
         resp.media = {
-            "tasks": [{"action_id": record.action, **_entity(record)} for record in records],
+            "tasks": [{"action_id": record.action, **task_entity(record)} for record in records],
             "next": records[-1].action if full else None,
         }
 
@@ -115,7 +114,16 @@ def _name(req: falcon.Request, name: str) -> str | None:
     return written
 
 
-def _entity(record: TaskRecord) -> dict[str, Any]:
+def task_totals(counts: Mapping[TaskId, Mapping[TaskStatus, int]]) -> list[dict[str, Any]]:
+    """Return how many nodes each task has in each status."""
+    return [
+        {"task": task, **{status.value: numbers.get(status, 0) for status in TaskStatus}}
+        for task, numbers in sorted(counts.items())
+    ]
+
+
+def task_entity(record: TaskRecord) -> dict[str, Any]:
+    """Return a task on a node."""
     return {
         "node": record.node,
         "task": record.task,

@@ -1,5 +1,6 @@
 """Tables of nodes. Those of the statuses follow the contract (shipyard-cli, 5.4) to the letter; the rest is ours."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
@@ -119,15 +120,14 @@ def node(text: str) -> Printout:
 def report(text: str) -> Printout:
     """Return the report of an action: its state, its groups with their phases, and every node that failed."""
     body = parse_object(text)
-    action, totals = object_at(body, "action"), object_at(body, "totals")
+    action = object_at(body, "action")
     about = [
         ("Name:", action.get("name")),
         ("Action:", f"action/{action.get('id')}"),
         ("Lifecycle:", action.get("action_lifecycle")),
         ("Verdict:", body.get("verdict") or "not yet"),
         ("Took:", _duration(body)),
-        ("Groups:", _tally(counts_at(totals, "groups"), status_words)),
-        ("Nodes:", _tally(counts_at(totals, "nodes"), node_words)),
+        *_counted(body),
         *waiting_rows(action),
     ]
     findings = [
@@ -137,7 +137,8 @@ def report(text: str) -> Printout:
     parts = [
         fields(about),
         *([table(steps, _STEP, gap=4)] if steps else []),
-        table(_groups(body), _GROUP, gap=4),
+        *([] if _has_no_groups(body) else [table(_groups(body), _GROUP, gap=4)]),
+        *([table(tasks, _TASK, gap=4)] if (tasks := _tasks(body)) else []),
         table(_failed_nodes(body), _NODE, gap=4),
         *([table(ways, _WAY_BACK, gap=4)] if (ways := _ways_back(body)) else []),
     ]
@@ -165,6 +166,7 @@ def causes(text: str) -> Sequence[TextTable]:
 
 
 _STEP = ("Failed Step", "Why")
+_TASK = ("Task", "Success", "Failed", "Running", "Left")
 _GROUP = ("Group", "Critical", "Status", "Success", "Prepare", "Deploy", "Why")
 _NODE = ("Failed Node", "Group", "Why", "Look At")
 _WAY_BACK = ("Next Command", "When")
@@ -185,16 +187,57 @@ def _groups(entity: JsonObject) -> list[tuple[object, ...]]:
 
 
 def _failed_nodes(entity: JsonObject) -> list[tuple[object, ...]]:
-    return [
+    """Return the nodes that were not deployed, and those on which a task failed."""
+    failed = [node_entry for node_entry in _objects(entity, "nodes") if node_entry.get("status") == "failure"]
+    named = {node_entry.get("name") for node_entry in failed}
+    tasks = objects_at(entity, "failed_tasks")
+    rows: list[tuple[object, ...]] = [
         (
             f"node/{node_entry.get('name')}",
             node_entry.get("group") or "",
             _why(node_entry),
             node_entry.get("look_at") or "",
         )
-        for node_entry in _objects(entity, "nodes")
-        if node_entry.get("status") == "failure"
+        for node_entry in failed
     ]
+    rows += [
+        (
+            f"node/{task.get('node')}",
+            "",
+            f"task {task.get('task')}: {task.get('detail')}",
+            f"shipyard software logs {task.get('node')} {task.get('task')}",
+        )
+        for task in tasks
+        if task.get("node") not in named
+    ]
+    number = sum(int(total.get("failed") or 0) for total in objects_at(entity, "tasks"))
+    if omitted := number - len(tasks):
+        rows.append((f"and {omitted} more", "", "", ""))
+    return rows
+
+
+def _tasks(entity: JsonObject) -> list[tuple[object, ...]]:
+    states = ("success", "failed", "running", "left")
+    return [(total.get("task"), *(total.get(state) for state in states)) for total in objects_at(entity, "tasks")]
+
+
+def _has_no_groups(entity: JsonObject) -> bool:
+    """Return whether the action works on nodes without groups: it takes them down, or runs tasks on them."""
+    return not _groups(entity) and bool(_objects(entity, "nodes") or objects_at(entity, "tasks"))
+
+
+def _counted(entity: JsonObject) -> list[tuple[str, object]]:
+    """Return how many groups, nodes and tasks the action has, those that it can have."""
+    nodes, tasks = _objects(entity, "nodes"), _tasks(entity)
+    statuses = Counter(node_words(node.get("status"), node.get("reason")) for node in nodes)
+    rows: list[tuple[str, object]] = []
+    if not _has_no_groups(entity):
+        rows.append(("Groups:", _tally(counts_at(object_at(entity, "totals"), "groups"), status_words)))
+    if nodes or not tasks:
+        rows.append(("Nodes:", _tally({"total": len(nodes), **statuses}, str)))
+    if tasks:
+        rows.append(("Tasks:", len(tasks)))
+    return rows
 
 
 def _ways_back(entity: JsonObject) -> list[tuple[object, ...]]:
@@ -213,7 +256,9 @@ def _status(node: JsonObject) -> str:
         "cordoned": node.get("cordon"),
         "not in the design": node.get("in_design") is False,
     }
-    return ", ".join([node_words(node.get("status")), *(word for word, applies in words.items() if applies)])
+    return ", ".join(
+        [node_words(node.get("status"), node.get("reason")), *(word for word, applies in words.items() if applies)]
+    )
 
 
 def _late_rows(node: JsonObject) -> Sequence[tuple[str, str]]:

@@ -23,8 +23,10 @@ def status_words(status: object) -> str:
     return printable(str(status).replace("_", " "))
 
 
-def node_words(status: object) -> str:
-    """Return the status of a node as words: ``success`` becomes ``deployed``."""
+def node_words(status: object, reason: object = None) -> str:
+    """Return the status of a node as words: ``success`` becomes ``deployed``, and a removed node is taken down."""
+    if reason == "teardown" and status == "not_started":
+        return "taken down"
     return NODE_STATUS_WORDS.get(str(status)) or status_words(status)
 
 

@@ -8,18 +8,22 @@ from shipyard_api.domain.actions import ENDED, ActionId, StepId, StepState
 from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged
+from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.criteria import Shortfall
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
 from shipyard_api.ports.state.nodes import NodeRecord
+from shipyard_api.ports.state.task_results import TaskRecord
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.overview import left_cordoned
 
 _ALL = 2**31 - 1
+_FAILED_TASKS = 100
 
 
 def _nowhere(_name: str) -> str | None:
@@ -56,7 +60,8 @@ class ReportedNode:
 class Report:
     """The report on an action. ``verdict`` is None until it has ended, ``seconds`` until it has begun.
 
-    ``failed_steps``: why each of them failed. ``cordoned``: the nodes that the action left cordoned.
+    ``failed_steps``: why each of them failed. ``tasks``: how many nodes each task of the software stage has in each
+    status; ``failed_tasks``: the first of those that failed. ``cordoned``: the nodes that the action left cordoned.
     """
 
     action: ActionRecord
@@ -66,6 +71,8 @@ class Report:
     groups: Sequence[ReportedGroup]
     nodes: Sequence[ReportedNode]
     findings: Sequence[Finding]
+    tasks: Mapping[TaskId, Mapping[TaskStatus, int]]
+    failed_tasks: Sequence[TaskRecord]
     cordoned: Sequence[NodeName] = ()
 
 
@@ -87,6 +94,10 @@ class ReportAction:
             nodes = tx.actions.nodes(record.id, status=(), group=(), after="", limit=_ALL)
             entries = tx.journal.entries(record.id, (FindingReported.kind, GroupChanged.kind))
             steps = tx.actions.steps([record.id])[record.id]
+            tasks = tx.task_results.counts(record.id)
+            failed_tasks: Sequence[TaskRecord] = ()
+            if any(TaskStatus.FAILED in numbers for numbers in tasks.values()):
+                failed_tasks = tx.task_results.of(record.id, status=(TaskStatus.FAILED,), limit=_FAILED_TASKS)
             cordoned = left_cordoned(tx, record, [NodeName(node.name) for node in nodes])
         facts = [entry.fact for entry in entries]
         missed = {fact.group: fact.shortfalls for fact in facts if isinstance(fact, GroupChanged)}
@@ -98,6 +109,8 @@ class ReportAction:
             [ReportedGroup(group, missed.get(GroupName(group.name), ()), self._phases(group)) for group in groups],
             self._nodes(nodes, groups),
             [fact.finding for fact in facts if isinstance(fact, FindingReported)],
+            tasks,
+            failed_tasks,
             cordoned,
         )
 

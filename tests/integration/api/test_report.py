@@ -11,11 +11,13 @@ from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
+from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.criteria import Criterion, Shortfall
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.task_graph.tasks import TaskId
 from tests.factories import group, strategy
 from tests.integration.api.recorded import record, statements
 from tests.integration.api.wire import Site, five_groups_design, small_design
@@ -107,6 +109,8 @@ def test_an_action_that_was_not_looked_at_yet(site: Site) -> None:
         "findings": [],
         "groups": [],
         "nodes": [],
+        "tasks": [],
+        "failed_tasks": [],
     }
 
 
@@ -184,6 +188,17 @@ def test_an_ended_action_tells_its_verdict_why_and_how_long_it_took(site: Site, 
         "shipyard create action redeploy_server --param=target-revision=last-site-action --param=target_nodes=n2"
     ]
     assert found["groups"][0]["shortfalls"] == []
+
+
+def test_tasks_of_the_software_stage_are_counted_and_those_that_failed_are_named(site: Site, action: str) -> None:
+    results = [NodeResult(N1, TaskStatus.SUCCESS), NodeResult(N2, TaskStatus.FAILED, 1, detail="exit status 1")]
+    record(site.store, action, [TaskChanged(TaskId("ntp"), "m", tuple(results))])
+
+    found = report(site, action)
+
+    assert found["tasks"] == [{"task": "ntp", "running": 0, "success": 1, "failed": 1, "left": 0}]
+    (failed,) = found["failed_tasks"]
+    assert [failed[key] for key in ("node", "task", "exit_status", "detail")] == ["n2", "ntp", 1, "exit status 1"]
 
 
 def test_where_to_look_for_what_was_not_prepared_or_never_taken(site: Site) -> None:

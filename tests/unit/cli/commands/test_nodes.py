@@ -193,6 +193,43 @@ def test_report_of_an_action_that_has_not_begun(api, run):
     assert "Finding" not in text
 
 
+NTP, AGENT = ({"task": name, "running": 0, "success": 2, "failed": 0, "left": 0} for name in ("ntp", "agent"))
+FAILED_TASK = {"node": "n1", "task": "agent", "detail": "exit status 1"}
+REMOVED = [samples.node(name, "not_started", None, reason="teardown") for name in ("n1", "n2")]
+WITHOUT_GROUPS = {
+    "of tasks": (
+        {"tasks": [NTP, AGENT | {"failed": 1}], "failed_tasks": [FAILED_TASK]},
+        [*("Tasks: 2", "ntp 2 0 0 0"), "node/n1 task agent: exit status 1 shipyard software logs n1 agent"],
+        ["Nodes:", "Groups:", "Group", "None"],
+    ),
+    "of more failed tasks than are named": (
+        {"tasks": [AGENT | {"failed": 3}], "failed_tasks": [FAILED_TASK]},
+        ["and 2 more"],
+        [],
+    ),
+    "of a node that failed before its task": (
+        {
+            "nodes": [samples.node("n1", "failure", "g")],
+            "tasks": [AGENT | {"failed": 1}],
+            "failed_tasks": [FAILED_TASK],
+        },
+        ["Nodes: 1: 1 failed"],
+        ["node/n1 task"],
+    ),
+    "of a removal": ({"nodes": REMOVED}, ["Nodes: 2: 2 taken down"], ["Groups:", "Task"]),
+}
+
+
+@table(("shown", "says", "omits"), WITHOUT_GROUPS)
+def test_report_of_an_action_without_groups(api, run, shown, says, omits):
+    totals = {"groups": {"total": 0}, "nodes": {}}
+    empty = {"verdict": "failed", "seconds": 1, "findings": [], "groups": [], "nodes": [], "totals": totals}
+    api.replies[f"GET /actions/{ID}/report"] = Reply(200, {**empty, "action": {"id": ID}, **shown})
+    printed = [" ".join(line.split()) for line in run("report", ID).stdout.splitlines()]
+    assert [words for words in says if words not in printed] == []
+    assert [line for line in printed if line.startswith(tuple(omits))] == []
+
+
 CHANGED = [
     samples.node("n1", "failure", "b", groups=["b", "c"], updated_at="2026-11-21T01:00:02Z", action_id=ID),
     samples.node("n2", "success", "a", groups=["a"], updated_at="2026-11-21T01:00:03Z", action_id=ID),
