@@ -120,7 +120,7 @@ def _entity(plan: Plan) -> dict[str, Any]:
             "critical_groups": sum(planned.group.critical for planned in plan.groups),
             "nodes": len(nodes),
             "kept": len(nodes.intersection(plan.kept)),
-            "sent": sum(len(planned.sends) for planned in plan.groups),
+            "sent": len({node for planned in plan.groups for node in planned.sends}.difference(plan.skipped)),
         },
         "kept": list(plan.kept),
         "left_alone": list(plan.skipped),

@@ -2,6 +2,7 @@
 
 from shipyard_api.cli.output.printout import Printout, sections, table
 from shipyard_api.cli.output.shapes import objects_at, parse_object
+from shipyard_api.cli.output.wording import to_the_second
 
 _WAITING = ("Waits After Wave", "Of Group", "Nodes Deployed", "Since")
 _GIVEN = ("Wave", "Group", "Answer", "By", "At", "Reason")
@@ -11,7 +12,7 @@ def approvals(text: str) -> Printout:
     """Return the approvals that an action waits for, and those that were given."""
     body = parse_object(text)
     waiting = [
-        (gate.get("wave"), gate.get("group") or "all", gate.get("deployed"), gate.get("since"))
+        (gate.get("wave"), gate.get("group") or "all", gate.get("deployed"), to_the_second(gate.get("since")))
         for gate in objects_at(body, "waiting")
     ]
     given = [
@@ -20,7 +21,7 @@ def approvals(text: str) -> Printout:
             approval.get("group") or "all",
             "approved" if approval.get("approve") else "refused",
             approval.get("by"),
-            approval.get("at"),
+            to_the_second(approval.get("at")),
             approval.get("reason"),
         )
         for approval in objects_at(body, "given")

@@ -4,6 +4,7 @@ import json
 
 from shipyard_api.cli.output.printout import Printout, fields, sections, table
 from shipyard_api.cli.output.shapes import JsonObject, as_object, list_at, objects_at, parse_object, required
+from shipyard_api.cli.output.wording import to_the_second
 
 
 def node_steps(text: str) -> Printout:
@@ -29,8 +30,8 @@ def template(text: str) -> Printout:
     about = [
         ("Template:", required(body, "name")),
         ("UUID:", required(body, "uuid")),
-        ("Created:", body.get("created_at")),
-        ("Updated:", body.get("updated_at") or "never"),
+        ("Created:", to_the_second(body.get("created_at"))),
+        ("Updated:", to_the_second(body.get("updated_at")) or "never"),
         *((f"Extra {name}:", _json(value)) for name, value in as_object(body.get("extra") or {}, "extra").items()),
     ]
     rows = [(required(step, "priority"), _key(step), _json(step.get("args"))) for step in objects_at(body, "steps")]

@@ -20,6 +20,7 @@ from shipyard_api.cli.output.shapes import (
 )
 from shipyard_api.cli.output.status_text import message_lines
 from shipyard_api.cli.output.task_tables import stage
+from shipyard_api.cli.output.wording import to_the_second
 
 _OLDER = "the last revision with these servers"
 _CHANGES = (("Added:", "added"), ("Changed:", "changed"), ("Not In Design:", "removed"))
@@ -48,7 +49,7 @@ def signatures(text: str) -> Printout:
     about = [
         ("Stored:", f"plan/{required(body, 'id')}"),
         ("Hash:", required(body, "hash")),
-        ("By:", f"{body.get('stored_by')} at {body.get('stored_at')}"),
+        ("By:", f"{body.get('stored_by')} at {to_the_second(body.get('stored_at'))}"),
         *(("Approved:", _signature(signature)) for signature in objects_at(body, "signatures")),
         *([("Started:", f"action/{body['action']}")] if body.get("action") else []),
     ]
@@ -61,7 +62,7 @@ def stored_plans(text: str) -> Printout:
         (
             f"plan/{required(entry, 'id')}",
             entry.get("name"),
-            f"{entry.get('stored_by')} {entry.get('stored_at')}",
+            f"{entry.get('stored_by')} {to_the_second(entry.get('stored_at'))}",
             ", ".join(str(signature.get("by")) for signature in objects_at(entry, "signatures")) or "-",
             f"action/{entry['action']}" if entry.get("action") else "-",
         )
@@ -72,7 +73,7 @@ def stored_plans(text: str) -> Printout:
 
 def _signature(signature: JsonObject) -> str:
     reason = f": {signature['reason']}" if signature.get("reason") else ""
-    return f"{signature.get('by')} at {signature.get('at')}{reason}"
+    return f"{signature.get('by')} at {to_the_second(signature.get('at'))}{reason}"
 
 
 def _plan(plan: JsonObject) -> Printout:
@@ -122,8 +123,11 @@ def summary(text: str) -> Printout:
 
 
 def _nodes(totals: Mapping[str, int], skipped: Sequence[object]) -> str:
-    text = "{}: {} sent, {} kept".format(*(required(totals, name) for name in ("nodes", "sent", "kept")))
-    return f"{text}; nothing to do on {len(skipped)}, already deployed" if skipped else text
+    sent, kept = (int(required(totals, name)) for name in ("sent", "kept"))
+    parts = [f"{number} {words}" for number, words in ((kept, "kept"), (len(skipped), "already deployed")) if number]
+    if sent or not parts:
+        parts.insert(0, f"{sent} sent")
+    return f"{required(totals, 'nodes')}: {', '.join(parts)}"
 
 
 def _changes(changes: JsonObject) -> Sequence[tuple[str, str]]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from shipyard_api.cli.output.node_names import listed
 from shipyard_api.cli.output.shapes import JsonObject, list_at, object_at, objects_at, required
+from shipyard_api.cli.output.wording import to_the_second
 
 _CRITERIA = {
     "percent_successful_nodes": "{} % succeed",
@@ -81,7 +82,7 @@ def _group(group: JsonObject, runs: _Runs, skipped: Collection[object]) -> Itera
 
 
 def _wave(wave: JsonObject) -> str:
-    nodes, starts = list_at(wave, "nodes"), wave.get("starts")
+    nodes, starts = list_at(wave, "nodes"), to_the_second(wave.get("starts"))
     when = f"begins {starts}" if starts else "nothing begins"
     return f"|  wave {required(wave, 'name')}, {when}: {_count(nodes)}: {listed(nodes)}"
 

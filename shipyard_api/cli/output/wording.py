@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from shipyard_api.cli.output.shapes import JsonObject, list_at, objects_at
 
+_DAY = 24  # hours
 NODE_STATUS_WORDS = {"success": "deployed", "prepared": "prepared", "failure": "failed", "not_started": "not started"}
 
 
@@ -37,9 +38,9 @@ def reason_text(item: JsonObject) -> str:
 
 
 def to_the_second(text: object) -> str:
-    """Return a time to the second, in the server's zone (UTC); empty for none."""
+    """Return a time to the second, in UTC; empty for none. All tables that are ours have this form."""
     at = parse_time(text)
-    return at.strftime("%Y-%m-%d %H:%M:%S") if at else ""
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if at else ""
 
 
 def waiting_text(action: JsonObject) -> str:
@@ -55,13 +56,13 @@ def waiting_rows(action: JsonObject) -> list[tuple[str, object]]:
     waiting = action.get("waiting_for")
     if not (text := waiting_text(action)) or not isinstance(waiting, Mapping):
         return []
-    answered = f" (last used {waiting['answered_at']})" if waiting.get("answered_at") else ""
+    answered = f" (last used {to_the_second(waiting['answered_at'])})" if waiting.get("answered_at") else ""
     return [
         ("Waiting For:", text),
-        ("Waiting Since:", waiting.get("since")),
+        ("Waiting Since:", to_the_second(waiting.get("since"))),
         ("Last Answer:", f"{printable(waiting.get('last_answer') or 'none')}{answered}"),
-        ("Next Attempt:", waiting.get("next_attempt") or "not known until the worker reports"),
-        ("Deadline:", waiting.get("deadline") or "none"),
+        ("Next Attempt:", to_the_second(waiting.get("next_attempt")) or "not known until the worker reports"),
+        ("Deadline:", to_the_second(waiting.get("deadline")) or "none"),
     ]
 
 
@@ -120,7 +121,9 @@ def parse_time(text: object) -> datetime | None:
 
 
 def clock(span: timedelta) -> str:
-    """Return a duration as 0:42, 12:34 or 1:02:03."""
+    """Return a duration as 0:42, 12:34 or 1:02:03, and from a day on, to the minute, as 2 d 6:22."""
     minutes, seconds = divmod(int(span.total_seconds()), 60)
     hours, minutes = divmod(minutes, 60)
+    if hours >= _DAY:
+        return f"{hours // _DAY} d {hours % _DAY}:{minutes:02}"
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -15,7 +15,7 @@ export function PlanSummary({ plan, body }) {
       ${refused.messages?.length > 0 && html`<ul>${refused.messages.slice(0, 8).map((one) => html`<li key=${one.message}>${one.message}</li>`)}</ul>`}</div>`}
     <dl class="facts-list">
       <dt>Design</dt><dd>${plan.revision ? `revision ${plan.revision}` : "none"}</dd>
-      <dt>Touches</dt><dd><b>${count(totals.sent, "node")}</b> of ${totals.nodes.toLocaleString("en")}${totals.kept ? `; keeps ${totals.kept.toLocaleString("en")} that are deployed` : ""}${plan.left_alone?.length ? `; nothing to do on ${plan.left_alone.length.toLocaleString("en")}, already deployed` : ""}</dd>
+      <dt>Touches</dt><dd><b>${count(totals.sent, "node")}</b> of ${totals.nodes.toLocaleString("en")}${totals.kept ? `; keeps ${totals.kept.toLocaleString("en")} that are deployed` : ""}${plan.left_alone?.length ? `; ${plan.left_alone.length.toLocaleString("en")} already deployed` : ""}</dd>
       <dt>Groups</dt><dd>${totals.groups}${totals.critical_groups ? `, ${totals.critical_groups} of them critical` : ""}</dd>
       ${plan.clean_steps?.map((one) => html`<dt key=${one.nodes[0]}>Cleans first</dt><dd>${one.nodes.slice(0, 20).join(", ")}: ${one.steps.map((step) => `${step.interface}.${step.step}`).join(", ")}</dd>`)}
       ${forecast && html`<dt>Forecast</dt><dd>succeeds with <b>${percent(forecast.success.probability)}</b>; loses ${few(forecast.nodes_lost.mean)} nodes

@@ -64,11 +64,12 @@ export const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${
 /** A mean: with a digit behind the point only where that says something. */
 export const few = (number) => (number < 10 ? number.toFixed(1) : Math.round(number).toLocaleString("en"));
 
-/** 0:42, 12:34, 1:02:03. */
+/** 0:42, 12:34, 1:02:03, and from a day on 2 d 6:22. */
 export function clock(seconds) {
   const whole = Math.max(0, Math.round(seconds));
   const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
   const two = (number) => String(number).padStart(2, "0");
+  if (hours >= 24) return `${Math.floor(hours / 24)} d ${hours % 24}:${two(minutes)}`;
   return hours ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
 }
 

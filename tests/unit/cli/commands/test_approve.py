@@ -17,10 +17,10 @@ def test_what_waits_and_what_was_answered_is_shown(api, run):
 
     assert [" ".join(line.split()) for line in result.stdout.splitlines()] == [
         "Waits After Wave Of Group Nodes Deployed Since",
-        "canary a 1 2026-11-26T10:00:00+00:00",
+        "canary a 1 2026-11-26 10:00:00",
         "",
         "Wave Group Answer By At Reason",
-        "canary a refused ann 2026-11-26T11:00:00+00:00 loud",
+        "canary a refused ann 2026-11-26 11:00:00 loud",
     ]
 
 
@@ -64,8 +64,8 @@ def test_a_plan_is_signed_by_its_hash(api, run):
     assert [" ".join(line.split()) for line in result.stdout.splitlines()] == [
         f"Stored: plan/{ID}",
         f"Hash: {'0' * 64}",
-        "By: ann at 2026-11-26T10:00:00.000000Z",
-        "Approved: bob at 2026-11-26T11:00:00.000000Z",
+        "By: ann at 2026-11-26 10:00:00",
+        "Approved: bob at 2026-11-26 11:00:00",
     ]
 
 

@@ -59,7 +59,7 @@ Plan:            deploy_site
 Of:              committed
 Revision:        5
 Groups:          2, 1 critical
-Nodes:           12: 12 sent, 0 kept
+Nodes:           12: 12 sent
 At Once:         2 groups, any number of nodes
 Refused:         no
 
@@ -123,10 +123,15 @@ def test_what_an_action_would_be_refused_with_is_part_of_its_plan(api, run):
 
 
 def test_nodes_that_are_already_deployed_are_shown_as_such(api, run):
-    api.replies["POST /plans"] = Reply(200, PLAN | {"left_alone": ["c1"]})
+    totals = PLAN["totals"] | {"sent": 11}
+    api.replies["POST /plans"] = Reply(200, PLAN | {"left_alone": ["c1"], "totals": totals})
     text = unpadded(run("plan", "update_site").stdout)
-    assert "Nodes:           12: 12 sent, 0 kept; nothing to do on 1, already deployed" in text
+    assert "Nodes:           12: 11 sent, 1 already deployed" in text
     assert "|-- c1 (already deployed: nothing to do)\n`-- c2\n" in text
+
+    totals = PLAN["totals"] | {"nodes": 2, "sent": 0}
+    api.replies["POST /plans"] = Reply(200, PLAN | {"left_alone": ["c1", "c2"], "totals": totals})
+    assert "Nodes:           2: 2 already deployed\n" in unpadded(run("plan", "update_site").stdout)
 
 
 def test_what_the_design_changes_is_listed_with_the_way_out_of_what_left_it(api, run):
@@ -167,7 +172,7 @@ def test_the_waves_of_a_policy_are_shown_with_their_begin(api, run):
     text = run("plan", "deploy_site").stdout.split("\n")
     at = text.index("1. all (critical): 3 nodes")
     assert text[at + 1 : at + 4] == [
-        "|  wave canary, begins 2026-11-26 22:00:00.000000+00:00: 1 node: n1",
+        "|  wave canary, begins 2026-11-26 22:00:00: 1 node: n1",
         "|  wave rest, nothing begins: 2 nodes: n2, n3",
         "`-- n1, n2, n3",
     ]
@@ -230,8 +235,8 @@ STORED = {
 SIGNED = f"""\
 Stored:          plan/{ID}
 Hash:            {"0" * 64}
-By:              ann at 2026-11-26T10:00:00.000000Z
-Approved:        bob at 2026-11-26T11:00:00.000000Z: as discussed
+By:              ann at 2026-11-26 10:00:00
+Approved:        bob at 2026-11-26 11:00:00: as discussed
 """
 
 
@@ -261,8 +266,8 @@ def test_stored_plans_are_listed_and_one_is_shown(api, run):
 
     assert listed == [
         "Plan Action Stored Approved Started",
-        f"plan/{ID} deploy_site ann 2026-11-26T10:00:00.000000Z bob -",
-        f"plan/{'1' * 26} deploy_site ann 2026-11-26T10:00:00.000000Z - action/{'2' * 26}",
+        f"plan/{ID} deploy_site ann 2026-11-26 10:00:00 bob -",
+        f"plan/{'1' * 26} deploy_site ann 2026-11-26 10:00:00 - action/{'2' * 26}",
     ]
     assert run("get", "plans", "-o", "name").stdout == f"plan/{ID}\nplan/{'1' * 26}\n"
     assert "Nothing differs." in shown

@@ -41,7 +41,7 @@ def site(api: FakeApi) -> FakeApi:
 
 def test_watch_without_a_terminal_prints_one_line_per_change(site, run):
     result = run("watch", ID, "--interval", "0.1")
-    told = [line.split(None, 1) for line in result.stdout.splitlines()]
+    told = [line.strip().split("  ", 1) for line in result.stdout.splitlines()]
     assert (result.exit_code, result.stderr) == (0, "")
     assert [line for _, line in told] == [
         f"action deploy_site {ID}",

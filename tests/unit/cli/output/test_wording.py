@@ -21,7 +21,7 @@ def test_a_terminal_gets_no_character_that_it_would_obey(text, shown):
     assert wording.printable_lines(text) == shown
 
 
-NEXT = [("2026-11-21T01:31:12Z", "2026-11-21T01:31:12Z"), (None, "not known until the worker reports")]
+NEXT = [("2026-11-21T02:31:12.123456+01:00", "2026-11-21 01:31:12"), (None, "not known until the worker reports")]
 
 
 @every_row(NEXT)
@@ -31,7 +31,15 @@ def test_a_next_attempt_that_no_worker_has_reported_is_not_known(attempt, shown)
     assert dict(rows)["Next Attempt:"] == shown
 
 
-SPANS = [(0, "0:00"), (59.9, "0:59"), (61, "1:01"), (3599, "59:59"), (3723, "1:02:03"), (360000, "100:00:00")]
+SPANS = [
+    (0, "0:00"),
+    (59.9, "0:59"),
+    (61, "1:01"),
+    (3599, "59:59"),
+    (3723, "1:02:03"),
+    (86399, "23:59:59"),
+    (195743, "2 d 6:22"),
+]
 
 
 @every_row(SPANS)
