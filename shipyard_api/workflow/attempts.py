@@ -1,9 +1,10 @@
 """One attempt of a durable unit: decide, write the intent, perform, fold. The same for steps and work items.
 
 Two rules keep a submission from happening twice although no peer knows our epochs. A submission begins only within half
-of ``settle`` seconds after its intent was committed; and an intent without outcome is looked into only ``settle``
-seconds after it was last sent. So when ``find`` runs, whatever an earlier attempt sent has arrived. A search sends
-nothing: a worker that is killed during one delays its successor by nothing.
+of ``settle`` seconds after the time that its intent bears; and an intent without outcome is looked into only ``settle``
+seconds after that time. Both count from one moment, which is taken after the last wait for a lock. So when ``find``
+runs, whatever an earlier attempt sent has arrived. A search sends nothing: a worker that is killed during one delays
+its successor by nothing.
 
 Where the database may have lost the end of an action's history, an earlier attempt of every effect may be one that
 nothing records. Its marker follows from the effect, so it is looked for first, as if it had been sent until the loss
@@ -66,12 +67,16 @@ class Again(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Attempt(Generic[C]):
-    """What a transaction leaves for the world outside: a question, or an effect whose intent is in the claim."""
+    """What a transaction leaves for the world outside: a question, or an effect whose intent is in the claim.
+
+    ``at``: the moment of the intent's time, on the clock that is never set.
+    """
 
     claim: C
     unit: AnyUnit
     state: Any
     asked: Any
+    at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +166,14 @@ class Attempts(Generic[C]):
                     return Again.LATER if folded is None else Again.NOW
                 stored = effect.to_json()
                 marker = Marker(marker_of(*claim.unit, effect=unit.identity(stored)))
+                at, now = self._clock.monotonic(), self._clock.now()
                 intent = Intent(marker, stored, give_up_at, now, now, 1, repeatable, touches)
                 if claim.lost is not None and not repeatable:
                     intent = replace(intent, intended_at=claim.lost.after, attempted_at=claim.lost.noticed)
                     claim = self._rows(tx).intend(claim, intent, now=now)
                     return self.resume(tx, claim, unit, state, intent, now)
                 claim = self._rows(tx).intend(claim, intent)
-                return self._attempt(tx, claim, unit, state, effect, now)
+                return replace(self._attempt(tx, claim, unit, state, effect, now), at=at)
 
     def _put_off(self, tx: Transaction, claim: C, unit: AnyUnit, state: Any, asked: Any, now: datetime) -> Again:
         """Let a unit wait because too many turns of this worker already wait for its peer."""
@@ -192,12 +198,10 @@ class Attempts(Generic[C]):
                 claim = self._rows(tx).wait(claim, waiting)
         return Attempt(claim, unit, state, asked)
 
-    def run(
-        self, attempt: Attempt[C], committed_at: float, decide: Callable[[Transaction, C, Any], Attempt[C] | Again]
-    ) -> Again:
-        """Carry out attempts until ``decide`` gives none. The intent of the first was committed at ``committed_at``."""
+    def run(self, attempt: Attempt[C], decide: Callable[[Transaction, C, Any], Attempt[C] | Again]) -> Again:
+        """Carry out attempts, whose intents are committed, until ``decide`` gives none."""
         for number in range(1, self._limit + 1):
-            outcome = self._carry_out(attempt, committed_at)
+            outcome = self._carry_out(attempt)
             if isinstance(outcome, TooLate):
                 LOG.warning("intent too old to act on", extra=attempt.claim.log_fields)
                 return Again.NOW
@@ -208,24 +212,22 @@ class Attempts(Generic[C]):
                 if number == self._limit:
                     break
                 following = decide(tx, *recorded)
-                committed_at = self._clock.monotonic()
             if isinstance(following, Again):
                 return following
             attempt = following
         return Again.NOW
 
-    def _carry_out(self, attempt: Attempt[C], committed_at: float) -> Outcome:
+    def _carry_out(self, attempt: Attempt[C]) -> Outcome:
         """Touch the world, outside of any transaction."""
         name = _name(attempt.asked)
         peer = peer_of(attempt.unit, attempt.state, attempt.asked)
         with self._bulkhead.calling(peer), observed(Kind.EFFECT, name, {"effect": name}) as seen:
-            outcome = self._attempted(attempt, committed_at)
+            outcome = self._attempted(attempt)
             seen.outcome = SUCCESS if isinstance(outcome, Reported) else type(outcome).__name__.lower()
             return outcome
 
-    def _attempted(self, attempt: Attempt[C], committed_at: float) -> Outcome:
-        unit, claim = attempt.unit, attempt.claim
-        intent = claim.intent
+    def _attempted(self, attempt: Attempt[C]) -> Outcome:
+        unit, intent, at = attempt.unit, attempt.claim.intent, attempt.at
         try:
             if intent is None:
                 return Reported(unit.ask(attempt.asked))
@@ -233,10 +235,11 @@ class Attempts(Generic[C]):
                 earlier = self._find(attempt, intent)
                 if earlier is not None:
                     return Reported(earlier, already_sent=True)
-                holds, committed_at = self._intend_again(attempt, intent)
-                if holds:
-                    return Held(holds)
-            if self._clock.monotonic() - committed_at > self._settle / 2:
+                again = self._intend_again(attempt, intent)
+                if not isinstance(again, float):
+                    return again
+                at = again
+            if self._clock.monotonic() - at > self._settle / 2:
                 return TooLate()
             return Reported(unit.perform(attempt.asked, intent.marker))
         except PeerError as error:
@@ -319,18 +322,20 @@ class Attempts(Generic[C]):
             # The peer refused the search, not the work: the outcome of the work stays unknown.
             raise Unavailable(error.system, error.operation, error.detail, marker=intent.marker) from error
 
-    def _intend_again(self, attempt: Attempt[C], intent: Intent) -> tuple[Sequence[Hold], float]:
-        """Write that the effect is tried again, and return when; or return the holds on its nodes.
+    def _intend_again(self, attempt: Attempt[C], intent: Intent) -> float | Held:
+        """Write that the effect is tried again, and return the moment; or return what forbids it.
 
         Raises Fenced if a later turn began meanwhile.
         """
         with self._store.begin() as tx:
             rows, unit, effect = self._rows(tx), attempt.unit, attempt.asked
+            claim = attempt.claim
             touches = unit.touches(effect)
-            holds = rows.held(attempt.claim, touches, unit.work(effect)) if touches else ()
-            if not holds:
-                rows.intend(attempt.claim, replace(intent, attempted_at=self._clock.now()))
-            return holds, self._clock.monotonic()
+            if touches and (holds := rows.held(claim, touches, unit.work(effect))):
+                return Held(holds)
+            at = self._clock.monotonic()
+            rows.intend(claim, replace(intent, attempted_at=self._clock.now()))
+            return at
 
     def _keep_trying(self, unit: AnyUnit, intent: Intent, error: PeerError, now: datetime) -> bool:
         """Return whether an effect stays intended: its outcome is unknown, and there is time left to find out."""

@@ -80,9 +80,8 @@ class ItemTurns:
                     request_context.begin(_request_context(claim))
                     stack.enter_context(observed_turn(Kind.ITEM, {}, claim.log_fields, claim.traceparent))
                     attempt = self._decide(tx, claim, None)
-                    committed_at = self.clock.monotonic()
                 if isinstance(attempt, Attempt):
-                    attempt = self.attempts.run(attempt, committed_at, self._decide)
+                    attempt = self.attempts.run(attempt, self._decide)
                 if attempt is Again.PUT_OFF:
                     return False
                 if attempt is Again.NOW:

@@ -111,13 +111,12 @@ class Engine:
                     turn = observed_turn(Kind.TURN, {"action": claim.name}, claim.log_fields, claim.traceparent)
                     stack.enter_context(turn)
                     attempt = self._decide(tx, claim, None)
-                    committed_at = self._clock.monotonic()
             except UnknownToThisReleaseError as unknown:
                 self._leave_alone(action, unknown)
                 return Again.LATER
             if isinstance(attempt, Again):
                 return attempt
-            return self._attempts.run(attempt, committed_at, self._decide)
+            return self._attempts.run(attempt, self._decide)
 
     def _claim(self, tx: Transaction, action: ActionId) -> Claim | None:
         """Take the next epoch; raises UnknownToThisReleaseError, which rolls back, so no turn is fenced."""

@@ -130,15 +130,19 @@ class Claim:
 
 @dataclass
 class Rows:
-    """Writes nothing but a list of what it was told. ``fenced``: a later turn has begun. ``holds`` are active."""
+    """Writes nothing but a list of what it was told. ``fenced``: a later turn has begun. ``holds`` are active.
+
+    ``locked``: waits for the lock of the holds.
+    """
 
     written: list[tuple[Any, ...]] = field(default_factory=list)
     fenced: bool = False
-    on_hold: bool = False
     waited: list[WaitingFor | None] = field(default_factory=list)
     holds: tuple[Hold, ...] = ()
+    locked: Callable[[], None] = lambda: None
 
     def held(self, claim: Claim, nodes: Collection[NodeName], work: NodeWork) -> Sequence[Hold]:
+        self.locked()
         return [hold for hold in self.holds if hold.node in nodes]
 
     def wait(self, claim: Claim, waiting: WaitingFor) -> Claim:
@@ -162,7 +166,7 @@ class Rows:
     ) -> Claim:
         self.waited.append(waiting)
         self._write("record", tuple(state["reports"]), facts, wake_at, items)
-        return replace(claim, state=state, intent=None, on_hold=self.on_hold)
+        return replace(claim, state=state, intent=None)
 
     def tell(self, claim: Claim, facts: Sequence[Fact], *, now: datetime) -> None:
         self._write("tell", *facts)
@@ -210,14 +214,13 @@ class World:
         return Intent(MARKER, Sent(("x",)).to_json(), self.at(give_up_in), self.at(-500.0), now, attempts)
 
     def attempt(self, intent: Intent | None = None, *, on_hold: bool = False) -> Attempt[Claim]:
-        return Attempt(
-            Claim(intent=intent, on_hold=on_hold), self.unit, Sent(), "question" if intent is None else Sent()
-        )
+        asked = "question" if intent is None else Sent()
+        return Attempt(Claim(intent=intent, on_hold=on_hold), self.unit, Sent(), asked, self.clock.monotonic())
 
     def run(
         self, attempt: Attempt[Claim], *following: Callable[[Claim], Attempt[Claim]] | Again, age: float = 0.0
     ) -> Again:
-        """Carry it out ``age`` seconds after its intent was committed; then what follows is decided, in order."""
+        """Carry it out ``age`` seconds after the time of its intent; then what follows is decided, in order."""
         left = list(following) or [Again.LATER]
 
         def decide(_tx: Any, claim: Claim, state: Sent) -> Attempt[Claim] | Again:
@@ -225,7 +228,7 @@ class World:
             chosen = left.pop(0) if len(left) > 1 else left[0]
             return chosen if isinstance(chosen, Again) else chosen(claim)
 
-        return self.attempts.run(attempt, self.clock.monotonic() - age, decide)
+        return self.attempts.run(replace(attempt, at=attempt.at - age), decide)
 
     def methods(self) -> list[str]:
         return [call[0] for call in self.unit.calls]
@@ -524,6 +527,32 @@ def test_an_intent_that_was_written_again_ages_from_then_on() -> None:
 
     assert world.run(world.attempt(world.intent(2))) is Again.NOW
     assert world.methods() == ["find"]
+
+
+@every_row(product([SETTLE, 0.0], [1, 2]))
+def test_the_time_of_an_attempt_is_taken_after_the_last_wait(lock: float, attempts: int) -> None:
+    """The lock of the holds is waited for; a submission that takes as long as it may has arrived when it is sought."""
+    world = World()
+    world.unit.nodes, world.rows.locked = (N1,), lambda: world.clock.advance(lock)
+    world.unit.arrives_after = SETTLE / 2
+    world.unit.errors = {"perform": [unavailable()]}
+    world.commit_takes = [SETTLE / 2] if attempts > 1 else []
+    if attempts == 1:
+        act = Act(Sent(("x",)), world.at(400))
+        attempt = world.attempts.begin(TX, Claim(), world.unit, Sent(), act, world.clock.now())
+        assert isinstance(attempt, Attempt)
+        world.clock.advance(SETTLE / 2)
+    else:
+        attempt = world.attempt(world.intent(attempts, give_up_in=400))
+    world.run(attempt)
+    intent = next(one[1] for one in reversed(world.rows.written) if one[0] == "intend")
+    world.clock.advance((intent.attempted_at - world.clock.now()).total_seconds() + SETTLE)
+    taken_up = world.attempts.resume(TX, Claim(intent=intent), world.unit, Sent(), intent, world.clock.now())
+
+    assert isinstance(taken_up, Attempt)
+    world.run(taken_up)
+    assert world.methods()[-2:] == ["perform", "find"]
+    assert world.rows.written[-1][:2] == ("record", ("found",))
 
 
 def test_a_later_turn_that_began_during_the_search_sends_alone() -> None:
