@@ -61,6 +61,7 @@ def claim_due(versions: Versions) -> sa.Executable:
             _items.c.stop,
             _items.c.waiting_for,
             t.actions.c.state.label("action_state"),
+            t.actions.c.stopped_by,
             t.actions.c.user_name,
             t.actions.c.context_marker,
             t.actions.c.traceparent,

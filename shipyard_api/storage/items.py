@@ -17,7 +17,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.waiting import WaitingFor, of_items, together
 from shipyard_api.ports.state.errors import Fenced
 from shipyard_api.ports.state.items import ItemClaim
-from shipyard_api.ports.state.turns import Claim, Intent
+from shipyard_api.ports.state.turns import Claim, Intent, stopped_by
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
@@ -46,7 +46,7 @@ _FENCED = (
         _items.c.epoch == sa.bindparam("of_epoch"),
         t.actions.c.id == _items.c.action_id,
     )
-    .returning(_items.c.stop, _items.c.broken, t.actions.c.state.label("action_state"))
+    .returning(_items.c.stop, _items.c.broken, t.actions.c.state.label("action_state"), t.actions.c.stopped_by)
 )
 _ANY_OPEN = sa.select(sa.exists().where(*_OF_STEP, _OPEN))
 _GATHER = (
@@ -195,8 +195,7 @@ class Items:
             task=row.task,
             state=row.memory,
             intent=intent_from(row.intent) if row.intent else None,
-            paused=row.action_state == RunState.PAUSED.value,
-            stop=row.stop,
+            **_control(row),
             user=row.user_name,
             context_marker=row.context_marker,
             traceparent=row.traceparent or "",
@@ -223,6 +222,10 @@ class Items:
         """Do nothing: what an item waits for is shown once its answer is known to be missing."""
         return claim
 
+    def renew(self, claim: ItemClaim) -> ItemClaim:
+        """Return the claim with what control verbs have asked for meanwhile."""
+        return replace(claim, **_control(self._fenced(claim, {"epoch": claim.epoch})))
+
     def held(self, claim: ItemClaim, nodes: Collection[NodeName], work: NodeWork) -> Sequence[Hold]:
         """Return the active holds that forbid the work and that the action does not override, as ``Turns.held``."""
         return guard(self._connection, claim.action, nodes, work)
@@ -248,8 +251,7 @@ class Items:
             values |= {"wake_at": wake_at, "holder": None}
         row = self._write(claim, values, waiting)
         journal.record(self._connection, self._line(claim, now), facts)
-        paused = row.action_state == RunState.PAUSED.value
-        return replace(claim, state=state, intent=None, paused=paused, stop=row.stop, waiting=waiting)
+        return replace(claim, state=state, intent=None, waiting=waiting, **_control(row))
 
     def tell(self, claim: ItemClaim, facts: Sequence[Fact], *, now: datetime) -> None:
         """Write facts beside a ``sleep`` of the same transaction."""
@@ -388,3 +390,9 @@ class Items:
 
     def _queue_runs(self, action: ActionId, count: int, at: datetime | None) -> None:
         queue(self._connection, self._wakeup.runs(action, min(count, MOST_RUNS), MOST_RUNS, at))
+
+
+def _control(row: "sa.Row[Any]") -> dict[str, Any]:
+    """Return what control verbs have asked for. An item obeys a stop before the turn of its action has passed it on."""
+    stopped = row.stop or (stopped_by(row.stopped_by) if row.stopped_by else None)
+    return {"paused": row.action_state == RunState.PAUSED.value, "stopped": stopped}

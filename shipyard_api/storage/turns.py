@@ -144,8 +144,7 @@ class Turns:
             intent=intent_from(current.intent) if current and current.intent else None,
             remaining=tuple(StepId(step.id) for step in open_steps[1:]),
             failed=any(step.state == StepState.FAILED.value for step in rows),
-            paused=row.state == RunState.PAUSED.value,
-            stopped_by=row.stopped_by,
+            **_control(row),
             user=row.user_name,
             context_marker=row.context_marker,
             traceparent=row.traceparent or "",
@@ -196,13 +195,15 @@ class Turns:
         self._journal(claim, now, Intended(intent.marker, intent.attempts, intent.effect))
         return replace(claim, intent=intent)
 
+    def renew(self, claim: Claim) -> Claim:
+        """Return the claim with the pause or stop that was asked for meanwhile; none is accepted before the commit."""
+        return replace(claim, **_control(self._fenced(claim, epoch=claim.epoch)))
+
     def held(self, claim: Claim, nodes: Collection[NodeName], work: NodeWork) -> Sequence[Hold]:
         """Return the active holds on these nodes that forbid the work, and that the action does not override.
 
-        No further hold is placed until the transaction has ended. The action's row is locked first.
+        No further hold is placed until the transaction has ended. It has locked the action's row.
         """
-        if self._planned != (claim.action, claim.epoch):
-            self._fenced(claim, epoch=claim.epoch)
         return guard(self._connection, claim.action, nodes, work)
 
     def record(
@@ -233,15 +234,7 @@ class Turns:
         self._items.add(claim, items, now=now)
         if wake_at is not None:
             self.wake(claim.action, wake_at)
-        paused = row.state == RunState.PAUSED.value
-        return replace(
-            claim,
-            state=state,
-            intent=None,
-            paused=paused,
-            stopped_by=row.stopped_by,
-            waiting=waiting or claim.waiting,
-        )
+        return replace(claim, state=state, intent=None, waiting=waiting or claim.waiting, **_control(row))
 
     def wait(self, claim: Claim, waiting: WaitingFor) -> Claim:
         """Write what the action waits for while a request is on its way; return the claim with it."""
@@ -378,6 +371,11 @@ class Turns:
         line = Line(claim.action, claim.epoch, claim.step, at, claim.worker)
         journal.project(self._writes, line, facts)
         self._lines += [(line, fact) for fact in facts]
+
+
+def _control(row: "sa.Row[Any]") -> dict[str, Any]:
+    """Return what control verbs have asked for."""
+    return {"paused": row.state == RunState.PAUSED.value, "stopped_by": row.stopped_by}
 
 
 def _row_of(claim: Claim) -> dict[str, Any]:

@@ -11,7 +11,8 @@ nothing records. Its marker follows from the effect, so it is looked for first, 
 was noticed.
 
 No effect begins on a held node: the transaction that writes an intent, or that sends it once more, reads the holds
-under a lock that placing a hold waits for.
+under a lock that placing a hold waits for. The same transaction reads what control verbs have asked for: after a stop,
+or a pause, a search that finds nothing ends the intent, and nothing is sent.
 
 While too many turns of this worker wait for a peer (``bulkhead``), an attempt at that peer does not begin: the unit is
 put off, without an intent of its own if it has none yet.
@@ -99,7 +100,12 @@ class Held:
     holds: Sequence[Hold]
 
 
-Outcome = Reported | PeerError | TooLate | Held
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Nothing was sent because of a stop or a pause: the intent comes to nothing."""
+
+
+Outcome = Reported | PeerError | TooLate | Held | Ended
 
 
 class Attempts(Generic[C]):
@@ -246,7 +252,7 @@ class Attempts(Generic[C]):
             return error
 
     def _record(
-        self, tx: Transaction, attempt: Attempt[C], outcome: Reported | PeerError | Held
+        self, tx: Transaction, attempt: Attempt[C], outcome: Reported | PeerError | Held | Ended
     ) -> tuple[C, Any] | None:
         """Fold what came back and write it, with facts, items and wake-up; return None if the unit must wait."""
         claim = attempt.claim
@@ -274,6 +280,9 @@ class Attempts(Generic[C]):
                 rows.sleep(claim, until=until, waiting=waiting)
                 return None
             report: Any = PeerFailure.of(outcome)
+        elif isinstance(outcome, Ended):
+            known = attempt.unit.outage_facts(attempt.asked, "") if claim.waiting is not None else ()
+            return rows.record(claim, attempt.state.to_json(), known, now=now, wake_at=None), attempt.state
         elif isinstance(outcome, Held):
             report = _trouble(claim, outcome.holds)
         else:
@@ -322,14 +331,17 @@ class Attempts(Generic[C]):
             # The peer refused the search, not the work: the outcome of the work stays unknown.
             raise Unavailable(error.system, error.operation, error.detail, marker=intent.marker) from error
 
-    def _intend_again(self, attempt: Attempt[C], intent: Intent) -> float | Held:
+    def _intend_again(self, attempt: Attempt[C], intent: Intent) -> float | Held | Ended:
         """Write that the effect is tried again, and return the moment; or return what forbids it.
 
         Raises Fenced if a later turn began meanwhile.
         """
         with self._store.begin() as tx:
             rows, unit, effect = self._rows(tx), attempt.unit, attempt.asked
-            claim = attempt.claim
+            claim = rows.renew(attempt.claim)
+            if claim.on_hold or ends(claim, unit):
+                LOG.info("not sent: the action was stopped or paused", extra=claim.log_fields)
+                return Ended()
             touches = unit.touches(effect)
             if touches and (holds := rows.held(claim, touches, unit.work(effect))):
                 return Held(holds)
@@ -345,6 +357,11 @@ class Attempts(Generic[C]):
 
     def _pause_after(self, error: PeerError) -> float:
         return max(self._settle, (error.retry_after or 0.0) if isinstance(error, Busy) else 0.0)
+
+
+def ends(claim: UnitClaim, unit: AnyUnit) -> bool:
+    """Return whether a stop ends the unit: none of its effects begins any more."""
+    return claim.stopped is not None and not unit.always
 
 
 def _name(asked: Any) -> str:

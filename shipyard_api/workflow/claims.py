@@ -34,6 +34,10 @@ class UnitClaim(Protocol):
         """Whether nothing new may start."""
 
     @property
+    def stopped(self) -> str | None:
+        """Why the unit must end, None if it need not."""
+
+    @property
     def unit(self) -> tuple[str, ...]:
         """The action, and what distinguishes the unit in it."""
 
@@ -60,6 +64,9 @@ class Rows(Protocol[C]):
 
         ``now``: when a search begins; nothing is sent.
         """
+
+    def renew(self, claim: C) -> C:
+        """Return the claim with what control verbs have asked for meanwhile."""
 
     def held(self, claim: C, nodes: Collection[NodeName], work: NodeWork) -> Sequence[Hold]:
         """Return the active holds on these nodes that forbid the work, and that the action does not override.

@@ -21,7 +21,7 @@ from shipyard_api.ports.state.items import ItemClaim
 from shipyard_api.request_context import RequestContext
 from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.telemetry import Kind
-from shipyard_api.workflow.attempts import BROKEN_TURNS, Again, Attempt, Attempts
+from shipyard_api.workflow.attempts import BROKEN_TURNS, Again, Attempt, Attempts, ends
 from shipyard_api.workflow.observation import observed_turn
 from shipyard_api.workflow.step import Act, AnyItemKind, AnyStep, Done, Failed, Gather, Look
 
@@ -118,9 +118,10 @@ class ItemTurns:
         kind = self._kind(tx, claim)
         if state is None and claim.state is not None:
             state = kind.load_state(claim.state)
-        if claim.stop is not None and (claim.intent is None or claim.intent.repeatable):
-            facts = () if state is None else kind.leave(state, claim.stop)
-            tx.items.end(claim, ItemState.STOPPED, claim.stop, facts, now=now)
+        if ends(claim, kind) and (claim.intent is None or claim.intent.repeatable):
+            why = claim.stopped or ""
+            facts = () if state is None else kind.leave(state, why)
+            tx.items.end(claim, ItemState.STOPPED, why, facts, now=now)
             return Again.LATER
         if claim.on_hold and state is None:
             tx.items.rest(claim)

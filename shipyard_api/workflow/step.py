@@ -139,10 +139,12 @@ class Unit(ABC, Generic[State, Question, Effect, Report]):
     ``version`` is the state version that this release writes; it reads all versions up to this one.
     ``judges_silence``: a repeatable effect without an answer is folded at once as ``PeerFailure``, so that the unit
     says what it waits for, and decides again; otherwise the engine repeats it until its time is over.
+    ``always``: its effects begin although the action was stopped, or a step has failed (upstream: ``all_done``).
     """
 
     version: ClassVar[int] = 1
     judges_silence: ClassVar[bool] = False
+    always: bool = False
 
     @abstractmethod
     def load_state(self, stored: Json) -> State:
@@ -225,13 +227,12 @@ class Unit(ABC, Generic[State, Question, Effect, Report]):
 
 
 class Step(Unit[State, Question, Effect, Report]):
-    """A durable unit of an action. ``always``: it also runs after a failed step (upstream: ``all_done``).
+    """A durable unit of an action.
 
     A step that fans out decides ``Gather``, names the kind of its items in ``item_kind`` and implements ``gather``.
     """
 
     id: StepId
-    always: bool
     item_kind: "AnyItemKind | None" = None
 
     @abstractmethod

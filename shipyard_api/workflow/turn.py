@@ -23,7 +23,7 @@ from shipyard_api.ports.state.turns import Claim
 from shipyard_api.request_context import RequestContext
 from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.telemetry import Kind
-from shipyard_api.workflow.attempts import ATTEMPTS, BROKEN_TURNS, PAUSED, Again, Attempt, Attempts, log_facts
+from shipyard_api.workflow.attempts import ATTEMPTS, BROKEN_TURNS, PAUSED, Again, Attempt, Attempts, ends, log_facts
 from shipyard_api.workflow.bulkhead import Bulkhead
 from shipyard_api.workflow.definition import Definition, Steps, skipped_by_failure, unknown_part
 from shipyard_api.workflow.item_turn import ItemTurns
@@ -187,8 +187,8 @@ class Engine:
             state = step.load_state(claim.state)
         # An intent without outcome comes first: what was sent for it is under way.
         under_way = claim.intent is not None and not claim.intent.repeatable
-        if claim.stopped_by is not None and not under_way and not step.always:
-            return self._stop(tx, claim, steps, step, state, claim.stopped_by, now)
+        if not under_way and ends(claim, step):
+            return self._stop(tx, claim, steps, step, state, now)
         if claim.on_hold and state is None:
             tx.turns.rest(claim, waiting=PAUSED.after(claim.waiting, now))
             return Again.LATER
@@ -239,11 +239,9 @@ class Engine:
         tx.turns.rest(claim, waiting=_waiting_for_items(tx, claim, step, now))
         return True
 
-    def _stop(
-        self, tx: Transaction, claim: Claim, steps: Steps, step: AnyStep, state: Any, user: str, now: datetime
-    ) -> Again:
+    def _stop(self, tx: Transaction, claim: Claim, steps: Steps, step: AnyStep, state: Any, now: datetime) -> Again:
         """End the step where it is, and skip all that follows but for steps that always run."""
-        why = f"stopped by {user}"
+        why = claim.stopped or ""
         if self._items_end_first(tx, claim, step, why, now):
             return Again.LATER
         if state is not None and step.item_kind is not None:
@@ -253,7 +251,7 @@ class Engine:
                 folded = step.gather(state, ended, now)
                 tx.turns.record(claim, folded.state.to_json(), folded.facts, now=now, wake_at=None)
                 return Again.NOW
-        LOG.warning("step stopped", extra={"action": claim.action, "step": claim.step, "user": user})
+        LOG.warning("step stopped", extra={"action": claim.action, "step": claim.step, "user": claim.stopped_by})
         if state is not None and claim.state is not None:
             tx.turns.record(claim, claim.state, step.leave(state, why), now=now, wake_at=None)
         self._end_step(tx, claim, steps, StepState.FAILED, why, now)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import pairwise
 
@@ -24,7 +24,8 @@ class Judge:
     """A plan, what the peer's log says, and what Shipyard reports.
 
     ``forgot``: the peer lost jobs in the run, so that Shipyard could not learn how they ended. ``rolled_out``: it says
-    that it came to an end with the groups, and did not fail before or in between. ``stopped``: an operator stopped it.
+    that it came to an end with the groups, and did not fail before or in between. ``stopped``: an operator stopped it;
+    by ``settled`` all has arrived that was sent before.
     """
 
     plan: Plan
@@ -37,6 +38,7 @@ class Judge:
     groups: Mapping[str, Told]
     nodes: Mapping[str, Told]
     stopped: bool = False
+    settled: datetime | None = None
 
     def complaints(self) -> list[str]:
         """Return every promise that was broken."""
@@ -45,6 +47,7 @@ class Judge:
             *self._deployed_unprepared(),
             *(self._worked_on_in_vain() if not self.stopped else ()),
             *self._too_many_at_once(),
+            *self._after_the_stop(),
             *self._nodes_told_wrong(),
             *(self._groups_told_wrong() if self.rolled_out and not self.stopped else ()),
             *(["it was stopped, and did not fail"] if self.stopped and self.verdict != "failed" else ()),
@@ -122,6 +125,13 @@ class Judge:
             if len(in_flight) > limit:
                 return [f"{len(in_flight)} nodes were in flight at {at:%H:%M:%S}, {limit} are allowed"]
         return []
+
+    def _after_the_stop(self) -> list[str]:
+        return [
+            f"{one.node}: {one.phase} was begun at {one.at:%H:%M:%S}, and what was sent before the stop had arrived"
+            for one in self.begun
+            if self.settled is not None and one.at >= self.settled
+        ]
 
     def _nodes_told_wrong(self) -> list[str]:
         found = []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from shipyard_api.domain.actions import Control, RunState
 from tests.crash.calm import Calm, Plan
-from tests.world import Checkpoints, World
+from tests.world import SETTLE, Checkpoints, World
 
 SLICES = 16
 
@@ -24,18 +25,32 @@ def each_checkpoint(calm: Calm) -> Iterator[tuple[int, str]]:
 
 
 class Controlled(Checkpoints):
-    """Lets one verb come at a checkpoint, and notes what was going on then."""
+    """Lets one verb come at a checkpoint, and notes what was going on then.
+
+    At every other one, the next submission is cut off before it arrives.
+    """
 
     def __init__(self, chosen: int, world: World, verb: Control) -> None:
         super().__init__(chosen, self._control)
         self._world, self._verb = world, verb
+        self._cuts = bool(chosen % 2)
         self.accepted = False
+        self.latest = datetime.max.replace(tzinfo=UTC)  # when what was on its way has arrived
         self.allowed = 0  # submissions that may exist in the end: those made, and the one that is intended
 
     def _control(self) -> None:
         world = self._world
         self.accepted = world.control(self._verb)
         self.allowed = len(world.provisioner.submissions) + world.has_intent()
+        if self.accepted:
+            self.latest = world.clock.now() + timedelta(seconds=SETTLE)
+            if self._cuts:
+                world.provisioner.break_next("submit")
+
+    def sent_late(self) -> list[str]:
+        """Return the work that arrived although nothing more was to be sent."""
+        late = (one for one in self._world.provisioner.submissions if one.created >= self.latest)
+        return [f"{one.work.operation.value} at {one.created}" for one in late]
 
 
 def open_jobs(world: World) -> set[str]:
@@ -60,6 +75,7 @@ def test_a_stop_at_every_checkpoint_leaves_every_job_ended_or_a_straggler(calm: 
         assert "running" not in {step.value for _, step in steps}, where
         assert {status for _, status, *_ in groups} <= {"success", "failed", "not_started"}, where
         assert len(world.provisioner.submissions) <= points.allowed, f"{where}: new work was submitted"
+        assert not points.sent_late(), where
         assert world.stragglers() == open_jobs(world), where
     assert tried > len(calm.names) / 4 / stride
 
@@ -85,6 +101,7 @@ def test_a_pause_at_every_checkpoint_starts_nothing_and_resumes_to_the_calm_end(
             world.clock.advance(10.0)
         if points.accepted and not world.stands()[0]:
             assert len(world.provisioner.submissions) <= points.allowed, f"{where}: new work was submitted"
+            assert not points.sent_late(), where
             assert not world.has_intent(), where
             assert world.control(Control.UNPAUSE), where
             world.run(worker)

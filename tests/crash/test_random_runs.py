@@ -11,6 +11,7 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import partial
 from random import Random
 from typing import Any
@@ -64,7 +65,8 @@ def test_a_random_run_keeps_every_promise(module_database_url: str, seed: int) -
             verdict=verdict,
             groups=groups,
             nodes=nodes,
-            stopped=run.stopped,
+            stopped=run.stopped_at is not None,
+            settled=run.stopped_at and run.stopped_at + timedelta(seconds=SETTLE),
         )
         complaints = [*judge.complaints(), *run.complaints]
         if " broke " in journal:
@@ -114,12 +116,12 @@ class Mischief(Checkpoints):
 
 @dataclass
 class Run:
-    """A plan being played in a world. ``forgot``: the peer lost jobs. ``stopped``: an operator stopped the action."""
+    """A plan being played in a world. ``forgot``: the peer lost jobs. ``stopped_at``: when an operator stopped it."""
 
     world: SimulatedWorld
     plan: Plan
     forgot: bool = False
-    stopped: bool = False
+    stopped_at: datetime | None = None
     complaints: list[str] = field(default_factory=list)
     passed: int = 0
     kills_left: int = MOST_KILLS
@@ -234,7 +236,8 @@ class Run:
         if not self.world.control(verb):
             return
         self._intended = intended if verb is Control.PAUSE else None
-        self.stopped |= verb is Control.STOP
+        if verb is Control.STOP:
+            self.stopped_at = self.stopped_at or self.world.clock.now()
 
     def _workers(self) -> list[Any]:
         return [self.world.worker(Mischief(run=self)) for _ in range(self.plan.workers)]

@@ -12,7 +12,7 @@ from shipyard_api.ports.state.turns import Intent
 
 @dataclass(frozen=True, slots=True)
 class ItemClaim:
-    """A turn of an item that has begun. ``task`` is what the item works from; ``stop``: why it must end, if it must.
+    """A turn of an item that has begun. ``task`` is what the item works from; ``stopped``: why it must end, if it must.
 
     ``lost``: what the database may lack of the action's history. ``waiting``: what its last turn waited for.
     """
@@ -26,7 +26,7 @@ class ItemClaim:
     state: JsonObject | None
     intent: Intent | None
     paused: bool
-    stop: str | None
+    stopped: str | None
     user: str
     context_marker: str
     traceparent: str
@@ -41,7 +41,7 @@ class ItemClaim:
     @property
     def on_hold(self) -> bool:
         """Whether nothing new may start. A stop outweighs a pause."""
-        return self.paused and self.stop is None
+        return self.paused and self.stopped is None
 
     @property
     def log_fields(self) -> dict[str, str | int]:

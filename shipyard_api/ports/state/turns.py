@@ -12,6 +12,11 @@ from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.provisioner import Marker
 
 
+def stopped_by(user: str) -> str:
+    """Return why the units of an action that this user stopped must end."""
+    return f"stopped by {user}"
+
+
 @dataclass(frozen=True, slots=True)
 class Intent:
     """An effect that was intended and whose outcome is not recorded.
@@ -60,6 +65,11 @@ class Claim:
     def unit(self) -> tuple[str, ...]:
         """What distinguishes the step from all others."""
         return self.action, self.step or ""
+
+    @property
+    def stopped(self) -> str | None:
+        """Why the action must end, None if it need not."""
+        return None if self.stopped_by is None else stopped_by(self.stopped_by)
 
     @property
     def version(self) -> int:

@@ -138,7 +138,7 @@ def test_a_stop_takes_items_from_runs_that_only_read_or_repeat(step: Step) -> No
         assert tx.items.stop_open(step.turn, "stopped once more", now=NOW)
     assert (step.item("n1").stop, step.runs()) == ("stopped by ann", 0)
     taken = step.claim("9")
-    assert (taken.item, taken.stop, taken.epoch) == (reads.item, "stopped by ann", reads.epoch + 1)
+    assert (taken.item, taken.stopped, taken.epoch) == (reads.item, "stopped by ann", reads.epoch + 1)
     with pytest.raises(Fenced), step.store.begin() as tx:
         tx.items.sleep(reads, until=LATER)
 

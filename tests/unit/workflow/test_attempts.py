@@ -122,6 +122,7 @@ class Claim:
     waiting: WaitingFor | None = None
     unit: tuple[str, ...] = ("a", "s")
     lost: LostHistory | None = None
+    stopped: str | None = None
 
     @property
     def log_fields(self) -> dict[str, str | int]:
@@ -132,14 +133,20 @@ class Claim:
 class Rows:
     """Writes nothing but a list of what it was told. ``fenced``: a later turn has begun. ``holds`` are active.
 
-    ``locked``: waits for the lock of the holds.
+    ``asked_for``: by control verbs, since the claim. ``locked``: waits for the lock of the holds, by lengthening time.
     """
 
     written: list[tuple[Any, ...]] = field(default_factory=list)
     fenced: bool = False
     waited: list[WaitingFor | None] = field(default_factory=list)
     holds: tuple[Hold, ...] = ()
+    asked_for: dict[str, Any] = field(default_factory=dict)
     locked: Callable[[], None] = lambda: None
+
+    def renew(self, claim: Claim) -> Claim:
+        if self.fenced:
+            raise Fenced("a later turn has begun")
+        return replace(claim, **self.asked_for)
 
     def held(self, claim: Claim, nodes: Collection[NodeName], work: NodeWork) -> Sequence[Hold]:
         self.locked()
@@ -166,7 +173,7 @@ class Rows:
     ) -> Claim:
         self.waited.append(waiting)
         self._write("record", tuple(state["reports"]), facts, wake_at, items)
-        return replace(claim, state=state, intent=None)
+        return replace(claim, state=state, intent=None, **self.asked_for)
 
     def tell(self, claim: Claim, facts: Sequence[Fact], *, now: datetime) -> None:
         self._write("tell", *facts)
@@ -444,6 +451,26 @@ def test_what_was_sent_before_a_hold_goes_on_and_nothing_is_sent_once_more(found
     assert world.methods() == ["find"]
     assert world.kinds() == ["record"]
     assert world.rows.written[0][1] == (found or str(HELD),)
+
+
+@every_row(
+    product([{"stopped": "stopped by ann"}, {"on_hold": True}], [None, "found"], [False, True]),
+)
+def test_after_a_stop_or_a_pause_a_search_that_finds_nothing_ends_the_intent(
+    asked_for: dict[str, Any], found: str | None, always: bool
+) -> None:
+    """Accepted since the claim. A stop, and no pause, lets the effects of a unit begin that always runs."""
+    world = World()
+    world.unit.found, world.rows.asked_for, world.unit.always = found, asked_for, always
+    sent = always and "stopped" in asked_for and not found
+
+    world.run(world.attempt(world.intent(attempts=2)))
+
+    assert world.methods() == (["find", "perform"] if sent else ["find"])
+    assert world.rows.written[-1][:2] == ("record", ("done",) if sent else (found,) if found else ())
+    claim, state = world.decided[0]
+    assert (claim.intent, claim.stopped, claim.on_hold) == (None, asked_for.get("stopped"), "on_hold" in asked_for)
+    assert state == Sent(("done",) if sent else (found,) if found else ())
 
 
 @every_row([None, Look("watched")])

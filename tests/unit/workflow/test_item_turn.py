@@ -124,12 +124,12 @@ LOADED = ("loaded 1",)
             [("start", {"past": ["begun for n1"]}), ("begin", None, ("begun for n1",), ACT)],
         ),
         ({"state": None, "paused": True}, ACT, [("rest",)]),
-        ({"state": None, "stop": "over"}, ACT, [("end", ItemState.STOPPED, "over", ())]),
+        ({"state": None, "stopped": "over"}, ACT, [("end", ItemState.STOPPED, "over", ())]),
         # a stop waits for an effect whose outcome must be known, and outweighs a pause
-        ({"stop": "over"}, ACT, [("end", ItemState.STOPPED, "over", (LEFT,))]),
-        ({"stop": "over", "intent": REPEATABLE}, ACT, [("end", ItemState.STOPPED, "over", (LEFT,))]),
-        ({"stop": "over", "intent": ONCE}, ACT, [("resume", ONCE, LOADED)]),
-        ({"stop": "over", "paused": True, "state": None}, ACT, [("end", ItemState.STOPPED, "over", ())]),
+        ({"stopped": "over"}, ACT, [("end", ItemState.STOPPED, "over", (LEFT,))]),
+        ({"stopped": "over", "intent": REPEATABLE}, ACT, [("end", ItemState.STOPPED, "over", (LEFT,))]),
+        ({"stopped": "over", "intent": ONCE}, ACT, [("resume", ONCE, LOADED)]),
+        ({"stopped": "over", "paused": True, "state": None}, ACT, [("end", ItemState.STOPPED, "over", ())]),
         # a lost history: what only reads or repeats is decided anew
         ({"lost": LOST}, LOOK, [("begin", None, (*LOADED, "noticed"), LOOK)]),
         ({"lost": LOST, "intent": REPEATABLE}, LOOK, [("begin", None, (*LOADED, "noticed"), LOOK)]),
