@@ -1,5 +1,6 @@
 """Commands that start an action, and list actions."""
 
+import difflib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -117,9 +118,12 @@ def _joined(answers: Sequence[Answer]) -> Answer:
 
 def check_action_name(name: str) -> str:
     """Return the name of an action. An unknown name is a usage error."""
-    if name not in ACTION_NAMES:
-        raise click.UsageError(f"Invalid action command.  The action commands available are  {', '.join(ACTION_NAMES)}")
-    return name
+    if name in ACTION_NAMES:
+        return name
+    near = difflib.get_close_matches(name.lower().replace("-", "_"), ACTION_NAMES, 1)
+    guess = f"\nDid you mean {near[0]}?" if near else ""
+    known = ", ".join(ACTION_NAMES)
+    raise click.UsageError(f"Invalid action command.  The action commands available are  {known}{guess}")
 
 
 def parse_parameters(parameters: Sequence[str]) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Commands that control an existing action: pause, unpause, stop, retry and ack."""
 
 import difflib
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,7 +11,12 @@ from shipyard_api.cli.commands.request import fail, path_segment, show
 from shipyard_api.cli.commands.syntax import check_action_id, examples, full_action_id, is_action_id
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
-from shipyard_api.cli.output.shapes import as_object
+from shipyard_api.cli.output.node_names import listed
+from shipyard_api.cli.output.shapes import JsonObject, as_object, list_at, object_at, objects_at
+from shipyard_api.cli.output.wording import printable
+
+if TYPE_CHECKING:
+    from shipyard_api.cli.client import Api
 
 _ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 _CONTROL = "actions/{action_id}/control/{control_verb}"
@@ -131,13 +137,7 @@ def retry(options: GlobalOptions, /, action_id: str, force: bool, plan: list[tup
         now = as_object(json_content(api.post("plans", query, json={"retry": action}), expected=200), "the body")
         # What the server would refuse is not announced.
         if now.get("refused") is None:
-            totals = as_object(now.get("totals"), "totals")
-            kept, nodes = int(totals.get("kept") or 0), int(totals.get("nodes") or 0)
-            deployed = f"{kept} deployed node{'s' * (kept != 1)}"
-            line = f"Keeps {deployed} of action {action} and retries {nodes - kept}."
-            if not nodes:
-                line = f"Runs action {action} again: it deploys no nodes."
-            click.echo(line, err=options.form != "cli")
+            click.echo(_announced(api, action, now), err=options.form != "cli")
     except ApiError as error:
         # In the other forms the answer to the retry itself describes the error, in that form. A temporary error ends
         # the command here: a retry that was not announced must not succeed a moment later.
@@ -145,6 +145,23 @@ def retry(options: GlobalOptions, /, action_id: str, force: bool, plan: list[tup
             fail(options, error)
     query += plan
     start(options, lambda api: api.post_once(f"actions/{action}/control/retry", query, template=_CONTROL), watch=watch)
+
+
+def _announced(api: "Api", action: str, plan: JsonObject) -> str:
+    """Return what a retry will do, by its plan."""
+    totals = as_object(plan.get("totals"), "totals")
+    kept, nodes = int(totals.get("kept") or 0), int(totals.get("nodes") or 0)
+    if nodes:
+        deployed = f"{kept} deployed node{'s' * (kept != 1)}"
+        return f"Keeps {deployed} of action {action} and retries {nodes - kept}."
+    runs = [run for batch in objects_at(object_at(plan, "software"), "batches") for run in objects_at(batch, "runs")]
+    names = sorted({str(node) for run in runs for node in list_at(run, "nodes")})
+    if not names:
+        return f"Runs action {action} again: it deploys no nodes."
+    tasks = sorted({str(task) for run in runs for task in list_at(run, "tasks")})
+    command = object_at(api.read(f"actions/{action}"), "parameters").get("command") if tasks == ["command"] else None
+    what = f"the command `{command}`" if command else f"task{'s' * (len(tasks) != 1)} {listed(tasks)}"
+    return printable(f"Runs {what} of action {action} again on {listed(names)}.")
 
 
 @click.command(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from shipyard_api.cli.commands.syntax import examples
+from shipyard_api.cli.commands.syntax import examples, is_on_site, newest_on_site
 from shipyard_api.cli.commands.watch import is_live
 from shipyard_api.cli.errors import ApiError, ShapeError, UnreadableError
 from shipyard_api.cli.fleet_file import FleetSite, read_fleet
@@ -76,16 +76,16 @@ def fleet(options: GlobalOptions, /, path: Path, watches: bool, interval: float,
         _watch(options, sites, interval, timeout)
         return
     rows = _once(options, sites, timeout)
-    text = json.dumps(rows)
+    text, is_shown = json.dumps(rows), True
     if options.form == "cli" and is_live(sys.stdout):
         _show(rows)
     elif options.form in ("cli", "wide"):
         print_output(fleet_tables.fleet(rows), form="cli")
     else:
         answer = answers.Answer("GET", 200, "application/json", text, "/fleet", "")
-        output, _ = answers.rendered(answer, options.form, expected=200, cli=str)
+        output, is_shown = answers.rendered(answer, options.form, expected=200, cli=str)
         print_output(output, form=options.form)
-    if any(row["error"] for row in rows):
+    if not is_shown or any(row["error"] for row in rows):
         raise SystemExit(1)
 
 
@@ -219,7 +219,9 @@ def _row(options: GlobalOptions, site: FleetSite, timeout: float) -> Row:
         return as_objects(json_content(answer, expected=200), "the body")
 
     moving = actions(*(("state", state) for state in _MOVING), ("limit", "10"))
-    newest = moving or actions(("limit", "1"))
+    newest = [action for action in moving if is_on_site(action)]
+    if not newest and (last := newest_on_site(api)):
+        newest = [last]
     row: Row = {"site": site.name, "url": site.url, "health": health, "error": None}
     if not newest:
         return {**row, "action": None, "verdict": None, "nodes": {}, "waiting_for": None}

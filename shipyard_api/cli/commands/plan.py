@@ -1,7 +1,7 @@
 """``shipyard plan``: what an action, or a retry, would do now, without changing anything."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from shipyard_api.cli.commands.syntax import check_action_id, examples
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import plan_tables
 from shipyard_api.cli.output.answers import Answer
+from shipyard_api.cli.output.printout import Printout
 from shipyard_api.cli.output.shapes import parse_object
 
 if TYPE_CHECKING:
@@ -77,15 +78,27 @@ def plan(
         query += [("strict", "true")] if strict else []
 
     asked = [*query, ("store", "true")] if store else query
-    answers: list[Answer] = []
 
     def request(api: "Api") -> Answer:
-        answers.append(api.post("plans", asked, json=body))
-        planned = with_forecast and answers[0].status in (HTTPStatus.OK, HTTPStatus.CREATED)
-        return _with_forecast(api, answers[0], query, body) if planned else answers[0]
+        answer = api.post("plans", asked, json=body)
+        planned = with_forecast and answer.status in (HTTPStatus.OK, HTTPStatus.CREATED)
+        return _with_forecast(api, answer, query, body) if planned else answer
 
     table = plan_tables.stored_plan if store else plan_tables.plan
-    show(options, request, expected=201 if store else 200, cli=table)
+    show_plan(options, request, expected=201 if store else 200, cli=table)
+
+
+def show_plan(
+    options: GlobalOptions, request: Callable[["Api"], Answer], *, expected: int, cli: Callable[[str], str | Printout]
+) -> None:
+    """Print a plan as ``show`` does; exit with 1 also if the server would refuse what it plans."""
+    answers: list[Answer] = []
+
+    def kept(api: "Api") -> Answer:
+        answers.append(request(api))
+        return answers[0]
+
+    show(options, kept, expected=expected, cli=cli)
     if parse_object(answers[0].text).get("refused"):
         raise SystemExit(1)
 

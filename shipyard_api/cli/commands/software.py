@@ -1,6 +1,7 @@
 """``shipyard software``: plan the software stage, follow its tasks, and read their output (product, section 7)."""
 
 import contextlib
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +13,7 @@ import click
 
 from shipyard_api.cli.commands import node_command, shared_options
 from shipyard_api.cli.commands.actions import start
+from shipyard_api.cli.commands.plan import show_plan
 from shipyard_api.cli.commands.request import fail, path_segment, show
 from shipyard_api.cli.commands.syntax import check_action_id, examples, newest_action
 from shipyard_api.cli.commands.watch import ANSWER_TIMEOUT, OUTAGE_LIMIT, REDRAW_EVERY, is_live, with_end
@@ -127,11 +129,22 @@ def plan(
     Groups of one batch run at the same time. Without --nodes it runs on every node that was deployed.
     """
     body = {"retry": _retried(retry, nodes, values, chosen)} if retry else _request(nodes, values, chosen)
-    show(options, lambda api: api.post("plans", json=body), expected=200, cli=task_tables.tree)
+    show_plan(options, lambda api: api.post("plans", json=body), expected=200, cli=task_tables.tree)
+
+
+class _RunCommand(click.Command):
+    """A command that does not take "-- " with nothing behind it for a run of tasks."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse a missing command before click forgets the "--"."""
+        if "--" in args and not " ".join(args[args.index("--") + 1 :]).strip():
+            raise click.UsageError("There is no COMMAND behind --. Without -- the tasks of the nodes run.", ctx)
+        return super().parse_args(ctx, args)
 
 
 @click.command(
     "run",
+    cls=_RunCommand,
     short_help="Run tasks of the software stage, or one command, on nodes.",
     epilog=examples(
         "shipyard node run compute11 --tasks netconfig,hiera",
@@ -173,15 +186,17 @@ def run(
     Runs on different nodes may run at the same time.
 
     With COMMAND, no tasks run: the shell of each node runs the command, and its output is printed line by line while it
-    runs. The exit code is the worst one; 255 stands for a node without one, such as one that does not answer. NODES may
-    then have patterns, which match deployed nodes.
+    runs. One argument is a text for that shell, such as 'df | tail'; several are a command with these arguments. The
+    exit code is the worst one; 255 stands for a node without one, such as one that does not answer. NODES may then have
+    patterns, which match deployed nodes.
     """
     limits = {"forks": forks, "connect_timeout": connect_timeout}
     if command:
         _run_command(
             options,
             nodes,
-            " ".join(command),
+            # One argument is a text for the shell of the nodes; several are a command with exactly these arguments.
+            command[0] if len(command) == 1 else shlex.join(command),
             {name: limit for name, limit in limits.items() if limit is not None},
             {**chosen, "values": values, "retry": retry, "noop": noop or None},
             grouped=grouped,

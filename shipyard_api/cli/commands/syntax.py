@@ -10,11 +10,15 @@ from shipyard_api.cli.global_options import GlobalOptions
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api, Query
+    from shipyard_api.cli.output.shapes import JsonObject
 
 _ID_LENGTH = 26
 
 LATEST = "latest"
-"""Stands for the id of the newest action."""
+"""Stands for the id of the newest action on the site."""
+
+_NODE_OPERATION, _COMMAND = "node_operation", "command"
+_PAGES = (20, 1000)  # actions that are read for the newest one on the site: commands on nodes may be many
 
 # The beginning of an action's id: ids are times first, so the shortest ones that tell anything have some characters.
 _BEGINNING = re.compile(r"0[0-9A-HJKMNP-TV-Z]{3,24}")
@@ -66,7 +70,8 @@ def full_action_id(value: str) -> str:
         api = Api(options)
         if value == LATEST:
             return newest_action(api)
-        matches = [known_id for known_id in _action_ids(api) if known_id.startswith(value.upper())]
+        known_ids = [str(action["id"]) for action in _actions(api)]
+        matches = [known_id for known_id in known_ids if known_id.startswith(value.upper())]
     except ApiError as error:
         fail(options, error)
     if not matches:
@@ -78,23 +83,45 @@ def full_action_id(value: str) -> str:
 
 
 def newest_action(api: "Api", names: Sequence[str] = ()) -> str:
-    """Return the id of the newest action, of those with one of the names if there are any. Raises ApiError."""
+    """Return the id of the newest action on the site, of those with one of the names if there are any.
+
+    Raises ApiError.
+    """
     from shipyard_api.cli.errors import ApiError
 
-    ids = _action_ids(api, [*(("name", name) for name in names), ("order", "desc"), ("limit", "1")])
-    if not ids:
+    action = newest_on_site(api, names)
+    if action is None:
         kind = f" {' or '.join(names)}" if names else ""
-        raise ApiError(f"Error: There is no action{kind} yet.")
-    # A server of upstream returns all of them.
-    return max(ids)
+        raise ApiError(f"Error: There is no action{kind} on the site yet.")
+    return str(action["id"])
 
 
-def _action_ids(api: "Api", query: "Query" = ()) -> list[str]:
+def newest_on_site(api: "Api", names: Sequence[str] = ()) -> "JsonObject | None":
+    """Return the newest action on the site, of those with one of the names if there are any. Raises ApiError."""
+    query = [*(("name", name) for name in names), ("order", "desc")]
+    for limit in _PAGES:
+        actions = _actions(api, [*query, ("limit", str(limit))])
+        # A server of upstream returns all of them, in another order.
+        if on_site := [action for action in actions if is_on_site(action)]:
+            return max(on_site, key=lambda action: str(action["id"]))
+        if len(actions) < limit:
+            break
+    return None
+
+
+def is_on_site(action: "JsonObject") -> bool:
+    """Return whether an action is on the site: a command or a single operation on nodes is not."""
+    return action.get("name") != _NODE_OPERATION and _COMMAND not in (action.get("parameters") or {})
+
+
+def _actions(api: "Api", query: "Query" = ()) -> Sequence["JsonObject"]:
     from shipyard_api.cli.client import json_content
     from shipyard_api.cli.output.shapes import as_objects, required
 
     actions = as_objects(json_content(api.get("actions", query), expected=200), "the body")
-    return [str(required(action, "id")) for action in actions]
+    for action in actions:
+        required(action, "id")
+    return actions
 
 
 def _is_short(value: str) -> bool:

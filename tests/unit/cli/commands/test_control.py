@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.unit.cli.fake_api import Reply
+from tests.unit.tables import table
 
 ID = "01M7XV7VKPMDHXJVA7WMC7P6XP"
 
@@ -46,6 +47,25 @@ def test_ids_in_the_short_and_in_the_long_form_are_the_servers_to_judge(api, run
 
 def planned(api, kept, nodes, refused=None):
     api.replies["POST /plans"] = Reply(200, {"refused": refused, "totals": {"kept": kept, "nodes": nodes}})
+
+
+AGAIN = {
+    "a command": (["command"], {"command": "uname -r"}, "the command `uname -r`"),
+    "a task": (["ntp"], {}, "task ntp"),
+    "a task of that name": (["command"], {}, "task command"),
+    "tasks": (["ntp", "net"], {}, "tasks net, ntp"),
+}
+
+
+@table(("tasks", "parameters", "what"), AGAIN)
+def test_retry_of_a_run_says_what_it_runs_and_where(api, run, tasks, parameters, what):
+    software = {"batches": [{"runs": [{"nodes": ["n2", "n1"], "tasks": tasks}]}]}
+    body = {"refused": None, "totals": {"kept": 0, "nodes": 0}, "software": software}
+    api.replies["POST /plans"] = Reply(200, body)
+    api.replies[f"GET /actions/{ID}"] = Reply(200, {"id": ID, "parameters": parameters})
+    api.replies[f"POST /actions/{ID}/control/retry"] = Reply(201, {"id": "2" * 26, "name": "update_software"})
+
+    assert run("retry", ID).stdout.startswith(f"Runs {what} of action {ID} again on n1, n2.\n")
 
 
 def test_retry_says_what_it_will_do_before_it_does_it(api, run):

@@ -126,6 +126,8 @@ def test_all_is_well_with_0_and_a_wrong_file_is_2(api, run, written, tmp_path):
     api.replies = site_of(ACTION, report={**REPORT, "verdict": "success"})
     assert run("fleet", "--file", written(a=api.url), FLEET_TOKEN="x").exit_code == 0
     assert run("fleet", SHIPYARD_FLEET=written(a=api.url), FLEET_TOKEN="x").exit_code == 0
+    nameless = run("fleet", "--file", written(a=api.url), "-o", "name", FLEET_TOKEN="x")
+    assert (nameless.exit_code, "it has no names; use -o json" in nameless.stdout) == (1, True)
     requests = len(api.requests)
     assert run("fleet", "--file", written(a=api.url)).exit_code == 2
     assert run("fleet").exit_code == 2

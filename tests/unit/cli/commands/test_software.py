@@ -79,7 +79,8 @@ NO_PLANS = {
 @table(("plan", "text"), NO_PLANS)
 def test_what_does_not_run_says_why(api, run, plan, text):
     api.replies["POST /plans"] = Reply(200, plan)
-    assert run("software", "plan").stdout == text
+    result = run("software", "plan")
+    assert (result.exit_code, result.stdout) == (1 if plan["refused"] else 0, text)
 
 
 RUNS = {
@@ -239,6 +240,26 @@ def test_a_command_prints_what_each_node_wrote_and_ends_with_the_worst_code(comm
         "name": "update_software",
         "parameters": {"nodes": ["n1", "n2", "n3"], "command": "echo same", **forks},
     }
+
+
+COMMANDS = {
+    "one argument is a text for the shell": (["df | tail"], "df | tail"),
+    "several are a command": (["sh", "-c", "a 'b' c", ""], """sh -c 'a '"'"'b'"'"' c' ''"""),
+}
+
+
+@table(("words", "sent"), COMMANDS)
+def test_the_quotes_of_a_command_survive(command, run, words, sent):
+    run("node", "run", "n1", "--", *words)
+
+    assert [json.loads(one.body)["parameters"]["command"] for one in command.requests if one.method == "POST"] == [sent]
+
+
+@pytest.mark.parametrize("words", [["--"], ["--", ""], ["-b", "--", " "]])
+def test_a_command_of_nothing_runs_no_tasks(api, run, words):
+    result = run("node", "run", "n1", *words)
+
+    assert (result.exit_code, "There is no COMMAND behind --." in result.output, api.requests) == (2, True, [])
 
 
 def test_lines_are_printed_while_the_command_runs_and_the_rest_when_it_has_ended(command, run):

@@ -56,6 +56,23 @@ def test_the_newest_action_and_the_beginning_of_an_id_need_no_whole_id(api, run,
     assert f"{sent.method} {sent.path.removeprefix('/api/v1.0')}" == request_
 
 
+def on_nodes(number, **values):
+    """An action on nodes that is newer than the ones of the site."""
+    return samples.action(id=f"01M7XV7W{number:018}", **values)
+
+
+def test_the_newest_action_is_one_on_the_site_however_many_commands_ran_on_nodes(api, run):
+    commands = [on_nodes(number, name="update_software", parameters={"command": "df"}) for number in range(20)]
+    drain = on_nodes(30, name="node_operation", parameters={"operation": "drain", "node": "n1"})
+    api.replies["GET /actions"] = [Reply(200, commands), Reply(200, [*commands, drain, samples.action()])]
+    run("describe", "action", "latest")
+    assert api.requests[-1].path == f"/api/v1.0/actions/{ID}"
+
+    api.replies["GET /actions"] = Reply(200, [drain])
+    result = run("describe", "action", "latest")
+    assert (result.exit_code, result.stdout) == (1, "Error: There is no action on the site yet.\n")
+
+
 @table(
     ("short", "text"),
     {
