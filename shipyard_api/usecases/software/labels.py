@@ -45,7 +45,7 @@ class ManageLabels:
 
         A cluster may declare what its release has as well; its own declaration counts.
         """
-        label = Label(check_label(domain, name, meta, complete=True))
+        label = Label(check_label(domain, name, meta))
         with self.store.begin() as tx:
             tx.software.lock()
             layer = own_layer(tx.software, owner)
@@ -58,15 +58,17 @@ class ManageLabels:
     def change(self, owner: Owner, domain: Domain, name: str, meta: object) -> Label:
         """Store other properties of a role or tag. Nodes keep the tags that they have.
 
-        Raises LabelNotFound, LabelReadOnly for a predefined tag, and InvalidDeclaration.
+        A cluster declares a role or tag of its release with these properties for itself. Raises LabelNotFound,
+        LabelReadOnly for a predefined tag, and InvalidDeclaration.
         """
         with self.store.begin() as tx:
             tx.software.lock()
             layer = own_layer(tx.software, owner)
-            before = _found(layer, owner, domain, name)
+            merged = layer.over(below(tx.software, owner))
+            before = _found(merged, owner, domain, name)
             _check_writable(domain, name, before)
-            label = replace(before, meta=check_label(domain, name, meta, complete=True))
-            _check(layer.over(below(tx.software, owner)), domain, name, label)
+            label = Label(check_label(domain, name, meta), before.predefined and name in layer.labels(domain))
+            _check(merged, domain, name, label)
             save_layer(tx.software, owner, _with(layer, domain, name, label))
         return label
 
@@ -88,8 +90,8 @@ class ManageLabels:
             save_layer(tx.software, owner, layer)
 
 
-def check_label(domain: Domain, name: object, meta: object, *, complete: bool = False) -> JsonObject:
-    """Return the properties of a role or tag; raises InvalidDeclaration. ``complete``: a role must list its tags."""
+def check_label(domain: Domain, name: object, meta: object) -> JsonObject:
+    """Return the properties of a role or tag; raises InvalidDeclaration. A role without ``tags`` gives none."""
     word = _WORDS[domain]
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidDeclaration(f"The name of a {word} is 1 to 64 letters, digits, or any of . _ : -")
@@ -100,10 +102,10 @@ def check_label(domain: Domain, name: object, meta: object, *, complete: bool = 
     needs_primary = domain is Domain.TAGS or "has_primary" in meta
     if needs_primary and not isinstance(meta.get("has_primary"), bool):
         raise InvalidDeclaration(f"'has_primary' of the {word} '{name}' is not true or false.")
-    if domain is Domain.ROLES and (complete or "tags" in meta):
-        tags = meta.get("tags")
-        if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-            raise InvalidDeclaration(f"'tags' of the role '{name}' is not a list of names.")
+    for key in ("tags", "tasks") if domain is Domain.ROLES else ():
+        names = meta.get(key, [])
+        if not isinstance(names, list) or not all(isinstance(listed, str) for listed in names):
+            raise InvalidDeclaration(f"'{key}' of the role '{name}' is not a list of names.")
     return meta
 
 

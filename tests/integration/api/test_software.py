@@ -349,6 +349,25 @@ def test_roles_of_a_release_and_of_a_cluster(admin: Fuel) -> None:
     assert admin.ask("DELETE", "clusters/1/roles/db/").status == falcon.HTTP_204
 
 
+def test_a_cluster_changes_the_tags_of_a_role_of_its_release_for_itself(admin: Fuel) -> None:
+    fewer = {"name": "controller", "meta": {"tags": ["mysql"]}, "volumes_roles_mapping": []}
+
+    assert admin.put("clusters/1/roles/controller/", fewer) == fewer == admin.get("clusters/1/roles/controller/")
+    admin.post("clusters/1/assignment/", [{"id": "n1", "roles": ["controller"]}])
+    assert admin.tags_of("n1") == ["mysql"]
+    assert admin.get("releases/1/roles/controller/")["meta"] == ROLES["controller"]
+    assert admin.ask("DELETE", "clusters/1/roles/controller/").status == falcon.HTTP_204
+    admin.post("clusters/1/assignment/", [{"id": "n2", "roles": ["controller"]}])
+    assert admin.tags_of("n2") == list(TAGS)
+
+
+def test_a_role_without_tags_gives_none_wherever_it_is_declared(admin: Fuel) -> None:
+    assert admin.post("releases/1/roles/", {"name": "plain", "meta": {}})["meta"] == {}
+    admin.put("releases/1/", {"roles_metadata": {**ROLES, "bare": {}}})
+    admin.post("clusters/1/assignment/", [{"id": "n1", "roles": ["plain", "bare"]}])
+    assert admin.tags_of("n1") == []
+
+
 def test_a_deleted_tag_leaves_the_roles_of_its_owner(admin: Fuel) -> None:
     admin.post("releases/1/tags/", {"name": "own", "meta": {"has_primary": False}})
     admin.post("releases/1/roles/", {"name": "r", "meta": {"tags": ["own", "mysql"]}})
@@ -543,7 +562,9 @@ REFUSED = {
         "Tag 'numbered' is assigned to nodes n1",
     ),
     "an unknown tag deleted": ("DELETE", "clusters/1/tags/zz", ..., 404, "Tag 'zz' is not found for the cluster 1"),
-    "a role without tags": ("POST", ROLES_URL, {"name": "own", "meta": {}}, 400, "'tags' of the role 'own'"),
+    "a predefined tag changed for a cluster": ("PUT", "clusters/1/tags/mysql", {"meta": TAG["meta"]}, 409, "Read-only"),
+    "a role of no owner": ("PUT", "clusters/1/roles/zz", {"meta": {}}, 404, "Role 'zz' is not found for the cluster 1"),
+    "a role with a task": ("POST", ROLES_URL, {"name": "own", "meta": {"tasks": "a"}}, 400, "'tasks' of the role"),
     "a role of unknown tags": ("POST", ROLES_URL, {**ROLE, "meta": {"tags": ["z"]}}, 400, "non-existent tag z"),
     "a role changed to unknown tags": (
         "PUT",
