@@ -24,8 +24,9 @@ _required_primary = click.option("--primary/--no-primary", "has_primary", requir
 
 
 def _tags(does: str) -> Callable[[_Command], _Command]:
-    option = click.option("--tag", "tags", multiple=True, help=f"A tag that it gives its nodes{does} (repeatable)")
-    return lambda command: option(_primary(command))
+    tag = click.option("--tag", "tags", multiple=True, help=f"A tag that it gives its nodes{does} (repeatable)")
+    task = click.option("--task", "tasks", multiple=True, help=f"A task that runs on its nodes{does} (repeatable)")
+    return lambda command: tag(task(_primary(command)))
 
 
 def _owned(command: _Command) -> _Command:
@@ -168,7 +169,8 @@ _add_label_commands(
     create=("db --tag mysql", _tags(".")),
     change=("db --tag mysql --tag rabbitmq", _tags("; the others go.")),
     docs=(
-        "Change the tags of the role NAME. Nodes that have the role already keep their tags.",
+        "Change the tags and tasks of the role NAME: for the site, also of a role of its release, or for a release. "
+        "Nodes that have the role already keep their tags.",
         "Delete the role NAME. A role that a node has cannot be deleted.",
     ),
 )

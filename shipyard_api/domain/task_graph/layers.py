@@ -6,7 +6,7 @@ from enum import Enum
 from typing import NewType
 
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.domain.task_graph.tasks import Domain
+from shipyard_api.domain.task_graph.tasks import WANTED_BY, Domain, names_of
 
 ReleaseId = NewType("ReleaseId", int)
 ClusterId = NewType("ClusterId", int)
@@ -57,6 +57,11 @@ class Label:
         tags = self.meta.get("tags")
         return tuple(tags) if isinstance(tags, list) else ()
 
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks that a role wants on its nodes, whatever the graph says of it (seed 001)."""
+        return names_of(self.meta.get("tasks"))
+
 
 @dataclass(frozen=True, slots=True)
 class Layer:
@@ -78,6 +83,20 @@ class Layer:
         """Return whether a node can have the role or tag. ``mysql:2`` is an instance of the tag ``mysql``."""
         labels = self.labels(domain)
         return name in labels or (domain is Domain.TAGS and name.partition(":")[0] in labels)
+
+    def tasks_of_run(self) -> tuple[JsonObject, ...]:
+        """Return the tasks, each with the roles that want it. On the primary of a role, its other name counts too."""
+        wanted: dict[str, list[str]] = {}
+        for name, role in self.roles.items():
+            for task in role.tasks:
+                wanted.setdefault(task, []).extend((name, f"primary-{name}"))
+        return tuple(
+            {
+                **{key: value for key, value in task.items() if key != WANTED_BY},
+                **({WANTED_BY: wanted[task["id"]]} if task["id"] in wanted else {}),
+            }
+            for task in self.tasks
+        )
 
     def over(self, below: "Layer") -> "Layer":
         """Return this layer merged over another layer: by task id, role and tag, the upper one counts."""

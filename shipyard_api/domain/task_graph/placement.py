@@ -94,6 +94,8 @@ class Placement:
     def _selectors(self) -> Iterator[Selector]:
         for task in self.graph.tasks.values():
             yield self._selector(task)
+            if task.wanted_by is not None:
+                yield task.wanted_by
             for relation in (*task.depends, *task.depended_by):
                 if isinstance(relation.nodes, Selector):
                     yield relation.nodes
@@ -106,7 +108,7 @@ class Placement:
 
     def _resolve(self) -> None:
         tasks = self.graph.tasks.values()
-        self.group_classes = {task.id: self._matched(task) for task in tasks if task.kind is Kind.GROUP}
+        self.group_classes = {task.id: self._matched(self._selector(task)) for task in tasks if task.kind is Kind.GROUP}
         self.task_classes = {task.id: self._placed(task) for task in tasks if task.kind not in (Kind.GROUP, Kind.STAGE)}
 
     def _placed(self, task: Task) -> tuple[int, ...]:
@@ -122,11 +124,12 @@ class Placement:
         numbers = {number for group in groups for number in self.group_classes[group]}
         has_role = task.role is not None or not adding
         if task.tags is not None or (adding.issuperset(groups) and not task.groups and has_role):
-            numbers.update(self._matched(task))
+            numbers.update(self._matched(self._selector(task)))
+        if task.wanted_by is not None:
+            numbers.update(self._matched(task.wanted_by))
         return tuple(sorted(numbers))
 
-    def _matched(self, task: Task) -> tuple[int, ...]:
-        selector = self._selector(task)
+    def _matched(self, selector: Selector) -> tuple[int, ...]:
         return tuple(number for number in range(len(self._nodes.classes)) if self._nodes.selects(selector, number))
 
     def _matching(self, task: TaskId, selector: Selector) -> tuple[int, ...]:

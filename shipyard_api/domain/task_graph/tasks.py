@@ -16,6 +16,9 @@ SCHEMA = "task_graph_v1"
 BY_TASK = (2, 0, 0)
 """From this version on, a task is ordered by its own dependencies instead of with its group (contract, 1.2)."""
 
+WANTED_BY = "wanted_by"
+"""The key of a task with the roles that want it by their metadata; ``Layer.tasks_of_run`` writes it."""
+
 PRE, DEPLOY, POST = TaskId("pre_deployment"), TaskId("deploy"), TaskId("post_deployment")
 STAGES = (PRE, DEPLOY, POST)
 """The stages of the seed. They exist without being declared as soon as a task names them."""
@@ -98,9 +101,10 @@ class Task:
     """One entry of the document.
 
     ``role``: nodes by role; None if not given. ``tags``: nodes by tag; it takes precedence over ``role`` and
-    ``groups`` (seed 002). ``groups`` and the id lists may hold expressions. ``condition``: an expression, or a
-    constant. ``by_task``: the task is ordered by its own dependencies, also across nodes, instead of with its group.
-    ``computed``: its condition or its relations are an expression that Shipyard does not evaluate, so it never runs.
+    ``groups`` (seed 002). ``wanted_by``: further nodes, by roles whose metadata want it (seed 001). ``groups`` and
+    the id lists may hold expressions. ``condition``: an expression, or a constant. ``by_task``: the task is ordered by
+    its own dependencies, also across nodes, instead of with its group. ``computed``: its condition or
+    its relations are an expression that Shipyard does not evaluate, so it never runs.
     """
 
     id: TaskId
@@ -110,6 +114,7 @@ class Task:
     groups: tuple[str, ...] = ()
     role: Selector | None = None
     tags: Selector | None = None
+    wanted_by: Selector | None = None
     tasks: tuple[str, ...] = ()
     stage: TaskId | None = None
     condition: Expression | bool = True
@@ -181,6 +186,7 @@ def _task(entry: Mapping[str, Any]) -> Task:
         groups=names_of(entry.get("groups")),
         role=None if role is None else _selector(Domain.ROLES, role),
         tags=None if tags is None else _selector(Domain.TAGS, tags),
+        wanted_by=Selector(Domain.ROLES, names_of(entry[WANTED_BY])) if WANTED_BY in entry else None,
         tasks=names_of(entry.get("tasks")),
         stage=None if stage is None else TaskId(stage),
         condition=parse_condition(condition) if isinstance(condition, str) else condition is not False,

@@ -54,5 +54,5 @@ class SoftwareSite:
 
     @property
     def tasks(self) -> tuple[JsonObject, ...]:
-        """The effective task documents, as written."""
-        return self.cluster.layer.tasks
+        """The effective task documents, each with the roles whose metadata want it."""
+        return self.cluster.layer.tasks_of_run()

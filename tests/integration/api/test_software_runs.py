@@ -83,6 +83,10 @@ def test_the_examples_of_seed_002_run_where_the_tags_are(
     for node, tags in given.items():
         admin.post(f"nodes/{node}/tags/", tags)
 
+    # Seed 001: a role of which the graph says nothing names its tasks itself.
+    admin.post("clusters/1/roles/", {"name": "guest", "meta": {"tasks": ["haproxy"]}})
+    admin.post("clusters/1/assignment/", [{"id": "n3", "roles": ["guest"]}])
+
     made = admin.put(f"clusters/1/deploy/?nodes={','.join(NODES)}", {})
     run(site, engine, ActionId(made["uuid"]))
 
@@ -93,7 +97,7 @@ def test_the_examples_of_seed_002_run_where_the_tags_are(
     for row in admin.get(f"transactions/{made['id']}/deployment_history/"):
         assert row["status"] == "ready"
         found.setdefault(names[row["node_id"]], []).append(row["task_name"])
-    assert {node: sorted(tasks) for node, tasks in found.items()} == runs
+    assert {node: sorted(tasks) for node, tasks in found.items()} == {**runs, "n3": ["globals", "haproxy"]}
 
 
 def test_the_history_has_what_is_pending_and_what_was_skipped(site: Site, engine: sa.Engine, admin: Fuel) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.conditions import Facts
+from shipyard_api.domain.task_graph.layers import Label, Layer
 from shipyard_api.domain.task_graph.plan import SkipReason
 from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries, choose_primaries
 from shipyard_api.domain.task_graph.selection import Selection
@@ -168,6 +169,28 @@ def test_a_tagged_task_runs_with_its_group_where_the_node_is_in_it_and_by_itself
         ("hiera", "keystone", "done"),
         ("hiera", "done"),
         ("hiera", "keystone"),
+    ]
+
+
+def test_a_role_that_the_graph_does_not_know_runs_the_tasks_that_its_metadata_want() -> None:
+    entries = [
+        group("controller", "one_by_one"),
+        task("hiera", role=["compute"], required_for=["keystone"]),
+        task("keystone", groups=["controller"]),
+        task("agent", role=["compute"], requires=["keystone"]),
+        {**task("twice", tags=["x"]), "wanted_by": ["forged"]},
+    ]
+    roles = {"late": Label({"tasks": ["agent", "keystone", "nowhere"]}), "later": Label({"tasks": ["agent", "hiera"]})}
+    documents = Layer(tuple(entries), roles).tasks_of_run()
+    nodes = [node("a", "controller"), node("b", "late"), node("c", "late", "later"), node("d", "forged")]
+
+    made = planned([dict(entry) for entry in documents], nodes, primaries=Primaries({"late": NodeName("b")}))
+
+    assert [made.order_on(NodeName(name)) for name in "abcd"] == [
+        ("keystone",),
+        ("keystone", "agent"),
+        ("hiera", "keystone", "agent"),
+        (),
     ]
 
 

@@ -21,6 +21,16 @@ LAYER = Layer(
 )
 
 
+def test_tasks_that_a_role_in_use_wants_and_the_graph_lacks_are_named() -> None:
+    wishes = {"late": Label({"tasks": ["a", "b", "g"]}), "unused": Label({"tasks": ["b"]})}
+    layer = Layer(({"id": "a", "type": "shell"}, {"id": "g", "type": "group"}), wishes)
+
+    (found,) = check_tags(layer, [node("n1", "late", "")])
+
+    assert (found.level, "The role late wants tasks" in found.message) == (Level.WARNING, True)
+    assert found.message.endswith(": b, g.")
+
+
 def node(name: str, roles: str, tags: str, *, leaving: bool = False) -> ClusterNode:
     return ClusterNode(NodeName(name), tuple(roles.split()), tuple(tags.split()), leaving=leaving)
 
