@@ -26,7 +26,6 @@ from shipyard_api.adapters.ironic.options import Unhealthy
 from shipyard_api.adapters.ironic.plugin import SHARED_SECONDS
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
 from shipyard_api.adapters.maas.client import MaasClient
-from shipyard_api.adapters.maas.decisions import Rules
 from shipyard_api.adapters.maas.provisioner import MaasProvisioner
 from shipyard_api.adapters.maas.translate import MachineOptions
 from shipyard_api.domain.nodes import Inventory
@@ -262,7 +261,7 @@ class MaasPeer(Peer):
             now=lambda: self.clock.now().timestamp(),
         )
         self._cleanup.callback(client.close)
-        options = MachineOptions(threads=1, rules=Rules(keep_enlisted=True))  # as it is unless configured otherwise
+        options = MachineOptions(threads=1)
         return MaasProvisioner(client, inventory, options=options, now=self.clock.now)
 
     def forget(self) -> None:

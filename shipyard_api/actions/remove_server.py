@@ -1,7 +1,8 @@
 """remove_server: take servers down for good: the teardown of redeploy_server without a deployment (seed 004).
 
-One batch of servers after another, by default one server. A server may have left the committed design: the action works
-from the last revision that has it. What etcd keeps is checked for all servers together before the first is touched.
+The provisioner forgets them, too. One batch of servers after another, by default one server. A server may have left
+the committed design: the action works from the last revision that has it. What etcd keeps is checked for all servers
+together before the first is touched.
 """
 
 from shipyard_api.actions.action import Action, Parts
@@ -31,13 +32,13 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
     for number, nodes in enumerate(batches(inputs)):
         left = tuple(node for batch in remaining[number:] for node in batch)
         steps.append(parts.teardown.check_removal(numbered(CHECK_TEARDOWN, number), left, inputs))
-        steps.append(parts.teardown.nodes(numbered(DESTROY_NODES, number), nodes, inputs))
+        steps.append(parts.teardown.nodes(numbered(DESTROY_NODES, number), nodes, inputs, leaves=True))
     return tuple(steps)
 
 
 def _facts(parts: Parts, inputs: Json) -> tuple[Fact, ...]:
     left = [
-        parts.teardown.nodes(numbered(DESTROY_NODES, number), nodes, inputs).begin(inputs).nodes
+        parts.teardown.nodes(numbered(DESTROY_NODES, number), nodes, inputs, leaves=True).begin(inputs).nodes
         for number, nodes in enumerate(batches(inputs))
     ]
     return (TargetsKnown(tuple(node for nodes in left for node in nodes)),)

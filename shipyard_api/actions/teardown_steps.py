@@ -150,18 +150,31 @@ class TeardownSteps:
 
         return Check(step, ask, self.retry.give_up_after, self.retry.pause)
 
-    def nodes(self, step: StepId, nodes: tuple[NodeName, ...], inputs: Json) -> TeardownNodes:
-        """Return the step that takes these nodes out, and destroys them."""
+    def nodes(
+        self,
+        step: StepId,
+        nodes: tuple[NodeName, ...],
+        inputs: Json,
+        *,
+        leaves: bool = False,
+    ) -> TeardownNodes:
+        """Return the step that takes these nodes out, and destroys them. ``leaves``: the provisioner forgets them."""
         if not self.drains:
             phases: tuple[PhaseOfTeardown, ...] = (_DESTROY_ONLY,)
         else:
             phases = (_WHOLE,) if len(nodes) == 1 else (_DRAIN, _LEAVE, _DESTROY)
             if inputs.get("rebuild"):
                 phases = tuple(map(_kept, phases))
-        return self.step(step, nodes, phases, inputs)
+        return self.step(step, nodes, phases, inputs, leaves=leaves)
 
     def step(
-        self, step: StepId, nodes: tuple[NodeName, ...], phases: tuple[PhaseOfTeardown, ...], inputs: Json
+        self,
+        step: StepId,
+        nodes: tuple[NodeName, ...],
+        phases: tuple[PhaseOfTeardown, ...],
+        inputs: Json,
+        *,
+        leaves: bool = False,
     ) -> TeardownNodes:
         """Return a step that takes these nodes through the phases."""
         configuration = SiteInputs.from_json(inputs).configuration if "times" in inputs else DeploymentConfiguration()
@@ -178,6 +191,7 @@ class TeardownSteps:
                 must_exist=bool(inputs.get("must_exist")),
                 destroy=configuration.destroy_nodes,
                 queue_limit=configuration.queue_limit,
+                leaves=leaves,
             )
 
         kind = NodeTeardown(self._operations(), self._history, self._limits, self._faults, self.pace)

@@ -91,6 +91,8 @@ class Work:
     may succeed.
     ``wipe`` applies to a destroy, and to a preparation that undeploys a failed node; a provisioner that does not
     preserve storage refuses anything but ALL.
+    ``leaves`` applies to a destroy: its nodes are removed from the provisioner as well (seed 004), unless the settings
+    keep them. Others stay, to be deployed again; a provisioner that finds a removed node by itself may remove it too.
     ``steps``: what templates ask for in the deployment of these nodes, by node: priority 0 disables a default step. The
     provisioner merges them with its default steps (seed 003), and refuses work with steps that it does not support. A
     service runs exactly these, in this order; a preparation runs them before the nodes are ready to be deployed.
@@ -106,6 +108,7 @@ class Work:
     steps: Mapping[NodeName, Sequence[DeployStep]] = field(default_factory=dict, hash=False)
     again: frozenset[NodeName] = frozenset()
     fresh: bool = False
+    leaves: bool = False
 
 
 class JobState(Enum):

@@ -112,10 +112,15 @@ class Site:
         return False
 
     def work(
-        self, operation: Operation, *names: str, nodes: tuple[NodeName, ...] | None = None, wipe: Wipe = Wipe.ALL
+        self,
+        operation: Operation,
+        *names: str,
+        nodes: tuple[NodeName, ...] | None = None,
+        wipe: Wipe = Wipe.ALL,
+        leaves: bool = False,
     ) -> Work:
         """Return work on the named nodes, or on the site if no node is named."""
-        return Work(operation, self.design, tuple(map(NodeName, names)) or nodes, wipe)
+        return Work(operation, self.design, tuple(map(NodeName, names)) or nodes, wipe, leaves=leaves)
 
     def run(self, work: Work, *, marker: Marker | None = None) -> JobReport:
         """Do the work and return how it ended."""

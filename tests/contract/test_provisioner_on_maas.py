@@ -99,18 +99,20 @@ def test_a_deployment_that_finds_no_address_is_tried_until_the_caller_has_enough
 
 
 def test_a_destroyed_machine_is_erased_and_removed(start_maas: StartMaas) -> None:
-    site = start_maas(machines={"n1": {"status": "Deployed"}})
-    work = site.work(DESTROY, "n1")
+    site = start_maas(machines={"n1": {"status": "Deployed"}, "n2": {"status": "Deployed"}})
+    work = site.work(DESTROY, "n1", leaves=True)
     report = site.run(work)
     assert (report.ok, report.message) == (True, "")
     assert site.past("n1") == ["Deployed", "Disk erasing", "Releasing", "Ready", None]
     assert "n1" not in [one.name for one in site.provisioner.conditions()]
     assert site.run(work).ok
+    assert site.run(site.work(DESTROY, "n2")).ok
+    assert site.past("n2") == ["Deployed", "Disk erasing", "Releasing", "Ready"]
 
 
 def test_a_machine_whose_disks_are_kept_is_not_erased(start_maas: StartMaas) -> None:
     site = start_maas(machines={"n1": {"status": "Deployed"}}, options=MachineOptions(rules=Rules(keep_enlisted=True)))
-    assert site.run(site.work(DESTROY, "n1", wipe=Wipe.OS_DISK_ONLY)).ok
+    assert site.run(site.work(DESTROY, "n1", wipe=Wipe.OS_DISK_ONLY, leaves=True)).ok
     assert site.past("n1") == ["Deployed", "Releasing", "Ready"]
 
 
@@ -123,7 +125,7 @@ def test_machines_that_maas_does_not_erase_release_or_delete_have_failed(start_m
             "n3": {"delete": "refuse"},
         },
     )
-    report = site.run(site.work(DESTROY, "n1", "n2", "n3"))
+    report = site.run(site.work(DESTROY, "n1", "n2", "n3", leaves=True))
     assert (report.state, report.failed) == (JobState.ENDED, names("n1 n2 n3"))
     told = {"n1": "bad disk", "n2": "answered 4", "n3": "answered 4"}
     assert all(why in report.reasons[NodeName(name)] for name, why in told.items()), report.reasons
@@ -139,7 +141,7 @@ def test_machines_are_destroyed_from_wherever_they_are_and_what_could_not_be_era
         (("Commissioning", "Deploying", "Testing", "Broken", "Allocated"), None),  # they go on meanwhile
     ):
         site = start_maas(machines={f"n{at}": {"status": status} for at, status in enumerate(statuses, 1)})
-        report = site.run(site.work(DESTROY, "n1", "n2", "n3", "n4", "n5"))
+        report = site.run(site.work(DESTROY, "n1", "n2", "n3", "n4", "n5", leaves=True))
         assert report.ok
         assert message in (None, report.message)
         assert [site.past(f"n{at}")[-1] for at in range(1, 6)] == [None] * 5
@@ -277,7 +279,7 @@ def test_a_maas_that_stays_broken_is_unavailable(start_maas: StartMaas) -> None:
 
 def test_nodes_that_are_not_enlisted_yet_are_a_warning(start_maas: StartMaas) -> None:
     site = start_maas(machines={"n1": {"status": "Deployed"}})
-    assert site.run(site.work(DESTROY, "n1")).ok
+    assert site.run(site.work(DESTROY, "n1", leaves=True)).ok
     [finding] = site.provisioner.validate_design(site.design)
     assert (finding.name, finding.level) == ("NodeNotInProvisioner", Level.WARNING)
     assert "n1" in finding.message

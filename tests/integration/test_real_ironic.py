@@ -235,7 +235,7 @@ def test_nodes_are_destroyed_with_and_without_cleaning(site: Site) -> None:
         for name in (kept, wiped)
     ]
     assert [len(events) for events in started] == [1, 2]
-    removing, work = site.with_options(remove=True), Work(DESTROY, "revision:1", (wiped,))
+    removing, work = site.with_options(remove=True), Work(DESTROY, "revision:1", (wiped,), leaves=True)
     assert site.watch(removing, removing.submit(_marker(), work), work).ok
     assert wiped not in {one.name for one in site.provisioner.conditions()}
 

@@ -49,6 +49,7 @@ def test_servers_that_left_the_design_are_taken_down_for_good_one_after_another(
     assert world.state() is RunState.SUCCESS, world.told()
     story = [one for one in world.story() if not one.startswith("evicted")]
     assert story == [*of_node("n3"), *of_node("n1")]
+    assert [machine.name for machine in world.provisioner.conditions()] == ["n2"]
     with world.store().begin() as tx:
         assert tx.nodes.deployed([NodeName(name) for name in NODES]) == {"n2"}
         assert [one.node.name for one in tx.nodes.latest(status=(), prefix="", after="", limit=9)] == ["n2"]
@@ -81,6 +82,7 @@ def test_a_server_that_left_the_design_is_shown_until_it_is_taken_down(world: Re
     world.run(world.worker())
     assert world.state() is RunState.SUCCESS, world.told()
     assert shown() == ([], DesignChanges([], [], []))
+    assert [machine.name for machine in world.provisioner.conditions()] == ["n2", "n3"]
 
 
 @pytest.mark.parametrize("world", ["ironic"], indirect=True)

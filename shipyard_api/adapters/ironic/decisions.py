@@ -64,7 +64,7 @@ Decision = Done | Failed | Waiting | Do
 @dataclass(frozen=True, slots=True)
 class NodePolicy:
     """The policy of an installation. ``inspect``: a prepare inspects hardware. ``undo_failed``: a prepare undoes failed
-    deployments. ``remove``: a destroy deletes the node from Ironic.
+    deployments. ``remove``: this destroy deletes the node from Ironic.
     """
 
     inspect: bool = False

@@ -37,7 +37,7 @@ class IronicOptions:
     ``instance_info_file``: a JSON file with the ``instance_info`` of every deployment, such as image and checksum.
     ``deploy_steps_file``: a JSON file with the deploy steps of hardware interfaces that Shipyard does not know.
     ``inspect``: whether preparing a node inspects its hardware first.
-    ``remove``: whether a destroyed node is deleted from Ironic.
+    ``remove``: whether ``remove_server`` deletes the node from Ironic; enrolling it again needs its BMC's password.
     ``hold_unhealthy``: the health that holds a node until it is OK: none, critical, warning (or worse); Ironic 1.109
     """
 
@@ -51,7 +51,7 @@ class IronicOptions:
     instance_info_file: str = ""
     deploy_steps_file: str = ""
     inspect: bool = False
-    remove: bool = False
+    remove: bool = True
     hold_unhealthy: Unhealthy = Unhealthy.NONE
 
     def required(self) -> dict[str, str]:

@@ -94,7 +94,7 @@ class IronicProvisioner:
         deploy_steps: StepTable | None = None,
         inspect: bool = False,
         undo_failed: bool = True,
-        remove: bool = False,
+        remove: bool = True,
         unhealthy: Unhealthy = Unhealthy.NONE,
         threads: int = 8,
         span: float = 60.0,
@@ -339,7 +339,8 @@ class IronicProvisioner:
 
     def _job(self, marker: str, work: Work) -> Job:
         left_out, stopped = self._left_out.get(marker, {}), marker in self._stopped
-        return Job(marker, work.operation, work.wipe, self._policy, stopped, left_out, work.steps, work.again)
+        policy = replace(self._policy, remove=self._policy.remove and work.leaves)
+        return Job(marker, work.operation, work.wipe, policy, stopped, left_out, work.steps, work.again)
 
     def _start_or_mark(self, entry: _NodeDecision, job: Job) -> Outcome:
         """Start a node that needs a verb; mark one that needs none, unless it has failed."""

@@ -116,8 +116,8 @@ class History:
 @dataclass(frozen=True, slots=True)
 class Rules:
     """Rules from the settings. ``release_failed``: prepare releases machines that failed to deploy or to release;
-    ``override_failed_testing``: prepare accepts machines that failed their tests; ``keep_enlisted``: destroy leaves
-    the machine enlisted in MAAS.
+    ``override_failed_testing``: prepare accepts machines that failed their tests; ``keep_enlisted``: this destroy
+    leaves the machine enlisted in MAAS.
     """
 
     release_failed: bool = True

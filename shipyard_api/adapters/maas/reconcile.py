@@ -307,7 +307,9 @@ class ReconcilePass:
             started_scripts=scripts_tag(self.job) in machine.tags,
         )
         owner = self._owner(machine)
-        return decide(machine, owner, history, self.work.operation, self.options.rules, self.work.wipe)
+        rules = self.options.rules
+        rules = replace(rules, keep_enlisted=rules.keep_enlisted or not self.work.leaves)
+        return decide(machine, owner, history, self.work.operation, rules, self.work.wipe)
 
     def _steps(self, machine: Machine) -> Sequence[DeployStep]:
         """Return what the templates of a machine ask for."""

@@ -66,7 +66,9 @@ class Destroy(Part[DestroyReport]):
 
     def decide(self, state: NodeState, now: datetime) -> Act[Request] | Look[Request]:
         """Look for pods, submit the job, poll it."""
-        parameters = {"design": self.design_of(state.task.revision), "wipe": state.task.wipe.value}
+        task = state.task
+        parameters = {"design": self.design_of(task.revision), "wipe": task.wipe.value}
+        parameters |= {"leaves": "yes"} if task.leaves else {}
         if state.job is not None:
             return Look(self.request(state, now, "job", job=state.job.id, **parameters))
         if not state.checked and self.nodes is not None:
@@ -154,4 +156,5 @@ class Destroy(Part[DestroyReport]):
         return folded
 
     def _work(self, request: Request) -> Work:
-        return Work(_DESTROY, request.more["design"], (request.node,), Wipe(request.more["wipe"]))
+        more = request.more
+        return Work(_DESTROY, more["design"], (request.node,), Wipe(more["wipe"]), leaves="leaves" in more)

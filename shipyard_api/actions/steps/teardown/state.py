@@ -27,8 +27,10 @@ class TeardownTask(ByFields):
 
     ``must_exist``: a node that Kubernetes lacks is a fault, although it was never deployed.
     ``limits``: those that hold until they are changed. ``destroy``: interval and limit of the provisioner's job,
-    ``queue_limit`` that of its wait in a queue.
+    ``queue_limit`` that of its wait in a queue. ``leaves``: whether the provisioner is to forget the node.
     """
+
+    OPTIONAL: ClassVar = frozenset({"leaves"})
 
     node: NodeName
     action: ActionId
@@ -38,8 +40,9 @@ class TeardownTask(ByFields):
     wipe: Wipe = Wipe.ALL
     force: bool = False
     must_exist: bool = False
-    destroy: PhaseLimits = PhaseLimits(30, 900)  # noqa: RUF009  # immutable
+    destroy: PhaseLimits = PhaseLimits(30, 86_400)  # noqa: RUF009  # immutable
     queue_limit: Number = 86_400
+    leaves: bool = False
 
 
 class Removal(NamedTuple):
