@@ -46,7 +46,7 @@ class DeploymentConfiguration:
     prepare_site: PhaseLimits = PhaseLimits(10, 300)  # noqa: RUF009  # immutable
     prepare_nodes: PhaseLimits = PhaseLimits(30, 1800)  # noqa: RUF009  # immutable
     deploy_nodes: PhaseLimits = PhaseLimits(30, 3600)  # noqa: RUF009  # immutable
-    destroy_nodes: PhaseLimits = PhaseLimits(30, 900)  # noqa: RUF009  # immutable
+    destroy_nodes: PhaseLimits = PhaseLimits(30, 86_400)  # noqa: RUF009  # immutable
     relabel_nodes: PhaseLimits = PhaseLimits(30, 900)  # noqa: RUF009  # immutable
     queue_limit: float = 86_400
     mode: Mode = SERIAL

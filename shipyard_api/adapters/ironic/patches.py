@@ -53,14 +53,14 @@ def patch_before(node: Node, job: Job, verb: Verb | None, payload: Payload) -> t
     """Return the node's new mark and the changes before the verb (None: only the mark).
 
     The changes form one patch: a node is never claimed without the mark of its job, and automated_clean is never
-    switched off without a record of its earlier value. There are no changes if an earlier attempt wrote them and only
+    switched without a record of its earlier value. There are no changes if an earlier attempt wrote them and only
     its verb failed.
     """
-    mark, changes = node.marked(job.marker, job.operation), list[JsonObject]()
+    mark, changes, cleans = node.marked(job.marker, job.operation), list[JsonObject](), node.automated_clean
     if mark is None:
         mark = node.mark.followed_by(job.marker, job.operation) if node.mark else Mark(job.marker, job.operation.value)
         if mark.kept and job.wipe is not Wipe.OS_DISK_ONLY:
-            mark = _restore(mark, changes)
+            cleans, mark = mark.kept.get(_CLEAN, cleans), _restore(mark, changes)
     if verb is not Verb.ABORT and begins_again(node, job):
         mark = replace(mark, tried={}, begun_again=True)
     if verb is not None and verb not in _UNRECORDED:
@@ -69,9 +69,12 @@ def patch_before(node: Node, job: Job, verb: Verb | None, payload: Payload) -> t
         mark = _restore(mark, changes)
     if verb is Verb.NOTE:
         mark = replace(mark, unsupported=job.left_out.get(NodeName(node.name), ()))
-    if verb in (Verb.UNDEPLOY, Verb.PROVIDE) and job.wipe is Wipe.OS_DISK_ONLY and _CLEAN not in mark.kept:
-        mark = replace(mark, kept={_CLEAN: node.automated_clean})
-        changes.append(_set(f"/{_CLEAN}", value=False))
+    wipes = job.wipe is Wipe.ALL
+    # A destroy wipes all disks, also of a node whose own setting says no; a preparation leaves that to its operator.
+    switches = not wipes or (job.operation is Operation.DESTROY_NODES and cleans is False)
+    if verb in (Verb.UNDEPLOY, Verb.PROVIDE) and switches and _CLEAN not in mark.kept:
+        mark = replace(mark, kept={_CLEAN: cleans})
+        changes.append(_set(f"/{_CLEAN}", value=wipes))
     steps = job.steps.get(NodeName(node.name), ())
     if verb is Verb.CLEAN:
         changes.extend(burn_in.options(steps))

@@ -239,9 +239,7 @@ def erased(wipe: Wipe, nodes: Sequence[Node]) -> str:
     """Return what a destruction of these nodes has erased, in one sentence."""
     if wipe is Wipe.OS_DISK_ONLY:
         return "automated cleaning was skipped: nothing was erased" if nodes else ""
-    skipped = sorted(node.name for node in nodes if node.automated_clean is False)
-    note = "Ironic's automated cleaning decides what was erased"
-    return f"{note}; not on {', '.join(skipped)}, whose automated_clean is off" if skipped else note
+    return "Ironic's automated cleaning decides what was erased"
 
 
 def set_mark(mark: Mark) -> JsonObject:

@@ -25,10 +25,10 @@ class MaasOptions:
     ``distro_series``: the operating system to deploy, such as jammy; empty: MAAS's default.
     ``hwe_kernel``: the kernel to deploy; empty: MAAS's default.
     ``user_data_file``: a file with the cloud-init user data of deployed machines.
-    ``erase``: how disks are erased when a server is destroyed: quick (both ends), secure (by the drive), full (hours).
+    ``erase``: how disks are erased when a server is destroyed: full (hours), secure (by the drive), quick (both ends).
     ``release_failed``: whether preparing accepts machines whose last deployment or release failed.
     ``override_failed_testing``: whether preparing accepts machines that failed MAAS's hardware tests.
-    ``keep_enlisted``: whether a destroyed machine stays enlisted in MAAS; redeploy_server needs it.
+    ``keep_enlisted``: whether a machine that ``remove_server`` takes down stays enlisted in MAAS; others always do.
     """
 
     url: Address = Address("")  # noqa: RUF009  # immutable
@@ -38,10 +38,10 @@ class MaasOptions:
     distro_series: str = ""
     hwe_kernel: str = ""
     user_data_file: str = ""
-    erase: Erase = Erase.QUICK
+    erase: Erase = Erase.FULL
     release_failed: bool = True
     override_failed_testing: bool = False
-    keep_enlisted: bool = True
+    keep_enlisted: bool = False
 
     def required(self) -> dict[str, str]:
         """Return the settings that must not be empty, by name."""

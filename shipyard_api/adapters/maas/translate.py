@@ -90,7 +90,7 @@ class MachineOptions:
     hwe_kernel: str = ""
     user_data: str = field(default="", repr=False)
     comment: str = ""
-    erase: Erase = Erase.QUICK
+    erase: Erase = Erase.FULL
     rules: Rules = field(default_factory=Rules)
     threads: int = 8
     starts: int = 100

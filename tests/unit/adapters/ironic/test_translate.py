@@ -1,6 +1,7 @@
 """Marks, claims, answers and names: everything that is read out of Ironic, or put into it."""
 
 import uuid
+from dataclasses import replace
 from typing import Any
 
 from shipyard_api.adapters.ironic import patches, translate
@@ -165,20 +166,24 @@ def test_only_what_is_new_is_written() -> None:
     written = patch(Node("u", "n1", "active", mark=Mark("m", DEPLOY.value, claim="m")), dropped, Verb.NOTE)
     assert written["/extra/shipyard"]["unsupported"] == ["a.b"]
 
-    # A destroy of everything leaves the cleaning to the operator.
+    # Ironic's own setting cleans a node that has none; a preparation leaves the node's setting as it is.
     assert patch(Node("u", "n1", "active"), Job("m", DESTROY), Verb.UNDEPLOY).keys() == {"/extra/shipyard"}
+    failed = Node("u", "n1", "deploy failed", automated_clean=False)
+    assert patch(failed, Job("m", PREPARE), Verb.UNDEPLOY).keys() == {"/extra/shipyard"}
 
 
-@every_row([None, True, False])
-def test_a_node_is_kept_from_cleaning_and_put_right_afterwards(before: bool | None) -> None:
-    job = Job("m", DESTROY, Wipe.OS_DISK_ONLY)
+@every_row([(Wipe.OS_DISK_ONLY, None), (Wipe.OS_DISK_ONLY, True), (Wipe.OS_DISK_ONLY, False), (Wipe.ALL, False)])
+def test_a_node_is_cleaned_as_the_work_says_and_its_setting_put_right_afterwards(
+    wipe: Wipe, before: bool | None
+) -> None:
+    job, now = Job("m", DESTROY, wipe), wipe is Wipe.ALL
     kept = patch(Node("u", "n1", "active", "t", automated_clean=before), job, Verb.UNDEPLOY)
-    assert kept["/automated_clean"] is False
+    assert kept["/automated_clean"] is now
     mark = Mark.read(kept["/extra/shipyard"])
     assert mark.kept == {"automated_clean": before}
-    again = Node("u", "n1", "active", "t2", automated_clean=False, mark=mark)
+    again = Node("u", "n1", "active", "t2", automated_clean=now, mark=mark)
     assert "/automated_clean" not in patch(again, job, Verb.UNDEPLOY)
-    back = patch(Node("u", "n1", "available", automated_clean=False, mark=mark), job, Verb.PUT_BACK)
+    back = patch(Node("u", "n1", "available", automated_clean=now, mark=mark), job, Verb.PUT_BACK)
     assert back["/automated_clean"] is before
     assert "kept" not in back["/extra/shipyard"]
 
@@ -191,6 +196,9 @@ def test_what_a_destroy_that_broke_off_left_behind_is_put_right_by_the_next_job(
         assert written["/automated_clean"] is None
         assert "kept" not in written["/extra/shipyard"]
     assert "/automated_clean" not in patch(node, Job("m", DESTROY, Wipe.OS_DISK_ONLY), None)
+    never = replace(node, state="active", mark=Mark("a", DESTROY.value, kept={"automated_clean": False}))
+    written = patch(never, Job("m", DESTROY), Verb.UNDEPLOY)
+    assert (written["/automated_clean"], written["/extra/shipyard"]["kept"]) == (True, {"automated_clean": False})
 
 
 def test_a_stop_is_written_once_and_on_nodes_of_the_job_alone() -> None:

@@ -41,7 +41,7 @@ REQUESTS = [
     (Verb.COMMISSION, MachineOptions(), "commission", {}),
     (Verb.OVERRIDE_TESTS, MachineOptions(), "override_failed_testing", {}),
     (Verb.RELEASE, MachineOptions(erase=Erase.FULL), "release", {}),
-    (Verb.ERASE, MachineOptions(), "release", {"erase": "true", "quick_erase": "true"}),
+    (Verb.ERASE, MachineOptions(), "release", {"erase": "true"}),
     (
         Verb.ERASE,
         MachineOptions(erase=Erase.SECURE),
