@@ -10,6 +10,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, Generic, TypeVar
 
+from shipyard_api.ports.assignment_plugin import AssignmentPlugin
 from shipyard_api.ports.design_store_plugin import DesignStorePlugin
 from shipyard_api.ports.provisioner_plugin import ProvisionerPlugin
 from shipyard_api.setting_types import SettingsError
@@ -64,6 +65,9 @@ PROVISIONERS: Group[ProvisionerPlugin] = Group(
 DESIGN_STORES: Group[DesignStorePlugin] = Group(
     "shipyard.design_stores", DesignStorePlugin, "document store", frozenset({"url"}), EMBEDDED
 )
+
+
+ASSIGNMENTS: Group[AssignmentPlugin] = Group("shipyard.assignments", AssignmentPlugin, "plug-in of assignments")
 
 
 class PluginName(str):

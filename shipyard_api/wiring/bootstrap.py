@@ -17,6 +17,7 @@ from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.adapters.identity.options import IdentityKind
 from shipyard_api.domain.actions import NODE_OPERATION
 from shipyard_api.domain.findings import Finding
+from shipyard_api.plugins import ASSIGNMENTS
 from shipyard_api.settings import Settings, SettingsError, share_directory
 from shipyard_api.storage.addresses import SERVER_KEEPALIVES, conninfo
 from shipyard_api.storage.connection_bound import ConnectionBound
@@ -63,6 +64,7 @@ def check(settings: Settings) -> parts.Parts:
     from shipyard_api.wiring import monitoring
 
     mounted(lambda dialect: dialect)
+    ASSIGNMENTS.installed()
     built = parts.build(settings)
     access.identities(settings, built.store)
     access.policy(settings)
@@ -169,6 +171,7 @@ def api(
         rendered=rendered,
         create=of_actions.create,
         remote=built.access.tasks if built.access else None,
+        assignments=ASSIGNMENTS.installed(),
     )
     guards = Guards(
         access.identities(settings, store),

@@ -10,7 +10,7 @@ import pytest
 
 from shipyard_api import plugins
 from shipyard_api.api.http.dialect import DIALECTS, mounted
-from shipyard_api.plugins import DESIGN_STORES, PROVISIONERS, Group
+from shipyard_api.plugins import ASSIGNMENTS, DESIGN_STORES, PROVISIONERS, Group
 from shipyard_api.settings import SettingsError, load
 from tests.distributions import install
 from tests.unit.tables import table
@@ -64,6 +64,7 @@ def test_without_further_distributions_there_are_ours() -> None:
     assert PROVISIONERS.names() == OURS
     assert DESIGN_STORES.names() == ["deckhand", "embedded"]
     assert DIALECTS.names() == ["fuel", "ironic"]
+    assert ASSIGNMENTS.names() == []
 
 
 def test_a_plug_in_has_a_name_and_a_section(register: Register) -> None:

@@ -78,6 +78,12 @@ LabelInUse = ErrorKind(
     "Role or tag in use",
     lambda domain, name, nodes: f"{_word(domain)} '{name}' is assigned to nodes {listed(nodes)}",
 )
+AssignmentRefused = ErrorKind(
+    Conflict,
+    "AssignmentRefused",
+    "Roles not assigned",
+    lambda plugin, node, why: f"The plug-in {plugin} does not let node {node} have these roles: {why}",
+)
 ReleaseExists = ErrorKind(
     Conflict,
     "ReleaseExists",

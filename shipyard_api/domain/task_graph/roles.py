@@ -74,12 +74,13 @@ def tags_after_role_change(
     """Return the tags of a node once it has other roles (seed 002, Nailgun).
 
     ``tags_of``: the tags of each role. ``assigned``: tags that the user assigned to the node. Tags of new roles are
-    added. Tags that only the removed roles give are removed, unless the user assigned them. A tag that the user
-    removed does not come back while its role stays.
+    added. Tags that only the removed roles give are removed with their instances, unless the user assigned them. A tag
+    that the user removed does not come back while its role stays.
     """
     before = {tag for role in node.roles for tag in tags_of.get(role, ())}
     after = [tag for role in roles for tag in tags_of.get(role, ())]
-    kept = [tag for tag in node.tags if tag not in before or tag in after or tag in assigned]
+    lost = before.difference(after)
+    kept = [tag for tag in node.tags if tag in assigned or not lost & {tag, tag.partition(":")[0]}]
     return tuple(dict.fromkeys([*kept, *(tag for tag in after if tag not in before)]))
 
 

@@ -1,7 +1,9 @@
 """The use cases of the software stage, built together."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from shipyard_api.ports.assignment_plugin import AssignmentPlugin
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.remote_tasks import RemoteTasks
 from shipyard_api.ports.schemas import Schemas
@@ -36,9 +38,10 @@ def build(
     rendered: RenderedDesigns,
     create: CreateAction,
     remote: RemoteTasks | None,
+    assignments: Mapping[str, AssignmentPlugin],
 ) -> SoftwareUseCases:
-    """Return the use cases. ``remote``: None where no SSH is configured."""
-    nodes = SoftwareNodes(store, designs, rendered)
+    """Return the use cases. ``remote``: None where no SSH is configured. ``assignments``: plug-ins, by name."""
+    nodes = SoftwareNodes(store, designs, rendered, assignments)
     return SoftwareUseCases(
         graphs=ManageGraphs(store, schemas),
         labels=ManageLabels(store),

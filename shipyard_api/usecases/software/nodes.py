@@ -1,17 +1,18 @@
 """The nodes of a cluster: list them, and assign roles and tags (seed 002, REST API)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from shipyard_api.domain.errors import InvalidDesign
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.task_graph.errors import NodesNotInSite, UnknownLabels
+from shipyard_api.domain.task_graph.errors import AssignmentRefused, NodesNotInSite, UnknownLabels, listed
 from shipyard_api.domain.task_graph.layers import SITE, Layer
-from shipyard_api.domain.task_graph.roles import tags_after_role_change
+from shipyard_api.domain.task_graph.roles import ClusterNode, tags_after_role_change
 from shipyard_api.domain.task_graph.tag_check import check_tags
 from shipyard_api.domain.task_graph.tasks import Domain
+from shipyard_api.ports.assignment_plugin import AssignmentPlugin
 from shipyard_api.ports.documents import DesignStore, RenderingFailed
 from shipyard_api.ports.state.software import StoredNode
 from shipyard_api.storage.unit_of_work import Store
@@ -34,6 +35,7 @@ class SoftwareNodes:
     store: Store
     designs: DesignStore
     rendered: RenderedDesigns
+    plugins: Mapping[str, AssignmentPlugin] = field(default_factory=dict)
 
     def all(self) -> Sequence[StoredNode]:
         """Return the nodes of the site; a node that is new in the design gets an id."""
@@ -73,7 +75,9 @@ class SoftwareNodes:
         return self.store.read(lambda tx: newest_runs(tx, {node.name for node in nodes}))
 
     def assign_roles(self, cluster: int, roles: Mapping[str, Sequence[str]]) -> Sequence[StoredNode]:
-        """Give each node exactly these roles, with their tags. Raises OwnerNotFound, NodesNotInSite, UnknownLabels.
+        """Give each node exactly these roles, with their tags and those that plug-ins add.
+
+        Raises OwnerNotFound, NodesNotInSite, UnknownLabels and AssignmentRefused.
 
         Tags of new roles are added; tags that only the removed roles gave are removed, unless a user assigned them.
         """
@@ -127,10 +131,26 @@ class SoftwareNodes:
             tx.software.lock()
             layer = cluster_of(tx.software, cluster).layer
             stored = {node.id: node for node in tx.software.nodes(SITE)}
-            changed = [change(stored[node], layer) for node, change in named.items()]
-            for node in changed:
-                tx.software.save_node(node)
-        return changed
+            for identity, change in named.items():
+                changed = change(stored[identity], layer)
+                if set(changed.roles).difference(stored[identity].roles):
+                    others = [other.in_cluster for other in stored.values() if other.id != identity]
+                    changed = self._extended(changed, others, layer)
+                stored[identity] = changed
+                tx.software.save_node(changed)
+        return [stored[identity] for identity in named]
+
+    def _extended(self, node: StoredNode, others: Sequence[ClusterNode], layer: Layer) -> StoredNode:
+        """Return a node that got a role with the tags that plug-ins add. Each sees those of the earlier ones."""
+        for name, plugin in self.plugins.items():
+            try:
+                added = tuple(plugin.tags(node.in_cluster, others))
+            except Exception as error:  # a plug-in may raise anything
+                raise AssignmentRefused(name, node.name, f"{type(error).__name__}: {error}") from error
+            if unknown := [str(tag) for tag in added if not layer.knows(Domain.TAGS, str(tag))]:
+                raise AssignmentRefused(name, node.name, f"it adds tags that do not exist: {listed(unknown)}.")
+            node = replace(node, tags=tuple(dict.fromkeys((*node.tags, *added))))
+        return node
 
     def _names(self) -> Sequence[NodeName]:
         revision = committed_revision(self.designs.heads())

@@ -11,15 +11,23 @@ from falcon.testing import Result
 
 from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.errors import AssignmentRefused
 from shipyard_api.domain.task_graph.tasks import TaskId
+from shipyard_api.ports.assignment_plugin import AssignmentPlugin
 from shipyard_api.storage import tables
 from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.software.nodes import SoftwareNodes
+from shipyard_api.wiring import bootstrap
+from tests.distributions import installed_example
 from tests.factories import document, node_document
 from tests.integration.api import description
+from tests.integration.api.conftest import settings
 from tests.integration.api.in_process import Client
 from tests.integration.api.recorded import record
 from tests.integration.api.wire import JSON, Site, small_design
 from tests.integration.storage.rows import counts
+from tests.refusals import refuses
 from tests.task_graphs import real_graph
 from tests.unit.tables import every_row
 
@@ -395,6 +403,39 @@ def test_a_role_gives_its_tags_and_takes_them_with_it_except_those_of_the_user(a
     admin.post("clusters/1/assignment/", [{"id": "n1", "roles": ["controller"]}])
     admin.post("clusters/1/unassignment/", [{"id": admin.get("nodes/n1")["id"]}])
     assert (admin.tags_of("n1"), admin.get("nodes/n1")["roles"]) == ([], [])
+
+
+def test_a_plug_in_adds_instances_of_tags_to_a_node_that_gets_a_role(admin: Fuel, site: Site, shared_url: str) -> None:
+    with installed_example("numbered_tags"):
+        app = bootstrap.api(settings(shared_url, site.drydock.url))
+    ours = Fuel(Client(app, headers=site.admin.client.headers))
+
+    def assign(*nodes: str, roles: Sequence[str] = ("controller",)) -> None:
+        ours.post("clusters/1/assignment/", [{"id": node, "roles": list(roles)} for node in nodes])
+
+    assign("n2", "n1")
+    assert (admin.tags_of("n2"), admin.tags_of("n1")) == ([*TAGS, "mysql:1"], [*TAGS, "mysql:2"])
+    assign("n2", roles=["compute"])
+    assign("n1", roles=["controller", "compute"])
+    assign("n3")
+    assert [admin.tags_of(node) for node in ("n1", "n2", "n3")] == [[*TAGS, "mysql:2"], [], [*TAGS, "mysql:1"]]
+    admin.ask("DELETE", "nodes/n1/tags/?tags=mysql:2")
+    assign("n1", roles=["controller"])  # no new role, so the plug-in is not asked
+    assert admin.tags_of("n1") == list(TAGS)
+
+
+def test_a_plug_in_that_fails_or_invents_tags_keeps_every_assignment_from_being_made(admin: Fuel, site: Site) -> None:
+    def broken(*_: object) -> list[str]:
+        raise ValueError("no number is free")
+
+    for tags, why in ((broken, "ValueError: no number is free"), (lambda *_: ["zz", "mysql:1"], "do not exist: zz.")):
+        plugins = {"odd": AssignmentPlugin(tags)}
+        nodes = SoftwareNodes(site.store, site.designs, RenderedDesigns(site.designs), plugins)
+        with refuses(AssignmentRefused) as refused:
+            nodes.assign_roles(1, {"n1": [], "n2": ["controller"]})
+        assert "The plug-in odd does not let node n2" in str(refused.value)
+        assert why in str(refused.value)
+    assert [admin.get(f"nodes/{node}")["roles"] for node in ("n1", "n2")] == [[], []]
 
 
 def test_the_tag_check_names_predefined_tags_without_a_node(admin: Fuel) -> None:

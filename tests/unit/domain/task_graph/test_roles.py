@@ -133,6 +133,14 @@ TAGS_OF: Mapping[str, list[str]] = {"controller": ["mysql", "rabbitmq"], "db": [
         "unless another role gives them": (["controller", "db"], ["mysql", "rabbitmq"], [], ["db"], ["mysql"]),
         "or the user assigned them": (["controller"], ["mysql", "rabbitmq"], ["mysql"], [], ["mysql"]),
         "other tags stay": (["controller"], ["own"], [], ["compute"], ["own", "nova"]),
+        "an instance goes with its tag": (["controller"], ["mysql", "mysql:2", "own:1"], [], [], ["own:1"]),
+        "unless it is assigned or another role gives the tag": (
+            ["controller", "db"],
+            ["mysql", "mysql:2", "rabbitmq:1", "rabbitmq:2"],
+            ["rabbitmq:2"],
+            ["db"],
+            ["mysql", "mysql:2", "rabbitmq:2"],
+        ),
         "a removed tag does not come back": (
             ["controller"],
             ["rabbitmq"],
