@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, distinct_on, insert
 
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.drift.observations import LeftNode, MachineObservation, ObservedMember, TakenDownNode
+from shipyard_api.domain.drift.observations import DownNode, LeftNode, MachineObservation, ObservedMember, TakenDownNode
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.ports.state.observations import Unobserved
@@ -81,6 +81,37 @@ class Observations:
         )
         return [
             TakenDownNode(NodeName(row.name), ActionId(row.action_id), ActionName(row.action_name), row.updated_at)
+            for row in self._connection.execute(query)
+        ]
+
+    def down(self, names: Collection[NodeName]) -> Sequence[DownNode]:
+        """Return those of the nodes that an ended action did not leave deployed: their newest that worked on them.
+
+        A node that no action has worked on counts by the newest that had it; one that no action had is left out.
+        """
+        held, by = t.action_nodes.c, t.actions.alias("by").c
+        newest = (
+            sa.select(held.name, held.action_id, held.status, held.reason, held.updated_at)
+            .where(held.name == sa.any_(sa.cast([*names], ARRAY(sa.Text))))
+            .ext(distinct_on(held.name))
+            .order_by(held.name, worked_on(held).desc(), held.action_id.desc())
+            .subquery()
+        )
+        query = (
+            sa.select(newest, by.name.label("action_name"), removed(newest.c).label("removed"))
+            .where(newest.c.action_id == by.id, newest.c.status != NodeStatus.SUCCESS.value, by.state.in_(_ENDED))
+            .order_by(newest.c.name)
+        )
+        return [
+            DownNode(
+                NodeName(row.name),
+                ActionId(row.action_id),
+                ActionName(row.action_name),
+                row.updated_at,
+                NodeStatus(row.status),
+                torn_down=row.reason == TORN_DOWN,
+                removed=row.removed,
+            )
             for row in self._connection.execute(query)
         ]
 

@@ -197,6 +197,7 @@ def api(
             partial(design_stores.machines, rendered),
             lambda revision: plan_steps(revision).requested,
             partial(design_stores.firmware, rendered, schemas.check),
+            rendered.committed_nodes,
         ),
         software=of_software,
         schemas=schemas,

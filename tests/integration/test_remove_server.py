@@ -86,6 +86,31 @@ def test_a_server_that_left_the_design_is_shown_until_it_is_taken_down(world: Re
 
 
 @pytest.mark.parametrize("world", ["ironic"], indirect=True)
+def test_every_server_of_the_site_that_is_not_up_is_named_whoever_took_it_down(world: RedeployWorld) -> None:
+    rendered = RenderedDesigns(world.designs())
+
+    def shown() -> list[tuple[str, str, str]]:
+        inventory = lambda one: rendered.inventory(Revision(one))  # noqa: E731  # as in the wiring
+        committed = rendered.committed_nodes
+        drift = FindDrift(world.store(), world.provisioner, None, inventory, lambda _: {}, committed=committed)
+        rows = drift(Since.SUCCESSFUL_SITE_ACTION).differences[world.provisioner.name]
+        return [(one.node, one.kind.value, one.seen.partition(": ")[2]) for one in rows]
+
+    assert shown() == []
+    world.fates(n1={"deploy": "fail", "reason": "no luck"})
+    world.create(ActionName("redeploy_server"), target_nodes="n1")
+    world.run(world.worker())
+    failed = ("n1", "not-deployed", f"failed in redeploy_server {world.action}: shipyard retry {world.action}")
+    assert shown() == [failed]
+    world.create(REMOVE, target_nodes="n2")
+    world.run(world.worker())
+    removed = f"taken down by remove_server {world.action}: shipyard create action update_site"
+    assert shown() == [failed, ("n2", "not-deployed", removed)]
+    world.leave("n2")
+    assert shown() == [failed]  # it is no server of the site any more
+
+
+@pytest.mark.parametrize("world", ["ironic"], indirect=True)
 def test_no_retry_of_an_older_action_brings_a_removed_server_back(world: RedeployWorld) -> None:
     world.fates(n1={"deploy": "fail", "reason": "no luck"})
     world.create(ActionName("redeploy_server"), target_nodes="n1")

@@ -7,20 +7,22 @@ from datetime import datetime
 from enum import Enum
 
 from shipyard_api.domain.drift.observations import (
+    DownNode,
     LeftNode,
     MachineState,
     ObservedMachine,
     ObservedMember,
     TakenDownNode,
 )
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.teardown.left_cordons import bring_back
 
 
 class Kind(Enum):
     """The kinds of differences; the values are the words on the wire.
 
-    ``MISSING`` to ``LABELS`` are about the cluster alone. A node that is not in the design is still deployed.
+    ``MISSING`` to ``LABELS`` are about the cluster alone. A node that is not in the design is still deployed; one that
+    is not deployed is in the design.
     """
 
     VANISHED = "vanished"
@@ -37,6 +39,7 @@ class Kind(Enum):
     SETTINGS = "settings"
     FIRMWARE = "firmware"
     NOT_IN_DESIGN = "not-in-design"
+    NOT_DEPLOYED = "not-deployed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,33 @@ def of_design(left: Iterable[LeftNode], designed: Collection[NodeName], revision
         for node in sorted(left, key=lambda left_node: left_node.name)
         if node.name not in designed
     ]
+
+
+def of_down(down: Iterable[DownNode], seen: Iterable[ObservedMachine]) -> Sequence[Difference]:
+    """Return the servers of the design that are not up, whichever action left them so, each with its way back.
+
+    A machine that is deployed and was not touched is up; of one that is deployed and drained the cluster tells.
+    """
+    machines = {machine.name.lower(): machine for machine in seen}
+    differences = []
+    for node in sorted(down, key=lambda down_node: down_node.name):
+        machine = machines.get(node.name.lower())
+        is_deployed = machine is not None and machine.state is MachineState.DEPLOYED
+        if is_deployed and (node.torn_down or node.status is not NodeStatus.FAILURE):
+            continue
+        shown = machine.status if machine else "no machine"
+        differences.append(Difference(node.name, Kind.NOT_DEPLOYED, "deployed", f"{shown}: {_down(node)}", node.since))
+    return differences
+
+
+def _down(node: DownNode) -> str:
+    by = f"{node.action_name} {node.action}"
+    if node.removed:
+        return f"taken down by {by}: shipyard create action update_site"
+    back = bring_back(node.name, node.action, node.action_name)
+    if node.torn_down:
+        return f"taken down by {by}, and not brought back: {back}"
+    return f"{'failed in' if node.status is NodeStatus.FAILURE else 'not deployed by'} {by}: {back}"
 
 
 def _taken_down(node: TakenDownNode, seen: ObservedMember, *, may_cordon: bool) -> Iterator[tuple[Kind, str, str]]:

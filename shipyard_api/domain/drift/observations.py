@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import Enum
 
 from shipyard_api.domain.actions import ActionId, ActionName
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 
 
 class MachineState(Enum):
@@ -77,6 +77,22 @@ class LeftNode:
     since: datetime
     observation: MachineObservation | None = None
     in_cluster: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DownNode:
+    """A node of which the newest action that had it has ended and did not leave it deployed.
+
+    ``torn_down``: that action began its teardown; ``removed``: it took the node down for good.
+    """
+
+    name: NodeName
+    action: ActionId
+    action_name: ActionName
+    since: datetime
+    status: NodeStatus = NodeStatus.NOT_STARTED
+    torn_down: bool = False
+    removed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

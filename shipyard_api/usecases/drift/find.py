@@ -10,8 +10,16 @@ from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.deploy_steps.planning import RequestedSteps, only
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.drift.differences import Difference, Kind, of_design, of_machines, of_members, of_teardowns
-from shipyard_api.domain.drift.observations import LeftNode
+from shipyard_api.domain.drift.differences import (
+    Difference,
+    Kind,
+    of_design,
+    of_down,
+    of_machines,
+    of_members,
+    of_teardowns,
+)
+from shipyard_api.domain.drift.observations import DownNode, LeftNode
 from shipyard_api.domain.drift.settings import WantedValues, of_boards, wanted_settings
 from shipyard_api.domain.errors import NoSiteAction
 from shipyard_api.domain.nodes import Inventory, NodeName
@@ -61,7 +69,8 @@ class FindDrift:
     """The use case; changes nothing, and makes one listing of each peer. May take minutes on a large site.
 
     ``steps``: returns what the deploy templates of a revision ask for; ``firmware``: which versions it wants. Boards
-    are read node by node, of those nodes alone of which the design wants anything.
+    are read node by node, of those nodes alone of which the design wants anything. ``committed``: returns the nodes
+    of the committed design, None if they are unknown: then those of the action's design are the servers of the site.
     """
 
     store: Store
@@ -70,6 +79,7 @@ class FindDrift:
     inventory: Callable[[Revision], Inventory]
     steps: Callable[[Revision], RequestedSteps]
     firmware: Callable[[Revision], WantedValues] = lambda _: {}
+    committed: Callable[[], Collection[NodeName] | None] = lambda: None
 
     def __call__(self, since: Since) -> Drift:
         """Return the drift; raises NoSiteAction if there is nothing to compare with."""
@@ -96,11 +106,12 @@ class FindDrift:
         busy = {**before, **self._at_work(moving)}
         still = [node for node in left if node.name not in busy and _is_same(node, now.get(node.name))]
         differences = {}
-        if (dropped := self._not_in_design(base, busy, unanswered)) is not None:
-            differences["design"] = dropped
+        if (designed := self._designed(base, unanswered)) is not None:
+            differences["design"] = self._not_in_design(base, designed, busy)
         if machines is not None:
-            boards = () if dropped is None else self._boards(base, still, unanswered)
-            differences[self.provisioner.name] = [*of_machines(still, machines), *boards]
+            boards = () if designed is None else self._boards(base, still, unanswered)
+            lost = of_down((node for node in self._down(designed) if node.name not in busy), machines)
+            differences[self.provisioner.name] = [*of_machines(still, machines), *boards, *lost]
         if self.cluster is not None and members is not None:
             differences[self.cluster.name] = [
                 *of_members(still, members, cordoned_by_us=held),
@@ -115,19 +126,27 @@ class FindDrift:
             [node.name for node in still if node.observation is None],
         )
 
-    def _not_in_design(
-        self, base: ActionRecord, busy: Collection[NodeName], unanswered: list[Unanswered]
-    ) -> Sequence[Difference] | None:
-        """Return the deployed nodes that the design of the action lacks, whichever action deployed them."""
+    def _designed(self, base: ActionRecord, unanswered: list[Unanswered]) -> Collection[NodeName] | None:
+        """Return the nodes of the action's design."""
         if base.revision is None:
             return None
         try:
-            designed = self.inventory(base.revision).nodes
+            return self.inventory(base.revision).nodes.keys()
         except (UnreadableDesign, PeerError) as error:
             unanswered.append(Unanswered("the design", str(error)))
             return None
+
+    def _not_in_design(
+        self, base: ActionRecord, designed: Collection[NodeName], busy: Collection[NodeName]
+    ) -> Sequence[Difference]:
+        """Return the deployed nodes that the design of the action lacks, whichever action deployed them."""
         left = self.store.read(lambda tx: tx.observations.left_nodes(ActionId("")))
-        return of_design([node for node in left if node.name not in busy], designed.keys(), base.revision)
+        return of_design([node for node in left if node.name not in busy], designed, base.revision or 0)
+
+    def _down(self, designed: Collection[NodeName] | None) -> Sequence[DownNode]:
+        """Return the servers of the site that no action left deployed."""
+        servers = self.committed() or designed or ()
+        return self.store.read(lambda tx: tx.observations.down(servers))
 
     def _boards(
         self, base: ActionRecord, nodes: Sequence[LeftNode], unanswered: list[Unanswered]

@@ -4,8 +4,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from shipyard_api.domain.actions import ActionId, ActionName
-from shipyard_api.domain.drift.differences import Kind, of_machines, of_members, of_teardowns
+from shipyard_api.domain.drift.differences import Kind, of_down, of_machines, of_members, of_teardowns
 from shipyard_api.domain.drift.observations import (
+    DownNode,
     LeftNode,
     MachineObservation,
     MachineState,
@@ -13,7 +14,7 @@ from shipyard_api.domain.drift.observations import (
     ObservedMember,
     TakenDownNode,
 )
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from tests.unit.tables import every_row
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
@@ -125,3 +126,33 @@ def test_teardowns(
     found = of_teardowns([taken], {N1: seen}, cordoned_by_us=held)
     assert [(one.kind, one.expected, one.seen) for one in found] == expected
     assert not of_teardowns([taken], {}, cordoned_by_us=held)
+
+
+FREE = replace(FREED, status="available")
+DOWN = DownNode(N1, ActionId("B"), ActionName("redeploy_server"), AT, NodeStatus.FAILURE)
+TORN = replace(DOWN, status=NodeStatus.NOT_STARTED, torn_down=True)
+LOST = "taken down by redeploy_server B, and not brought back: shipyard retry B"
+NOT_UP = {
+    "erased, and failed": (DOWN, [FREE], "available: failed in redeploy_server B: shipyard retry B"),
+    "deployed, and failed to join": (DOWN, [SEEN], f"{SEEN.status}: failed in redeploy_server B: shipyard retry B"),
+    "gone": (DOWN, [], "no machine: failed in redeploy_server B: shipyard retry B"),
+    "taken down": (TORN, [FREE], f"available: {LOST}"),
+    "only drained": (TORN, [SEEN], None),
+    "removed, and still in the design": (
+        replace(TORN, action_name=ActionName("remove_server"), removed=True),
+        [FREE],
+        "available: taken down by remove_server B: shipyard create action update_site",
+    ),
+    "never begun": (
+        replace(DOWN, status=NodeStatus.NOT_STARTED, action_name=ActionName("deploy_site")),
+        [FREE],
+        "available: not deployed by deploy_site B: shipyard retry B",
+    ),
+    "prepared only, and left deployed": (replace(DOWN, status=NodeStatus.PREPARED), [SEEN], None),
+}
+
+
+@every_row(NOT_UP)
+def test_servers_that_are_not_up(down: DownNode, seen: list[ObservedMachine], expected: str | None) -> None:
+    found = [(one.node, one.kind, one.expected, one.seen) for one in of_down([down], seen)]
+    assert found == ([(N1, Kind.NOT_DEPLOYED, "deployed", expected)] if expected else [])

@@ -58,6 +58,7 @@ class Site:
             last_of=lambda _names, succeeded: BASE,
             left_nodes=lambda since: list(self.nodes.values()),
             taken_down=lambda since: list(self.down),
+            down=lambda names: [],
             at_work=lambda: list(self.moving),
             nodes_at_work=lambda actions: {node: one for node, one in self.working.items() if one in actions},
         )
@@ -65,6 +66,9 @@ class Site:
 
     def begin(self) -> Any:
         return nullcontext(self)
+
+    def read(self, ask: Callable[[Any], Any]) -> Any:
+        return ask(self)
 
     def conditions(self) -> Sequence[ObservedMachine]:
         self.meanwhile(self)
