@@ -217,7 +217,7 @@ class IronicProvisioner:
         nodes = translate.by_name(map(Node.read, self._client.nodes(("name", "uuid", "extra"))))
         marked = [node for name in work.nodes or () if (node := nodes.get(name)) and node.mark]
         other = [node.mark for node in marked if node.mark and node.mark.operation != work.operation.value]
-        if any(mark.marker == marker for mark in other) or not _marked(marker, work.operation, marked):
+        if any(mark.marker == marker for mark in other) or not translate.shown_on(marker, work.operation, marked):
             return None
         if JobId(marker) in known:
             return None
@@ -285,7 +285,7 @@ class IronicProvisioner:
         ours = self._job(job, work)
         decisions = _decisions(ours, _names(work, Marker(job)), nodes)
         undecided = [entry for entry in decisions if isinstance(entry.decision, Do | Waiting)]
-        if undecided and not _marked(job, work.operation, (entry.node for entry in decisions)):
+        if undecided and not translate.shown_on(job, work.operation, (entry.node for entry in decisions)):
             return JobReport(job, JobState.LOST, ok=False, message=f"no node in Ironic has the mark of job {job}")
         decisions = self._with_errors(decisions, ours)
         errors: list[str] = []
@@ -422,11 +422,6 @@ class IronicProvisioner:
 
         with ThreadPoolExecutor(max_workers=self._threads, thread_name_prefix="ironic") as pool:
             return list(pool.map(propagated(attempt), things))
-
-
-def _marked(marker: str, operation: Operation, nodes: Iterable[Node | None]) -> bool:
-    """Return whether a node shows this job, or that its action has gone on from it."""
-    return any(node and (node.marked(marker, operation) or node.is_beyond(marker, operation)) for node in nodes)
 
 
 def _decisions(job: Job, names: Sequence[NodeName], nodes: Mapping[NodeName, Node]) -> list[_NodeDecision]:

@@ -225,6 +225,11 @@ class Node:
         return mark is not None and same_action(mark.marker, marker) and goes_beyond(mark.operation, operation)
 
 
+def shown_on(marker: str, operation: Operation, nodes: Iterable[Node | None]) -> bool:
+    """Return whether a node shows this job, or that its action has gone on from it."""
+    return any(node and (node.marked(marker, operation) or node.is_beyond(marker, operation)) for node in nodes)
+
+
 def claim(marker: str, name: str) -> str:
     """Return the ``instance_uuid`` with which a job claims a node; it is always the same."""
     return str(uuid.uuid5(uuid.uuid5(_SHIPYARD, marker), name))
