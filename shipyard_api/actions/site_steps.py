@@ -61,14 +61,22 @@ class SiteSteps:
         """Return the checks that come before every deployment, in order."""
         checks = self.checks
         return (
-            self.check(CONCURRENCY, checks.no_other_site_action),
+            self.alone(checks.no_other_site_action),
             # The one place where it is decided what continue-on-fail skips (contract, chapter 13).
             self.check(PREFLIGHT, checks.provisioner_is_healthy, spares=BY_PROVISIONER, asks=self.provisioner),
-            self.check(CONFIGURATION, checks.site_is_configured, spares=()),
-            self.check(VALIDATE_DOCUMENTS, checks.documents_are_sound, spares=()),
+            replace(self.check(CONFIGURATION, checks.site_is_configured, spares=()), planned=False),
+            self.sound(),
             self.check(VALIDATE_PROVISIONER, checks.provisioner_accepts_design, asks=self.provisioner),
             self.check(VALIDATE_CLUSTER, checks.promenade_accepts_design, asks=lambda: "Promenade"),
         )
+
+    def alone(self, function: Callable[[int], Sequence[Finding]]) -> Check:
+        """Return the step that checks whether nothing excluded runs beside the action."""
+        return replace(self.check(CONCURRENCY, function), planned=False)
+
+    def sound(self) -> Check:
+        """Return the step that reads the stored design once more, as the admission did."""
+        return replace(self.check(VALIDATE_DOCUMENTS, self.checks.documents_are_sound, spares=()), planned=False)
 
     def check(
         self,

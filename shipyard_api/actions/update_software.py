@@ -2,7 +2,7 @@
 
 from shipyard_api.actions.action import Action, Parts
 from shipyard_api.actions.admission import commits_used, committed, design_sound, share_small, software_runs
-from shipyard_api.actions.site_steps import CONCURRENCY, CONFIGURATION, VALIDATE_DOCUMENTS
+from shipyard_api.actions.site_steps import CONFIGURATION
 from shipyard_api.domain.actions import ActionName, nodes_of_run
 from shipyard_api.domain.parameters import CONTINUES, FORCED, INTERMEDIATE, NOOP, SOFTWARE
 from shipyard_api.domain.site_design import DesignRules
@@ -13,9 +13,9 @@ from shipyard_api.workflow.step import AnyStep, Json
 def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
     site, checks = parts.site, parts.site.checks
     return (
-        site.check(CONCURRENCY, checks.no_other_action_on(nodes_of_run(inputs))),
+        site.alone(checks.no_other_action_on(nodes_of_run(inputs))),
         site.check(CONFIGURATION, checks.configuration_exists),
-        site.check(VALIDATE_DOCUMENTS, checks.documents_are_sound, spares=()),
+        site.sound(),
         *parts.software.steps(inputs),
         # Neither a command nor what only shows what it would do is a state of the site.
         *(() if {COMMAND, NOOP} & inputs.get("software", {}).keys() else (site.mark_revision(),)),

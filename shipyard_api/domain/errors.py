@@ -210,6 +210,12 @@ NoWindowOpens = ErrorKind(
         f"{findings[0].message} Commit a rollout policy whose windows come and are long enough. Nothing was changed."
     ),
 )
+FirstStepFails = ErrorKind(
+    Conflict,
+    "FirstStepFails",
+    "One of the first steps would fail",
+    lambda step, reason, findings: f"Step {step} would fail: {reason.rstrip('.')}. Nothing was changed.",
+)
 TooMuchTouched = ErrorKind(
     Conflict,
     "TooMuchTouched",

@@ -45,7 +45,8 @@ class Check(Step[CheckState, int, Never, Findings]):
 
     ``ask`` gets the revision. ``pause``: seconds between two attempts at a peer that does not answer. ``spares``: with
     continue-on-fail this step does not fail, and these later steps are skipped; None if it fails all the same.
-    ``asks`` returns whose answer the check needs.
+    ``asks`` returns whose answer the check needs. ``planned``: a plan runs it, too; not what the admission of the
+    action has judged already, nor what is about the running action itself.
     """
 
     id: StepId
@@ -55,6 +56,7 @@ class Check(Step[CheckState, int, Never, Findings]):
     spares: tuple[StepId, ...] | None = None
     asks: Callable[[], str] = _ourselves
     always: bool = False
+    planned: bool = True
 
     def begin(self, inputs: Json) -> CheckState:
         """Start without an answer."""

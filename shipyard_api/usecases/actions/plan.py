@@ -26,6 +26,7 @@ from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.parameters import Parameters
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup, plan_groups
 from shipyard_api.domain.site_design import SiteInputs
@@ -39,6 +40,7 @@ from shipyard_api.usecases.actions.check import CheckAction, Checked
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.design_changes import DesignChanges, design_changes
 from shipyard_api.usecases.actions.design_groups import design_at, members_of, strategy_of
+from shipyard_api.usecases.actions.first_steps import foresee
 from shipyard_api.usecases.actions.phase_history import assumptions_of, read_history
 from shipyard_api.usecases.actions.plan_software import PlanSoftware, Retried, SoftwarePlan
 from shipyard_api.usecases.actions.request import ActionRequest
@@ -125,13 +127,14 @@ class PlanAction:
         named = checked.case.version if checked.case else None
         used = version if named in (None, Version.COMMITTED) else named
         older = named is None and checked.revision not in (None, revision)
-        return replace(
+        plan = replace(
             plan,
             version=None if older else used,
             held=self._holds(checked),
             drains=self._drains(checked, plan.groups),
             changes=self._changes(request.name, revision),
         )
+        return self._foreseen(plan, checked.parameters)
 
     def of(self, checked: Checked, revision: Revision | None = None, *, complete: bool = True) -> Plan:
         """Return what a request that was checked would do: the part of its plan that does not follow from pods.
@@ -168,6 +171,10 @@ class PlanAction:
 
     def retry(self, action: str, *, force: bool, may_override_holds: bool) -> Plan:
         """Return the plan of a retry of an action, which may not have failed yet; raises NotFound."""
+        return self._foreseen(self.of_retry(action, force=force, may_override_holds=may_override_holds))
+
+    def of_retry(self, action: str, *, force: bool, may_override_holds: bool) -> Plan:
+        """Return what a retry would do, as ``of`` does for a request."""
         retry = self.control.plan_retry(action, force=force, may_override_holds=may_override_holds)
         old = retry.action
         deploys = ACTIONS[old.name].deploys or ACTIONS[old.name].on_site
@@ -212,6 +219,17 @@ class PlanAction:
         except Conflict as conflict:
             return checked.refused(conflict)
         return checked
+
+    def _foreseen(self, plan: Plan, parameters: Parameters | None = None) -> Plan:
+        """Return the plan with what the checks of its first steps find, unless it is refused already."""
+        definition = self.definitions.get(plan.name)
+        if plan.refusal or definition is None:
+            return plan
+        continues = parameters is not None and parameters.continues_on_fail
+        inputs = {**plan.inputs, "continue_on_fail": continues} if continues else plan.inputs
+        first = foresee(definition, inputs, self.clock.now())
+        new = [finding for finding in first.findings if finding not in plan.findings]
+        return replace(plan, refusal=first.refusal, findings=(*plan.findings, *dict.fromkeys(new)))
 
     def _skipped(self, checked: Checked, groups: Sequence[PlannedGroup], *, complete: bool) -> Collection[NodeName]:
         """Return the deployed nodes of an action on the whole site; none if the provisioner is silent, or PeerError.

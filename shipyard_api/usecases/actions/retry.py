@@ -24,7 +24,7 @@ class RetryAction:
         agreement.check()
         content = None
         if agreement.plan:
-            content = content_of(self.plan.retry(action_id, force=force, may_override_holds=may_override_holds))
+            content = content_of(self.plan.of_retry(action_id, force=force, may_override_holds=may_override_holds))
         return self.control.retry(
             action_id,
             caller,

@@ -43,7 +43,7 @@ from tests.integration.api.wire import (
     small_design,
 )
 from tests.integration.storage.rows import counts
-from tests.peer import Peer
+from tests.peer import Answer, Peer
 
 
 def ask(caller: Caller, body: Any, **params: Any) -> Result:
@@ -321,6 +321,55 @@ def test_what_an_action_would_be_refused_with_is_what_it_is_refused_with(site: S
     assert agreed(site, {"retry": running})["groups"] != []
 
 
+HEALTHY, SICK, AWAY = Answer(204), Answer(403, {"message": "no such user"}), Answer(500, {"message": "MAAS is away"})
+FAULT = {"message": "n1 has no boot disk", "error": True, "name": "NoBootDisk", "level": "Error", "documents": []}
+FAULTY = Answer(400, {"kind": "Status", "status": "Failure", "details": {"errorCount": 1, "messageList": [FAULT]}})
+GOES_ON = {"parameters": {"continue-on-fail": "true"}}
+PREFLIGHT_STEP, DRYDOCK_STEP = "preflight.ucp_preflight_check", "validate_site_design.drydock_validate_site_design"
+
+
+@pytest.mark.parametrize(
+    ("answers", "body", "step", "found"),
+    [
+        pytest.param({"GET /health": [HEALTHY]}, DEPLOY, None, [], id="all is well"),
+        pytest.param({"GET /health": [SICK]}, DEPLOY, PREFLIGHT_STEP, [], id="a provisioner that rejects Shipyard"),
+        pytest.param({"GET /health": [SICK]}, DEPLOY | GOES_ON, None, [], id="the same, and going on"),
+        pytest.param({"GET /health": [AWAY]}, DEPLOY, None, ["StepNotChecked"], id="a sick provisioner"),
+        pytest.param({}, DEPLOY, None, ["StepNotChecked"], id="a silent provisioner"),
+        pytest.param(
+            {"GET /health": [HEALTHY], "POST /validatedesign": [FAULTY]},
+            DEPLOY,
+            DRYDOCK_STEP,
+            ["NoBootDisk"],
+            id="a design that the provisioner rejects",
+        ),
+        pytest.param(
+            {"GET /health": [HEALTHY], "GET /nodes": [Answer(200, [])]},
+            {"name": "update_site"},
+            "drydock_build.verify_nodes_exist",
+            ["NoNodesKnown"],
+            id="a provisioner that has lost its data",
+        ),
+        pytest.param(
+            {"GET /health": [SICK]}, {"name": "test_site"}, PREFLIGHT_STEP, [], id="an action without a design"
+        ),
+    ],
+)
+def test_a_plan_is_refused_by_what_would_fail_the_first_steps(
+    site: Site, answers: dict[str, list[Answer]], body: dict[str, Any], step: str | None, found: list[str]
+) -> None:
+    site.commit(*small_design())
+    for route, given in answers.items():
+        site.drydock.on(route, *given)
+
+    plan = planned(site, body)
+
+    refused = plan["refused"] or {"reason": ""}
+    assert refused["reason"].startswith(f"Step {step} would fail: " if step else "")
+    assert [one["name"] for one in plan["findings"] if one["level"] != "Info"] == found
+    assert (plan["refused"] is None) == (step is None)
+
+
 def test_work_that_goes_on_is_told_unless_it_is_not_minded(site: Site) -> None:
     site.commit(*small_design())
     left = WorkLeftBehind("prepare_nodes", "job-1", "http://x/1", (NodeName("n2"),), "limit 5 s")
@@ -395,7 +444,8 @@ def test_a_retry_shows_what_it_leaves_alone(site: Site, engine: sa.Engine, faile
         planned(site, body)
 
     assert counts(engine) == before, "a plan changes nothing"
-    assert {request.method for request in site.drydock.requests[asked:]} <= {"GET"}
+    others = {request.path for request in site.drydock.requests[asked:] if request.method != "GET"}
+    assert others <= {"/validatedesign"}
     assert (found["name"], found["version"], found["retry"], found["revision"]) == ("deploy_site", None, failed, 1)
     assert (found["kept"], found["refused"]) == (["n1"], None)
     (only,) = found["groups"]
