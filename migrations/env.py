@@ -7,6 +7,7 @@ second migrating process wait for the first.
 from alembic import context
 from sqlalchemy import Connection, text
 
+from shipyard_api.storage.addresses import NO_IDLE_LIMIT
 from shipyard_api.storage.migrations import usable_from
 from shipyard_api.storage.tables import metadata
 
@@ -19,6 +20,7 @@ def _ours(name: str | None, kind: str, _parents: object) -> bool:
 
 
 def _run(connection: Connection) -> None:
+    connection.execute(text(NO_IDLE_LIMIT))
     connection.execute(text("SET lock_timeout = '10s'"))
     connection.execute(text("SET statement_timeout = '300s'"))
     connection.execute(text(f"SELECT pg_advisory_lock({_MIGRATING})"))

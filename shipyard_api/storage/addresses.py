@@ -49,6 +49,9 @@ A setting of the operator stays: one of the URL, of PGOPTIONS, of the role, the 
 with the connection, because PgBouncer rejects options that it does not know.
 """
 
+NO_IDLE_LIMIT = "SET idle_in_transaction_session_timeout = 0"
+"""For a transaction of the administration: it computes or imports between statements, for long on a busy host."""
+
 
 def check_address(url: str) -> None:
     """Raise StoreUnavailable for an invalid URL, without quoting it: it may contain a password."""

@@ -20,6 +20,7 @@ from shipyard_api.domain.documents import Document, Identity, canonical
 from shipyard_api.ports.documents import NoSecretKey, SecretsLocked
 from shipyard_api.ports.encryption import DecryptionFailed, Encryption
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.addresses import NO_IDLE_LIMIT
 from shipyard_api.storage.outages import outages
 
 _FINGERPRINTS = "fingerprints"
@@ -99,6 +100,7 @@ class DesignContents:
             after: str | None = ""
             while after is not None:
                 with outages(), self._engine.begin() as connection:
+                    connection.exec_driver_sql(NO_IDLE_LIMIT)
                     after = _reencrypt(
                         connection, self._encryption, column, ciphertext, after=after, batch=batch, count=count
                     )

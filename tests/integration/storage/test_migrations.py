@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -137,6 +138,19 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(
     migrations.upgrade(blank, DIRECTORY)
 
     assert current(blank) == migrations.head(DIRECTORY)
+
+
+def test_a_busy_host_may_pause_within_the_transaction(empty_database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For longer than a session of the service may be idle in one."""
+    from procrastinate.schema import SchemaManager
+
+    engine = connect(f"{empty_database_url}?options=-c%20idle_in_transaction_session_timeout%3D200")
+    read = SchemaManager.get_schema
+    monkeypatch.setattr(SchemaManager, "get_schema", staticmethod(lambda: time.sleep(0.5) or read()))
+    migrations.upgrade(engine, DIRECTORY)
+
+    assert current(engine) == migrations.head(DIRECTORY)
+    engine.dispose()
 
 
 def upgrade_to(engine: sa.Engine, revision: str) -> None:

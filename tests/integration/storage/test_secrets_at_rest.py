@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from shipyard_api.ports.encryption import Encryption
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.design_contents import Rotation
 from shipyard_api.storage.designs import SqlDesigns
+from shipyard_api.storage.unit_of_work import connect
 from tests.integration.storage.design_documents import KEYS, A, B, anything_goes, doc, encryption, policy, secret
 from tests.integration.storage.rows import counts
 from tests.waiting import until
@@ -334,6 +336,24 @@ def test_a_change_of_keys_that_is_broken_off_goes_on_where_it_was(engine: sa.Eng
     assert [one.document for one in store(engine, SECOND, FIRST).documents(ONE)] == SOME
     assert store(engine, SECOND, FIRST).rotate(batch=2) == Rotation(6 - kept, kept, 0, ())
     assert [one.document for one in store(engine, SECOND).documents(ONE)] == SOME
+
+
+class Slow(BreaksDown):
+    """Encryption that takes its time."""
+
+    def encrypt(self, clear: bytes) -> bytes:
+        time.sleep(0.4)
+        return super().encrypt(clear)
+
+
+def test_a_change_of_keys_may_take_its_time(engine: sa.Engine, storage_url: str) -> None:
+    """More than a session of the service may be idle in a transaction."""
+    store(engine, FIRST).put(A, SOME[:1], base=EMPTY, head=EMPTY)
+    limited = connect(f"{storage_url}?options=-c%20idle_in_transaction_session_timeout%3D200")
+    report = SqlDesigns(limited, Slow(encryption(SECOND, FIRST), 9), anything_goes).rotate()
+    limited.dispose()
+
+    assert report.reencrypted == 2
 
 
 def test_what_cannot_be_opened_is_counted_and_left_alone(engine: sa.Engine) -> None:
