@@ -198,6 +198,8 @@ def _check(settings: Settings) -> str:
 
     parts = bootstrap.check(settings)
     check_database(settings.database.url)
+    if not settings.secrets.newest_first():
+        click.echo("Warning: [secrets] keys is not set: designs with encrypted documents are refused", err=True)
     if finding := parts.store.read(lambda tx: tx.measures.replication()).finding:
         click.echo(f"Warning: {finding}", err=True)
     skew = monitoring.clock_skew(settings, parts.provisioner.name, parts.clock.ahead_of_host)

@@ -62,13 +62,16 @@ def admin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
 NOWHERE = "postgresql://me:hunter2@127.0.0.1:9/nowhere"
 
+KEY = {"SHIPYARD_SECRETS_KEYS": new_key()}
 MAAS = {
+    **KEY,
     "DATABASE_URL": NOWHERE,
     "SHIPYARD_PROVISIONER_KIND": "maas",
     "SHIPYARD_MAAS_URL": "http://maas:5240/MAAS/api/2.0",
     "SHIPYARD_MAAS_API_KEY": "consumer:token:secret",
 }
 IRONIC = {
+    **KEY,
     "DATABASE_URL": NOWHERE,
     "SHIPYARD_PROVISIONER_KIND": "ironic",
     "SHIPYARD_IRONIC_URL": "http://ironic:6385",
@@ -352,6 +355,13 @@ def test_the_check_warns_of_asynchronous_replication(
     ended = admin("config", "check", **{**MAAS, "DATABASE_URL": database_url})
 
     assert (ended.returncode, ended.stderr) == (0, f"Warning: {standby.finding}\n")
+
+
+def test_the_check_warns_of_missing_keys_for_secrets(admin: Admin, database_url: str) -> None:
+    ended = admin("config", "check", **{**MAAS, "DATABASE_URL": database_url, "SHIPYARD_SECRETS_KEYS": ""})
+
+    warning = "Warning: [secrets] keys is not set: designs with encrypted documents are refused\n"
+    assert (ended.returncode, ended.stderr) == (0, warning)
 
 
 def test_the_check_shows_clocks_and_warns_of_one_that_is_off(
