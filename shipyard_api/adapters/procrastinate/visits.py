@@ -1,15 +1,16 @@
-"""Visits to the databases of many sites: each is asked over a connection of its own that lasts for the question."""
+"""Visits to the databases of many sites: each is asked over a connection of its own that lasts for the question.
+
+A process of their own makes them, so that whoever asks neither waits for a silent database nor has threads.
+"""
 
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 
 import psycopg
 
-AT_ONCE = 16
-"""Visits at the same time."""
-
-_LONGEST = 5.0  # seconds; a silent database ends no other visit
+_LONGEST = 5.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,26 +26,45 @@ Answer = bool | str
 """The answer, or why there is none."""
 
 
-def ask(questions: Mapping[str, Question]) -> dict[str, Answer]:
-    """Return the answer of each database, a few at a time. Leaves no thread behind: the process may fork afterwards."""
-    return asyncio.run(_ask(questions))
+def serve(connection: Connection) -> int:
+    """Receive names with questions, visit each at once, and send each name with its answer; until the other hangs up.
+
+    Returns 0, the exit code of the process.
+    """
+    asyncio.run(_serve(connection))
+    return 0
 
 
-async def _ask(questions: Mapping[str, Question]) -> dict[str, Answer]:
-    room = asyncio.Semaphore(AT_ONCE)
+async def _serve(connection: Connection) -> None:
+    loop, is_over = asyncio.get_running_loop(), asyncio.Event()
+    visits: set[asyncio.Task[None]] = set()
 
-    async def visit(question: Question) -> Answer:
-        async with room:
-            try:
-                async with asyncio.timeout(_LONGEST):
-                    return await _answer(question)
-            except TimeoutError:
-                return f"no answer within {_LONGEST:g} s"
-            except psycopg.Error as error:
-                return str(error).strip().partition("\n")[0] or type(error).__name__
+    async def visit(name: str, question: Question) -> None:
+        connection.send((name, await _answered(question)))
 
-    answers = await asyncio.gather(*map(visit, questions.values()))
-    return dict(zip(questions, answers, strict=True))
+    def receive() -> None:
+        try:
+            name, question = connection.recv()
+        except EOFError:
+            loop.remove_reader(connection.fileno())
+            is_over.set()
+            return
+        task = loop.create_task(visit(name, question))
+        visits.add(task)
+        task.add_done_callback(visits.discard)
+
+    loop.add_reader(connection.fileno(), receive)
+    await is_over.wait()
+
+
+async def _answered(question: Question) -> Answer:
+    try:
+        async with asyncio.timeout(_LONGEST):
+            return await _answer(question)
+    except TimeoutError:
+        return f"no answer within {_LONGEST:g} s"
+    except psycopg.Error as error:
+        return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 async def _answer(question: Question) -> bool:
