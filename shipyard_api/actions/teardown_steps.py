@@ -218,7 +218,7 @@ class TeardownSteps:
                 Operation.AWAIT_ETCD: AwaitEtcd(guard, pace),
                 Operation.SHUT_DOWN_KUBELET: ShutDownKubelet(nodes, pace),
                 Operation.REMOVE_FROM_CLUSTER: RemoveFromCluster(nodes, pace),
-                Operation.UNCORDON: Uncordon(nodes, pace),
+                Operation.UNCORDON: Uncordon(nodes, self._cordon_label_cleared, pace),
             }
         return parts
 
@@ -256,6 +256,11 @@ class TeardownSteps:
     def _history(self, node: NodeName) -> tuple[bool, bool]:
         with self.checks.store.begin() as tx:
             return tx.nodes.etcd_removal_began(node), node in tx.nodes.deployed([node])
+
+    def _cordon_label_cleared(self, node: NodeName) -> bool:
+        with self.checks.store.begin() as tx:
+            cordon = tx.nodes.left_cordons([node]).get(node)
+        return cordon is not None and cordon.labels_cleared
 
     def _limits(self, action: ActionId) -> TeardownLimits:
         with self.checks.store.begin() as tx:

@@ -24,7 +24,7 @@ from shipyard_api.domain.node_operations import (
     Reason,
     refused,
 )
-from shipyard_api.domain.teardown.etcd_health import Health, health_details
+from shipyard_api.domain.teardown.etcd_health import Health, health, health_details
 from shipyard_api.usecases.node_operations.etcd_health import EtcdHealth
 from shipyard_api.usecases.node_operations.operate import Call, OperateNodes, OperationRefused
 
@@ -112,13 +112,13 @@ class EtcdHealthStatuses:
         # No reference has a blank: it is a "+" that the query has unescaped, as in deckhand+http.
         reference = (single(req, "design_ref") or "").replace(" ", "+")
         try:
-            healths = self._health(reference)
+            clusters = self._health(reference)
         except OperationRefused as refusal:
             _answer(req, resp, refusal.end)
             return
-        wrong = sum(health is not Health.HEALTHY for health in healths.values())
-        message = f"{len(healths)} etcd cluster(s), {wrong} not healthy"
-        resp.media = _success(message, health_details(healths))
+        wrong = sum(health(cluster) is not Health.HEALTHY for cluster in clusters)
+        message = f"{len(clusters)} etcd cluster(s), {wrong} not healthy"
+        resp.media = _success(message, health_details(clusters))
 
 
 def _query(req: falcon.Request) -> Mapping[str, Sequence[str]]:

@@ -54,15 +54,21 @@ def drains(entities: Sequence[JsonObject]) -> list[Printout]:
 
 
 def etcd_health(text: str) -> Printout:
-    """Return a line for each etcd cluster."""
+    """Return a line for each etcd cluster, and its members, those that are down first."""
     listed = objects_at(object_at(parse_object(text), "details"), "messageList")
-    return Printout(
-        [
-            table(
-                [(cluster.get("name"), cluster.get("message")) for cluster in listed], ("Etcd Cluster", "Health"), gap=4
-            )
-        ]
-    )
+    rows = [(cluster.get("name"), cluster.get("message"), _members(cluster)) for cluster in listed]
+    return Printout([table(rows, ("Etcd Cluster", "Health", "Members"), gap=4)])
+
+
+def _members(cluster: JsonObject) -> str:
+    """Return the members of a cluster, each with what is wrong with it or its role."""
+    members = sorted(objects_at(cluster, "members"), key=lambda member: member.get("state") == "healthy")
+    roles = ("leader", "learner")
+    states = ("" if member.get("state") == "healthy" else member.get("state") for member in members)
+    words = [
+        (member.get("name"), state, *filter(member.get, roles)) for member, state in zip(members, states, strict=True)
+    ]
+    return ", ".join(" ".join(map(str, filter(None, word))) for word in words) or "unknown"
 
 
 def _pods(pods: Sequence[JsonObject]) -> TextTable:

@@ -1,11 +1,11 @@
 """Whether an etcd cluster works, and whether a teardown may go on after a removal (contract: promenade, 4.4)."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from enum import Enum
 
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId
+from shipyard_api.domain.teardown.etcd_members import EtcdCluster, EtcdMember, MemberId
 from shipyard_api.domain.teardown.quorum import Obstacle, lowered, majority, minimum_missed
 
 
@@ -37,16 +37,28 @@ def health(cluster: EtcdCluster, ignored: Collection[MemberId] = ()) -> Health:
     return Health.UNHEALTHY
 
 
-def health_details(healths: Mapping[str, Health]) -> JsonObject:
-    """Return the details of an answer about the clusters, by name (seed 004, Check etcd; contract: promenade, 3.3).
+def health_details(clusters: Iterable[EtcdCluster]) -> JsonObject:
+    """Return the details of an answer about the clusters (seed 004, Check etcd; contract: promenade, 3.3).
 
-    A cluster that did not answer counts as an error; one that is unhealthy does not.
+    A cluster that did not answer counts as an error; one that is unhealthy does not. The members, each with its state,
+    are ours.
     """
     messages = [
-        {"message": state.value, "error": state is Health.UNREACHABLE, "kind": "HealthMessage", "name": name}
-        for name, state in healths.items()
+        {
+            "message": state.value,
+            "error": state is Health.UNREACHABLE,
+            "kind": "HealthMessage",
+            "name": cluster.name,
+            "members": [_member(member) for member in sorted(cluster.members, key=lambda member: member.label)],
+        }
+        for cluster in clusters
+        for state in [health(cluster)]
     ]
-    return {"errorCount": sum(state is Health.UNREACHABLE for state in healths.values()), "messageList": messages}
+    return {"errorCount": sum(message["error"] is True for message in messages), "messageList": messages}
+
+
+def _member(member: EtcdMember) -> JsonObject:
+    return {"name": member.label, "state": member.state.value, "leader": member.leader, "learner": member.learner}
 
 
 def readiness(cluster: EtcdCluster, leaving: Collection[MemberId], waived: Iterable[Obstacle] = ()) -> Readiness:

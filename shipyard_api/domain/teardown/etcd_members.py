@@ -44,6 +44,11 @@ class EtcdMember:
     client_urls: tuple[str, ...] = ()
 
     @property
+    def label(self) -> str:
+        """Its name; of one that never started, its address or its id."""
+        return self.name or next(iter(self.peer_urls), self.id)
+
+    @property
     def healthy(self) -> bool:
         """Whether the cluster can count on the member."""
         return self.state is MemberState.HEALTHY

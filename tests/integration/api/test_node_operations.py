@@ -109,6 +109,18 @@ def test_what_a_drain_cordoned_is_uncordoned_and_the_cordon_of_another_stays(wor
     assert nodes[N1].cordoned
 
 
+def test_a_node_is_uncordoned_after_its_labels_were_cleared(world: ClusterWorld) -> None:
+    revision = world.commit()
+    nodes = world.programs.cluster.nodes
+    world.call("n1", "decommission", reference(revision))
+    assert (nodes[N1].cordoned, CORDONED_KEY in nodes[N1].labels) == (True, False)
+
+    answer = world.call("n1", "uncordon")
+
+    assert (answer.status, nodes[N1].cordoned) == (falcon.HTTP_200, False)
+    assert "`shipyard create action relabel_nodes` sets the design's" in everything_said(answer)
+
+
 def test_an_operation_that_fails_says_why(world: ClusterWorld) -> None:
     """Why each fails, and which reason that is: tests/unit/domain/test_node_operations.py."""
     revision = world.commit()
@@ -349,11 +361,18 @@ def test_the_health_of_etcd_is_that_of_each_cluster(world: ClusterWorld) -> None
         assert (answer.status, answer.json["reason"]) == (falcon.HTTP_200, "Success")
         return answer.json["details"]["errorCount"], messages(answer)
 
+    def members(*states: str) -> list[dict[str, Any]]:
+        return [
+            {"name": f"n{at}", "state": state, "leader": at == 1, "learner": False}
+            for at, state in enumerate(states, 1)
+        ]
+
     healthy = {"message": "Healthy", "error": False, "kind": "HealthMessage", "name": ETCD}
+    healthy["members"] = members("healthy", "healthy", "healthy")
     assert ask() == (0, [healthy])
     href = href.replace("+", " ")  # as a query without escapes arrives
     assert ask() == (0, [healthy])
     others_dead(world)
-    assert ask() == (0, [{**healthy, "message": "Unhealthy"}])
+    assert ask() == (0, [{**healthy, "message": "Unhealthy", "members": members("healthy", "dead", "dead")}])
     world.programs.etcd.form(ETCD, "n1", dead=["n1"])
-    assert ask() == (1, [{**healthy, "message": "Unable to access Etcd", "error": True}])
+    assert ask() == (1, [{**healthy, "message": "Unable to access Etcd", "error": True, "members": []}])

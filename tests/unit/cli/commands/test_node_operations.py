@@ -120,15 +120,20 @@ def test_a_lost_answer_says_that_the_operation_may_go_on(api, run):
 
 
 def test_the_health_of_etcd_is_a_table(api, run):
-    listed = [{"message": "Healthy", "error": False, "kind": "HealthMessage", "name": "kubernetes-etcd"}]
+    names = {"ctl01": ("healthy", True, False), "ctl02": ("dead", False, False), "ctl03": ("healthy", False, True)}
+    keys = ("name", "state", "leader", "learner")
+    members = [dict(zip(keys, (name, *values), strict=True)) for name, values in names.items()]
+    health = {"message": "Unhealthy", "error": False, "kind": "HealthMessage"}
+    listed = [{**health, "name": "kubernetes-etcd", "members": members}, {**health, "name": "calico-etcd"}]
     api.replies["GET /etcd-cluster-health-statuses"] = Reply(200, {**STATUS, "details": {"messageList": listed}})
 
     result = run("get", "etcd-health", "--revision=3")
 
     assert dict(api.requests[0].query)["design_ref"].endswith("/revisions/3/rendered-documents")
     assert [line.split() for line in result.stdout.splitlines()] == [
-        ["Etcd", "Cluster", "Health"],
-        ["kubernetes-etcd", "Healthy"],
+        ["Etcd", "Cluster", "Health", "Members"],
+        ["kubernetes-etcd", "Unhealthy", "ctl02", "dead,", "ctl01", "leader,", "ctl03", "learner"],
+        ["calico-etcd", "Unhealthy", "unknown"],
     ]
 
 

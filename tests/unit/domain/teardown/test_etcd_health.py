@@ -59,13 +59,32 @@ def test_a_teardown_goes_on_with_a_healthy_cluster_that_the_member_has_left(
 
 
 def test_the_details_of_an_answer_count_only_clusters_that_cannot_be_reached() -> None:
-    found = {"a": Health.HEALTHY, "b": Health.UNHEALTHY, "c": Health.UNREACHABLE}
+    found = [replace(cluster(states), name=name) for name, states in {"a": "hhh", "b": "hdd", "c": "ssd"}.items()]
+    details = health_details(found)
+    messages = [(each["name"], each["message"], each["error"], each["kind"]) for each in details["messageList"]]
 
-    assert health_details(found) == {
-        "errorCount": 1,
-        "messageList": [
-            {"message": "Healthy", "error": False, "kind": "HealthMessage", "name": "a"},
-            {"message": "Unhealthy", "error": False, "kind": "HealthMessage", "name": "b"},
-            {"message": "Unable to access Etcd", "error": True, "kind": "HealthMessage", "name": "c"},
+    assert (details["errorCount"], messages) == (
+        1,
+        [
+            ("a", "Healthy", False, "HealthMessage"),
+            ("b", "Unhealthy", False, "HealthMessage"),
+            ("c", "Unable to access Etcd", True, "HealthMessage"),
         ],
-    }
+    )
+
+
+def test_each_member_is_named_with_its_state() -> None:
+    members = (
+        EtcdMember(MemberId("1"), "ctl02", MemberState.HEALTHY, leader=True),
+        EtcdMember(MemberId("2"), "ctl01", MemberState.SLOW),
+        EtcdMember(MemberId("3"), learner=True, peer_urls=("http://10.0.0.3:2380",)),
+        EtcdMember(MemberId("4")),
+    )
+    (message,) = health_details([EtcdCluster("etcd", members)])["messageList"]
+
+    assert [tuple(member.values()) for member in message["members"]] == [
+        ("4", "dead", False, False),
+        ("ctl01", "slow", False, False),
+        ("ctl02", "healthy", True, False),
+        ("http://10.0.0.3:2380", "dead", False, True),
+    ]

@@ -64,6 +64,7 @@ class Item:
     was_deployed: bool = True
     force: bool = False
     faults: tuple[Finding, ...] = ()
+    label_cleared: bool = False
     crashes: frozenset[int] = frozenset()
     breaks: frozenset[int] = frozenset()
     clock: FakeClock = field(default_factory=FakeClock)
@@ -87,7 +88,7 @@ class Item:
             Operation.SHUT_DOWN_KUBELET: ShutDownKubelet(self.cluster),
             Operation.DESTROY_NODE: Destroy(store, self.provisioner, self.cluster, "design/{}".format),
             Operation.REMOVE_FROM_CLUSTER: RemoveFromCluster(self.cluster),
-            Operation.UNCORDON: Uncordon(self.cluster),
+            Operation.UNCORDON: Uncordon(self.cluster, lambda _node: self.label_cleared),
         }
         self.kind = NodeTeardown(
             parts,
@@ -384,17 +385,18 @@ def test_after_a_loss_a_node_that_kubernetes_lacks_was_removed_in_the_lost_end(m
         "no cordon": ({}, "done: uncordon: it was not cordoned", []),
         "an operator's": ({"label": ""}, "failed: uncordon: the node is cordoned without Shipyard's label", []),
         "ours": ({"label": CORDONED_KEY}, "done: uncordon", [N1]),
+        "ours, by the record": ({"cleared": "yes"}, "done: uncordon: the labels that its teardown cleared", [N1]),
         "of a node that Kubernetes does not know": (None, "failed: uncordon: Kubernetes does not know the node", []),
     },
 )
 def test_only_a_cordon_of_ours_is_taken_back(
     cordon: dict[str, str] | None, ended: str, uncordoned: list[NodeName]
 ) -> None:
-    item = Item()
+    item = Item(label_cleared=bool(cordon and cordon.get("cleared")))
     if cordon is None:
         item.cluster.nodes.clear()
     elif cordon:
-        item.cluster.cordon(item.cluster.nodes[N1], **cordon)
+        item.cluster.cordon(item.cluster.nodes[N1], label=cordon.get("label", ""))
 
     assert item.run((Operation.UNCORDON,)).startswith(ended)
     assert item.cluster.changes("uncordon") == uncordoned
