@@ -13,6 +13,7 @@ from shipyard_api.ports.errors import PeerError
 
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"})  # OpenSSL's errors for an answer in plain text
 _PLAIN = "without TLS an address begins with http://"
+_NO_HANDSHAKE = f"it is restarting or overloaded, or speaks no TLS; {_PLAIN}"
 
 
 class ConnectionFailure(NamedTuple):
@@ -48,15 +49,17 @@ def describe_failure(
         return ConnectionFailure(f"the connection to {where} is dead: nothing was acknowledged for {DEAD_SECONDS} s")
     if isinstance(inner, ReadTimeoutError | TimeoutError):
         if early:
-            return ConnectionFailure(f"no TLS with {where} within {connect:g} s; {_PLAIN}", lasting=True, sent=False)
+            detail = f"no TLS handshake with {where} within {connect:g} s: {_NO_HANDSHAKE}"
+            return ConnectionFailure(detail, lasting=True, sent=False)
         return ConnectionFailure(f"no answer from {where} within {read:g} s", lasting=True)
     if isinstance(inner, NewConnectionError):
         return ConnectionFailure(f"no connection to {where}: {getattr(inner.__cause__, 'strerror', '')}", sent=False)
-    if isinstance(inner, ssl.SSLError):
+    if isinstance(inner, ssl.SSLError) and not (early and isinstance(inner, ssl.SSLEOFError)):
         hint = f"; {_PLAIN}" if getattr(inner, "reason", "") in _NO_TLS else ""
         return ConnectionFailure(f"no trusted connection to {where}: {inner}{hint}", sent=not early)
     if early:
-        return ConnectionFailure(f"no TLS with {where}: it hung up ({type(inner).__name__}); {_PLAIN}", sent=False)
+        detail = f"{where} hung up in the TLS handshake ({type(inner).__name__}): {_NO_HANDSHAKE}"
+        return ConnectionFailure(detail, sent=False)
     return ConnectionFailure(f"the answer of {where} was cut short or broken ({type(inner).__name__})")
 
 

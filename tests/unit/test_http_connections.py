@@ -67,6 +67,11 @@ def hang_up(connection: socket.socket) -> None:
     connection.recv(1)
 
 
+def end(connection: socket.socket) -> None:
+    """As a server that is shut down while it takes a connection."""
+    connection.recv(65536)
+
+
 def take(connection: socket.socket) -> None:
     """Read all of a request: a connection that is closed with something unread is reset."""
     taken = b""
@@ -84,8 +89,12 @@ def failure(url: str, **settings: object) -> PeerError:
 
 NO_TLS = {
     "plain": (plain, "no trusted connection to {}: [SSL"),
-    "mute": (mute, "no TLS with {} within 0.3 s"),
-    "hangs up": (hang_up, "no TLS with {}: it hung up (ConnectionResetError)"),
+    "mute": (mute, "no TLS handshake with {} within 0.3 s: it is restarting or overloaded, or speaks no TLS; "),
+    "hangs up": (
+        hang_up,
+        "{} hung up in the TLS handshake (ConnectionResetError): it is restarting or overloaded, or ",
+    ),
+    "ends": (end, "{} hung up in the TLS handshake (SSLEOFError): it is restarting or overloaded, or speaks no TLS; "),
 }
 
 

@@ -147,7 +147,7 @@ def _idle(site: Site, batches: Iterable[Batch]) -> Iterator[Finding]:
     """Return a finding about the nodes of the run on which nothing runs."""
     lists = {run.nodes for batch in batches for run in batch.runs}
     used = {name for names in lists for name in names}
-    idle = [node.name for node in site.nodes if node.name not in used]
+    idle = [f"{node.name}{'' if node.roles else ' (it has no role)'}" for node in site.nodes if node.name not in used]
     if idle:
         shown = ", ".join(idle[:_EXAMPLES]) + (", …" if len(idle) > _EXAMPLES else "")
         yield info("NodesWithoutTasks", f"No task runs on {len(idle)} node(s) of the run: {shown}.")

@@ -83,7 +83,10 @@ REFUSED = {
     "values that are none": ({"nodes": ["n1"], "values": {"ntp": 1}}, "it is an object with all, nodes, secret"),
     "an unknown node": ({"nodes": ["n1", "n9"]}, "has no node n9."),
     "an unknown task": ({"nodes": ["n1"], "tasks": ["two", "zz"]}, "'zz' is not in the task graph."),
-    "a node without tasks": ({"nodes": ["n2"]}, "There is nothing to run. No task runs on 1 node(s) of the run: n2."),
+    "a node without tasks": (
+        {"nodes": ["n2"]},
+        "There is nothing to run. No task runs on 1 node(s) of the run: n2 (it has no role).",
+    ),
     "nodes of which none is deployed": ({"skip": ["two"]}, "No node of the run is deployed."),
     "nothing between": ({"start": "two", "end": "one"}, "'one' does not depend on 'two'"),
 }

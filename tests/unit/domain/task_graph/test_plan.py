@@ -448,7 +448,7 @@ def test_nodes_on_which_nothing_runs_are_named() -> None:
     made, (finding,) = attempt([task("x")], [A, node("c", "y"), node("d")])
 
     assert made is not None
-    assert finding.message == "No task runs on 2 node(s) of the run: c, d."
+    assert finding.message == "No task runs on 2 node(s) of the run: c, d (it has no role)."
 
 
 def test_a_plan_that_would_take_too_long_is_refused() -> None:
