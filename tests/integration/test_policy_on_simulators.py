@@ -46,18 +46,24 @@ class PolicySite(Site):
     def documents(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
         """Return the documents of the design."""
         wanted = {"percent_successful_nodes": 100}
+        groups = [
+            group_entry(name, critical=True, selectors=[{"node_names": nodes}], success_criteria=wanted)
+            for name, nodes in self.groups().items()
+        ]
         return [
             layering_policy(),
             *(node_document(name, rack=rack, labels=labels) for name, rack in RACKS.items()),
-            strategy_document(
-                group_entry("all", critical=True, selectors=[{"node_names": list(NODES)}], success_criteria=wanted)
-            ),
+            strategy_document(*groups),
             document(
                 "shipyard/DeploymentConfiguration/v1",
                 "deployment-configuration",
                 {"armada": {"manifest": "full-site"}, "physical_provisioner": self.section()},
             ),
         ]
+
+    def groups(self) -> Mapping[str, list[str]]:
+        """Return the nodes of each group."""
+        return {"all": list(NODES)}
 
     def section(self) -> Mapping[str, Any]:
         """Return the section of the provisioner in the deployment configuration."""
@@ -291,6 +297,28 @@ def test_turns_and_new_workers_change_nothing_while_an_approval_is_awaited(site:
     site.run()
     assert (site.sent(), site.state()) == (IN_WAVES, RunState.SUCCESS)
     assert site.shown() == ["canary good 1/1 passed", "rest good 2/2"]
+
+
+class OneAndTwo(PolicySite):
+    """A group of one node, after which nothing waits for a gate, and a group of two."""
+
+    def groups(self) -> Mapping[str, list[str]]:
+        """Return the nodes of each group."""
+        return {"one": ["n1"], "two": ["n2", "n3"]}
+
+
+def test_the_page_asks_for_the_approval_that_the_engine_waits_for(module_database_url: str) -> None:
+    with closing(OneAndTwo(module_database_url, "maas", GATED)) as site:
+        _await_approval(site)
+        policy = site.ask("GET", f"/actions/{site.action}/overview", expect=200).json["policy"]
+        waiting = site.get(f"/actions/{site.action}/approvals")["waiting"]
+        (asked,) = policy["waits_for"]
+        asking = [wave["group"] for wave in policy["waves"] for gate in wave["gates"] if gate["asks_person"]]
+        assert (waiting, asked["group"], asked["wave"], asking) == ([asked], "two", "canary", ["two"])
+
+        answer = {"approve": True, "group": asked["group"], "wave": asked["wave"]}
+        left = site.ask("POST", f"/actions/{site.action}/approvals", answer, expect=200).json["waiting"]
+        assert left == site.ask("GET", f"/actions/{site.action}/overview", expect=200).json["policy"]["waits_for"] == []
 
 
 @waiting

@@ -9,7 +9,9 @@ from playwright.sync_api import expect
 
 from tests.page.conftest import BUILD, pages, playing
 
-CANARY = {"name": "canary", "nodes": 1, "selectors": [{"node_tags": ["compute"]}], "gates": [{"approval": True}]}
+# After the only node of its group nothing waits for a gate.
+TRIED = [{"node_tags": ["compute"]}, {"node_names": ["ntp01"]}]
+CANARY = {"name": "canary", "nodes": 1, "selectors": TRIED, "gates": [{"approval": True}]}
 POLICY = {
     "waves": [CANARY],
     "budgets": [{"name": "racks", "by": "rack", "max_unavailable": 2}, {"name": "site", "max_lost": 1}],

@@ -1,6 +1,6 @@
 """An action at a glance, and where its nodes stand: what a live view needs. Shipyard v1.0 has no such resources."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.entity_tags import holds
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.approvals import WaveGate
 from shipyard_api.domain.rollout.policy.survey import Survey, SurveyedBudget, SurveyedGate, SurveyedWave
 from shipyard_api.usecases.actions.describe import DescribeAction, ListedGroup
 from shipyard_api.usecases.actions.overview import Overview, OverviewAction
@@ -80,19 +81,21 @@ def _entity(overview: Overview) -> dict[str, Any]:
         "way_back": way_back(overview.action, overview.failed, overview.cordoned),
         "groups": [_group(group) for group in overview.groups],
         "nodes": {"total": len(overview.letters), "letters": overview.letters},
-        **({"policy": _policy(overview.policy)} if overview.policy else {}),
+        **({"policy": _policy(overview.policy, overview.waiting)} if overview.policy else {}),
     }
 
 
-def _policy(survey: Survey) -> dict[str, Any]:
+def _policy(survey: Survey, waiting: Sequence[WaveGate]) -> dict[str, Any]:
+    asked = {(gate.group, gate.wave, gate.index) for gate in waiting}
     return {
-        "waves": [_wave(wave) for wave in survey.waves],
+        "waits_for": [gate.to_json() for gate in waiting],
+        "waves": [_wave(wave, asked) for wave in survey.waves],
         "budgets": [_budget(budget) for budget in survey.budgets],
         "windows": [{"begins": zulu(begin), "ends": zulu(end)} for begin, end in survey.spans],
     }
 
 
-def _wave(wave: SurveyedWave) -> dict[str, Any]:
+def _wave(wave: SurveyedWave, asked: Collection[tuple[str, str, int]]) -> dict[str, Any]:
     return {
         "group": wave.group or None,
         "name": wave.name,
@@ -105,7 +108,10 @@ def _wave(wave: SurveyedWave) -> dict[str, Any]:
             "stopped": wave.stopped,
         },
         "missed": wave.missed,
-        "gates": [_gate(gate) for gate in wave.gates],
+        "gates": [
+            {**_gate(gate), "asks_person": (wave.group, wave.name, index) in asked}
+            for index, gate in enumerate(wave.gates)
+        ],
     }
 
 
@@ -117,7 +123,6 @@ def _gate(surveyed: SurveyedGate) -> dict[str, Any]:
         "until": zulu(surveyed.until),
         "by": surveyed.by,
         "detail": surveyed.detail,
-        "asks_person": surveyed.asks_person,
     }
 
 

@@ -8,7 +8,8 @@ from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.approvals import Approval, WaveGate, choose
 from shipyard_api.domain.errors import ActionNotFound, InvalidParameters
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.ports.state.actions import ActionRecord
+from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases.actions.preconditions import lock_running
 from shipyard_api.usecases.callers.caller import Caller
 
@@ -34,8 +35,7 @@ class ApproveAction:
             record = tx.actions.get(ActionId(action_id))
             if record is None:
                 raise ActionNotFound(action_id)
-            gates, given = tx.actions.approvals(record.id)
-            return Approvals(() if record.state in ENDED else _unanswered(gates, given), given)
+            return approvals_of(tx, record)
 
     def answer(self, action_id: str, written: JsonObject, caller: Caller) -> Approvals:
         """Answer a gate, and return the remaining gates.
@@ -54,6 +54,12 @@ class ApproveAction:
             after = (*given, approval)
             tx.actions.approve(action, after, caller.user, str(approval))
             return Approvals(_unanswered(gates, after), after)
+
+
+def approvals_of(tx: Transaction, record: ActionRecord) -> Approvals:
+    """Return the gates that the engine waits at, and the answers: what everybody shows, and what ``answer`` takes."""
+    gates, given = tx.actions.approvals(record.id)
+    return Approvals(() if record.state in ENDED else _unanswered(gates, given), given)
 
 
 def _unanswered(gates: Sequence[WaveGate], given: Sequence[Approval]) -> Sequence[WaveGate]:

@@ -8,6 +8,7 @@ from enum import Enum
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.actions import ENDED, ActionId
+from shipyard_api.domain.approvals import WaveGate
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -20,6 +21,7 @@ from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.ports.state.groups import GroupRecord
 from shipyard_api.ports.state.nodes import NodeLine
 from shipyard_api.storage.unit_of_work import Store, Transaction
+from shipyard_api.usecases.actions.approve import approvals_of
 from shipyard_api.usecases.actions.describe import ListedGroup
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 
@@ -51,7 +53,7 @@ class Overview:
     """An action at a glance. ``letters``: of its nodes, in order of name; ``failed``: those that failed.
 
     ``cordoned``: nodes that the action left cordoned. ``policy``: where its rollout policy stands, None without one, or
-    before the nodes of the groups are known.
+    before the nodes of the groups are known. ``waiting``: the approvals that the engine waits for.
     """
 
     version: str
@@ -61,6 +63,7 @@ class Overview:
     failed: Sequence[str] = ()
     cordoned: Sequence[str] = ()
     policy: Survey | None = None
+    waiting: Sequence[WaveGate] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +155,8 @@ def _overview(tx: Transaction, action: str, now: datetime) -> Overview:
     failed = [node.name for node in nodes if node.status is NodeStatus.FAILURE]
     cordoned = left_cordoned(tx, record, [NodeName(node.name) for node in nodes])
     policy = _survey(tx, record.id, now) if "policy" in inputs else None
-    return Overview(version, record, listed, letters(nodes, groups), failed, cordoned, policy)
+    waiting = approvals_of(tx, record).waiting if policy else ()
+    return Overview(version, record, listed, letters(nodes, groups), failed, cordoned, policy, waiting)
 
 
 def _action_with_nodes(tx: Transaction, action: str) -> tuple[ActionRecord, Sequence[NodeLine]]:

@@ -31,11 +31,12 @@ export function PolicyView({ overview }) {
   const { action, policy } = overview;
   const now = useNow(!ended(action));
   if (!policy) return null;
+  const [asked] = policy.waits_for;
   const held = heldUp(overview, now);
   return html`<section class="panel policy" aria-labelledby="policy-title">
     <div class="row"><h2 id="policy-title">Rollout policy</h2>
       <p class=${`policy-now tone-${held.tone}`}><span class="glyph" aria-hidden="true">${held.glyph}</span>${held.text}</p>
-      <span class="space"></span>${asks(policy) && !ended(action) && html`<${Approval} action=${action} wave=${asks(policy)} />`}</div>
+      <span class="space"></span>${asked && html`<${Approval} action=${action} gate=${asked} waves=${policy.waves} />`}</div>
     <div class="policy-parts">
       ${policy.waves.length > 0 && html`<${Waves} waves=${policy.waves} now=${now} />`}
       ${policy.budgets.length > 0 && html`<${Budgets} budgets=${policy.budgets} />`}
@@ -45,19 +46,18 @@ export function PolicyView({ overview }) {
 }
 
 const place = ({ name, group }) => (group ? `${name} of ${group}` : name);
-const openGate = (wave) => wave.gates.find((gate) => gate.state === "open" || gate.state === "paused");
-const asks = (policy) => policy.waves.find((wave) => openGate(wave)?.asks_person);
+/** The wave of a gate, as far as the answer has it: waves beyond the first 500 are left out. */
+const waveOf = (gate, waves) => waves.find((wave) => wave.group === gate.group && wave.name === gate.wave);
 
 /** What the policy holds up now, or what it has stopped, in one sentence. */
 export function heldUp({ action, policy }, now) {
   const waiting = action.waiting_for;
   if (!ended(action)) {
-    const gated = asks(policy) || policy.waves.find(openGate);
-    if (gated) {
-      const gate = openGate(gated);
-      const end = gate.until ? `, until ${localTime(gate.until)}` : "";
-      const what = gate.asks_person ? "a person must approve what follows" : gate.text;
-      return { tone: "queued", glyph: "‖", text: `Waits after ${place(gated)}: ${what}${end}` };
+    const [asked] = policy.waits_for;
+    if (asked) {
+      const until = waveOf(asked, policy.waves)?.gates[asked.index]?.until;
+      const after = place({ name: asked.wave, group: asked.group });
+      return { tone: "queued", glyph: "‖", text: `Waits after ${after}: a person must approve what follows${until ? `, until ${localTime(until)}` : ""}` };
     }
     if (waiting?.who === "the rollout policy") {
       const next = policy.windows.find((window) => at(window.ends) > now);
@@ -157,24 +157,25 @@ function Windows({ windows, now }) {
     <span>${text}</span></div></div>`;
 }
 
-function Approval({ action, wave }) {
+function Approval({ action, gate, waves }) {
   const [state, set] = useState({ open: false, busy: false, error: null, reason: "" });
   if (!may("approve_action")) return null;
   const send = async (approve) => {
     set({ ...state, busy: true, error: null });
     try {
-      const group = wave.group ? { group: wave.group } : {};
-      await post(`${V1}/actions/${segment(action.id)}/approvals`, { approve, wave: wave.name, ...group, ...(state.reason ? { reason: state.reason } : {}) });
+      const group = gate.group ? { group: gate.group } : {};
+      await post(`${V1}/actions/${segment(action.id)}/approvals`, { approve, wave: gate.wave, ...group, ...(state.reason ? { reason: state.reason } : {}) });
       refresh();
       set({ open: false, busy: false, error: null, reason: "" });
     } catch (error) {
       set({ ...state, busy: false, error });
     }
   };
-  const { total, success, lost } = wave.nodes;
+  const wave = place({ name: gate.wave, group: gate.group });
+  const { total, success, lost } = waveOf(gate, waves)?.nodes || { total: gate.deployed, success: gate.deployed, lost: 0 };
   return html`<button class="primary" onClick=${() => set({ ...state, open: true })}>Approve or refuse …</button>
-    ${state.open && html`<${Dialog} title=${`Let the wave after ${place(wave)} begin?`} onClose=${() => set({ ...state, open: false })}>
-      <p>${place(wave)}: ${success} of ${count(total, "node")} deployed${lost ? `, ${lost} lost` : ""}. Refused, nothing that follows it begins.</p>
+    ${state.open && html`<${Dialog} title=${`Let the wave after ${wave} begin?`} onClose=${() => set({ ...state, open: false })}>
+      <p>${wave}: ${success} of ${count(total, "node")} deployed${lost ? `, ${lost} lost` : ""}. Refused, nothing that follows it begins.</p>
       <input aria-label="Reason" placeholder="Reason (optional)" value=${state.reason} onInput=${(event) => set({ ...state, reason: event.target.value })} />
       <${Fault} error=${state.error} />
       <div class="row buttons"><span class="space"></span>

@@ -42,8 +42,6 @@ class GateStanding(Enum):
 class SurveyedGate:
     """``until``: when an open gate ends by itself, None if it does not. ``by``: the user who answered, with ``detail``
     as the comment.
-
-    ``asks_person``: a person's approval passes it now.
     """
 
     gate: Gate
@@ -51,7 +49,6 @@ class SurveyedGate:
     until: datetime | None = None
     by: str = ""
     detail: str = ""
-    asks_person: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +135,8 @@ def _wave(
         state.lost,
         stopped,
         "; ".join(map(str, state.missed)),
-        list(_gates(wave.gates, state, progress, now)),
+        # Nothing waits for the gates of the last wave.
+        list(_gates(wave.gates, state, progress, now)) if state.place[1] + 1 < len(course.waves) else [],
     )
 
 
@@ -159,4 +157,4 @@ def _gates(gates: Sequence[Gate], state: WaveState, progress: Progress, now: dat
             yield SurveyedGate(gate, GateStanding.REFUSED, by=current.failed.by, detail=current.failed.detail)
         else:
             place = GateStanding.PAUSED if current.paused else GateStanding.OPEN
-            yield SurveyedGate(gate, place, current.until, asks_person=current.asks_person)
+            yield SurveyedGate(gate, place, current.until)
