@@ -15,7 +15,7 @@ from shipyard_api import request_context
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.http import HttpClient, Params, Response, busy, refusal, retry_after, segment
 from shipyard_api.peer_restarts import PeerRestarts
-from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from shipyard_api.ports.errors import Busy, PeerError, Unavailable
 from shipyard_api.ports.provisioner import JobId, Marker
 from shipyard_api.scrubbing import Scrubber
 
@@ -159,7 +159,10 @@ class DrydockClient:
         return {str(node["hostname"]): node for node in listed if node.get("hostname")}
 
     def validate_design(self, design: str) -> JsonObject:
-        """Return Drydock's Status object about a design. Raises Refused if Drydock could not fetch the design."""
+        """Return Drydock's Status object about a design.
+
+        Raises Unavailable if Drydock could not fetch the design: its server, usually Shipyard, may be restarting.
+        """
         body = {"rel": "design", "href": design, "type": "application/x-yaml"}
         answer = self._send(self._slow, "POST", "validatedesign", body=body)
         if answer.status == 400 and _json_object(answer).get("kind") == "Status":
@@ -167,7 +170,7 @@ class DrydockClient:
         if answer.status == 500 and "attribute" in str(_json_object(answer).get("message")):
             # It continues without a design and fails on that (contract drydock, section 10).
             detail = f"Drydock could not fetch the design {self.scrubber(design)} ({_reason(answer)})"
-            raise Refused(SYSTEM, answer.operation, detail)
+            raise Unavailable(SYSTEM, answer.operation, detail)
         return _expected(answer).object()
 
     def close(self) -> None:

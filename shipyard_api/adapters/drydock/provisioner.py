@@ -110,12 +110,13 @@ class DrydockProvisioner:
     def select_nodes(self, design: str, groups: Sequence[tuple[Selector, ...]]) -> tuple[frozenset[NodeName], ...]:
         """Return the nodes of each tuple of selectors, with one request per distinct filter. May take minutes.
 
-        Drydock answers an empty list for a design it cannot read, so the first request is for all nodes.
+        Drydock answers an empty list for a design it cannot read, so the first request is for all nodes, and after an
+        empty list Drydock validates the design, which raises Unavailable if it could not fetch it.
         """
         everyone = self._names(design, None)
         if not everyone:
-            reason = f"the design {self._scrubber(design)} names no node, or Drydock could not read it"
-            raise Refused(self.name, "select_nodes", reason)
+            self._client.validate_design(design)
+            raise Refused(self.name, "select_nodes", f"the design {self._scrubber(design)} names no node")
         filters = [translate.node_filter(selectors) for selectors in groups]
         distinct = {repr(criteria): criteria for criteria in filters if criteria is not None}
 

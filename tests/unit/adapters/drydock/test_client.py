@@ -209,7 +209,7 @@ def test_an_invalid_design_is_an_answer_and_one_that_cannot_be_judged_an_error(p
     assert peer.requests[0].json == {"rel": "design", "href": "http://d/3", "type": "application/x-yaml"}
     for answer, error, told in (
         (said("bad body", 400), Refused, "bad body"),
-        (said("'NoneType' object has no attribute 'x'", 500), Refused, "could not fetch"),
+        (said("'NoneType' object has no attribute 'x'", 500), Unavailable, "could not fetch"),
         (said("Unknown error", 500), Unavailable, "Unknown error"),
     ):
         peer.on("POST /validatedesign", answer)

@@ -61,11 +61,14 @@ def test_each_distinct_question_is_asked_once_and_all_nodes_not_again(peer: Peer
 def test_a_site_without_nodes_is_refused_and_a_selection_that_breaks_breaks_the_whole(
     peer: Peer, drydock: DrydockProvisioner
 ) -> None:
-    peer.on("POST /nodefilter", Answer(200, []), Answer(200, ["n1"]), BROKEN)
-    for error, told in ((Refused, "names no node, or Drydock could not read it"), (Unavailable, "500")):
+    """A design that could not be fetched shows no nodes, too: whoever serves it may be restarting."""
+    peer.on("POST /nodefilter", Answer(200, []), Answer(200, []), Answer(200, ["n1"]), BROKEN)
+    unread = Answer(500, {"type": "error", "message": "'NoneType' object has no attribute 'baremetal_nodes'"})
+    peer.on("POST /validatedesign", Answer(200, {"kind": "Status", "status": "Success"}), unread)
+    for error, told in ((Refused, "names no node"), (Unavailable, "could not fetch the design"), (Unavailable, "500")):
         with pytest.raises(error, match=told):
             drydock.select_nodes(DESIGN, [(Selector(node_tags=frozenset({"t"})),)])
-    assert len(peer.requests) == 1 + 4  # it is asked three times while it breaks
+    assert len(peer.asked("POST /nodefilter")) == 2 + 4  # it is asked three times while it breaks
 
 
 def test_a_task_is_found_by_drydocks_own_clock(peer: Peer, drydock: DrydockProvisioner) -> None:
