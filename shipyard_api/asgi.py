@@ -13,6 +13,8 @@ from shipyard_api.settings import SettingsError, load
 from shipyard_api.site_files import VARIABLE, load_process
 from shipyard_api.wiring import bootstrap, site_serving
 
+_PLANNER = second_process.command("shipyard_api.planner")
+
 try:
     _sites = os.environ.get(VARIABLE)
     _settings = load_process(os.environ) if _sites else load(os.environ)
@@ -23,8 +25,9 @@ try:
     # A request changes threads some ten times. Beside a thread that plans or forecasts, it waits this long each time.
     sys.setswitchinterval(0.0002)
     use_threads(_settings.api.threads)
-    _planner = second_process.SecondProcess(second_process.command("shipyard_api.planner"))
-    _costly = CostlyWork(second=_planner)
+    # Of several sites, one has at most half of them.
+    _planners = [second_process.SecondProcess(_PLANNER) for _ in range(2 if _sites else 1)]
+    _costly = CostlyWork(seconds=_planners)
     app = CallerLimits(
         site_serving.api(_sites, _settings, _costly) if _sites else Observation(bootstrap.api(_settings, _costly)),
         body=_settings.api.body_seconds,

@@ -20,6 +20,8 @@ HELD_BYTES = 32 * 1024
 LINGER_SECONDS = 2.0
 # The key of a request's scope under which the application finds how to close its connection at once.
 ABORT = "shipyard.abort"
+# The one under which it finds whether the caller has closed the connection, or their half of it.
+LEFT = "shipyard.left"
 # And the one under which it finds whether the worker goes on.
 SERVING = "shipyard.serving"
 
@@ -41,6 +43,7 @@ class BoundedConnection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no 
         self._closed: bool
         self._head_timer: Any = None
         self._discarding = False
+        self._left = False
 
     def connection_made(self, transport: Transport) -> None:
         """Accept the connection, or close it if there are too many."""
@@ -62,6 +65,7 @@ class BoundedConnection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no 
 
     def eof_received(self) -> bool:
         """Go on answering a caller who has closed only their half; say whether the connection stays open."""
+        self._left = True
         if self._current_request is None or self._discarding:
             return False
         self._keepalive = 0
@@ -70,6 +74,7 @@ class BoundedConnection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no 
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
+        self._left = True
         self._head_has_come()
         super().connection_lost(exc)
 
@@ -90,7 +95,9 @@ class BoundedConnection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no 
 
     def _build_http_scope(self, request: Any, sockname: Any, peername: Any) -> Any:
         scope = super()._build_http_scope(request, sockname, peername)
-        scope.setdefault("extensions", {}).update({ABORT: self.transport.abort, SERVING: self._is_serving})
+        scope.setdefault("extensions", {}).update(
+            {ABORT: self.transport.abort, LEFT: lambda: self._left, SERVING: self._is_serving}
+        )
         if isinstance(sockname, str | bytes):
             scope["server"] = scope["client"] = None  # a unix socket
         return scope

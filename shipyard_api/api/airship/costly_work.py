@@ -2,25 +2,28 @@
 
 Each process runs few of them at a time, and one for each caller. Callers wait in turn, and a caller who has used its
 processor time is refused before the work starts, until its share has grown back. Callers who use more than a little are
-served by a second process.
+served by a second process, which ends when its caller leaves. Where a process serves many sites, one of them has at
+most half of everything, and one that has used little is not refused for what the others use.
 """
 
 import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from queue import LifoQueue
 
 import falcon
 import falcon.asgi
 
 from shipyard_api.api.airship.errors import ServiceBusy, TooMuchWork
+from shipyard_api.api.http.limits import LEFT
 from shipyard_api.api.http.second_process import Asked, SecondProcess, SecondProcessLost
-from shipyard_api.api.http.threads import rendered, start_costly
-from shipyard_api.request_context import marker, propagated
+from shipyard_api.api.http.threads import COSTLY_THREADS, rendered, start_costly
+from shipyard_api.request_context import marker, propagated, site
 
 Clock = Callable[[], float]
 Work = Callable[[], float | None]
@@ -44,6 +47,10 @@ class Bounds:
     burst: float
     share: float
 
+    def half(self) -> "Bounds":
+        """Return the bounds of one site among several."""
+        return Bounds(self.pieces // 2, self.burst / 2, self.share / 2)
+
 
 CALLER = Bounds(pieces=4, burst=10.0, share=0.2)
 ALL = Bounds(pieces=16, burst=20.0, share=0.5)
@@ -52,13 +59,18 @@ UNBOUNDED = Bounds(pieces=1_000_000, burst=1e9, share=1.0)
 
 @dataclass(slots=True)
 class _Account:
-    """The work of one caller, or of all. ``used``: processor seconds, less what has grown back since."""
+    """The work of one caller, of one site, or of all; ``most`` pieces of it run at a time.
+
+    ``used``: processor seconds, less what has grown back since. ``pieces``: run or wait.
+    """
 
     bounds: Bounds
+    most: int
+    at: float
     used: float = 0.0
-    at: float = 0.0
     pieces: int = 0
-    waiting: deque[Callable[[], None]] = field(default_factory=deque)
+    running: int = 0
+    waiting: deque["_Piece"] = field(default_factory=deque)
 
     def is_heavy(self, now: float) -> bool:
         """Return whether more than a little has been used lately."""
@@ -86,10 +98,20 @@ class _Account:
         self.at = now
 
 
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """``accounts``: its caller's and its site's. ``elsewhere``: the same work in a second process, if there is one."""
+
+    accounts: tuple[_Account, ...]
+    future: Future[None]
+    work: Work
+    elsewhere: Work | None
+
+
 class CostlyWork:
     """Runs the costly work of a process. ``processor``: the processor seconds that the current thread has used.
 
-    ``second``: the process for callers who use much; None: all work is done in this one.
+    ``seconds``: processes for callers who use much; without any, all work is done in this one.
     """
 
     def __init__(
@@ -97,28 +119,35 @@ class CostlyWork:
         caller: Bounds = CALLER,
         everyone: Bounds = ALL,
         *,
-        second: SecondProcess | None = None,
+        seconds: Sequence[SecondProcess] = (),
         clock: Clock = time.monotonic,
         processor: Clock = time.thread_time,
     ) -> None:
         self._caller = caller
-        self._all = _Account(everyone)
-        self._second = second
-        self._accounts: dict[str, _Account] = {}
+        self._everyone = everyone
+        self._all = _Account(everyone, COSTLY_THREADS, 0.0)
+        # The one that answered last answers next: the others end when they are idle.
+        self._seconds: LifoQueue[SecondProcess] = LifoQueue()
+        for second in seconds:
+            self._seconds.put(second)
+        self._beside = ThreadPoolExecutor(len(seconds), thread_name_prefix="second-process") if seconds else None
+        self._callers: dict[tuple[str, str], _Account] = {}
+        self._sites: dict[str, _Account] = {}
         self._lock = threading.Lock()
         self._clock = clock
         self._processor = processor
 
-    def start(self, caller: str, work: Work) -> Future[None]:
-        """Run the work after the caller's earlier pieces. Raises TooMuchWork and ServiceBusy before it starts."""
+    def start(self, caller: str, work: Work, elsewhere: Work | None = None) -> Future[None]:
+        """Run the work after the caller's earlier pieces. Raises TooMuchWork and ServiceBusy before it starts.
+
+        ``elsewhere``: does the same in a second process, for a caller or a site that has used much.
+        """
         future: Future[None] = Future()
         with self._lock:
-            account = self._admit(caller)
-            account.pieces += 1
-            self._all.pieces += 1
-            account.waiting.append(partial(self._run, account, future, work))
-            if account.pieces == 1:
-                start_costly(account.waiting.popleft())
+            piece = _Piece(self._admit(caller), future, work, elsewhere)
+            for account in (*piece.accounts, self._all):
+                account.pieces += 1
+            self._enter(piece, piece.accounts)
         return future
 
     def admit(self, req: falcon.Request) -> None:
@@ -131,56 +160,96 @@ class CostlyWork:
     ) -> None:
         """Run the rest of a responder, as ``answer_in_thread`` does, within the bounds of its caller.
 
-        ``body``: of the request, all of it. The same responder may run in the second process instead.
+        ``body``: of the request, all of it. The same responder may run in a second process instead, which ends if the
+        caller leaves meanwhile.
         """
-        work = propagated(partial(self._answer, req, resp, responder, body))
-        await asyncio.wrap_future(self.start(req.context.caller.key, work))
+        is_over = threading.Event()
+        has_closed: Callable[[], bool] = req.scope.get("extensions", {}).get(LEFT, lambda: False)
 
-    def _answer(
-        self, req: falcon.asgi.Request, resp: falcon.Response, responder: Callable[[], None], body: bytes
+        def has_left() -> bool:
+            return is_over.is_set() or has_closed()
+
+        here = partial(rendered, responder, resp)
+        beside = partial(self._ask_second, Asked.of(req, body, marker()), resp, here, has_left)
+        future = self.start(req.context.caller.key, propagated(here), propagated(beside))
+        try:
+            await asyncio.wrap_future(future)
+        finally:
+            is_over.set()
+
+    def _ask_second(
+        self, asked: Asked, resp: falcon.Response, here: Callable[[], None], has_left: Callable[[], bool]
     ) -> float | None:
-        if self._second is not None and self._is_heavy(req.context.caller.key):
-            try:
-                answered = self._second.ask(Asked.of(req, body, marker()))
-            except SecondProcessLost as error:
-                raise ServiceBusy(_SOON) from error
-            if answered is not None:
-                answered.give(resp)
-                return answered.seconds
-        rendered(responder, resp)
-        return None
+        if has_left():  # while it waited
+            raise ServiceBusy(_SOON)
+        second = self._seconds.get()
+        try:
+            answered = second.ask(asked, has_left)
+        except SecondProcessLost as error:
+            raise ServiceBusy(_SOON) from error
+        finally:
+            self._seconds.put(second)
+        if answered is None:  # it is starting
+            here()
+            return None
+        answered.give(resp)
+        return answered.seconds
 
-    def _is_heavy(self, caller: str) -> bool:
-        with self._lock:
-            return any(account.is_heavy(self._clock()) for account in (self._accounts[caller], self._all))
-
-    def _admit(self, caller: str) -> _Account:
-        now = self._clock()
-        for name in [name for name, caller in self._accounts.items() if caller.is_idle(now)]:
-            del self._accounts[name]
-        account = self._accounts.setdefault(caller, _Account(self._caller, at=now))
+    def _admit(self, caller: str) -> tuple[_Account, ...]:
+        now, name = self._clock(), site()
+        self._callers = {key: account for key, account in self._callers.items() if not account.is_idle(now)}
+        self._sites = {key: account for key, account in self._sites.items() if not account.is_idle(now)}
+        if name:
+            of_site = self._sites.setdefault(name, _Account(self._everyone.half(), COSTLY_THREADS // 2, now))
+        else:
+            of_site = self._sites.setdefault(name, _Account(self._everyone, COSTLY_THREADS, now))
+        account = self._callers.setdefault((name, caller), _Account(self._caller, 1, now))
         if (pause := account.pause(now)) is not None:
             raise TooMuchWork(pause)
-        if (pause := self._all.pause(now)) is not None:
+        if (pause := of_site.pause(now)) is not None:
             raise ServiceBusy(pause)
-        return account
+        if of_site.is_heavy(now) and (pause := self._all.pause(now)) is not None:
+            raise ServiceBusy(pause)
+        return account, of_site
 
-    def _run(self, account: _Account, future: Future[None], work: Work) -> None:
-        is_wanted = future.set_running_or_notify_cancel()
-        began, elsewhere, failure = self._processor(), None, None
+    def _enter(self, piece: _Piece, accounts: tuple[_Account, ...]) -> None:
+        """Start the piece, or let it wait where as many run as may. ``accounts``: those whose turn it does not have."""
+        for account in accounts:
+            if account.running >= account.most:
+                account.waiting.append(piece)
+                return
+            account.running += 1
+        now = self._clock()
+        if piece.elsewhere and self._beside and any(account.is_heavy(now) for account in piece.accounts):
+            self._beside.submit(self._run, piece, piece.elsewhere)
+        else:
+            start_costly(partial(self._run, piece, piece.work))
+
+    def _leave(self, piece: _Piece) -> None:
+        """Give the turn to those who wait: to other callers first."""
+        for account in piece.accounts:
+            account.running -= 1
+        for place, account in reversed(list(enumerate(piece.accounts, 1))):
+            if account.waiting:
+                account.running += 1
+                self._enter(account.waiting.popleft(), piece.accounts[place:])
+
+    def _run(self, piece: _Piece, work: Work) -> None:
+        is_wanted = piece.future.set_running_or_notify_cancel()
+        began, since, elsewhere, failure = self._processor(), self._clock(), None, None
         try:
             if is_wanted:
                 elsewhere = work()
         except BaseException as error:  # noqa: BLE001  # the responder's, for the one who waits for the future
             failure = error
+            if work is piece.elsewhere:  # a process that was ended tells no more what it has used
+                elsewhere = self._clock() - since
         with self._lock:
             used, now = self._processor() - began + (elsewhere or 0.0), self._clock()
-            account.spend(used, now)
-            self._all.spend(used, now)
-            if account.waiting:
-                # At the end of the queue: the other callers are served first.
-                start_costly(account.waiting.popleft())
+            for account in (*piece.accounts, self._all):
+                account.spend(used, now)
+            self._leave(piece)
         if failure is not None:
-            future.set_exception(failure)
+            piece.future.set_exception(failure)
         elif is_wanted:
-            future.set_result(None)
+            piece.future.set_result(None)

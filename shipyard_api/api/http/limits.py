@@ -25,6 +25,8 @@ MOUNTED = "shipyard.mounted"
 STREAM = "shipyard.stream"
 # The server's extension that says whether the process goes on: streams end before it stops.
 SERVING = "shipyard.serving"
+# The server's extension that says whether the caller has closed the connection, or their half of it.
+LEFT = "shipyard.left"
 # The server's extension that closes a connection at once, without waiting for the caller to take the rest.
 ABORT = "shipyard.abort"
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
@@ -30,12 +30,14 @@ _IDLE_SECONDS = 60.0
 # Longer than any bounded answer takes on a busy machine.
 _LONGEST_SECONDS = 300.0
 _STOP_SECONDS = 5.0
+# How often to look whether the caller still waits.
+_LOOK_SECONDS = 1.0
 
 Headers = Sequence[tuple[bytes, bytes]]
 
 
 class SecondProcessLost(Exception):
-    """The process ended, or was ended, before it answered."""
+    """The process ended, or was ended, before it answered: it took too long, or its caller has left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +97,11 @@ class SecondProcess:
         self._wanted_at = 0.0
         self._lock = threading.Lock()
 
-    def ask(self, asked: Asked) -> Answered | None:
-        """Return the answer, or None while the process starts. Raises SecondProcessLost."""
+    def ask(self, asked: Asked, has_left: Callable[[], bool] = lambda: False) -> Answered | None:
+        """Return the answer, or None while the process starts. Raises SecondProcessLost.
+
+        ``has_left``: whether nobody waits for the answer any more, which ends the process.
+        """
         with self._lock:
             self._wanted_at = time.monotonic()
             try:
@@ -106,8 +111,12 @@ class SecondProcess:
                 if not self._is_ready:
                     return None
                 connection.send(asked)
-                if not connection.poll(self._longest):
-                    raise TimeoutError
+                until = time.monotonic() + self._longest
+                while not connection.poll(max(0.0, min(_LOOK_SECONDS, until - time.monotonic()))):
+                    if has_left():
+                        raise ConnectionAbortedError
+                    if time.monotonic() > until:
+                        raise TimeoutError
                 answered: Answered = connection.recv()
             except (OSError, EOFError) as error:
                 code = self._end()

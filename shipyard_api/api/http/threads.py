@@ -27,7 +27,7 @@ T = TypeVar("T")
 USUAL_THREADS = 8
 _PEER_THREADS = 4
 # More would take the interpreter from the event loop more often; one alone could wait for a peer for a minute.
-_COSTLY_THREADS = 2
+COSTLY_THREADS = 2
 _LARGE_BODY = 128 * 1024
 
 Responder = Callable[..., None]
@@ -41,7 +41,7 @@ class _Pool:
         self.bodies = ThreadPoolExecutor(1, thread_name_prefix="large-body")
         self.designs = ThreadPoolExecutor(2, thread_name_prefix="design")
         self.peers = ThreadPoolExecutor(_PEER_THREADS, thread_name_prefix="peer")
-        self.costly = ThreadPoolExecutor(_COSTLY_THREADS, thread_name_prefix="costly")
+        self.costly = ThreadPoolExecutor(COSTLY_THREADS, thread_name_prefix="costly")
         self.events = ThreadPoolExecutor(1, thread_name_prefix="events")
 
 
@@ -55,7 +55,7 @@ def use_threads(number: int) -> None:
     """Set the size of the pool, before the first request; as many threads at most wait for peers."""
     _POOL.executor = ThreadPoolExecutor(number, thread_name_prefix="request")
     _POOL.peers = ThreadPoolExecutor(min(number, _PEER_THREADS), thread_name_prefix="peer")
-    _POOL.costly = ThreadPoolExecutor(min(number, _COSTLY_THREADS), thread_name_prefix="costly")
+    _POOL.costly = ThreadPoolExecutor(min(number, COSTLY_THREADS), thread_name_prefix="costly")
 
 
 async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -76,7 +76,7 @@ def test_a_caller_who_plans_much_is_answered_by_a_second_process(
         monkeypatch.setenv(name, value)
     second, used = SecondProcess(command("shipyard_api.planner")), [0.0]
     # The first plan is much already, however long it takes, and the clock gives nothing back meanwhile.
-    costly = CostlyWork(second=second, clock=lambda: 0.0, processor=lambda: used.append(used[-1] + 0.4) or used[-1])
+    costly = CostlyWork(seconds=[second], clock=lambda: 0.0, processor=lambda: used.append(used[-1] + 0.4) or used[-1])
     caller = Caller(
         bootstrap.api(settings(shared_url, drydock.url), costly), site.viewer.client.headers["X-Auth-Token"]
     )

@@ -5,7 +5,9 @@ from collections.abc import Callable
 
 from shipyard_api.api.airship.costly_work import Bounds, CostlyWork
 from shipyard_api.api.airship.errors import ServiceBusy, TooMuchWork
+from shipyard_api.api.http.second_process import SecondProcess
 from shipyard_api.domain.error_kinds import AskLater, ErrorKind
+from shipyard_api.request_context import within_site
 from tests.refusals import refuses
 from tests.unit.tables import every_row
 
@@ -87,6 +89,43 @@ def test_processor_time_that_was_used_grows_back(
     time.now += 6.1
     gate.start(second, time.use(1.0)).result(10)
     assert time.used == 14.0
+
+
+def test_a_site_that_has_used_its_share_takes_nothing_from_others() -> None:
+    """Nor does one whose callers hold all of its turns."""
+    time, release = Time(), threading.Event()
+    gate = time.gate(MANY, Bounds(4, 20.0, 0.5))
+    with within_site("berlin"):
+        gate.start("ann", time.use(25.0)).result(10)
+        with refuses(ServiceBusy) as caught:
+            gate.start("bob", time.use(1.0))
+    assert caught.value.seconds == 60
+    with within_site("oslo"):
+        gate.start("ann", time.use(1.0)).result(10)
+
+    with within_site("rome"):
+        held = [gate.start(caller, lambda: bool(release.wait(10)) and None) for caller in ("ann", "bob")]
+        with refuses(ServiceBusy):
+            gate.start("cid", lambda: None)
+    with within_site("riga"):
+        gate.start("ann", lambda: None).result(10)
+    assert not held[1].running()
+    release.set()
+    for one in held:
+        one.result(10)
+
+
+def test_whoever_uses_much_is_answered_elsewhere_and_their_neighbours_are_not() -> None:
+    time, ran = Time(), list[str]()
+    gate = CostlyWork(MANY, MANY, seconds=[SecondProcess([])], clock=lambda: time.now, processor=lambda: time.used)
+
+    def start(name: str, caller: str) -> None:
+        with within_site(name):
+            gate.start(caller, time.use(1.0), lambda: ran.append(f"{name} {caller}")).result(10)
+
+    for name, caller in (("berlin", "ann"), ("berlin", "ann"), ("berlin", "bob"), ("oslo", "ann")):
+        start(name, caller)
+    assert ran == ["berlin ann", "berlin bob"]
 
 
 def test_work_whose_caller_has_left_does_not_run() -> None:

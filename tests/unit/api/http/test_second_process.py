@@ -7,6 +7,7 @@ import falcon
 import pytest
 from falcon.testing import create_asgi_req
 
+from shipyard_api.api.http import second_process
 from shipyard_api.api.http.limits import MOUNTED
 from shipyard_api.api.http.second_process import Answered, Asked, SecondProcess, SecondProcessLost, command
 from tests.unit.tables import every_row
@@ -34,7 +35,9 @@ def pid(process: SecondProcess) -> int:
     return process._process.pid
 
 
-def test_it_answers_one_request_after_the_other_at_a_low_priority_until_it_is_too_slow(second: SecondProcess) -> None:
+def test_it_answers_one_request_after_the_other_at_a_low_priority_until_its_caller_leaves_or_it_is_too_slow(
+    second: SecondProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = ask(second, "/one", b"body")
     number = pid(second)
     resp = falcon.Response()
@@ -45,6 +48,13 @@ def test_it_answers_one_request_after_the_other_at_a_low_priority_until_it_is_to
     assert (resp.status_code, resp.content_type, resp.get_header("Retry-After")) == (418, "text/plain", "7")
     assert pid(second) == number
 
+    monkeypatch.setattr(second_process, "_LOOK_SECONDS", 0.01)
+    left = second._process
+    with pytest.raises(SecondProcessLost):
+        second.ask(Asked("POST", "/silent", b"", [], b""), lambda: True)
+    assert left.returncode is not None
+
+    ask(second, "/two")
     second._longest = 0.05
     started = second._process
     with pytest.raises(SecondProcessLost):
