@@ -94,10 +94,19 @@ class Transitions:
             self._unlocked(lambda: self._client.provision(node.uuid, {"target": verb.value}))
 
     def reboot(self, name: NodeName, job: Job) -> str:
-        """Power a node off and on that the job works on; return why it was not done, else "". Raises Unavailable."""
+        """Power a node off and on that the job works on; return why it was not done, else "".
+
+        A request whose answer is lost counts as done: a second power cycle would do harm. Raises Unavailable without
+        one.
+        """
         if why := not_at_work(self._now(name), name, job):
             return why
-        reply = self._unlocked(lambda: self._client.reboot(name))
+        try:
+            reply = self._unlocked(lambda: self._client.reboot(name))
+        except Unavailable as error:
+            if error.sent:
+                return ""
+            raise
         return "" if reaction(reply) is Reaction.ACCEPTED else refusal(reply)
 
     def steps_left_out(self, node: Node) -> tuple[str, ...] | None:

@@ -23,7 +23,7 @@ from shipyard_api.ports.errors import Busy, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Wipe, Work
 from tests.fakes.clock import FakeClock
 from tests.peer import Answer, Peer
-from tests.unit.tables import every_row
+from tests.unit.tables import every_row, table
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 MARKER, JOB = Marker("7f4d"), JobId("7f4d")
@@ -390,6 +390,27 @@ def test_a_stop_that_one_node_knows_of_holds_for_all_after_a_restart(start: Star
     report = start().report(JOB, work(PREPARE, "n1", "n2"))
     assert (report.state, report.failed) == (JobState.ENDED, {N1, N2})
     assert len(ironic.changes) == 1
+
+
+FINISHED = "Ironic does not work on it for this job any more: it is available"
+POWERED = {
+    "done": ("cleaning", DONE, {}, 1),
+    "refused": ("cleaning", no(409, "no"), {N1: "no"}, 1),
+    "perhaps done": ("cleaning", no(500), {}, 1),
+    "perhaps done, and cut off": ("cleaning", Answer(202, "x" * 9, cut=5), {}, 1),
+    "finished": ("available", DONE, {N1: FINISHED}, 0),
+}
+
+
+@table(("state", "answer", "refused", "changes"), POWERED)
+def test_a_node_is_power_cycled_at_most_once_and_only_while_its_job_works_on_it(
+    port: IronicProvisioner, ironic: Peer, state: str, answer: Answer, refused: dict[NodeName, str], changes: int
+) -> None:
+    ironic.on("GET /v1/nodes/n1", Answer(200, node(state, mark={})))
+    ironic.on("PUT /v1/nodes/n1/states/power", answer)
+
+    assert port.power_cycle(JOB, work(PREPARE)) == refused
+    assert len(ironic.changes) == changes
 
 
 # What our user may not do
