@@ -22,11 +22,15 @@ let again = false;
 let stream = null;
 let streamAfter = 0;
 
-/** The id of the action on the page: the one in the address, else the one that runs, else the newest. */
+/** Whether an action is one command on nodes (`shipyard node run`), which says nothing of the site. */
+export const isCommand = ({ parameters }) => Boolean(parameters?.command);
+
+/** The id of the action on the page: the one in the address, else the one that runs, else the newest; commands last. */
 export function shownId() {
   const named = address.get().action;
   if (named) return named;
-  const actions = live.get().actions || [];
+  const all = live.get().actions || [];
+  const actions = [...all.filter((one) => !isCommand(one)), ...all.filter(isCommand)];
   return (actions.find((one) => !ended(one)) || actions[0])?.id || "";
 }
 
