@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ def test_what_a_policy_holds_up_is_one_sentence_and_can_be_approved_on_the_page(
         panel = page.locator(".policy")
         held = panel.locator(".policy-now")
         expect(held).to_have_text("‖Waits after canary of compute-nodes-1: a person must approve what follows")
+        headline = page.locator(".headline")
+        expect(headline.locator(".waits")).to_have_text(re.compile("^Waiting for .*canary"))
         lane = panel.locator(".lane", has_text="compute-nodes-1")
         expect(lane.locator("li")).to_have_text(["✓canarygood:1 of 1", "‖approval waits", "○restto come:0 of 3"])
         expect(panel.locator(".budgets li")).to_have_count(4)
@@ -35,7 +38,7 @@ def test_what_a_policy_holds_up_is_one_sentence_and_can_be_approved_on_the_page(
         BUILD.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=BUILD / "policy.png")
 
-        page.get_by_role("button", name="Approve or refuse").click()
+        headline.get_by_role("button", name="Approve or refuse").click()
         page.get_by_label("Reason").fill("quiet")
         page.get_by_role("button", name="Approve", exact=True).click()
         expect(lane.locator("li.gate")).to_have_text("✓approval passed")

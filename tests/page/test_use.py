@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from playwright.sync_api import expect
@@ -113,7 +115,7 @@ def test_a_new_action_shows_what_it_will_touch_before_it_can_be_started(stack: S
     assert dialog.get_by_role("button", name="Start").count() == 0
     dialog.get_by_role("button", name="Show what it will touch").click()
     dialog.get_by_role("button", name="Start deploy_site").wait_for()
-    expect(dialog).to_contain_text("16 nodes of 16")
+    expect(dialog).to_contain_text("4 nodes of 16; 12 already deployed")
     dialog.get_by_text("succeeds with").wait_for()
     expect(dialog.get_by_role("columnheader", name="Meets them")).to_have_count(1)
     before = len(stack.ask("GET", "actions"))
@@ -165,6 +167,74 @@ def test_the_list_of_actions_keeps_what_is_searched(stack: Stack, open_page: Any
     page.get_by_label("Filter actions").fill("deploy complete")
     expect(entries).to_have_count(1)
     expect(entries).to_contain_text("Complete")
+
+
+def answered(page: Any, address: str, change: Callable[[Any], Any]) -> None:
+    """Change what the page reads at an address."""
+
+    def answer(route: Any) -> None:
+        found = route.fetch()
+        route.fulfill(response=found, **({"json": change(found.json())} if found.status == 200 else {}))
+
+    page.route(address, answer)
+
+
+def test_commands_on_nodes_are_folded_in_the_list_and_named(stack: Stack, open_page: Any) -> None:
+    page = open_page()
+    page.locator(".actions li").first.wait_for()
+    ran = [("uptime", ["n1", "n2"], "success"), ("false", ["n3"], "failed")]
+
+    def after_commands(actions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        entry = actions[0] | {"name": "update_software", "notes": []}
+        commands = [
+            entry | {"id": f"{number:026}", "dag_status": status, "parameters": {"command": command, "nodes": nodes}}
+            for number, (command, nodes, status) in enumerate(ran)
+        ]
+        return commands + actions
+
+    answered(page, "**/api/v1.0/actions?*", after_commands)
+    page.reload()
+    folded = page.locator(".actions .folded")
+    expect(folded.locator("summary")).to_contain_text("2 node commands, 1 failed")
+    expect(folded.locator("ul")).to_be_hidden()
+    # The page shows the newest action on the site, which none of them is.
+    expect(page.locator(".actions a[aria-current]")).not_to_contain_text("uptime")
+    folded.locator("summary").click()
+    expect(folded.locator("li").first).to_contain_text("uptimeon n1, n2")
+    page.get_by_label("Filter actions").fill("n3")
+    expect(page.locator(".actions li")).to_have_count(1)
+
+
+def test_twelve_groups_are_shown_as_a_whole_and_nothing_deployed_is_an_empty_bar(stack: Stack, open_page: Any) -> None:
+    page = open_page(f"?action={stack.action}")
+    page.locator(".graph .card").first.wait_for()
+
+    def large(overview: dict[str, Any], chain: list[str]) -> dict[str, Any]:
+        entry = overview["groups"][0] | {"status": "not_started", "reason": None, "phases": [], "depends_on": chain}
+        groups = [entry | {"name": f"rack-{number:02}"} for number in range(12)]
+        groups[0] = groups[0] | {"depends_on": []}
+        return overview | {"groups": groups, "nodes": overview["nodes"] | {"total": 1000, "letters": "n" * 1000}}
+
+    for chain in ([], ["rack-00"]):
+        page.unroute_all()
+        answered(page, "**/overview*", partial(large, chain=chain))
+        page.reload()
+        expect(page.locator(".graph .card")).to_have_count(12)
+        graph = page.locator(".graph")
+        assert graph.evaluate("(graph) => graph.scrollHeight <= graph.clientHeight")
+        bar = page.locator(".facts .bar")
+        expect(bar).to_have_attribute("aria-label", "1000 not started")
+        fills = "(bar) => [bar, ...bar.children].map((one) => getComputedStyle(one).backgroundColor)"
+        assert bar.evaluate(fills) == ["rgba(0, 0, 0, 0)"] * 2
+
+
+def test_what_is_wrong_comes_first_on_a_narrow_screen(stack: Stack, open_page: Any) -> None:
+    page = open_page(f"?action={stack.action}")
+    order = "[...document.querySelectorAll('.headline, .failures, .facts')].map((one) => one.classList[0])"
+    page.locator(".failures").wait_for()
+    assert page.evaluate(order) == ["headline", "facts", "failures"]
+    page.set_viewport_size({"width": 400, "height": 900})
+    page.wait_for_function(f"{order}[1] === 'failures'")
 
 
 def test_a_narrow_screen_has_all_commands_on_it(stack: Stack, open_page: Any) -> None:

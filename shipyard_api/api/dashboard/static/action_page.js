@@ -1,4 +1,4 @@
-// One action: verdict, what it waits for, failures, groups and nodes; further views below tabs.
+// One action: verdict, what it waits for, failures (on a narrow screen, before the facts), groups and nodes; further views below tabs.
 import { html } from "./preact.js";
 import { follow, link } from "./address.js";
 import { Cells } from "./cells.js";
@@ -9,10 +9,11 @@ import { Failures } from "./failures.js";
 import { ForecastView } from "./forecast_view.js";
 import { GroupGraph } from "./group_graph.js";
 import { PlanView } from "./plan_view.js";
-import { PolicyView } from "./policy_view.js";
+import { Approve, PolicyView } from "./policy_view.js";
 import { SoftwareView } from "./software_view.js";
 import { StepsView } from "./steps_view.js";
-import { Summary } from "./summary.js";
+import { narrow, useStore } from "./store.js";
+import { Facts, Headline } from "./summary.js";
 import { Timeline } from "./timeline.js";
 
 export const VIEWS = {
@@ -22,6 +23,7 @@ export const VIEWS = {
 
 export function ActionPage({ now, place, onStart }) {
   const { overview } = now;
+  const isNarrow = useStore(narrow);
   if (now.missing) return html`<${Empty} title="There is no such action" text=${`Nothing is known of ${now.missing}.`}>
       <a href=${link({ action: "" })} onClick=${follow({ action: "" })}>Show the newest action</a><//>`;
   if (now.actions?.length === 0) {
@@ -31,16 +33,20 @@ export function ActionPage({ now, place, onStart }) {
   }
   if (!overview) return html`<div class="loading" aria-busy="true"><p class="muted">Loading the action …</p></div>`;
   const view = VIEWS[place.view] ? place.view : "now";
+  const failures = view === "now" && html`<${Failures} overview=${overview} failures=${now.failures} />`;
   return html`
-    <${Summary} overview=${overview} forecast=${now.forecast}><${Controls} overview=${overview} /><//>
+    <${Headline} overview=${overview}><${Approve} key=${overview.action.id} overview=${overview} /><${Controls} overview=${overview} /><//>
+    ${isNarrow && failures}
+    <${Facts} overview=${overview} forecast=${now.forecast} />
     <nav class="tabs" aria-label="Views">${Object.entries(VIEWS).map(([name, word]) => html`
       <a key=${name} href=${link({ view: name })} onClick=${follow({ view: name })}
         aria-current=${name === view ? "page" : undefined}>${word}</a>`)}</nav>
+    ${!isNarrow && failures}
     <${View} view=${view} now=${now} place=${place} />`;
 }
 
 function View({ view, now, place }) {
-  const { overview, places, failures, forecast } = now;
+  const { overview, places, forecast } = now;
   const key = overview.action.id;
   switch (view) {
     case "timeline": return html`<${Timeline} key=${key} overview=${overview} />`;
@@ -51,7 +57,6 @@ function View({ view, now, place }) {
     case "drift": return html`<${DriftView} key=${key} overview=${overview} />`;
     case "steps": return html`<${StepsView} key=${key} overview=${overview} />`;
     default: return html`
-      <${Failures} overview=${overview} failures=${failures} />
       <${PolicyView} key=${`policy ${key}`} overview=${overview} />
       <${GroupGraph} key=${`graph ${key}`} overview=${overview} selected=${place.group} forecast=${forecast} />
       <${Cells} key=${`cells ${key}`} overview=${overview} places=${places} by=${place.by} group=${place.group}

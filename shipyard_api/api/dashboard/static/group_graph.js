@@ -4,6 +4,7 @@ import { follow, link } from "./address.js";
 import { GROUP, at, inRunOrder, percent, plain } from "./words.js";
 
 const SIZE = { width: 258, height: 68 };
+const MOST_HEIGHT = 992; // twelve groups below each other; panels.css has it, too
 let worker = null;
 let asked = 0;
 const waiting = new Map();
@@ -51,11 +52,12 @@ export function criticalPath(groups) {
 
 export function GroupGraph({ overview, selected, forecast }) {
   const { groups } = overview;
+  const isFlat = groups.every((group) => !group.depends_on.length);
   const shape = groups.map((group) => `${group.name}<${group.depends_on.join()}`).join(";");
   const [placed, set] = useState(null);
   useEffect(() => {
     let isCurrent = true;
-    if (groups.length) place(groups).then((found) => isCurrent && set(found));
+    if (groups.length && !isFlat) place(groups).then((found) => isCurrent && set(found));
     return () => { isCurrent = false; };
   }, [shape]);
   const box = useRef(null);
@@ -75,21 +77,23 @@ export function GroupGraph({ overview, selected, forecast }) {
       ${overview.action.ended_at ? "This action deployed no groups." : "Not selected yet: the action checks the design first."}</p></section>`;
   }
   const chances = new Map((forecast?.groups || []).map((one) => [one.name, one.success?.probability]));
+  const card = (group, corner) => html`<${Card} key=${group.name} group=${group} at=${corner} isSelected=${group.name === selected}
+    isOn=${path.length > 1 && path.includes(group.name)} chance=${chances.get(group.name)} />`;
   const isOn = (edge) => path.includes(edge.to) && path[path.indexOf(edge.to) - 1] === edge.from;
   return html`<section class="panel" aria-labelledby="groups-title">
     <div class="row"><h2 id="groups-title">Groups</h2><span class="muted">${groups.length} in run order${hides ? "; scroll to see all" : ""}</span><span class="space"></span>
       <span class="key"><i class="line path"></i>longest chain</span><span class="key"><i class="line"></i>depends on</span>
       <span class="key"><span class="badge">critical</span>its failure fails the action</span></div>
+    ${isFlat ? html`<div class="graph flat">${groups.map((group) => card(group))}</div>` : html`
     <div class=${`graph ${hides ? "hides" : ""}`} tabindex="0" role="group" aria-label="Graph of groups" ref=${box}
-      style=${placed ? undefined : { height: `${Math.min(400, reserved(groups))}px` }}>
+      style=${placed ? undefined : { height: `${Math.min(MOST_HEIGHT, reserved(groups))}px` }}>
       ${placed && html`<div class="graph-inner" style=${{ width: `${placed.width}px`, height: `${placed.height}px` }}>
         <svg width=${placed.width} height=${placed.height} aria-hidden="true">
           ${placed.edges.map((edge) => html`<path key=${`${edge.from} ${edge.to}`} class=${isOn(edge) ? "path" : ""} d=${curve(anchored(edge, placed.at))} />`)}
         </svg>
-        ${groups.map((group) => placed.at[group.name] && html`<${Card} key=${group.name} group=${group} at=${placed.at[group.name]}
-          isSelected=${group.name === selected} isOn=${path.length > 1 && path.includes(group.name)} chance=${chances.get(group.name)} />`)}
+        ${groups.map((group) => placed.at[group.name] && card(group, placed.at[group.name]))}
       </div>`}
-    </div>
+    </div>`}
   </section>`;
 }
 
@@ -131,7 +135,7 @@ function Card({ group, at: corner, isSelected, isOn, chance }) {
   const isOpen = group.status !== "success" && group.status !== "failed";
   return html`<a class=${`card tone-${state.tone} ${isSelected ? "selected" : ""} ${isOn ? "on-path" : ""}`}
     href=${link(patch)} onClick=${follow(patch)} aria-current=${isSelected ? "true" : undefined}
-    style=${{ left: `${corner.x}px`, top: `${corner.y}px`, width: `${SIZE.width}px`, height: `${SIZE.height}px` }}
+    style=${{ ...(corner && { left: `${corner.x}px`, top: `${corner.y}px` }), width: `${SIZE.width}px`, height: `${SIZE.height}px` }}
     title=${`${group.name}: ${state.word}${group.reason ? ` (${plain(group.reason)})` : ""}${group.detail ? `: ${group.detail}` : ""}`}>
     <span class="name"><span class="glyph" aria-hidden="true">${state.glyph}</span><b>${group.name}</b>
       ${group.critical && html`<span class="badge">critical</span>`}</span>

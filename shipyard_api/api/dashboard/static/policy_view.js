@@ -22,8 +22,8 @@ const GATE = {
   passed: { word: "passed", glyph: "✓", tone: "good" },
   refused: { word: "refused", glyph: "✕", tone: "bad" },
 };
-const LANES = 8;
-const BUDGETS = 8;
+const LANES = 12;
+const BUDGETS = 12;
 const BOXES = 10;
 const DAY = 86_400_000;
 
@@ -31,18 +31,22 @@ export function PolicyView({ overview }) {
   const { action, policy } = overview;
   const now = useNow(!ended(action));
   if (!policy) return null;
-  const [asked] = policy.waits_for;
   const held = heldUp(overview, now);
   return html`<section class="panel policy" aria-labelledby="policy-title">
     <div class="row"><h2 id="policy-title">Rollout policy</h2>
-      <p class=${`policy-now tone-${held.tone}`}><span class="glyph" aria-hidden="true">${held.glyph}</span>${held.text}</p>
-      <span class="space"></span>${asked && html`<${Approval} action=${action} gate=${asked} waves=${policy.waves} />`}</div>
+      <p class=${`policy-now tone-${held.tone}`}><span class="glyph" aria-hidden="true">${held.glyph}</span>${held.text}</p></div>
     <div class="policy-parts">
       ${policy.waves.length > 0 && html`<${Waves} waves=${policy.waves} now=${now} />`}
       ${policy.budgets.length > 0 && html`<${Budgets} budgets=${policy.budgets} />`}
       ${policy.windows.length > 0 && html`<${Windows} windows=${policy.windows} now=${now} />`}
     </div>
   </section>`;
+}
+
+/** The button that answers the gate at which the action waits for a person; nothing without one. */
+export function Approve({ overview: { action, policy } }) {
+  const [asked] = policy?.waits_for || [];
+  return asked ? html`<${Approval} action=${action} gate=${asked} waves=${policy.waves} />` : null;
 }
 
 const place = ({ name, group }) => (group ? `${name} of ${group}` : name);
@@ -123,7 +127,7 @@ function Budgets({ budgets }) {
 
 function words({ unavailable, max_unavailable: most, lost, max_lost: mostLost }) {
   const parts = [];
-  if (most !== null) parts.push(`${unavailable} of ${most} in flight or lost`);
+  if (most !== null) parts.push(`${unavailable.toLocaleString("en")} of ${most.toLocaleString("en")} in flight or lost`);
   if (mostLost !== null) parts.push(`${lost} lost, at most ${mostLost}`);
   return parts.join("; ");
 }

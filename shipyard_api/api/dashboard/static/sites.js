@@ -4,7 +4,7 @@ import { listSites, readSites, takeTokens } from "./sites_data.js";
 import { ACTION, count } from "./words.js";
 
 const PAUSE = 10_000;
-const PARTS = [["success", "--good", "deployed"], ["prepared", "--preparing", "prepared"], ["failure", "--bad", "failed"], ["not_started", "--idle", "not started"]];
+const PARTS = [["success", "fill-s", "deployed"], ["prepared", "fill-p", "prepared"], ["failure", "fill-f", "failed"], ["not_started", "fill-n", "not started"]];
 
 /** In which order sites are shown: what failed, what runs, the others; a site without a token last. */
 function rank(site, row) {
@@ -25,10 +25,10 @@ function health(site, row) {
 
 function Nodes({ nodes }) {
   if (!nodes?.total) return html`<span class="muted">–</span>`;
-  const parts = PARTS.map(([key, colour, word]) => ({ colour, word, number: nodes[key] || 0 })).filter((one) => one.number);
+  const parts = PARTS.map(([key, fill, word]) => ({ fill, word, number: nodes[key] || 0 })).filter((one) => one.number);
   return html`<span>${parts.map((one) => `${one.number.toLocaleString("en")} ${one.word}`).join(", ")}</span>
-    <span class="bar" aria-hidden="true">${parts.map((one) => html`<i key=${one.word}
-      style=${{ width: `${(100 * one.number) / nodes.total}%`, background: `var(${one.colour})` }} />`)}</span>`;
+    <span class="bar" aria-hidden="true">${parts.map((one) => html`<i key=${one.word} class=${one.fill}
+      style=${{ width: `${(100 * one.number) / nodes.total}%` }} />`)}</span>`;
 }
 
 function Action({ row }) {

@@ -26,6 +26,11 @@ export function useStore(from) {
   return from.get();
 }
 
+const phone = matchMedia("(max-width: 720px)");
+/** Whether the page has one column: what is wrong comes first there. */
+export const narrow = store(phone.matches);
+phone.addEventListener("change", () => narrow.set(phone.matches));
+
 /** The time of the server in milliseconds, renewed every second while `active`. */
 export function useNow(active) {
   const [now, set] = useState(serverNow());

@@ -4,27 +4,32 @@ import { useNow } from "./store.js";
 import { ended } from "./live.js";
 import { ACTION, NODE, at, clock, count, few, localTime, percent, rough } from "./words.js";
 
-export function Summary({ overview, forecast, children }) {
+/** The action and its state, what it waits for, and the commands to it. */
+export function Headline({ overview, children }) {
+  const { action } = overview;
+  const state = ACTION[action.dag_status] || ACTION.queued;
+  const waiting = action.waiting_for;
+  return html`<section class="headline">
+    <div class="mark tone-${state.tone}" aria-hidden="true">${state.glyph}</div>
+    <div class="title">
+      <h1>${action.name} <span class="tone-${state.tone}">${state.word.toLowerCase()}</span></h1>
+      <p class="muted"><code title="Id of the action">${action.id}</code>
+        ${` · ${action.committed_rev_id ? `revision ${action.committed_rev_id} · ` : ""}by ${action.user} · ${localTime(action.created_at, true)}`}</p>
+      ${waiting && html`<p class="waits">Waiting for <b>${waiting.who}</b>${waiting.what ? `: ${waiting.what}` : ""}</p>`}
+    </div>
+    <span class="space"></span>
+    ${children}
+  </section>`;
+}
+
+export function Facts({ overview, forecast }) {
   const { action } = overview;
   const now = useNow(!ended(action));
-  const state = ACTION[action.dag_status] || ACTION.queued;
-  return html`<section class="summary">
-    <div class="headline">
-      <div class="mark tone-${state.tone}" aria-hidden="true">${state.glyph}</div>
-      <div class="title">
-        <h1>${action.name} <span class="tone-${state.tone}">${state.word.toLowerCase()}</span></h1>
-        <p class="muted"><code title="Id of the action">${action.id}</code>
-          ${` · ${action.committed_rev_id ? `revision ${action.committed_rev_id} · ` : ""}by ${action.user} · ${localTime(action.created_at, true)}`}</p>
-      </div>
-      <span class="space"></span>
-      ${children}
-    </div>
-    <div class="facts">
-      <${Verdict} overview=${overview} />
-      <${Waiting} action=${action} now=${now} />
-      <${Time} overview=${overview} forecast=${forecast} now=${now} />
-      <${Nodes} nodes=${overview.nodes} lost=${ended(action) ? null : forecast?.nodes_lost?.mean ?? null} />
-    </div>
+  return html`<section class="facts" aria-label="Summary">
+    <${Verdict} overview=${overview} />
+    <${Waiting} action=${action} now=${now} />
+    <${Time} overview=${overview} forecast=${forecast} now=${now} />
+    <${Nodes} nodes=${overview.nodes} lost=${ended(action) ? null : forecast?.nodes_lost?.mean ?? null} />
   </section>`;
 }
 
