@@ -49,7 +49,8 @@ def approve(
 ) -> None:
     """Approve what follows a wave of the action ACTION_ID, where its rollout policy asks for a person.
 
-    plan/ID is a plan that another person has stored with `shipyard plan --store`. Read it first, with --show.
+    plan/ID is a plan that another person has stored with `shipyard plan --store`, plan/latest the newest one. Read it
+    first, with --show.
     """
     if action_id.startswith("plan/"):
         if wave or group or refuse:
@@ -63,7 +64,7 @@ def approve(
         options,
         lambda api: api.get(path) if only_show else api.post(path, json=answer),
         expected=200,
-        cli=approval_tables.approvals,
+        cli=approval_tables.approvals if only_show else approval_tables.answered,
     )
 
 

@@ -43,7 +43,11 @@ _CRITERIA = ("percent_successful_nodes", "minimum_successful_nodes", "maximum_fa
     metavar="GROUP:NAME=VALUE",
     help="Try this success criterion of a group instead of all of its own. (repeatable)",
 )
-@click.option("--runs", type=click.IntRange(100, 10_000), help="How many runs to simulate. (default: 2000)")
+@click.option(
+    "--runs",
+    type=click.IntRange(100, 10_000),
+    help="How many runs to simulate; with a rollout policy at most 200. (default: 2000)",
+)
 @click.option("--seed", type=click.IntRange(0, 2**53 - 1), help="Same seed, same answer. (default: 1)")
 @click.pass_obj
 def forecast(

@@ -2,15 +2,21 @@
 
 import click
 
-from shipyard_api.cli.commands.syntax import LATEST, check_id
+from shipyard_api.cli.commands.syntax import LATEST, check_id, newest_plan
+from shipyard_api.cli.global_options import GlobalOptions
 
 PLAN_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 """A plan's id for examples."""
 
 
 def check_plan_id(value: str) -> str:
-    """Return the id of a stored plan, also from the form ``plan/ID``. Errors as in ``check_id``."""
-    return check_id(value.removeprefix("plan/"), kind="plan")
+    """Return the id of a stored plan, also from the form ``plan/ID``. Errors as in ``check_id``.
+
+    ``latest`` is looked up at the server.
+    """
+    value = value.removeprefix("plan/")
+    options = click.get_current_context().find_object(GlobalOptions)
+    return check_id(newest_plan(options) if value == LATEST and options else value, kind="plan")
 
 
 def _plan_query(_: click.Context, __: click.Parameter, value: str | None) -> list[tuple[str, str]]:

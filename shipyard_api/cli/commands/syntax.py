@@ -96,6 +96,22 @@ def newest_action(api: "Api", names: Sequence[str] = ()) -> str:
     return str(action["id"])
 
 
+def newest_plan(options: GlobalOptions) -> str:
+    """Return the id of the newest stored plan; without one, it is an error of the command."""
+    from shipyard_api.cli.client import Api, json_content
+    from shipyard_api.cli.commands.request import fail
+    from shipyard_api.cli.errors import ApiError
+    from shipyard_api.cli.output.shapes import as_object, objects_at, required
+
+    try:
+        plans = objects_at(as_object(json_content(Api(options).get("plans"), expected=200), "the body"), "plans")
+        if plans:
+            return str(required(plans[0], "id"))
+    except ApiError as error:
+        fail(options, error)
+    fail(options, ApiError("Error: There is no stored plan yet."))
+
+
 def newest_on_site(api: "Api", names: Sequence[str] = ()) -> "JsonObject | None":
     """Return the newest action on the site, of those with one of the names if there are any. Raises ApiError."""
     query = [*(("name", name) for name in names), ("order", "desc")]
@@ -140,6 +156,8 @@ class ItemGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve an item to its command."""
+        if args[0] == LATEST and "action" in self.items:
+            args = [f"action/{LATEST}", *args[1:]]
         behind = args[0] in self.items and args[1:] and args[1].startswith(f"{args[0]}/")
         if resolved := self._words_of(args[1:] if behind else args):
             return super().resolve_command(ctx, resolved)

@@ -40,7 +40,7 @@ def test_an_answer_is_sent(api, run, words, sent):
     result = run("approve", *words)
 
     assert json.loads(api.requests[0].body) == sent
-    assert "The action waits for no approval." in result.stdout
+    assert result.stdout == "Refused: what follows wave canary of group a.\n"
 
 
 PLAN = {
@@ -67,6 +67,19 @@ def test_a_plan_is_signed_by_its_hash(api, run):
         "By: ann at 2026-11-26 10:00:00",
         "Approved: bob at 2026-11-26 11:00:00",
     ]
+
+
+def test_the_newest_plan_needs_no_id(api, run):
+    api.replies["GET /plans"] = [Reply(200, {"plans": [PLAN]}), Reply(200, {"plans": []})]
+    api.replies[f"GET /plans/{ID}"] = Reply(200, PLAN)
+
+    api.replies[f"POST /plans/{ID}/approvals"] = Reply(200, PLAN)
+
+    assert run("approve", "plan/latest").exit_code == 0
+    paths = ["/plans", f"/plans/{ID}", f"/plans/{ID}/approvals"]
+    assert [request.path.removeprefix("/api/v1.0") for request in api.requests] == paths
+    none = run("approve", "plan/latest")
+    assert (none.exit_code, none.stdout) == (1, "Error: There is no stored plan yet.\n")
 
 
 def test_a_plan_that_is_unknown_is_not_signed(api, run):
