@@ -6,10 +6,11 @@ from typing import ClassVar
 import falcon
 import falcon.asgi
 
-from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.authentication import Policy, may
 from shipyard_api.api.http.reading import parse_json, read_json_body
 from shipyard_api.api.http.threads import answer_in_thread, threaded
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.policy import WITHOUT_APPROVAL
 from shipyard_api.usecases.actions.approve import Approvals, ApproveAction
 
 
@@ -37,7 +38,9 @@ class ActionApprovals:
 
     def _post(self, req: falcon.Request, resp: falcon.Response, sent: bytes, action_id: str) -> None:
         written = parse_json(req.path, sent)
-        resp.media = _entity(self._approve.answer(action_id, written, req.context.caller))
+        resp.media = _entity(
+            self._approve.answer(action_id, written, req.context.caller, may_alone=may(req, WITHOUT_APPROVAL))
+        )
 
 
 def _entity(approvals: Approvals) -> JsonObject:

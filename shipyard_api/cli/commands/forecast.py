@@ -46,7 +46,7 @@ _CRITERIA = ("percent_successful_nodes", "minimum_successful_nodes", "maximum_fa
 @click.option(
     "--runs",
     type=click.IntRange(100, 10_000),
-    help="How many runs to simulate; with a rollout policy at most 200. (default: 2000)",
+    help="How many runs; a rollout policy gets at most 200. (default: 2000)",
 )
 @click.option("--seed", type=click.IntRange(0, 2**53 - 1), help="Same seed, same answer. (default: 1)")
 @click.pass_obj

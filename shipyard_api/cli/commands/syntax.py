@@ -105,11 +105,11 @@ def newest_plan(options: GlobalOptions) -> str:
 
     try:
         plans = objects_at(as_object(json_content(Api(options).get("plans"), expected=200), "the body"), "plans")
-        if plans:
-            return str(required(plans[0], "id"))
+        return (
+            str(required(plans[0], "id")) if plans else fail(options, ApiError("Error: There is no stored plan yet."))
+        )
     except ApiError as error:
         fail(options, error)
-    fail(options, ApiError("Error: There is no stored plan yet."))
 
 
 def newest_on_site(api: "Api", names: Sequence[str] = ()) -> "JsonObject | None":

@@ -39,6 +39,12 @@ OwnPlan = ErrorKind(
     "Another person must approve the plan",
     lambda plan: f"You have stored plan {plan}, so your approval does not count.",
 )
+OwnWave = ErrorKind(
+    Conflict,
+    "OwnWave",
+    "Another person must approve this wave",
+    lambda action: f"You have started action {action}, so your approval does not count. You may refuse what follows.",
+)
 HashNotOfPlan = ErrorKind(
     Conflict,
     "HashNotOfPlan",

@@ -69,6 +69,11 @@ class PlanContent:
         return lines
 
 
+def same_name(one: str, other: str) -> bool:
+    """Return whether two names may be one person's: case and blanks at the ends make no second person."""
+    return one.strip().casefold() == other.strip().casefold()
+
+
 @dataclass(frozen=True, slots=True)
 class Signature:
     """An approval of a plan. ``key``: unique to the person's token or user, unlike ``by``."""
@@ -89,7 +94,7 @@ class Signature:
 
     def is_of(self, user: str, key: str) -> bool:
         """Return whether the person may be this one: a second token of the same name is no second person."""
-        return user == self.by or key == self.key
+        return same_name(user, self.by) or key == self.key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,8 @@ from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.approvals import Approval, WaveGate, choose
 from shipyard_api.domain.errors import ActionNotFound, InvalidParameters
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.plans.errors import OwnWave
+from shipyard_api.domain.plans.plan import same_name
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases.actions.preconditions import lock_running
@@ -37,19 +39,22 @@ class ApproveAction:
                 raise ActionNotFound(action_id)
             return approvals_of(tx, record)
 
-    def answer(self, action_id: str, written: JsonObject, caller: Caller) -> Approvals:
+    def answer(self, action_id: str, written: JsonObject, caller: Caller, *, may_alone: bool = True) -> Approvals:
         """Answer a gate, and return the remaining gates.
 
-        Raises InvalidParameters, also for a gate that is not open, ActionNotFound and ActionOver; then nothing is
-        changed.
+        ``may_alone``: the caller needs no second person for an action, so also none to let its next wave begin.
+        Raises InvalidParameters, also for a gate that is not open, ActionNotFound, ActionOver and OwnWave; then nothing
+        is changed.
         """
         action, now = ActionId(action_id), self.now()
         with self.store.begin() as tx:
-            lock_running(tx, action)
+            started_by = lock_running(tx, action).user
             gates, given = tx.actions.approvals(action)
             gate, faults = choose(written, _unanswered(gates, given))
             if gate is None:
                 raise InvalidParameters(faults)
+            if written["approve"] and not may_alone and same_name(caller.user, started_by):
+                raise OwnWave(action)
             approval = Approval(gate, written["approve"], caller.user, now, written.get("reason") or "")
             after = (*given, approval)
             tx.actions.approve(action, after, caller.user, str(approval))

@@ -69,11 +69,12 @@ def override(action: NewAction, holds: Sequence[Hold]) -> NewAction:
     return replace(action, inputs=inputs, facts=(*action.facts, *notes))
 
 
-def lock_running(tx: Transaction, action: ActionId) -> None:
-    """Lock an action until the end of the transaction. Raises ActionNotFound, and ActionOver if it has ended."""
+def lock_running(tx: Transaction, action: ActionId) -> ActionRecord:
+    """Return an action, locked until the transaction ends. Raises ActionNotFound, and ActionOver if it has ended."""
     tx.actions.lock(action)
     record = tx.actions.get(action)
     if record is None:
         raise ActionNotFound(action)
     if record.state in ENDED:
         raise ActionOver(action)
+    return record

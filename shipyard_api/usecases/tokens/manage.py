@@ -43,8 +43,10 @@ class ApiTokens:
                 raise TokenFault(f"Invalid role: A role has 1 to 64 letters, digits and . _ @ -, unlike {role!r}")
         if not 0 < len(roles) <= _ROLE_LIMIT:
             raise TokenFault(f"Invalid role: A token has 1 to {_ROLE_LIMIT} roles")
-        if not 0 < len(name) <= 128 or not name.isprintable():
-            raise TokenFault("Invalid name: The name of a token has 1 to 128 printable characters")
+        if not 0 < len(name) <= 128 or not name.isprintable() or name != name.strip():
+            raise TokenFault(
+                "Invalid name: The name of a token has 1 to 128 printable characters, and no blank at its ends"
+            )
         # Short enough to be the password in a design address of at most 128 characters.
         secret = _PREFIX + secrets.token_urlsafe(24)
         expires_at = datetime.now(UTC) + lifetime if lifetime else None

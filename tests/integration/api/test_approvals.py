@@ -19,14 +19,19 @@ NOW = datetime(2026, 11, 26, tzinfo=UTC)
 GATE = WaveGate("a", "canary", 0, 0, 1, NOW)
 
 
+def await_approval(engine: sa.Engine) -> None:
+    """Let the only action wait for an approval."""
+    waiting = Awaited("operator", "approval", gates=(GATE,)).after(None, NOW).to_json()
+    with engine.begin() as connection:
+        connection.execute(t.actions.update().values(state="running", waiting_for=waiting, wake_at=None))
+
+
 @pytest.fixture
 def action(site: Site, engine: sa.Engine) -> ActionId:
     """An action that waits for an approval."""
     with site.store.begin() as tx:
         created = tx.actions.create(new_action("a")).id
-    waiting = Awaited("operator", "approval", gates=(GATE,)).after(None, NOW).to_json()
-    with engine.begin() as connection:
-        connection.execute(t.actions.update().values(state="running", waiting_for=waiting, wake_at=None))
+    await_approval(engine)
     return created
 
 

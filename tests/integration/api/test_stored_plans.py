@@ -19,6 +19,7 @@ from shipyard_api.storage.plan_tables import plans
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_api.wiring import bootstrap
 from tests.integration.api.conftest import settings
+from tests.integration.api.test_approvals import await_approval
 from tests.integration.api.test_plans import ended
 from tests.integration.api.test_site_nodes import members, rolled
 from tests.integration.api.test_software import CHAIN, Fuel, prepared
@@ -149,6 +150,23 @@ def test_nobody_approves_what_he_starts(eyes: FourEyes) -> None:
     assert [act(caller, of_ann).status for caller in (eyes.bob, eyes.bob_again)] == [falcon.HTTP_409] * 2
     assert eyes.site.viewer.get(f"/plans/{own['id']}").json["signatures"] == []
     assert act(eyes.ann, of_ann).status == falcon.HTTP_201
+
+
+def test_nobody_passes_the_wave_of_what_he_started(eyes: FourEyes, strict: Mount, engine: sa.Engine) -> None:
+    plan = stored(eyes.ann)
+    assert approve(eyes.bob, plan).status == falcon.HTTP_200
+    action = act(eyes.ann, plan).json["id"]
+    await_approval(engine)
+    ann_again = Caller(strict, ApiTokens(eyes.site.store).create("ANN", "admin_ucp")[1])
+
+    def answers(caller: Caller, *, passed: bool) -> Result:
+        return caller.post(f"/actions/{action}/approvals", json.dumps({"approve": passed}), JSON)
+
+    refused = [answers(caller, passed=True) for caller in (eyes.ann, ann_again)]
+    assert [answer.status for answer in refused] == [falcon.HTTP_409] * 2
+    assert f"You have started action {action}" in everything_said(refused[0])
+    assert len(eyes.site.viewer.get(f"/actions/{action}/approvals").json["waiting"]) == 1
+    assert answers(eyes.bob, passed=True).json["waiting"] == []
 
 
 def test_an_action_that_would_do_something_else_is_refused_with_what_differs(site: Site) -> None:

@@ -148,6 +148,8 @@ NO_TOKENS = {
     "a long name": ("a" * 129, ["admin"], "Invalid name"),
     "a line break": ("a\nb", ["admin"], "Invalid name"),
     "NUL": ("a\0", ["admin"], "Invalid name"),
+    "a blank before it": (" ann", ["admin"], "no blank at its ends"),
+    "a blank behind it": ("ann\u00a0", ["admin"], "Invalid name"),
     "no role": ("ann", [], "1 to 32 roles"),
     "too many roles": ("ann", [f"r{number}" for number in range(33)], "1 to 32 roles"),
 }

@@ -72,6 +72,7 @@ ANN, BOB = Signature("ann", "1", NOW), Signature("bob", "2", NOW, "as discussed"
         "of others": ("eve", "9", (ANN, BOB)),
         "not his own": ("ann", "1", (BOB,)),
         "nor that of his other token": ("ann", "7", (BOB,)),
+        "nor that of his name in another case": ("ANN ", "7", (BOB,)),
         "nor one that may be": ("bob", "1", ()),
     },
 )
