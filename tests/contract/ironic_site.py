@@ -130,7 +130,7 @@ class RealIronicSite(IronicSite):
         self._hangs.unlink(missing_ok=True)
 
     def effects(self, name: str) -> object:
-        fields = "provision_state,provision_updated_at,power_state,extra"
+        fields = "provision_state,provision_updated_at,power_state"
         return self.call("GET", f"/v1/nodes/{name}?fields={fields}"), self.call("GET", f"/v1/nodes/{name}/history")
 
     def call(self, method: str, path: str, body: object = None) -> Any:
