@@ -40,12 +40,14 @@ class ActionDesigns:
 class RemoteAccess:
     """The way to nodes over SSH. ``hosts`` returns where the design says that they are, and what it lacks.
 
-    ``sources``: the faults of local files that tasks of a plan copy to nodes.
+    ``sources``: the faults of local files that tasks of a plan copy to nodes. ``digests``: the SHA-256 of such files,
+    without those that cannot be read.
     """
 
     tasks: RemoteTasks
     hosts: Callable[[Rendering, Sequence[NodeName]], tuple[Mapping[NodeName, Host], Sequence[Finding]]]
     sources: Callable[[SitePlan], Sequence[Finding]] = lambda _made: ()
+    digests: Callable[[Collection[str]], Mapping[str, str]] = lambda _sources: {}
 
 
 @dataclass(frozen=True, slots=True)

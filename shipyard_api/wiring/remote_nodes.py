@@ -1,6 +1,6 @@
 """Builds what runs tasks on nodes from the settings, for ``bootstrap``."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,4 +92,9 @@ def access(settings: Settings) -> RemoteAccess | None:
             for fault in copies.faults(directory, remote_task(entry).copies)
         ]
 
-    return RemoteAccess(tasks, reach, sources)
+    def digests(names: Collection[str]) -> Mapping[str, str]:
+        from shipyard_api.adapters.ssh import copies
+
+        return copies.digests(directory, names)
+
+    return RemoteAccess(tasks, reach, sources, digests)

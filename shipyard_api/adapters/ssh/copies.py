@@ -1,6 +1,7 @@
 """Read the files that tasks copy to nodes, from one directory and nowhere else."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,13 +23,28 @@ class CopyFault:
 def read(directory: Path | None, wanted: Sequence[CopiedFile]) -> tuple[RemoteFile, ...]:
     """Return the files with their content.
 
-    Raises Refused without a directory, and for a file that is not in it, also behind a link, or cannot be read.
+    Raises Refused without a directory, and for a file that is not in it, also behind a link, cannot be read, or has
+    another content than it must have.
     """
     if directory is None:
         raise Refused(SYSTEM, "start", _UNSET)
     return tuple(
-        RemoteFile(file.path, _content(directory, file.source), file.mode, file.directory_mode) for file in wanted
+        RemoteFile(file.path, _expected(file, _content(directory, file.source)), file.mode, file.directory_mode)
+        for file in wanted
     )
+
+
+def digests(directory: Path | None, sources: Iterable[str]) -> Mapping[str, str]:
+    """Return the SHA-256 of files, without those that cannot be read."""
+    found = {}
+    for source in sources:
+        if directory is None:
+            break
+        try:
+            found[source] = hashlib.sha256(_content(directory, source)).hexdigest()
+        except Refused:
+            continue
+    return found
 
 
 def faults(directory: Path | None, wanted: Iterable[CopiedFile]) -> Iterator[CopyFault]:
@@ -62,6 +78,15 @@ def _found(directory: Path, source: str) -> Path:
 def _unreadable(source: str, error: Exception) -> Refused:
     why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return Refused(SYSTEM, "start", f"{source} in the directory of [ssh] files: {why}")
+
+
+def _expected(file: CopiedFile, content: bytes) -> bytes:
+    if file.digest is not None and hashlib.sha256(content).hexdigest() != file.digest:
+        why = (
+            f"{file.source} in the directory of [ssh] files has changed since the action was created: retry the action"
+        )
+        raise Refused(SYSTEM, "start", why)
+    return content
 
 
 def _content(directory: Path, source: str) -> bytes:

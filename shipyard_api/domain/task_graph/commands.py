@@ -33,6 +33,7 @@ LONGEST_INTERVAL = 3600  # seconds
 PUPPET_SUCCESS = frozenset({0, 2})
 """``puppet apply --detailed-exitcodes``: no changes, changes. 4 and 6 mean failures."""
 
+_DIGESTS = "digests"
 _MODE = re.compile(r"0?[0-7]{3,4}")
 
 
@@ -53,13 +54,15 @@ class RemoteFile:
 class CopiedFile:
     """A file like ``RemoteFile``, whose content is read beside Shipyard when the task starts.
 
-    ``source``: in the configured directory, relative to it or absolute.
+    ``source``: in the configured directory, relative to it or absolute. ``digest``: the SHA-256 that its content must
+    have; None if it is not known.
     """
 
     source: str
     path: str
     mode: int = 0o644
     directory_mode: int = 0o755
+    digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,12 @@ def filled(entry: JsonObject, keys: Mapping[str, str]) -> JsonObject:
         except shell_text.NoPlaceForValue as fault:
             raise CommandError(str(fault), "cmd") from None
     return {**entry, "parameters": parameters}
+
+
+def with_digests(entry: JsonObject, digests: Mapping[str, str]) -> JsonObject:
+    """Return a ``copy_files`` task that copies files only with this content: SHA-256 by source. Others may change."""
+    written = {name: value for name, value in entry["parameters"].items() if name != _DIGESTS}
+    return {**entry, "parameters": {**written, **({_DIGESTS: dict(sorted(digests.items()))} if digests else {})}}
 
 
 def has_key(text: str) -> bool:
@@ -312,13 +321,13 @@ def _copies(read: _Parameters) -> tuple[CopiedFile, ...]:
 def _copy(read: _Parameters, number: int, written: object) -> CopiedFile:
     if not isinstance(written, Mapping):
         raise CommandError(f"files[{number}] is not an object with src and dst", "files")
-    modes = {name: read.values[name] for name in ("permissions", "dir_permissions") if name in read.values}
-    parameters = _Parameters({**modes, **written})
+    shared = {name: read.values[name] for name in ("permissions", "dir_permissions") if name in read.values}
+    parameters = _Parameters({**shared, **written})
     try:
         source, path = _path(parameters, "src", relative=True), _file_path(parameters, "dst")
-        return CopiedFile(
-            source, path, parameters.mode("permissions", 0o644), parameters.mode("dir_permissions", 0o755)
-        )
+        modes = parameters.mode("permissions", 0o644), parameters.mode("dir_permissions", 0o755)
+        digests = read.values.get(_DIGESTS)
+        return CopiedFile(source, path, *modes, digest=digests.get(source) if isinstance(digests, Mapping) else None)
     except CommandError as fault:
         raise CommandError(f"files[{number}]: {fault}", f"files/{number}/{fault.field}") from None
 

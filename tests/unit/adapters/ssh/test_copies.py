@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shipyard_api.adapters.ssh.copies import faults, read
+from shipyard_api.adapters.ssh.copies import digests, faults, read
 from shipyard_api.domain.task_graph.commands import MOST_CONTENT, CopiedFile, RemoteFile
 from shipyard_api.ports.errors import Refused
 
@@ -59,3 +59,16 @@ def test_without_a_directory_nothing_is_copied() -> None:
     with pytest.raises(Refused, match="need \\[ssh\\] files, which is not set"):
         read(None, [CopiedFile("a", "/a")])
     assert len(list(faults(None, [CopiedFile("a", "/a"), CopiedFile("b", "/b")]))) == 1
+
+
+def test_a_file_with_another_content_than_was_frozen_is_not_copied(directory: Path) -> None:
+    (directory / "frozen").write_bytes(b"old")
+    frozen = digests(directory, ["frozen", "none", "../../etc/passwd"])
+    wanted = CopiedFile("frozen", "/etc/a", digest=frozen["frozen"])
+
+    assert [*frozen] == ["frozen"]
+    assert read(directory, [wanted])[0].content == b"old"
+    (directory / "frozen").write_bytes(b"new")
+    with pytest.raises(Refused, match="has changed since the action was created"):
+        read(directory, [wanted])
+    assert digests(None, ["frozen"]) == {}
