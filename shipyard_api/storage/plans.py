@@ -43,9 +43,9 @@ class Plans:
         query = sa.select(*short, *empty).order_by(t.c.id.desc()).limit(limit)
         return [_plan(row) for row in self._connection.execute(query)]
 
-    def before(self, plan: StoredPlan) -> StoredPlan | None:
-        """Return the newest earlier plan of the same action."""
-        query = sa.select(t).where(t.c.name == plan.name, t.c.id < plan.id).order_by(t.c.id.desc()).limit(1)
+    def before(self, plan: PlanId, action: ActionName) -> StoredPlan | None:
+        """Return the newest earlier plan of the action."""
+        query = sa.select(t).where(t.c.name == action, t.c.id < plan).order_by(t.c.id.desc()).limit(1)
         row = self._connection.execute(query).one_or_none()
         return None if row is None else _plan(row)
 

@@ -1,10 +1,12 @@
 """Stored plans: a person signs what an action would do, and the action starts only while that holds (product, 13)."""
 
 import hashlib
+import hmac
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, NewType, Self
 
 from shipyard_api.domain.actions import ActionId, ActionName
@@ -21,6 +23,8 @@ PlanId = NewType("PlanId", str)
 NODES, HOLDS = "nodes", "holds"
 """The parts of a plan that change without a change of the design."""
 
+_SECRETS, _SALT = "secrets", "salt"
+
 _MOST_OF_A_PART = 10
 _LONGEST_VALUE = 80
 _LONGEST_REASON = 1000
@@ -32,14 +36,29 @@ class PlanContent:
     """What a signature covers: everything that decides what the action does. Equal content has an equal digest.
 
     ``parts``: JSON by the name of the part; times, chances and what pods a drain would meet are no part of it.
+    ``secrets``: by name, what nobody may read in a plan. It is covered by a keyed hash, and never stored.
     """
 
     parts: JsonObject
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, **parts: Any) -> Self:
+    def of(cls, secrets: Mapping[str, str] = MappingProxyType({}), /, **parts: Any) -> Self:
         """Return the content of these parts, in this order, in the stored form that comparisons use."""
-        return cls(json.loads(json.dumps(parts)))
+        return cls(json.loads(json.dumps(parts)), secrets)
+
+    @property
+    def salt(self) -> str:
+        """The key of the hashes of secrets; empty before ``sealed``. Whoever knows it can guess short secrets."""
+        salt: str = self.parts.get(_SECRETS, {}).get(_SALT, "")
+        return salt
+
+    def sealed(self, salt: str) -> Self:
+        """Return the content with its secrets as hashes under this key, as it is stored and compared."""
+        hashes = {
+            name: hmac.new(salt.encode(), text.encode(), "sha256").hexdigest() for name, text in self.secrets.items()
+        }
+        return replace(self, parts={**self.parts, _SECRETS: {_SALT: salt, **hashes}})
 
     @property
     def digest(self) -> str:
@@ -63,7 +82,8 @@ class PlanContent:
         """Return a sentence for each difference, in the order of the parts; long parts end with a count."""
         lines: list[str] = []
         for part in dict.fromkeys((*self.parts, *now.parts)):
-            part_lines = list(_differences(part, self.parts.get(part), now.parts.get(part)))
+            find = _changed_secrets if part == _SECRETS else _differences
+            part_lines = list(find(part, self.parts.get(part), now.parts.get(part)))
             omitted = len(part_lines) - _MOST_OF_A_PART
             lines += [*part_lines[:_MOST_OF_A_PART], *([f"{part}: {omitted} more differences."] if omitted > 0 else [])]
         return lines
@@ -160,6 +180,13 @@ def _differences(path: str, before: Any, now: Any) -> Iterator[str]:
         yield f"{path}: {_text(before)} is gone."
     else:
         yield f"{path}: was {_text(before)}, is {_text(now)}."
+
+
+def _changed_secrets(_part: str, before: JsonObject | None, now: JsonObject | None) -> Iterator[str]:
+    """Yield what has another secret in it; nothing can be said of hashes under different keys."""
+    before, now = before or {}, now or {}
+    if before.get(_SALT) == now.get(_SALT):
+        yield from (f"{name} has changed." for name in sorted({*before, *now}) if before.get(name) != now.get(name))
 
 
 def _changed(before: Sequence[Any], now: Sequence[Any]) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from secrets import token_hex
 from typing import NamedTuple
 
 from shipyard_api.domain.errors import InvalidParameters
@@ -46,10 +47,15 @@ class StoredPlans:
         """
         if plan.refusal:
             raise plan.refusal
+        content = content_of(plan)
         with self.store.begin() as tx:
-            content = current(tx, content_of(plan), plan.held)
+            new_id = PlanId(self.new_id())
+            last = tx.plans.before(new_id, plan.name)
+            # Under the key of the last plan, a changed secret shows beside it.
+            salt = (last.content.salt if last else "") or token_hex()
+            content = current(tx, content, plan.held).sealed(salt)
             stored = StoredPlan(
-                id=PlanId(self.new_id()),
+                id=new_id,
                 name=plan.name,
                 digest=content.digest,
                 content=content,
@@ -60,7 +66,7 @@ class StoredPlans:
                 stored_at=self.now(),
             )
             tx.plans.insert(stored)
-            return SeenPlan(stored, tx.plans.before(stored))
+            return SeenPlan(stored, last)
 
     def newest(self) -> Sequence[StoredPlan]:
         """Return the newest plans, the newest first, without their content."""
@@ -70,7 +76,7 @@ class StoredPlans:
         """Return a plan; raises PlanNotFound."""
         with self.store.begin() as tx:
             stored = _found(plan, tx.plans.get(PlanId(plan)))
-            return SeenPlan(stored, tx.plans.before(stored))
+            return SeenPlan(stored, tx.plans.before(stored.id, stored.name))
 
     def approve(self, plan: str, written: JsonObject, caller: Caller) -> SeenPlan:
         """Sign a plan that another person has stored. A second signature of the same person changes nothing.

@@ -106,3 +106,19 @@ def test_a_signature_of_the_starter_does_not_count(user: str, key: str, counted:
 )
 def test_the_body_of_an_approval(written: dict[str, Any], names: list[str]) -> None:
     assert [finding.name for finding in check_signature(written)] == names
+
+
+def test_a_secret_is_covered_and_neither_it_nor_its_key_shows() -> None:
+    def sealed(secret: str, salt: str = "key") -> PlanContent:
+        return PlanContent.of({"values of the run": secret}, **NODES).sealed(salt)
+
+    one, other = sealed("hunter22"), sealed("swordfish")
+
+    assert one.digest == sealed("hunter22").digest
+    assert one.digest != other.digest
+    assert one.differences(other) == ["values of the run has changed."]
+    assert one.differences(content().sealed("key")) == ["values of the run has changed."]
+    assert (one.salt, content().salt) == ("key", "")
+    assert "hunter22" not in repr(one)
+    # Under another key nothing can be said.
+    assert one.differences(sealed("hunter22", "another")) == []
