@@ -11,7 +11,7 @@ from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.storage import tables as t
 
 # The columns for readers. Inputs can be large, and only the engine reads them.
-SHOWN = tuple(column for column in t.actions.c if column.name not in ("inputs", "limits"))
+SHOWN = tuple(column for column in t.actions.c if column.name not in ("inputs", "limits", "software"))
 """The columns of an ActionRecord."""
 
 

@@ -97,6 +97,7 @@ class Actions:
             "caller": action.key.caller if action.key else None,
             "exclusive": action.exclusive and anywhere,
             "inputs": dict(action.inputs),
+            "software": action.software,
             "state": RunState.QUEUED.value,
             "wake_at": sa.func.site_time(),
         }
@@ -294,6 +295,12 @@ class Actions:
         stored: JsonObject = self._connection.execute(
             sa.select(t.actions.c.inputs).where(t.actions.c.id == action)
         ).scalar_one()
+        return stored
+
+    def software(self, action: ActionId) -> JsonObject | None:
+        """Return what the action has frozen of the site's task graph; None if it was created without."""
+        query = sa.select(t.actions.c.software).where(t.actions.c.id == action)
+        stored: JsonObject | None = self._connection.execute(query).scalar_one_or_none()
         return stored
 
     def further(self, actions: Collection[ActionId]) -> Mapping[ActionId, JsonObject]:

@@ -46,6 +46,9 @@ actions = sa.Table(
     sa.Column("exclusive", sa.Boolean, nullable=False),
     # Inputs frozen at creation: later commits do not change a running action.
     sa.Column("inputs", sa.JSON(none_as_null=True), nullable=False),
+    # What the action reads of the site's task graph, roles and settings, frozen as well; NULL: nothing, or all when it
+    # needs it, if an earlier release created the action.
+    sa.Column("software", sa.JSON(none_as_null=True)),
     sa.Column("state", sa.String(16), nullable=False),
     # The user who stopped the action; the next turn carries it out.
     sa.Column("stopped_by", sa.Text),

@@ -116,9 +116,10 @@ def test_a_retry_runs_only_what_did_not_succeed_and_what_depends_on_it(worlds: W
 def planned(world: SoftwareWorld, retried: Retried) -> list[tuple[str, str]]:
     """What the plan of a retry says that runs, and where."""
     designs: Any = SimpleNamespace(of=lambda _revision: rendered(world.roles))
-    plan = PlanSoftware(world.store(), designs, lambda *_: ({}, ()))
-    made = plan(Revision(1), None, {"nodes": list(world.roles)}, retried)
-    assert made is not None
+    plan, written = PlanSoftware(world.store(), designs, None), {"nodes": list(world.roles)}
+    frozen = plan.freeze(Revision(1), written, deploys=False)
+    assert frozen is not None
+    made = plan(frozen, Revision(1), None, written, retried)
     runs = [run for batch in made.batches for run in batch.runs]
     return sorted((task, node) for run in runs for task in run.tasks for node in run.nodes)
 

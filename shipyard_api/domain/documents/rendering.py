@@ -3,6 +3,7 @@
 All findings come at once: an invalid document only stops the documents that depend on it.
 """
 
+import hashlib
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,6 +17,7 @@ from shipyard_api.domain.documents.document import (
     Document,
     Revision,
     StoredDocument,
+    canonical,
 )
 from shipyard_api.domain.documents.draft import Draft
 from shipyard_api.domain.documents.layering import layered
@@ -51,6 +53,12 @@ class Rendering:
     def secrets(self) -> list[Any]:
         """The data of secret documents."""
         return [rendered.document.data for rendered in self.documents if rendered.secret]
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of all documents, secrets included: short ones could be guessed from it."""
+        documents = [[*rendered.document.key, rendered.document.data] for rendered in self.documents]
+        return hashlib.sha256(canonical(documents)).hexdigest()
 
     @cached_property
     def machines(self) -> Inventory:

@@ -59,7 +59,7 @@ class SiteFacts:
             for node in nodes
         }
         node_addresses = {name: addresses.get(name, {}) for name in described}
-        return cls(described, node_addresses, _masked(settings, secrets), values.knowing(secrets))
+        return cls(described, node_addresses, masked(settings, secrets), values.knowing(secrets))
 
     def files(self, node: NodeName) -> NodeFiles:
         """Return the two files of a node: the same facts as JSON and as YAML."""
@@ -124,6 +124,15 @@ def node_faults(
             )
 
 
+def masked(value: Any, secrets: Collection[str]) -> Any:
+    """Return a JSON value without these texts."""
+    if isinstance(value, str):
+        return without_secrets(value, secrets)
+    if isinstance(value, list):
+        return [masked(item, secrets) for item in value]
+    return {name: masked(item, secrets) for name, item in value.items()} if isinstance(value, Mapping) else value
+
+
 def _unknown_keys(task: TaskId, document: JsonObject, nodes: Sequence[NodeName], facts: SiteFacts) -> Sequence[Finding]:
     findings = []
     for key in sorted(key for key in keys_in(document) if key.startswith((_ADDRESS, _VALUES))):
@@ -158,14 +167,6 @@ def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
         yield prefix, value
     elif value is not None and not isinstance(value, list):
         yield prefix, json.dumps(value)
-
-
-def _masked(value: Any, secrets: Collection[str]) -> Any:
-    if isinstance(value, str):
-        return without_secrets(value, secrets)
-    if isinstance(value, list):
-        return [_masked(item, secrets) for item in value]
-    return {name: _masked(item, secrets) for name, item in value.items()} if isinstance(value, Mapping) else value
 
 
 def _yaml(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:

@@ -33,7 +33,7 @@ class NewAction:
     """An action to create; ``steps`` in order. ``facts`` are the first entries of its journal.
 
     ``exclusive``: no other such action may run beside it; with ``nodes``, only none that may work on one of them.
-    ``plan``: the stored plan that it is started from, if any.
+    ``plan``: the stored plan that it is started from, if any. ``software``: what it reads of the site's task graph.
     """
 
     id: ActionId
@@ -50,6 +50,7 @@ class NewAction:
     exclusive: bool = True
     nodes: Collection[NodeName] | None = None
     plan: PlanId | None = None
+    software: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)

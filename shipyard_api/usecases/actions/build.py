@@ -78,9 +78,6 @@ def build(
         designs, rendered, schemas, rules, plan_steps, check_acceptance, check_software, nodes.check_etcd
     )
     control = ControlAction(store, definitions, new_id)
-    plan_software = (
-        PlanSoftware(store, rendered, access.hosts, access.sources) if access else PlanSoftware(store, rendered, None)
-    )
     plan = PlanAction(
         store=store,
         check=check,
@@ -89,12 +86,14 @@ def build(
         rendered=rendered,
         definitions=definitions,
         plan_drain=nodes.plan_drain,
-        plan_software=plan_software,
+        plan_software=PlanSoftware(store, rendered, access),
         clock=clock,
     )
     return ActionUseCases(
         check_acceptance=check_acceptance,
-        create=CreateAction(store, check, definitions, new_id, lambda checked: content_of(plan.of(checked))),
+        create=CreateAction(
+            store, check, definitions, new_id, plan.freeze, lambda checked, frozen: content_of(plan.of(checked, frozen))
+        ),
         control=control,
         limits=ActionLimits(store),
         reconcile=ReconcileAction(store),

@@ -83,6 +83,10 @@ class ControlAction:
             raise ActionNotFound(action_id)
         return record
 
+    def inputs(self, action: ActionRecord) -> JsonObject:
+        """Return the frozen inputs of an action."""
+        return self.store.read(lambda tx: tx.actions.inputs(action.id))
+
     def retry(
         self,
         action_id: str,
@@ -92,6 +96,7 @@ class ControlAction:
         may_override_holds: bool = False,
         agreement: Agreement = ALONE,
         content: PlanContent | None = None,
+        software: JsonObject | None = None,
     ) -> ActionRecord:
         """Return a new action that keeps the nodes which an ended one deployed, and retries the rest.
 
@@ -99,6 +104,7 @@ class ControlAction:
         later action lost are retried too, and nodes that a later action deployed are kept. Raises NotFound and
         Conflict, and then nothing is stored. ``force`` ignores stragglers on its nodes, later actions and, if the
         caller may, holds. ``content``: what the retry would do, if a plan is named; raises as ``by_plan``.
+        ``software``: what it freezes of the task graph.
         """
         old = ActionId(action_id)
         with self.store.begin() as tx:
@@ -110,6 +116,7 @@ class ControlAction:
             if ACTIONS[record.name].exclusive:
                 tx.actions.lock_creation()
             new, kept = self._new(tx, record, caller, force=force)
+            new = replace(new, software=software)
             held = refuse_held(_holds(tx, record, kept), force=force, may_override=may_override_holds)
             refuse_operations(tx.actions.node_operations(), record.name, _touched(tx, record, kept))
             return tx.actions.create(by_plan(tx, override(new, held), agreement, content, held, caller))

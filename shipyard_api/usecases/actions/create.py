@@ -11,13 +11,16 @@ from typing import Any
 
 from shipyard_api.actions.action import Case
 from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.actions.frozen_software import FrozenSoftware
 from shipyard_api.domain.actions import ActionId, ActionName, nodes_of_run
+from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.error_kinds import Conflict
 from shipyard_api.domain.errors import KeyReused
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.plans.plan import PlanContent
 from shipyard_api.domain.task_graph.command_run import COMMAND
 from shipyard_api.domain.task_graph.layers import SITE
@@ -37,7 +40,11 @@ from shipyard_api.workflow.definition import Definition
 LOG = logging.getLogger(__name__)
 
 
-def _not_planned(_checked: Checked) -> PlanContent:
+def _nothing_frozen(_name: ActionName, _revision: Revision | None, _written: JsonObject) -> FrozenSoftware | None:
+    return None
+
+
+def _not_planned(_checked: Checked, _frozen: FrozenSoftware | None) -> PlanContent:
     raise NotImplementedError("this program starts no action from a plan")
 
 
@@ -60,13 +67,17 @@ class _SoftwareFindings:
 
 @dataclass(frozen=True, slots=True)
 class CreateAction:
-    """The use case. ``planned``: returns what a checked request would do, for a request that names a plan."""
+    """The use case. ``freeze``: returns what an action freezes of the task graph: name, revision, limits of its run.
+
+    ``planned``: returns what a checked request would do with that, for a request that names a plan.
+    """
 
     store: Store
     check: CheckAction
     definitions: Mapping[ActionName, Definition]
     new_id: Callable[[], str]
-    planned: Callable[[Checked], PlanContent] = _not_planned
+    freeze: Callable[[ActionName, Revision | None, JsonObject], FrozenSoftware | None] = _nothing_frozen
+    planned: Callable[[Checked, FrozenSoftware | None], PlanContent] = _not_planned
 
     def __call__(self, request: ActionRequest, caller: Caller) -> Created:
         """Return the action, queued. Raises Invalid, Precondition or Conflict, and then nothing is stored.
@@ -82,7 +93,9 @@ class CreateAction:
             raise checked.refusal or AssertionError("a request without a case has a refusal")
         software = self._software_findings(checked)
         new = self._new(checked, case, caller, software)
-        content = self.planned(checked) if request.agreement.plan else None
+        frozen = self.freeze(request.name, checked.revision, case.parameters.software)
+        new = replace(new, software=frozen.to_json() if frozen and "software" in new.inputs else None)
+        content = self.planned(checked, frozen) if request.agreement.plan else None
         try:
             with self.store.begin() as tx:
                 if ACTIONS[request.name].exclusive:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from shipyard_api.actions.action import Case
 from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.actions.frozen_software import FrozenSoftware
 from shipyard_api.actions.inputs import ActionInputs, TeardownInputs
 from shipyard_api.actions.steps import pacing
 from shipyard_api.domain.actions import ActionId, ActionName, StepId, nodes_of_run
@@ -19,7 +20,7 @@ from shipyard_api.domain.deploy_steps.planning import (
     running,
     shared_steps,
 )
-from shipyard_api.domain.documents import Revision, Version
+from shipyard_api.domain.documents import Rendering, Revision, Version
 from shipyard_api.domain.error_kinds import Conflict, ShipyardError
 from shipyard_api.domain.errors import SiteActionRunning, VersionNotFound
 from shipyard_api.domain.findings import Finding, error
@@ -67,6 +68,7 @@ class Plan:
     ``changes``: the design against the deployed one, for an action on the whole site.
     ``software``: None for an action without a software stage, and for a site without a task graph.
     ``parameters``: as they are shown. ``inputs``: as much as is known of what the action would freeze.
+    ``frozen``: what it would freeze of the task graph. ``design``: the documents of the revision.
     """
 
     name: ActionName
@@ -88,6 +90,8 @@ class Plan:
     software: SoftwarePlan | None = None
     parameters: JsonObject = field(default_factory=dict)
     inputs: JsonObject = field(default_factory=dict)
+    frozen: FrozenSoftware | None = None
+    design: Rendering | None = None
 
     @property
     def nodes(self) -> frozenset[NodeName]:
@@ -123,7 +127,7 @@ class PlanAction:
         checked = self._preview(request, heads, revision, complete=complete)
         if complete and checked.refusal:
             raise checked.refusal
-        plan = self.of(checked, revision, complete=complete)
+        plan = self.of(checked, None, revision, complete=complete)
         named = checked.case.version if checked.case else None
         used = version if named in (None, Version.COMMITTED) else named
         older = named is None and checked.revision not in (None, revision)
@@ -136,10 +140,30 @@ class PlanAction:
         )
         return self._foreseen(plan, checked.parameters)
 
-    def of(self, checked: Checked, revision: Revision | None = None, *, complete: bool = True) -> Plan:
+    def freeze(self, name: ActionName, revision: Revision | None, written: JsonObject) -> FrozenSoftware | None:
+        """Return what an action freezes of the site's task graph, if it runs any and its design can be read.
+
+        ``written``: the limits of its run.
+        """
+        if not ACTIONS[name].runs_tasks or revision is None:
+            return None
+        try:
+            return self.plan_software.freeze(revision, written, deploys=ACTIONS[name].deploys)
+        except (RenderingFailed, UnknownRevision):
+            return None
+
+    def of(
+        self,
+        checked: Checked,
+        frozen: FrozenSoftware | None = None,
+        revision: Revision | None = None,
+        *,
+        complete: bool = True,
+    ) -> Plan:
         """Return what a request that was checked would do: the part of its plan that does not follow from pods.
 
-        ``revision``: the one that counts as committed; None: as it was checked. ``complete``: as for a plan.
+        ``frozen``: what the action freezes, None: as it would now. ``revision``: the one that counts as committed;
+        None: as it was checked. ``complete``: as for a plan.
         """
         request = checked.request
         revision = revision or (checked.case.committed if checked.case else None)
@@ -147,7 +171,8 @@ class PlanAction:
         strategy = strategy_of(request.name, checked.parameters, design.inputs)
         groups = self._groups(design.inputs, strategy, ()) if design.inputs and strategy else ()
         written = checked.parameters.software if checked.parameters else {}
-        software = self._software(request.name, revision or checked.revision, groups, written)
+        frozen = frozen or self.freeze(request.name, revision or checked.revision, written)
+        software = self._software(frozen, request.name, revision or checked.revision, groups, written)
         steps = checked.case.steps if checked.case else NO_STEPS
         inputs = _inputs(checked, design.inputs, software)
         skipped = self._skipped(checked, groups, complete=complete)
@@ -167,13 +192,17 @@ class PlanAction:
             software=software,
             parameters={} if checked.refusal else self.check.shown(checked),
             inputs=inputs,
+            frozen=frozen,
+            design=self._design(checked.revision or revision),
         )
 
     def retry(self, action: str, *, force: bool, may_override_holds: bool) -> Plan:
         """Return the plan of a retry of an action, which may not have failed yet; raises NotFound."""
         return self._foreseen(self.of_retry(action, force=force, may_override_holds=may_override_holds))
 
-    def of_retry(self, action: str, *, force: bool, may_override_holds: bool) -> Plan:
+    def of_retry(
+        self, action: str, *, force: bool, may_override_holds: bool, frozen: FrozenSoftware | None = None
+    ) -> Plan:
         """Return what a retry would do, as ``of`` does for a request."""
         retry = self.control.plan_retry(action, force=force, may_override_holds=may_override_holds)
         old = retry.action
@@ -183,7 +212,8 @@ class PlanAction:
         groups = self._groups(inputs, inputs.strategy, retry.kept) if inputs else ()
         written = retry.inputs.get("software")
         goes_on = Retried(old.id, frozenset(retry.kept) if ACTIONS[old.name].deploys else None)
-        software = None if written is None else self._software(old.name, old.revision, groups, written, goes_on)
+        frozen = None if written is None else frozen or self.freeze(old.name, old.revision, written)
+        software = self._software(frozen, old.name, old.revision, groups, written or {}, goes_on)
         return Plan(
             name=old.name,
             retried=old.id,
@@ -200,6 +230,8 @@ class PlanAction:
             software=software,
             parameters=old.parameters,
             inputs=retry.inputs,
+            frozen=frozen,
+            design=self._design(old.revision),
         )
 
     def _preview(self, request: ActionRequest, heads: Heads, revision: Revision | None, *, complete: bool) -> Checked:
@@ -288,8 +320,15 @@ class PlanAction:
         usual = assumptions_of(inputs, read_history(self.store), {})
         return plan_groups(strategy, members, mode, kept, usual, pace)
 
+    def _design(self, revision: Revision | None) -> Rendering | None:
+        try:
+            return self.rendered.of(revision) if revision else None
+        except (RenderingFailed, UnknownRevision):
+            return None
+
     def _software(
         self,
+        frozen: FrozenSoftware | None,
         name: ActionName,
         revision: Revision | None,
         groups: Sequence[PlannedGroup],
@@ -297,10 +336,10 @@ class PlanAction:
         retried: Retried | None = None,
     ) -> SoftwarePlan | None:
         """Return what the stage runs if every node is deployed."""
-        if not ACTIONS[name].runs_tasks or revision is None:
+        if frozen is None or revision is None:
             return None
         deployed = {node for planned in groups for node in planned.members} if ACTIONS[name].deploys else None
-        return self.plan_software(revision, deployed, written, retried)
+        return self.plan_software(frozen, revision, deployed, written, retried)
 
     def _steps(self, name: ActionName, inputs: JsonObject) -> Sequence[StepId]:
         definition = self.definitions.get(name)

@@ -3,37 +3,38 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from shipyard_api.actions.software_steps import keeping, site_facts
+from shipyard_api.actions.frozen_software import FrozenSoftware, freeze, plan_run
+from shipyard_api.actions.site_checks import RemoteAccess
+from shipyard_api.actions.software_steps import keeping
 from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.documents import Rendering, Revision
-from shipyard_api.domain.documents import inventory as nodes_of
-from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.command_run import COMMAND
-from shipyard_api.domain.task_graph.layers import SITE
-from shipyard_api.domain.task_graph.node_facts import node_faults
+from shipyard_api.domain.task_graph.layers import SITE, Layer
 from shipyard_api.domain.task_graph.plan import Batch, Run, SkipReason
-from shipyard_api.domain.task_graph.site_plan import SitePlan, SiteRun, plan_site
 from shipyard_api.domain.task_graph.tag_check import check_tags
 from shipyard_api.domain.task_graph.tasks import TaskId
-from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
 from shipyard_api.ports.remote_tasks import Host
-from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 
 Hosts = Callable[[Rendering, Sequence[NodeName]], tuple[Mapping[NodeName, Host], Sequence[Finding]]]
-Sources = Callable[[SitePlan], Sequence[Finding]]
 
 
 @dataclass(frozen=True, slots=True)
 class SoftwarePlan:
-    """What the software stage would run. Errors among the findings: it would fail, and why."""
+    """What the software stage would run. Errors among the findings: it would fail, and why.
+
+    ``stage``: what the step of the action works from; None if there is no plan.
+    """
 
     batches: Sequence[Batch] = ()
     skipped: Sequence[tuple[TaskId, SkipReason]] = ()
     findings: Sequence[Finding] = ()
+    stage: StageSoftware | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,60 +51,55 @@ class Retried:
 
 @dataclass(frozen=True, slots=True)
 class PlanSoftware:
-    """The use case. ``hosts``: where SSH reaches nodes, and findings about the others; None without SSH.
-
-    ``sources``: findings about the files that tasks copy to nodes.
-    """
+    """The use case. ``access``: None without SSH."""
 
     store: Store
     rendered: RenderedDesigns
-    hosts: Hosts | None
-    sources: Sources = lambda _made: ()
+    access: RemoteAccess | None
+
+    def freeze(self, revision: Revision, written: JsonObject, *, deploys: bool) -> FrozenSoftware | None:
+        """Return what an action on a revision reads of the site's task graph at this moment.
+
+        None without a task graph. ``written``: the limits of its run. Raises UnknownRevision and RenderingFailed.
+        """
+        rendering = self.rendered.of(revision)
+        with self.store.begin() as tx:
+            cluster = tx.software.cluster(SITE)
+            if cluster is None or not (cluster.layer.tasks or COMMAND in written):
+                return None
+            # Design nodes that have no roles yet are planned as such.
+            site = tx.software.site(SITE, rendering.machines.nodes)
+        return freeze(site, rendering, self.access, written, deploys=deploys)
 
     def __call__(
         self,
+        frozen: FrozenSoftware,
         revision: Revision,
         deployed: Collection[NodeName] | None,
         written: JsonObject,
         retried: Retried | None = None,
-    ) -> SoftwarePlan | None:
-        """Return the plan of a run on a revision, None for a site without a task graph.
+    ) -> SoftwarePlan:
+        """Return the plan of a run on a revision that was frozen. ``deployed`` and ``written``: as of ``SiteRun``.
 
-        ``deployed`` and ``written``: as of ``SiteRun``. Design nodes that have no roles yet are planned as such.
         ``retried``: the action whose run continues; the plan lists only tasks that run now.
         """
-        cluster = self.store.read(lambda tx: tx.software.cluster(SITE))
-        if cluster is None or not (cluster.layer.tasks or COMMAND in written):
-            return None
-        try:
-            rendering = self.rendered.of(revision)
-        except RenderingFailed as failed:
-            return SoftwarePlan(findings=failed.findings)
-        except UnknownRevision as unknown:
-            return SoftwarePlan(findings=[error("RevisionNotFound", str(unknown))])
-        names = nodes_of(each.document for each in rendering.documents).nodes
-        site = self.store.read(lambda tx: tx.software.site(SITE, names))
-        run = SiteRun(site.tasks, site.nodes, site.primaries, site.status, site.models, written, deployed, site.keys)
-        site_plan = plan_site(run)
-        findings = [*site_plan.findings, *self._unreachable(rendering, sorted(site_plan.nodes))]
-        findings += self.sources(site_plan)
+        run = plan_run(frozen, self.rendered.of(revision), written, deployed, self.access)
+        findings = [*run.findings]
         if not {"tests", COMMAND} & written.keys():
-            findings += check_tags(site.cluster.layer, site.nodes)
-        if site_plan.plan is None:
+            findings += self.store.read(lambda tx: check_tags(_layer(tx), frozen.nodes))
+        if run.site_plan.plan is None or run.stage is None:
             return SoftwarePlan(findings=findings)
-        facts = site_facts(site, rendering, written)
-        findings += node_faults(site_plan.documents, site_plan.plan.flow.nodes_of, facts)
-        batches: Sequence[Batch] = site_plan.plan.batches
-        if retried is not None and site_plan.rules is not None:
-            software = StageSoftware(site_plan.plan.flow, site_plan.rules, site_plan.documents, {})
-            done = self.store.read(lambda tx: keeping(tx, software, retried.action)).kept_tasks
+        stage = run.stage
+        batches: Sequence[Batch] = run.site_plan.plan.batches
+        if retried is not None:
+            done = self.store.read(lambda tx: keeping(tx, stage, retried.action)).kept_tasks
             batches = _without(batches, {(node, task) for node, task in done if retried.keeps(node)})
-        return SoftwarePlan(batches, sorted(site_plan.plan.skipped.items()), findings)
+        return SoftwarePlan(batches, sorted(run.site_plan.plan.skipped.items()), findings, stage)
 
-    def _unreachable(self, rendering: Rendering, nodes: Sequence[NodeName]) -> Sequence[Finding]:
-        if self.hosts is None:
-            return [error("NoSsh", "Shipyard cannot reach the nodes: configure [ssh].")]
-        return self.hosts(rendering, nodes)[1]
+
+def _layer(tx: Transaction) -> Layer:
+    cluster = tx.software.cluster(SITE)
+    return cluster.layer if cluster else Layer()
 
 
 def _without(batches: Sequence[Batch], done: Collection[tuple[NodeName, TaskId]]) -> Sequence[Batch]:

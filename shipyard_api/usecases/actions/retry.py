@@ -22,9 +22,13 @@ class RetryAction:
     ) -> ActionRecord:
         """Return the new action: as ``ControlAction.retry``, and as ``by_plan`` raises for a plan."""
         agreement.check()
+        old = self.control.action(action_id)
+        inputs = self.control.inputs(old)
+        frozen = self.plan.freeze(old.name, old.revision, inputs["software"]) if "software" in inputs else None
         content = None
         if agreement.plan:
-            content = content_of(self.plan.of_retry(action_id, force=force, may_override_holds=may_override_holds))
+            plan = self.plan.of_retry(action_id, force=force, may_override_holds=may_override_holds, frozen=frozen)
+            content = content_of(plan)
         return self.control.retry(
             action_id,
             caller,
@@ -32,4 +36,5 @@ class RetryAction:
             may_override_holds=may_override_holds,
             agreement=agreement,
             content=content,
+            software=frozen.to_json() if frozen else None,
         )

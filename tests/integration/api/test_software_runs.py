@@ -11,7 +11,7 @@ from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, Systems
 from shipyard_api.actions.site_steps import RetryPolicy
 from shipyard_api.domain.actions import ENDED, ActionId
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.nodes import Node, NodeName
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.ports.documents import SITE_ACTIONS
 from shipyard_api.ports.remote_tasks import Host
@@ -45,7 +45,8 @@ def run(
     def reach(_: object, nodes: Sequence[NodeName]) -> tuple[Mapping[NodeName, Host], tuple[()]]:
         return {name: Host(name, "10.0.0.1") for name in nodes}, ()
 
-    systems = Systems(FakeProvisioner(), access=RemoteAccess(tasks or FakeRemoteTasks(polls=1), reach))
+    provisioner = FakeProvisioner([Node(NodeName(name)) for name in NODES])
+    systems = Systems(provisioner, access=RemoteAccess(tasks or FakeRemoteTasks(polls=1), reach))
     definitions = catalog(site.store, ActionDesigns(site.designs, rendered.of), systems, RULES, RetryPolicy())
     worker = Engine(site.store, definitions, clock, settle=SETTLE, worker="w")
     with engine.begin() as connection:

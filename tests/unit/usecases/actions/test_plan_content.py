@@ -26,6 +26,8 @@ def content(**inputs: Any) -> PlanContent:
         "what the design says": ({"policy": {**POLICY, "data": {}}}, ["policy data windows: {} is gone."]),
         "a limit": ({"times": {"deploy_nodes": [10, 60]}}, ["limits deploy_nodes timeout: was 3600, is 60."]),
         "a limit of a drain": ({"limits": {"drain": 60}}, ["limits drain: 60 is new."]),
+        "a deploy step": ({"deploy_steps": [["n1"], ["raid"]]}, ['deploy_steps: ["n1"], ["raid"] are new.']),
+        "a label": ({"labels": {"n1": {"a": "b"}}}, ['labels n1: {"a": "b"} is new.']),
         "inputs of an action of its own": ({"runbook": ["a"]}, ['limits runbook: ["a"] is new.']),
     },
 )
