@@ -23,12 +23,15 @@ from shipyard_api.api.http.threads import threaded
 from shipyard_api.api.http.write_limit import NO_WRITE, SMALL_WRITE
 from shipyard_api.domain.documents import Version
 from shipyard_api.domain.error_kinds import ShipyardError
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup, PlannedWave
+from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.usecases.actions.design_changes import DesignChanges
 from shipyard_api.usecases.actions.plan import Plan, PlanAction
+from shipyard_api.usecases.actions.plan_content import runs_of
 from shipyard_api.usecases.actions.plan_software import SoftwarePlan
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.actions.stored_plans import StoredPlans
@@ -130,6 +133,7 @@ def _entity(plan: Plan) -> dict[str, Any]:
         "deploy_steps": [planned_entity(planned) for planned in plan.deploy_steps],
         "clean_steps": [planned_entity(planned) for planned in plan.clean_steps],
         "software": _software(plan.software) if plan.software else None,
+        "tasks": [_task(task, document) for task, document in runs_of(plan).documents.items()],
         "groups": [_group(planned) for planned in plan.groups],
     }
 
@@ -151,6 +155,10 @@ def _software(plan: SoftwarePlan) -> dict[str, Any]:
         "skipped": [{"task": task, "reason": reason.value} for task, reason in plan.skipped],
         "findings": messages(plan.findings),
     }
+
+
+def _task(task: TaskId, document: JsonObject) -> dict[str, Any]:
+    return {"id": task, "type": document.get("type"), "parameters": document.get("parameters") or {}}
 
 
 def _drain(node: NodeName, drain: NodeDrainPlan | str) -> dict[str, Any]:

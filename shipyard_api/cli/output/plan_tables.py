@@ -19,7 +19,7 @@ from shipyard_api.cli.output.shapes import (
     required,
 )
 from shipyard_api.cli.output.status_text import message_lines
-from shipyard_api.cli.output.task_tables import stage
+from shipyard_api.cli.output.task_tables import stage, tasks
 from shipyard_api.cli.output.wording import to_the_second
 
 _OLDER = "the last revision with these servers"
@@ -100,7 +100,7 @@ def _plan(plan: JsonObject) -> Printout:
     ]
     parts += forecast_tables.parts(object_at(plan, "forecast")) if plan.get("forecast") else []
     parts.append(table([(number, step) for number, step in enumerate(list_at(plan, "steps"), 1)], ("Index", "Step")))
-    parts += stage(plan)
+    parts += [*stage(plan), *tasks(plan)]
     parts += drains(objects_at(plan, "drains"))
     reasons = objects_at(refused, "messages")
     lines = message_lines([*reasons, *(finding for finding in objects_at(plan, "findings") if finding not in reasons)])

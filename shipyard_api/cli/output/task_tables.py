@@ -1,5 +1,6 @@
 """The software stage: plan and progress of tasks. Pure."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -74,6 +75,16 @@ def stage(plan: JsonObject) -> Sequence[TextTable | str]:
     ]
     shown = table(rows, ("Priority", "Group", "Tasks", "Nodes"), gap=4) if rows else "No task runs."
     return [shown, *_remarks(software)]
+
+
+def tasks(plan: JsonObject) -> Sequence[TextTable]:
+    """Return what each task of a plan runs: what a person approves."""
+    rows = [
+        (required(task, "id"), task.get("type"), name, value if isinstance(value, str) else json.dumps(value))
+        for task in objects_at(plan, "tasks")
+        for name, value in object_at(task, "parameters").items()
+    ]
+    return [table(rows, ("Task", "Type", "Parameter", "Value"), gap=4)] if rows else ()
 
 
 def tree(text: str) -> Printout:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from shipyard_api.domain.findings import Finding, Level, errors
+from shipyard_api.domain.findings import Finding, Level, errors, warning
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.task_graph.checks import check_tasks
 from shipyard_api.domain.task_graph.dot import Drawing, check_drawing, dot
@@ -20,6 +20,7 @@ from shipyard_api.domain.task_graph.selection import EVERYTHING, Selection, chec
 from shipyard_api.domain.task_graph.site_plan import graph_warnings
 from shipyard_api.domain.task_graph.tasks import SCHEMA, Domain, parse_tasks
 from shipyard_api.ports.schemas import Schemas
+from shipyard_api.ports.state.actions import RunningSiteAction
 from shipyard_api.storage.software import Software
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.software.labels import check_label, check_role_tags
@@ -161,8 +162,10 @@ class ManageGraphs:
                 raise InvalidTaskGraph(findings)
             save_layer(tx.software, owner, layer)
             site = tx.software.site(SITE, ()) if affected(tx.software, owner) else None
+            running = tx.actions.running_site_action() if site else None
         if site is not None:
-            return tasks, graph_warnings(site.tasks, site.status, site.models)
+            kept = [_kept_by(running)] if running else []
+            return tasks, [*kept, *graph_warnings(site.tasks, site.status, site.models)]
         return tasks, [finding for finding in checked if finding.level is Level.WARNING]
 
     def dot(self, cluster: int, drawing: Drawing) -> str:
@@ -171,6 +174,11 @@ class ManageGraphs:
         if findings := check_drawing(graph, drawing):
             raise InvalidTaskQuery(findings)
         return dot(graph, drawing)
+
+
+def _kept_by(running: RunningSiteAction) -> Finding:
+    text = f"{running.name} {running.action} keeps the tasks that it was created with; these are for the next action."
+    return warning("TasksKept", text)
 
 
 def _tasks(software: Software, owner: Owner, part: Part) -> Sequence[JsonObject]:

@@ -26,6 +26,9 @@ export function PlanSummary({ plan, body }) {
     ${findings.length > 0 && html`<ul class="findings">${findings.slice(0, 10).map((one) => html`<li key=${one.message}>
       <span class=${`badge ${one.error ? "bad" : "queued"}`}>${one.error ? "error" : "warning"}</span> ${one.message}</li>`)}</ul>`}
     ${plan.groups.length > 0 && html`<${PlannedGroups} groups=${plan.groups} forecast=${forecast} />`}
+    ${plan.tasks?.length > 0 && html`<details><summary>${count(plan.tasks.length, "task")} on the nodes</summary>
+      ${plan.tasks.map((task) => html`<div key=${task.id}><b>${task.id}</b> <small class="muted">${task.type}</small>
+        <pre>${task.parameters.cmd || JSON.stringify(task.parameters, null, 1)}</pre></div>`)}</details>`}
     ${plan.drains?.map((one) => html`<${Drain} key=${one.node} drain=${one} />`)}
   </div>`;
 }

@@ -211,6 +211,17 @@ def test_nodes_with_the_same_steps_are_one_branch(api, run):
     )
 
 
+def test_a_plan_shows_what_each_task_runs(api, run):
+    tasks = [
+        {"id": "ntp", "type": "shell", "parameters": {"cmd": "apt install ntp", "timeout": 60}},
+        {"id": "keys", "type": "copy_files", "parameters": {"digests": {"a": "5e88"}}},
+    ]
+    api.replies["POST /plans"] = Reply(200, PLAN | {"tasks": tasks})
+    lines = [line.split() for line in run("plan", "deploy_site").stdout.splitlines()]
+    assert ["ntp", "shell", "cmd", "apt", "install", "ntp"] in lines
+    assert ["keys", "copy_files", "digests", '{"a":', '"5e88"}'] in lines
+
+
 def test_a_forecast_can_be_part_of_a_plan(api, run):
     api.replies["POST /plans"] = Reply(200, PLAN)
     api.replies["POST /forecasts"] = Reply(200, FORECAST)
