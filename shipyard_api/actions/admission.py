@@ -119,8 +119,7 @@ def windows_open(case: Case, desk: Desk) -> Case:
 
 def software_runs(case: Case, desk: Desk) -> Case:
     """Refuse a run with unknown nodes or tasks, or with nothing to run."""
-    limits = case.parameters.software
-    return case.refused(desk.check_software(Revision(case.inputs.revision), limits)) if limits else case
+    return case.refused(desk.check_software(Revision(case.inputs.revision), case.parameters.software))
 
 
 def on_targets(case: Case, desk: Desk) -> Case:

@@ -199,6 +199,7 @@ def plan_run(
         facts=facts,
         noop=bool(written.get("noop")),
         connect_timeout=connect_timeout(written),
+        skipped={task: reason.value for task, reason in sorted(site_plan.plan.skipped.items())},
     )
     return RunPlan(site_plan, findings, stage)
 

@@ -21,6 +21,7 @@ from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.remote_tasks import RemoteFile
 from shipyard_api.storage import tables
 from shipyard_api.usecases.actions.plan_software import PlanSoftware, Retried
+from shipyard_api.usecases.actions.report import Places, ReportAction
 from shipyard_api.usecases.software.results import ReadTaskResults
 from tests.databases import one_after_another
 from tests.fakes.remote_tasks import FakeRemoteTasks
@@ -55,6 +56,7 @@ GRAPH = (
     group("db", role=["db"], requires=["web"]),
     task("one", groups=["web", "db"]),
     task("two", groups=["web", "db"], requires=["one"]),
+    task("never", groups=["web"], condition=False),
 )
 SITE = {"w1": "web", "w2": "web", "w3": "web", "d1": "db"}
 
@@ -73,6 +75,9 @@ def test_a_failed_node_runs_nothing_more_and_its_group_tolerates_it(worlds: Worl
     with world.store().begin() as tx:
         notes = [entry.fact for entry in tx.journal.entries(world.action) if entry.kind == "noted"]
     assert notes == [Noted("Failures Tolerated", "w2: one: exit status 1")]
+    report = ReportAction(world.store(), world.clock, Places())(world.action)
+    assert report.tolerated == {"w2": "one: exit status 1"}
+    assert report.skipped_tasks == {"never": "its condition is false"}
 
 
 def test_a_stop_leaves_running_tasks_to_their_end_and_begins_nothing(worlds: Worlds) -> None:

@@ -82,6 +82,7 @@ def _entity(overview: Overview) -> dict[str, Any]:
         "groups": [_group(group) for group in overview.groups],
         "nodes": {"total": len(overview.letters), "letters": overview.letters},
         **({"policy": _policy(overview.policy, overview.waiting)} if overview.policy else {}),
+        **({"warnings": list(overview.warnings)} if overview.warnings else {}),
     }
 
 

@@ -43,6 +43,8 @@ class Report:
             "nodes": _nodes(report),
             "tasks": task_totals(report.tasks),
             "failed_tasks": [task_entity(record) for record in report.failed_tasks],
+            "skipped_tasks": [{"task": task, "reason": why} for task, why in report.skipped_tasks.items()],
+            "tolerated": [{"node": node, "reason": why} for node, why in sorted(report.tolerated.items())],
         }
 
 

@@ -139,6 +139,8 @@ def report(text: str) -> Printout:
         *([table(steps, _STEP, gap=4)] if steps else []),
         *([] if _has_no_groups(body) else [table(_groups(body), _GROUP, gap=4)]),
         *([table(tasks, _TASK, gap=4)] if (tasks := _tasks(body)) else []),
+        *_reasons(body, "skipped_tasks", "task", "Skipped Task"),
+        *_reasons(body, "tolerated", "node", "Tolerated Node"),
         table(_failed_nodes(body), _NODE, gap=4),
         *([table(ways, _WAY_BACK, gap=4)] if (ways := _ways_back(body)) else []),
     ]
@@ -219,6 +221,12 @@ def _failed_nodes(entity: JsonObject) -> list[tuple[object, ...]]:
 def _tasks(entity: JsonObject) -> list[tuple[object, ...]]:
     states = ("success", "failed", "running", "left")
     return [(total.get("task"), *(total.get(state) for state in states)) for total in objects_at(entity, "tasks")]
+
+
+def _reasons(entity: JsonObject, name: str, key: str, title: str) -> list[TextTable]:
+    """Return tasks or nodes with their reasons as a table, none without any."""
+    rows = [(one.get(key), one.get("reason")) for one in objects_at(entity, name)]
+    return [table(rows, (title, "Why"), gap=4)] if rows else []
 
 
 def _has_no_groups(entity: JsonObject) -> bool:

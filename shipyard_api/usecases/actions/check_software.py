@@ -11,6 +11,7 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import NODES, VALUES
 from shipyard_api.domain.task_graph.command_run import COMMAND
+from shipyard_api.domain.task_graph.errors import NothingToRun
 from shipyard_api.domain.task_graph.graph import TaskGraph
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.selection import check_selection
@@ -31,7 +32,8 @@ class CheckSoftware:
     def __call__(self, revision: Revision, limits: JsonObject) -> ShipyardError | None:
         """Return the refusal of a run with these limits: unknown nodes or tasks, an empty plan; None if it may run.
 
-        ``limits``: as in ``Parameters.software``. ``CheckAction`` reports an unreadable design.
+        A site without a task graph has no run, so its action does the rest. ``limits``: as in ``Parameters.software``.
+        ``CheckAction`` reports an unreadable design.
         """
         try:
             known = self.rendered.inventory(revision).nodes
@@ -44,6 +46,8 @@ class CheckSoftware:
             return self._nothing_to_run(known, limits)
         cluster = self.store.read(lambda tx: tx.software.cluster(SITE))
         if cluster is None or not cluster.layer.tasks:
+            if not limits:
+                return None
             message = "The site has no task graph, so there are no tasks to choose: upload one."
             return InvalidParameters([error("NoTaskGraph", message, path="/parameters")])
         graph = TaskGraph.of(parse_tasks(cluster.layer.tasks))
@@ -59,4 +63,4 @@ class CheckSoftware:
         if site_plan.plan is None or site_plan.plan.batches:
             return None
         why = " ".join(finding.message for finding in site_plan.findings) or "No node of the run is deployed."
-        return InvalidParameters([error("NothingToRun", f"There is nothing to run. {why}", path="/parameters")])
+        return NothingToRun(why)

@@ -11,6 +11,8 @@ from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.approvals import WaveGate
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import ActionNotFound
+from shipyard_api.domain.facts.findings import FindingReported
+from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.paced import PacedRollout
 from shipyard_api.domain.rollout.policy.survey import Survey
@@ -26,6 +28,8 @@ from shipyard_api.usecases.actions.describe import ListedGroup
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 
 _ALL = 2**31 - 1
+_WARNINGS = 10
+"""An overview has at most so many warnings; the report has all."""
 
 
 class NodeLetter(Enum):
@@ -53,7 +57,8 @@ class Overview:
     """An action at a glance. ``letters``: of its nodes, in order of name; ``failed``: those that failed.
 
     ``cordoned``: nodes that the action left cordoned. ``policy``: where its rollout policy stands, None without one, or
-    before the nodes of the groups are known. ``waiting``: the approvals that the engine waits for.
+    before the nodes of the groups are known. ``waiting``: the approvals that the engine waits for. ``warnings``: the
+    first that its steps found.
     """
 
     version: str
@@ -64,6 +69,7 @@ class Overview:
     cordoned: Sequence[str] = ()
     policy: Survey | None = None
     waiting: Sequence[WaveGate] = ()
+    warnings: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +162,14 @@ def _overview(tx: Transaction, action: str, now: datetime) -> Overview:
     cordoned = left_cordoned(tx, record, [NodeName(node.name) for node in nodes])
     policy = _survey(tx, record.id, now) if "policy" in inputs else None
     waiting = approvals_of(tx, record).waiting if policy else ()
-    return Overview(version, record, listed, letters(nodes, groups), failed, cordoned, policy, waiting)
+    warnings = _warnings(tx, record.id)
+    return Overview(version, record, listed, letters(nodes, groups), failed, cordoned, policy, waiting, warnings)
+
+
+def _warnings(tx: Transaction, action: ActionId) -> Sequence[str]:
+    facts = [entry.fact for entry in tx.journal.entries(action, (FindingReported.kind,))]
+    warnings = [fact.finding for fact in facts if isinstance(fact, FindingReported)]
+    return [finding.message for finding in warnings if finding.level is Level.WARNING][:_WARNINGS]
 
 
 def _action_with_nodes(tx: Transaction, action: str) -> tuple[ActionRecord, Sequence[NodeLine]]:

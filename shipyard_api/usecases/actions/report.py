@@ -2,8 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from shipyard_api.actions.steps.software.software_stage import tolerates
+from shipyard_api.actions.steps.software.state import StageState
 from shipyard_api.domain.actions import ENDED, ActionId, StepId, StepState
 from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.facts.findings import FindingReported
@@ -19,7 +21,7 @@ from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
 from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.ports.state.task_results import TaskRecord
-from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases.actions.overview import left_cordoned
 
 _ALL = 2**31 - 1
@@ -62,6 +64,8 @@ class Report:
 
     ``failed_steps``: why each of them failed. ``tasks``: how many nodes each task of the software stage has in each
     status; ``failed_tasks``: the first of those that failed. ``cordoned``: the nodes that the action left cordoned.
+    ``skipped_tasks``: tasks of the graph that do not run, and why. ``tolerated``: nodes that failed or lack a task
+    within a tolerance, and why.
     """
 
     action: ActionRecord
@@ -74,6 +78,16 @@ class Report:
     tasks: Mapping[TaskId, Mapping[TaskStatus, int]]
     failed_tasks: Sequence[TaskRecord]
     cordoned: Sequence[NodeName] = ()
+    skipped_tasks: Mapping[TaskId, str] = field(default_factory=dict)
+    tolerated: Mapping[NodeName, str] = field(default_factory=dict)
+
+
+def _stage(tx: Transaction, action: ActionId) -> StageState | None:
+    """Return the state of the software stage once it is planned."""
+    for memory, fixed in tx.task_results.step_states(action):
+        if fixed.startswith('{"flow":'):
+            return StageState.from_json({**memory, "fixed": fixed})
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +113,7 @@ class ReportAction:
             if any(TaskStatus.FAILED in numbers for numbers in tasks.values()):
                 failed_tasks = tx.task_results.of(record.id, status=(TaskStatus.FAILED,), limit=_FAILED_TASKS)
             cordoned = left_cordoned(tx, record, [NodeName(node.name) for node in nodes])
+            stage = _stage(tx, record.id) if any(step.id.startswith("software.") for step in steps) else None
         facts = [entry.fact for entry in entries]
         missed = {fact.group: fact.shortfalls for fact in facts if isinstance(fact, GroupChanged)}
         return Report(
@@ -112,6 +127,8 @@ class ReportAction:
             tasks,
             failed_tasks,
             cordoned,
+            stage.software.skipped if stage else {},
+            {**stage.execution.unmet(), **stage.failed} if stage and tolerates(stage) else {},
         )
 
     def _seconds(self, action: ActionRecord) -> float | None:

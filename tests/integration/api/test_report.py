@@ -111,6 +111,8 @@ def test_an_action_that_was_not_looked_at_yet(site: Site) -> None:
         "nodes": [],
         "tasks": [],
         "failed_tasks": [],
+        "skipped_tasks": [],
+        "tolerated": [],
     }
 
 

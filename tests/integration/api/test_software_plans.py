@@ -78,26 +78,28 @@ def test_secret_values_of_a_run_are_stored_for_it_and_shown_to_nobody(software: 
     assert {name: inputs["software"]["values"][name] for name in ("all", "nodes")} == values
 
 
+NOTHING = {
+    "a node without tasks": ({"nodes": ["n2"]}, "No task runs on 1 node(s) of the run: n2 (it has no role)."),
+    "nodes of which none is deployed": ({"skip": ["two"]}, "No node of the run is deployed."),
+    "no limits, and no node is deployed": ({}, "No node of the run is deployed."),
+}
 REFUSED = {
     "values of an unknown node": ({"nodes": ["n1"], "values": {"nodes": {"n9": {"x": 1}}}}, "has no node n9."),
     "values that are none": ({"nodes": ["n1"], "values": {"ntp": 1}}, "it is an object with all, nodes, secret"),
     "an unknown node": ({"nodes": ["n1", "n9"]}, "has no node n9."),
     "an unknown task": ({"nodes": ["n1"], "tasks": ["two", "zz"]}, "'zz' is not in the task graph."),
-    "a node without tasks": (
-        {"nodes": ["n2"]},
-        "There is nothing to run. No task runs on 1 node(s) of the run: n2 (it has no role).",
-    ),
-    "nodes of which none is deployed": ({"skip": ["two"]}, "No node of the run is deployed."),
     "nothing between": ({"start": "two", "end": "one"}, "'one' does not depend on 'two'"),
 }
 
 
 def test_a_run_of_what_the_site_has_not_is_refused_before_it_is_stored(software: Site) -> None:
-    for parameters, said in REFUSED.values():
+    rows = [(*row, falcon.HTTP_400) for row in REFUSED.values()]
+    rows += [(parameters, f"There is nothing to run. {why}", falcon.HTTP_409) for parameters, why in NOTHING.values()]
+    for parameters, said, status in rows:
         body = json.dumps({"name": "update_software", "parameters": parameters})
         refused, plan = software.admin.act(body), software.viewer.post("/plans", body, JSON).json
 
-        assert refused.status == falcon.HTTP_400
+        assert refused.status == status
         assert said in refused.text
         assert plan["refused"]["reason"] == refused.json["reason"]
     assert software.viewer.get("/actions").json == []

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, Systems
 from shipyard_api.actions.site_steps import RetryPolicy
+from shipyard_api.actions.software_steps import SOFTWARE
 from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.nodes import Node, NodeName
 from shipyard_api.domain.task_graph.layers import SITE
@@ -99,6 +100,26 @@ def test_the_examples_of_seed_002_run_where_the_tags_are(
         assert row["status"] == "ready"
         found.setdefault(names[row["node_id"]], []).append(row["task_name"])
     assert {node: sorted(tasks) for node, tasks in found.items()} == {**runs, "n3": ["globals", "haproxy"]}
+
+
+def test_a_deployment_whose_software_stage_has_nothing_to_run_says_so(
+    site: Site, engine: sa.Engine, admin: Fuel
+) -> None:
+    admin.put("releases/1/deployment_tasks/", [task("one", role=["controller"])])
+    action = site.create_action()
+    run(site, engine, ActionId(action))
+
+    report, overview = (site.viewer.get(f"/actions/{action}/{part}").json for part in ("report", "overview"))
+    (said,) = [one["message"] for one in report["findings"] if one["level"] == "Warning"]
+    assert (report["verdict"], said) == (
+        "success",
+        "The software stage had nothing to run. No task runs on 3 node(s) of the run: "
+        "n1 (it has no role), n2 (it has no role), n3 (it has no role).",
+    )
+    assert overview["warnings"] == [said]
+    assert report["skipped_tasks"] == [{"task": "one", "reason": "no node of the run has its roles or tags"}]
+    with site.store.begin() as tx:
+        assert [str(entry.step) for entry in tx.journal.entries(ActionId(action), ("finding",))] == [SOFTWARE]
 
 
 def test_the_history_has_what_is_pending_and_what_was_skipped(site: Site, engine: sa.Engine, admin: Fuel) -> None:

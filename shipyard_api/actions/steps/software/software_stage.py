@@ -10,6 +10,8 @@ from shipyard_api.actions.steps.software.task_item import TaskItem
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.findings import FindingReported
+from shipyard_api.domain.findings import warning
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.stored import ByFields
@@ -99,7 +101,7 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
             return Folded(replace(state, problem=report.detail))
         if isinstance(report, NoPlan):
             return Folded(replace(state, problem=report.reason))
-        return Folded(replace(state, fixed=report.to_text(), done=report.kept))
+        return Folded(replace(state, fixed=report.to_text(), done=report.kept), _nothing(report))
 
     def gather(self, state: StageState, ended: tuple[EndedItem, ...], now: datetime) -> Folded[StageState]:
         """Take what has ended, and create the items that may begin."""
@@ -175,11 +177,22 @@ def _verdict(state: StageState) -> Done | Failed:
     return Done(f"{ran}; {count} node(s) failed within their tolerance: {why}")
 
 
-def _tolerated(state: StageState) -> tuple[Fact, ...]:
-    """Return the note that names the nodes which failed within their tolerance, once the run has ended well."""
-    if not state.execution.has_ended or not isinstance(_verdict(state), Done):
+def _nothing(software: StageSoftware) -> tuple[Fact, ...]:
+    """Return the warning that a run has nothing to run: its step succeeds, and nothing was installed."""
+    if software.flow.cells:
         return ()
-    text = reasons(state.failed, state.execution.unmet())
+    message = " ".join(["The software stage had nothing to run.", *software.warnings])
+    return (FindingReported(warning("NothingToRun", message)),)
+
+
+def tolerates(state: StageState) -> bool:
+    """Return whether the run has ended well: the nodes that failed did so within their tolerance."""
+    return bool(state.begun and state.execution.has_ended and isinstance(_verdict(state), Done))
+
+
+def _tolerated(state: StageState) -> tuple[Fact, ...]:
+    """Return the note that names the nodes which failed within their tolerance."""
+    text = reasons(state.failed, state.execution.unmet()) if tolerates(state) else ""
     return (Noted("Failures Tolerated", text),) if text else ()
 
 

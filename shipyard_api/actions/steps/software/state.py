@@ -26,7 +26,8 @@ class StageSoftware:
     ``documents``: the entries of the task graph that run, by id. ``hosts``: where each node is reached. ``secrets``:
     what the design keeps secret and any of these tasks has in its parameters; no output shows it. ``kept``: what a
     retry does not run again, as ``Execution.done``. ``facts``: what tasks may know of the site.
-    ``noop``: tasks only show what they would do. ``connect_timeout``: see ``TaskOnNodes``.
+    ``noop``: tasks only show what they would do. ``connect_timeout``: see ``TaskOnNodes``. ``skipped``: why other tasks
+    of the graph do not run; empty for a run that an earlier release planned.
     """
 
     flow: Flow
@@ -39,6 +40,7 @@ class StageSoftware:
     facts: SiteFacts = field(default_factory=SiteFacts)
     noop: bool = False
     connect_timeout: int | None = None
+    skipped: Mapping[TaskId, str] = field(default_factory=dict)
 
     @classmethod
     def find(cls, texts: Iterable[str]) -> "StageSoftware | None":
@@ -100,6 +102,7 @@ class StageSoftware:
             **({"facts": _facts_to_json(self.facts)} if self.facts.nodes else {}),
             **({"noop": True} if self.noop else {}),
             **({"connect_timeout": self.connect_timeout} if self.connect_timeout else {}),
+            **({"skipped": dict(self.skipped)} if self.skipped else {}),
         }
         return json.dumps(stored, separators=(",", ":"))
 
@@ -121,6 +124,7 @@ class StageSoftware:
             _facts_from_json(stored.get("facts", {})),
             stored.get("noop", False),
             stored.get("connect_timeout"),
+            {TaskId(task): why for task, why in stored.get("skipped", {}).items()},
         )
 
 

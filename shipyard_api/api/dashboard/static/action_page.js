@@ -57,6 +57,7 @@ function View({ view, now, place }) {
     case "drift": return html`<${DriftView} key=${key} overview=${overview} />`;
     case "steps": return html`<${StepsView} key=${key} overview=${overview} />`;
     default: return html`
+      ${overview.warnings?.length > 0 && html`<ul class="findings">${overview.warnings.map((text) => html`<li key=${text}><span class="badge queued">warning</span> ${text}</li>`)}</ul>`}
       <${PolicyView} key=${`policy ${key}`} overview=${overview} />
       <${GroupGraph} key=${`graph ${key}`} overview=${overview} selected=${place.group} forecast=${forecast} />
       <${Cells} key=${`cells ${key}`} overview=${overview} places=${places} by=${place.by} group=${place.group}

@@ -202,6 +202,15 @@ WITHOUT_GROUPS = {
         [*("Tasks: 2", "ntp 2 0 0 0"), "node/n1 task agent: exit status 1 shipyard software logs n1 agent"],
         ["Nodes:", "Groups:", "Group", "None"],
     ),
+    "of skipped tasks and tolerated nodes": (
+        {
+            "tasks": [NTP],
+            "skipped_tasks": [{"task": "ceph", "reason": "its condition is false"}],
+            "tolerated": [{"node": "n1", "reason": "ntp: exit status 1"}],
+        },
+        ["ceph its condition is false", "n1 ntp: exit status 1"],
+        [],
+    ),
     "of more failed tasks than are named": (
         {"tasks": [AGENT | {"failed": 3}], "failed_tasks": [FAILED_TASK]},
         ["and 2 more"],
