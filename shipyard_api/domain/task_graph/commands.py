@@ -117,13 +117,14 @@ def filled(entry: JsonObject, keys: Mapping[str, str]) -> JsonObject:
     if "parameters" not in entry:
         return entry
     written = entry["parameters"]
-    parameters = _filled(written, keys)
-    if entry.get("type") == Kind.SHELL.value and isinstance(written, Mapping) and isinstance(written.get("cmd"), str):
-        try:
-            parameters["cmd"] = shell_text.filled(written["cmd"], keys)
-        except shell_text.NoPlaceForValue as fault:
-            raise CommandError(str(fault), "cmd") from None
-    return {**entry, "parameters": parameters}
+    command = written.get("cmd") if isinstance(written, Mapping) and entry.get("type") == Kind.SHELL.value else None
+    if not isinstance(command, str):
+        return {**entry, "parameters": _filled(written, keys)}
+    try:
+        command = shell_text.filled(command, keys)
+    except shell_text.NoPlaceForValue as fault:
+        raise CommandError(str(fault), "cmd") from None
+    return {**entry, "parameters": {**_filled({**written, "cmd": ""}, keys), "cmd": command}}
 
 
 def with_digests(entry: JsonObject, digests: Mapping[str, str]) -> JsonObject:
