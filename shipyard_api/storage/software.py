@@ -1,6 +1,6 @@
 """Releases, clusters and their nodes."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -118,6 +118,13 @@ class Software:
             )
             for row in self._connection.execute(query)
         ]
+
+    def assigned(self, names: Collection[NodeName]) -> Mapping[NodeName, tuple[Sequence[str], Sequence[str]]]:
+        """Return the roles and the tags of those of these nodes that have any."""
+        table = t.cluster_nodes.c
+        named = sa.and_(table.cluster_id == SITE, table.name == sa.any_(sa.cast(list(names), ARRAY(sa.Text))))
+        rows = self._connection.execute(sa.select(table.name, table.roles, table.tags).where(named))
+        return {NodeName(row.name): (row.roles, row.tags) for row in rows}
 
     def add_nodes(self, cluster: ClusterId, names: Iterable[NodeName]) -> None:
         """Give ids to nodes that have none, in order."""

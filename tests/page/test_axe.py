@@ -29,6 +29,7 @@ VIEWS = {
     "drift": "&view=drift",
     "steps": "&view=steps",
     "stored plans": "&view=plans",
+    "roles and tags": "&view=roles",
 }
 # Whatever can be focused by the keyboard.
 STOPS = """[...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")].filter(

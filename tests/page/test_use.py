@@ -96,6 +96,36 @@ def test_tasks_on_nodes_are_a_matrix_for_the_mouse_and_for_the_keyboard(stack: S
     page.get_by_role("complementary").get_by_role("heading", name="cmp01-1").wait_for()
 
 
+def test_roles_and_tags_of_nodes_are_shown_and_assigned(stack: Stack, open_page: Any) -> None:
+    stack.ask("POST", "clusters/1/tags", base="api/v1", json={"name": "mysql", "meta": {"has_primary": False}})
+    page = open_page("?view=roles")
+    page.get_by_label("Search nodes").fill("ntp")
+    expect(page.locator("table.machines tbody tr")).to_have_text(re.compile("ntp01\\s*ntp\\s*none"))
+    page.get_by_role("button", name="Change ntp01").click()
+    field = page.get_by_label("A tag for ntp01")
+    field.fill("nowhere")
+    field.press("Enter")
+    page.get_by_role("alert").get_by_text("Tags nowhere do not exist").wait_for()
+    field.fill("mysql:2")
+    field.press("Enter")
+    page.get_by_label("Take the tag mysql:2").wait_for()
+    page.screenshot(path=BUILD / "roles.png")
+    page.get_by_role("button", name="Done").click()
+    page.get_by_role("link", name="ntp01").click()
+
+    drawer = page.get_by_role("complementary")
+    drawer.get_by_label("A role for ntp01").fill("monitoring")
+    drawer.get_by_label("A role for ntp01").press("Enter")
+    drawer.get_by_label("Take the role monitoring").wait_for()
+    expect(page.locator("main table.machines tbody tr")).to_contain_text("ntpmonitoring")
+    page.screenshot(path=BUILD / "roles-of-a-node.png")
+    assert {"roles": ["ntp", "monitoring"], "tags": ["mysql:2"]}.items() <= stack.ask("GET", "nodes/ntp01").items()
+    for label in ("role monitoring", "tag mysql:2"):
+        drawer.get_by_label(f"Take the {label}").click()
+        drawer.get_by_label(f"Take the {label}").wait_for(state="detached")
+    assert {"roles": ["ntp"], "tags": []}.items() <= stack.ask("GET", "nodes/ntp01").items()
+
+
 def test_the_plan_is_drawn_below_what_happened(stack: Stack, open_page: Any) -> None:
     page = open_page(f"?action={stack.action}&view=timeline")
     page.locator(".gantt i.planned").first.wait_for()

@@ -82,6 +82,8 @@ def _latest(record: LastNodeRecord, designed: Collection[NodeName] | None) -> di
         ],
         "in_design": in_design,
         "cordon": _cordon(record.node.name, record.cordon),
+        "roles": list(record.roles),
+        "tags": list(record.tags),
     }
 
 

@@ -82,6 +82,11 @@ def node(text: str) -> Printout:
             ("Pending:", f"{work.get('phase')} by {work.get('action')} action/{work.get('action_id')}")
             for work in objects_at(body, "pending")
         ),
+        *(
+            (f"{word.capitalize()}:", ", ".join(map(str, list_at(body, word))))
+            for word in ("roles", "tags")
+            if body.get(word)
+        ),
         ("Group:", body.get("group")),
         ("Action:", f"action/{body.get('action_id')}"),
         ("Updated:", to_the_second(body.get("updated_at"))),

@@ -58,7 +58,7 @@ class LastNodeRecord:
     """A node in the latest action that worked on it, its active holds, and the cordon that a drain left behind.
 
     Without such an action, it is the latest that contains it. ``pending``: of a held node, what open actions have still
-    to do with it.
+    to do with it. ``roles``, ``tags``: those assigned to it for tasks.
     """
 
     action: ActionId
@@ -66,6 +66,8 @@ class LastNodeRecord:
     holds: Sequence[Hold] = ()
     cordon: LeftCordon | None = None
     pending: Sequence[PendingWork] = ()
+    roles: Sequence[str] = ()
+    tags: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

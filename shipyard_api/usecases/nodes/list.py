@@ -1,7 +1,7 @@
 """List every node that an action ever held: its state in the latest action, and its history."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shipyard_api.domain.errors import NodeNotFound
@@ -43,12 +43,13 @@ class ListNodes:
             shown = [NodeName(record.node.name) for record in records]
             holds, cordons = tx.holds.active(shown), tx.nodes.left_cordons(shown)
             pending = tx.nodes.pending([hold.node for hold in holds]) if holds else {}
+            assigned = tx.software.assigned(shown)
         by_name = defaultdict(list)
         for hold in holds:
             by_name[hold.node].append(hold)
         return [
             replace(record, holds=by_name[name], cordon=cordons.get(name), pending=pending.get(name, ()))
-            for name, record in zip(shown, records, strict=True)
+            for name, record in zip(shown, (_with_labels(record, assigned) for record in records), strict=True)
         ]
 
     def one(self, node: str, *, before: str | None, limit: int) -> OneNode:
@@ -63,9 +64,18 @@ class ListNodes:
             pending = tx.nodes.pending([NodeName(node)]).get(NodeName(node), ()) if holds else ()
             cordon = tx.nodes.left_cordons([NodeName(node)]).get(NodeName(node))
             teardowns = tx.nodes.teardowns(node, limit=MOST_TEARDOWNS)
+            assigned = tx.software.assigned([NodeName(node)])
         if last is None and teardowns:
             record = NodeRecord(node, NodeStatus.NOT_STARTED, None, "", None, [], teardowns[0].at)
             last = LastNodeRecord(teardowns[0].action, record)
         if last is None:
             raise NodeNotFound(node)
+        last = _with_labels(last, assigned)
         return OneNode(replace(last, holds=holds, cordon=cordon, pending=pending), history, teardowns)
+
+
+def _with_labels(
+    record: LastNodeRecord, assigned: Mapping[NodeName, tuple[Sequence[str], Sequence[str]]]
+) -> LastNodeRecord:
+    roles, tags = assigned.get(NodeName(record.node.name), ((), ()))
+    return replace(record, roles=roles, tags=tags)

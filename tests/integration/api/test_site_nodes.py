@@ -1,6 +1,7 @@
 """Nodes over all actions: as the latest one left each, and what every one of them did with it."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
@@ -19,6 +20,7 @@ from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.setting_types import Secret
 from shipyard_api.storage import journal
 from shipyard_api.storage.projections.line import Line
@@ -133,8 +135,23 @@ def test_every_node_is_shown_as_the_latest_action_that_worked_on_it_has_it(site:
         "pending": [],
         "in_design": False,
         "cordon": None,
+        "roles": [],
+        "tags": [],
     }
     assert (found["n1"]["groups"], found["n3"]["group"]) == (["a", "b"], "a")
+
+
+def test_a_node_has_its_roles_and_tags(site: Site, two: tuple[str, str]) -> None:
+    with site.store.begin() as tx:
+        tx.software.add_nodes(SITE, names("n1", "n2"))
+        (first, _) = tx.software.nodes(SITE)
+        tx.software.save_node(replace(first, roles=("web",), tags=("mysql", "mysql:2")))
+
+    listed = {node["name"]: (node["roles"], node["tags"]) for node in site.viewer.get("/nodes").json["nodes"]}
+    one = site.viewer.get("/nodes/n1").json
+
+    assert (one["roles"], one["tags"]) == listed.pop("n1") == (["web"], ["mysql", "mysql:2"])
+    assert listed == {"n10": ([], []), "n2": ([], []), "n3": ([], [])}
 
 
 def test_a_design_in_deckhand_is_read_once_for_many_lists_of_nodes(
@@ -297,7 +314,7 @@ def test_more_nodes_and_more_actions_take_no_more_questions(committed: Site) -> 
     many = [asked("/nodes"), asked("/nodes/n1")]
 
     assert few == many
-    assert max(many) <= 10
+    assert max(many) <= 11
 
 
 def test_a_page_is_found_by_way_of_the_index(committed: Site, engine: sa.Engine) -> None:

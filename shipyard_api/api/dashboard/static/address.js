@@ -20,7 +20,7 @@ export function link(patch) {
 }
 
 /** The views of the whole site, which show no action. */
-export const OF_SITE = ["machines", "plans"];
+export const OF_SITE = ["machines", "plans", "roles"];
 
 export function go(patch, { replace = false } = {}) {
   const to = link(patch);

@@ -4,6 +4,7 @@ import { address, follow, go, link } from "./address.js";
 import { BASE } from "./base.js";
 import { ActionList } from "./action_list.js";
 import { ActionPage } from "./action_page.js";
+import { Roles, mayReadLabels } from "./labels.js";
 import { Machines } from "./machines.js";
 import { NodeDrawer } from "./node_drawer.js";
 import { SignIn } from "./sign_in.js";
@@ -48,6 +49,7 @@ function Header({ caller, connection, view, onHelp }) {
     <span class="space"></span>
     <${ThemeButton} />
     <a class="quiet" href=${link({ view: "machines" })} onClick=${follow({ view: "machines" })} aria-current=${view === "machines" ? "page" : undefined}>Machines</a>
+    ${mayReadLabels() && html`<a class="quiet" href=${link({ view: "roles" })} onClick=${follow({ view: "roles" })} aria-current=${view === "roles" ? "page" : undefined}>Roles</a>`}
     ${may("get_plan") && html`<a class="quiet" href=${link({ view: "plans", plan: "" })} onClick=${follow({ view: "plans", plan: "" })}
       aria-current=${view === "plans" ? "page" : undefined}>Plans</a>`}
     <button class="quiet" onClick=${onHelp} title="Keyboard (?)">Keys</button>
@@ -65,6 +67,7 @@ function Broken({ error }) {
 
 function Main({ now, place, onStart }) {
   if (place.view === "machines") return html`<${Machines} />`;
+  if (place.view === "roles") return html`<${Roles} />`;
   if (place.view === "plans") return html`<${StoredPlans} plan=${place.plan} />`;
   return html`<${ActionPage} now=${now} place=${place} onStart=${onStart} />`;
 }

@@ -3,6 +3,7 @@ import { html, useEffect, useRef, useState } from "./preact.js";
 import { get, post, remove, segment, V1 } from "./api.js";
 import { follow, go, link } from "./address.js";
 import { Fault } from "./dialog.js";
+import { NodeLabels } from "./labels.js";
 import { Loaded, useRead } from "./loading.js";
 import { Drain } from "./plan_summary.js";
 import { may } from "./session.js";
@@ -34,6 +35,7 @@ function Body({ node, onChange }) {
     ${node.late && html`<p class="late"><span class="badge queued">late</span> since ${localTime(node.late.since, true)}; its phase usually lasts at most ${clock(node.late.usual_seconds)}. It goes on.</p>`}
     ${node.cordon && html`<p class="cordon"><span class="badge queued">cordoned</span> ${node.cordon.action} left it so, ${localTime(node.cordon.since, true)}: ${node.cordon.commands.map((one, place) => html`${place > 0 && " or "}<code>${one}</code>`)}</p>`}
     <${Holds} node=${node} onChange=${onChange} />
+    <${NodeLabels} node=${node} onChange=${onChange} />
     <${Tasks} name=${node.name} />
     <${DrainPlan} name=${node.name} />
     <h3>History</h3>

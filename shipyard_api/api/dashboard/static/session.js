@@ -30,5 +30,5 @@ window.addEventListener("hashchange", () => {
   if (token !== session.get().token) signIn(token);
 });
 
-/** Whether the caller satisfies a rule of the policy; the server decides again. */
-export const may = (rule) => Boolean(session.get().caller?.rules.includes(`workflow_orchestrator:${rule}`));
+/** Whether the caller satisfies a rule of the policy, of Airship's unless it has a prefix; the server decides again. */
+export const may = (rule) => Boolean(session.get().caller?.rules.includes(rule.includes(":") ? rule : `workflow_orchestrator:${rule}`));
