@@ -2,15 +2,25 @@
 
 import ast
 import re
+import shlex
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from shipyard_api.cli.main import shipyard
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "design" / "conformance.md"
 HEADER = ["seed", "sentence", "where", "test"]
+DEVIATES = ["seed", "sentence", "here, and why", "test"]
+COMMAND = re.compile(r"`(shipyard [^`…]+|(?:GET|PUT|POST|DELETE|PATCH) /[^`…]+)`")
 OPEN = re.compile(r"later \(issue: [^)]+\): \S.*")
+NOWHERE = {"SHIPYARD_URL": "http://127.0.0.1:9", "SHIPYARD_TOKEN": "none"}
 TEST = re.compile(r"(?:shipyard_simulators/)?tests/[\w/]+\.py::test_\w+")
 
 
@@ -20,20 +30,21 @@ class Row(NamedTuple):
     sentence: str
     where: str
     test: str
+    deviates: bool = False
 
 
 def rows() -> list[Row]:
     found = []
-    inside = False
+    header: list[str] = []
     for number, line in enumerate(PAGE.read_text("utf-8").splitlines(), start=1):
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.startswith("|") else []
-        if cells == HEADER:
-            inside = True
+        if cells in (HEADER, DEVIATES):
+            header = cells
         elif not cells:
-            inside = False
-        elif inside and not set(line) <= set("|- "):
-            assert len(cells) == len(HEADER), f"line {number} has {len(cells)} columns instead of {len(HEADER)}"
-            found.append(Row(number, *cells))
+            header = []
+        elif header and not set(line) <= set("|- "):
+            assert len(cells) == len(header), f"line {number} has {len(cells)} columns instead of {len(header)}"
+            found.append(Row(number, *cells, deviates=header == DEVIATES))
     return found
 
 
@@ -106,6 +117,42 @@ def test_every_place_that_the_page_names_exists() -> None:
             (root / f"{place}{suffix}").exists() for root in (ROOT, ROOT / "shipyard_api") for suffix in ("", ".py")
         )
 
-    places = {place.strip() for row in rows() for place in row.where.split(",")}
+    places = {place.strip() for row in rows() if not row.deviates for place in row.where.split(",")}
 
     assert [place for place in sorted(places) if not exists(place)] == []
+
+
+def test_every_design_has_its_deviations_and_its_rows() -> None:
+    for deviates in (False, True):
+        assert {row.seed[:3] for row in rows() if row.deviates is deviates} == {"000", "001", "002", "003", "004"}
+
+
+def commands() -> Iterator[str]:
+    """What rows tell their readers to run or to ask, as it is written."""
+    for row in rows():
+        yield from COMMAND.findall(f"{row.sentence} {row.where if row.deviates else ''}")
+
+
+def test_every_command_and_every_address_of_a_row_is_one_that_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    document = yaml.safe_load((ROOT / "schemas" / "openapi.yaml").read_text("utf-8"))
+    served = [
+        (method.upper(), re.compile(re.sub(r"\{\w+\}", "[^/]+", path)))
+        for path, item in document["paths"].items()
+        for method in item
+    ]
+
+    def fault(command: str) -> str:
+        if not command.startswith("shipyard "):
+            verb, address = command.split()
+            is_served = any(verb == method and path.fullmatch(address) for method, path in served)
+            return "" if is_served else f"{command} is not served"
+        # The parameters of every command are read before anything is asked: of a server that is not there.
+        told = CliRunner().invoke(shipyard, shlex.split(command)[1:], env=NOWHERE)
+        return "" if told.exit_code == 1 and "127.0.0.1:9" in told.output else f"{command}: {told.output}"
+
+    asked = list(commands())
+    assert {command.split()[0] for command in asked} >= {"shipyard", "GET", "PUT", "POST"}
+    assert [text for text in map(fault, asked) if text] == []
