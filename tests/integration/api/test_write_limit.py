@@ -14,7 +14,7 @@ from shipyard_api.wiring import bootstrap
 from tests.integration.api import description
 from tests.integration.api.conftest import new_site, settings
 from tests.integration.api.wire import JSON, YAML, Caller, Site, messages, small_design
-from tests.integration.storage.rows import empty
+from tests.integration.storage.rows import empty, with_stopped_clock
 from tests.peer import Peer
 
 CHANGES_NOTHING = ("/api/v1.0/plans", "/api/v1.0/forecasts")
@@ -26,11 +26,17 @@ WRITES = [
 
 
 @pytest.fixture
-def site(shared_url: str, store: Store, engine: sa.Engine, drydock: Peer) -> Site:
-    """An API that takes two writes at once and one more in an hour."""
+def stopped_url(shared_url: str, engine: sa.Engine) -> str:
+    """The address of the database, whose clock has stopped: only a test lets time pass."""
+    return with_stopped_clock(engine, shared_url)
+
+
+@pytest.fixture
+def site(stopped_url: str, store: Store, engine: sa.Engine, drydock: Peer) -> Site:
+    """An API that takes two writes at once and one more in a minute."""
     empty(engine)
     api = ApiOptions(writes_per_minute=Count(1), writes_burst=2)
-    return new_site(bootstrap.api(settings(shared_url, drydock.url, api=api)), store, engine, drydock)
+    return new_site(bootstrap.api(settings(stopped_url, drydock.url, api=api)), store, engine, drydock)
 
 
 def exhaust(caller: Caller) -> None:
@@ -91,10 +97,10 @@ def test_what_does_not_get_that_far_is_not_counted(site: Site, engine: sa.Engine
         assert connection.execute(sa.text("SELECT count(*) FROM rate_limits")).scalar_one() == 0
 
 
-def test_all_processes_count_together(site: Site, shared_url: str, drydock: Peer) -> None:
+def test_all_processes_count_together(site: Site, stopped_url: str, drydock: Peer) -> None:
     api = ApiOptions(writes_per_minute=Count(1), writes_burst=2)
     _, secret = ApiTokens(site.store).create("bob", "admin")
-    apps = (site.admin.client.app, bootstrap.api(settings(shared_url, drydock.url, api=api)))
+    apps = (site.admin.client.app, bootstrap.api(settings(stopped_url, drydock.url, api=api)))
     here, there = (Caller(app, secret) for app in apps)
     assert here.post("/commitconfigdocs").status == falcon.HTTP_409
     assert there.post("/commitconfigdocs").status == falcon.HTTP_409

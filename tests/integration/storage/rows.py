@@ -3,6 +3,7 @@
 import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
@@ -60,3 +61,14 @@ def broken_off(store: Store) -> Iterator[Transaction]:
     with suppress(BrokenOffError), store.begin() as tx:
         yield tx
         raise BrokenOffError
+
+
+def with_stopped_clock(engine: sa.Engine, url: str) -> str:
+    """Return the address of a database whose sessions read a clock that has stopped, where they ask for its time."""
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP FUNCTION IF EXISTS public.clock_timestamp()")
+        stopped = f"SELECT '{datetime.now(UTC).isoformat()}'::timestamptz"
+        connection.exec_driver_sql(
+            f"CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS $$ {stopped} $$"
+        )
+    return f"{url}?options=-c%20search_path%3Dpublic,pg_catalog"

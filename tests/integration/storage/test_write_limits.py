@@ -5,9 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import sqlalchemy as sa
 
+from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.errors import TooManyRequests
-from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.callers.limit_writes import LimitWrites
+from tests.integration.storage.rows import with_stopped_clock
 from tests.refusals import refuses
 
 # So long that nothing of it passes while a test runs.
@@ -95,14 +97,16 @@ def test_who_has_not_written_for_days_is_forgotten_when_somebody_new_writes(stor
     assert callers(engine) == ["bob", "eve"]
 
 
-def test_the_pause_is_told_in_whole_seconds(store: Store) -> None:
-    limit = LimitWrites(store, per_minute=6, burst=1)
+def test_the_pause_is_told_in_whole_seconds(engine: sa.Engine, storage_url: str) -> None:
+    stopped = connect(with_stopped_clock(engine, storage_url), pool_size=1)
+    limit = LimitWrites(Store(stopped, ProcrastinateWakeup()), per_minute=6, burst=1)
     limit("ann")
 
     with refuses(TooManyRequests) as caught:
         limit("ann")
 
     assert caught.value.seconds == 10
+    stopped.dispose()
 
 
 def test_without_a_limit_nobody_is_counted(store: Store, engine: sa.Engine) -> None:
