@@ -6,6 +6,7 @@ wanted for a while, with its parent, or when an answer takes too long.
 """
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket
@@ -119,6 +120,8 @@ class SecondProcess:
                         raise TimeoutError
                 answered: Answered = connection.recv()
             except (OSError, EOFError) as error:
+                if self._process is not None and isinstance(error, TimeoutError | ConnectionAbortedError):
+                    self._process.kill()  # it would go on with what nobody waits for
                 code = self._end()
                 LOG.warning("second process lost", extra={"code": code, "detail": type(error).__name__})
                 raise SecondProcessLost from error
@@ -170,13 +173,10 @@ class SecondProcess:
 
 def serve(application: Application, descriptor: int) -> None:
     """Answer the parent's requests until it hangs up."""
-    with Connection(descriptor) as connection:
+    with Connection(descriptor) as connection, contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         connection.send(True)
         while True:
-            try:
-                asked: Asked = connection.recv()
-            except EOFError:
-                return
+            asked: Asked = connection.recv()
             connection.send(asyncio.run(_answered(application, asked)))
 
 

@@ -1,7 +1,9 @@
 """The second process of an API process: it answers, and it is gone when it is not wanted, lost, or too slow."""
 
 import os
+import socket
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 
 import falcon
 import pytest
@@ -10,6 +12,7 @@ from falcon.testing import create_asgi_req
 from shipyard_api.api.http import second_process
 from shipyard_api.api.http.limits import MOUNTED
 from shipyard_api.api.http.second_process import Answered, Asked, SecondProcess, SecondProcessLost, command
+from tests.second_program import application
 from tests.unit.tables import every_row
 
 PROGRAM = command("tests.second_program")
@@ -60,6 +63,14 @@ def test_it_answers_one_request_after_the_other_at_a_low_priority_until_its_call
     with pytest.raises(SecondProcessLost):
         second.ask(Asked("POST", "/silent", b"", [], b""))
     assert started.returncode is not None
+
+
+def test_a_parent_that_hangs_up_before_the_answer_ends_it_without_a_traceback() -> None:
+    ours, theirs = socket.socketpair()
+    with Connection(ours.detach()) as parent:
+        parent.send(Asked("POST", "/one", b"", [], b""))
+
+    second_process.serve(application, theirs.detach())
 
 
 def test_one_that_does_not_start_is_lost() -> None:
