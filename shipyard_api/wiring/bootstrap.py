@@ -54,6 +54,9 @@ STRAGGLER_SECONDS = 30.0
 # How often the committed design is read for windows that hold nodes, in seconds of the site.
 WINDOW_SECONDS = 60.0
 
+# A site may run thousands of times faster than real hardware; what the worker does now and then takes real time.
+_SHORTEST_PAUSE = 0.25
+
 
 def check(settings: Settings) -> parts.Parts:
     """Return the parts after building all that API and worker need; raises SettingsError as they would.
@@ -265,7 +268,7 @@ def worker(settings: Settings) -> "TurnWorker":
         options,
         waiting=engine.bulkhead.waiting,
         chores=(watch, observe, prune.chore, WatchReplication(built.store), hold, health),
-        chores_seconds=pause / 2,
+        chores_seconds=max(pause / 2, _SHORTEST_PAUSE),
         on_connect=SERVER_KEEPALIVES,
         beside=webhooks.deliveries(settings, built.store, name),
     )
