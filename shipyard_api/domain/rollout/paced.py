@@ -2,8 +2,10 @@
 
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import cast
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged
@@ -26,6 +28,18 @@ from shipyard_api.domain.rollout.policy.policy import Situation
 from shipyard_api.domain.rollout.policy.survey import Survey, survey
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.strategy import GroupName
+
+
+@dataclass(frozen=True, slots=True)
+class _Movable:
+    """The groups that have begun, or could begin now: of thousands few are asked for. ``is_free``: one may begin."""
+
+    rollout: "PacedRollout"
+    is_free: bool
+
+    def __contains__(self, name: object) -> bool:
+        group = cast(GroupName, name)
+        return self.rollout.has_begun(group) or (self.is_free and self.rollout.is_ready(group))
 
 
 class PacedRollout(Rollout):
@@ -104,18 +118,25 @@ class PacedRollout(Rollout):
 
     def situation(self) -> Situation:
         """Return the nodes as the policy sees them."""
-        free = self._groups_in_flight() < self.mode.max_parallel_groups
-        movable = {*self._open, *((self._by_rank[rank] for rank in self._ready) if free else ())}
+        movable = _Movable(self, self._groups_in_flight() < self.mode.max_parallel_groups)
         queued = self.in_queue - self.withheld.keys()
         return Situation(
             self.nodes, self._in_flight, queued, self.spared, self.withheld.keys(), self._groups_of, movable
         )
 
+    def has_begun(self, name: GroupName) -> bool:
+        """Return whether the group has begun and not ended."""
+        return name in self._open
+
+    def is_ready(self, name: GroupName) -> bool:
+        """Return whether the group has not begun, and waits for no other."""
+        return self.groups[name] is GroupStatus.NOT_STARTED and not self._waiting[name]
+
     def _is_next(self, move: Move) -> bool:
         """Return whether the move could be next at some time: the moment it was decided at has passed."""
         opened = self._open.get(move.group)
         if opened is None:
-            if self._rank[move.group] not in self._ready:
+            if not self.is_ready(move.group):
                 return False
             opened = self._opened(move.group, {})
         free = opened.to_prepare if move.phase is Phase.PREPARE else opened.to_deploy
@@ -123,8 +144,11 @@ class PacedRollout(Rollout):
 
     def _leave_ready(self, name: GroupName) -> None:
         """Take a group out of those that could begin; the policy may let others begin before it."""
-        self._ready.remove(self._rank[name])
-        heapq.heapify(self._ready)
+        if self._ready[0] == self._rank[name]:
+            heapq.heappop(self._ready)
+        else:
+            self._ready.remove(self._rank[name])
+            heapq.heapify(self._ready)
 
     def _candidates(self, now: datetime | None) -> Iterator[tuple[Move | None, Admission]]:
         """Return what could move, in the order of the ordinary rollout, with what the policy says to it."""
@@ -145,14 +169,17 @@ class PacedRollout(Rollout):
                 yield self._part(name, Phase.PREPARE, admission, room), admission
         if self._groups_in_flight() >= self.mode.max_parallel_groups:
             return
-        for rank in sorted(self._ready):
-            name = self._by_rank[rank]
+        following = self._ready.copy()
+        while following:
+            name = self._by_rank[heapq.heappop(following)]
             opening = self._opened(name, {})
             waiting = opening.to_prepare
             ready = sorted(opening.to_deploy)
             # A group begins with what was prepared before the action, too, if its other nodes must wait for that.
             if not waiting or (ready and self.pacing.deployable(situation, self.waves, name, ready, now).nodes):
                 yield Move(name, Phase.PREPARE, ()), Admission()
+                if not ready:
+                    return  # it begins and has nothing to send; only then are those after it asked
             elif room != 0:
                 admission = self.pacing.admit(situation, self.waves, name, tuple(waiting), now)
                 yield self._part(name, Phase.PREPARE, admission, room), admission

@@ -1,6 +1,6 @@
 """The rollout policy of a site as a value, and what it makes of a rollout's nodes (product, section 13)."""
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Container, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from math import ceil
 
@@ -59,7 +59,7 @@ class Situation:
     spared: Set[NodeName]
     withheld: Set[NodeName]
     groups_of: Mapping[NodeName, Sequence[GroupName]]
-    movable: Collection[GroupName]
+    movable: Container[GroupName]
 
     def has_begun(self, node: NodeName) -> bool:
         """Return whether the action has sent the node."""

@@ -176,3 +176,18 @@ def test_the_gates_that_a_rollout_waits_for_are_those_that_a_rehearsal_would_pas
     found = open_gates(Membership(STRATEGY, MEMBERS), SERIAL, progress, pace)
 
     assert [one.gate.kind for one in found] == kinds
+
+
+def test_thousands_of_groups_of_the_same_nodes_are_looked_at_once_in_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each begins and has nothing to send; asking all others every time would take the square of their number."""
+    names = [GroupName(f"g{number}") for number in range(200)]
+    groups = [DeploymentGroup(name, False, (), (), SuccessCriteria()) for name in names]
+    membership = Membership(Strategy(tuple(groups)), dict.fromkeys(names, MEMBERS[GroupName("a")]))
+    looked, opened = [], PacedRollout._opened
+    monkeypatch.setattr(PacedRollout, "_opened", lambda *given: looked.append(given[1]) or opened(*given))
+    policy = Policy(budgets=(Budget("site", max_unavailable=Amount(4)),))
+    phases = {phase: PhaseAssumption(0.0, [SECONDS[phase]]) for phase in Phase}
+
+    forecast(membership, SERIAL, phases, runs=1, dice=Random(1), pace=Pace(Pacing(policy, membership.members), NOON))
+
+    assert len(looked) < 20 * len(names)
