@@ -14,7 +14,9 @@ from shipyard_api.domain.facts.nodes import (
     NodesGivenUp,
     NodesKept,
     NodesLate,
+    NodesLeft,
     NodesNotLate,
+    NodesRelabelled,
     TargetsKnown,
 )
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
@@ -263,6 +265,8 @@ SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
         NodesFailed((N1,), 2),
     ),
     "nodes are kept": ("nodes_kept", {"nodes": ["n1"], "action": "01M7"}, NodesKept((N1,), "01M7")),
+    "nodes are left": ("nodes_left", {"older": ["n1"], "unknown": []}, NodesLeft((N1,))),
+    "nodes are relabelled": ("nodes_relabelled", {"labels": {"n1": "d1"}}, NodesRelabelled({N1: "d1"})),
     "targets are known": ("targets_known", {"nodes": ["n1"]}, TargetsKnown((N1,))),
     "nodes are given up": (
         "nodes_given_up",

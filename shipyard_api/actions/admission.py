@@ -38,6 +38,7 @@ from shipyard_api.domain.parameters import (
     RedeployMode,
     TargetRevision,
 )
+from shipyard_api.domain.specification import labelled
 from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.targets import restricted
 from shipyard_api.ports.documents import COMMITS, SITE_ACTIONS, RenderingFailed, UnknownRevision
@@ -192,12 +193,13 @@ def something_drains(case: Case, desk: Desk) -> Case:
 def labels_settable(case: Case, desk: Desk) -> Case:
     """Refuse if nothing sets labels; take them from the design if Kubernetes is asked directly."""
     limits = desk.rules.limits
-    if limits.relabels:
-        return case
-    if not desk.rules.cluster:
+    if not limits.relabels and not desk.rules.cluster:
         return case.refused(NothingRelabels(limits.system))
     known = desk.inventory(Revision(case.inputs.revision)).nodes
-    return case.having(labels={node: dict(sorted(known[node].labels)) for node in case.parameters.targets})
+    labels = {node: dict(sorted(known[node].labels)) for node in case.parameters.targets}
+    if limits.relabels:
+        return case.having(own={"relabelled": {node: labelled(each) for node, each in labels.items()}})
+    return case.having(labels=labels)
 
 
 def service_possible(case: Case, desk: Desk) -> Case:

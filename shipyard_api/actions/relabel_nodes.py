@@ -9,6 +9,7 @@ from shipyard_api.actions.admission import committed, design_sound, labels_setta
 from shipyard_api.actions.steps.relabel_nodes import RelabelNodes
 from shipyard_api.actions.steps.site_work import SiteWork
 from shipyard_api.domain.actions import ActionName, StepId
+from shipyard_api.domain.facts.nodes import NodesRelabelled
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import CONTINUES, FORCED, TARGETS
 from shipyard_api.domain.site_design import DesignRules
@@ -31,6 +32,7 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
             checks.store,
             systems.provisioner,
             nodes=tuple(map(NodeName, inputs.get("targets", ()))),
+            done=(NodesRelabelled(inputs["relabelled"]),) if "relabelled" in inputs else (),
         )
     return (*parts.site.validation(), relabel)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.documents import Rendering, Revision, scrubbed, scrubber
 from shipyard_api.domain.findings import Finding, error, errors, info
 from shipyard_api.domain.nodes import NodeName
@@ -86,6 +87,11 @@ class SiteChecks:
     systems: Systems
     rules: DesignRules
     reads: Reads = DesignRules.read
+
+    @property
+    def specifications(self) -> Specifications:
+        """The comparison of what nodes are given with what they were given."""
+        return Specifications(self.store, self.designs.rendered, lambda text: self.designs.store.fingerprint(text))
 
     def no_other_site_action(self, _revision: int) -> Sequence[Finding]:
         """Name the action that holds the site; a unique index has refused a second one already."""

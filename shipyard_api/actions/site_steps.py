@@ -130,6 +130,7 @@ class SiteSteps:
             kind=kind,
             acceptance=SoftwareSteps(self.checks).acceptance,
             gates=pacing.answers(self.checks.store, systems.queries),
+            specifications=self.checks.specifications,
         )
 
     def drain_and_service_nodes(self, limits: TeardownLimits) -> BaremetalNodes:

@@ -21,7 +21,9 @@ from shipyard_api.domain.facts.nodes import (
     NodesGivenUp,
     NodesKept,
     NodesLate,
+    NodesLeft,
     NodesNotLate,
+    NodesRelabelled,
     TargetsKnown,
 )
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
@@ -223,6 +225,18 @@ def _(fact: TargetsKnown) -> str:
 @_text.register
 def _(fact: NodesKept) -> str:
     return f"left alone, deployed before the retry of {fact.action}: {_nodes(fact.nodes)}"
+
+
+@_text.register
+def _(fact: NodesLeft) -> str:
+    parts = [f"an older specification: {_nodes(fact.older)}"] if fact.older else []
+    parts += [f"without a record of what they were given: {_nodes(fact.unknown)}"] if fact.unknown else []
+    return f"left alone: {'; '.join(parts)}"
+
+
+@_text.register
+def _(fact: NodesRelabelled) -> str:
+    return f"have the labels of the design: {_nodes(tuple(fact.labels))}"
 
 
 @_text.register

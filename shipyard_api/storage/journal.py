@@ -12,6 +12,7 @@ from shipyard_api.storage.projections import (
     groups,
     holds,
     node_changes,
+    node_specifications,
     node_teardowns,
     nodes,
     phases,
@@ -30,6 +31,7 @@ _PROJECTIONS = (
     node_teardowns.project,
     task_results.project,
     holds.project,
+    node_specifications.project,
 )
 _INSERT = t.journal.insert().inline()
 

@@ -91,10 +91,12 @@ class Nodes:
         """Return the least about all nodes of the action, in order of name."""
         nodes = t.action_nodes.c
         rows = self._connection.execute(
-            sa.select(nodes.name, nodes.status, nodes.groups).where(nodes.action_id == action).order_by(nodes.name)
+            sa.select(nodes.name, nodes.status, nodes.groups, nodes.older)
+            .where(nodes.action_id == action)
+            .order_by(nodes.name)
         )
         statuses = {status.value: status for status in NodeStatus}
-        return [NodeLine(name, statuses[status], groups) for name, status, groups in rows]
+        return [NodeLine(name, statuses[status], groups, older) for name, status, groups, older in rows]
 
     def touched_since(self, moment: datetime, nodes: Collection[NodeName]) -> Collection[NodeName]:
         """Return those of the nodes that an action created after the moment deployed, tried to deploy or took down.
@@ -370,5 +372,13 @@ def node_record(row: Row) -> NodeRecord:
     """Return a row of ``action_nodes`` as readers get it."""
     late = Late(row.late_since, row.late_usual) if row.late_since is not None else None
     return NodeRecord(
-        row.name, NodeStatus(row.status), row.reason, row.detail, row.group_name, row.groups, row.updated_at, late
+        row.name,
+        NodeStatus(row.status),
+        row.reason,
+        row.detail,
+        row.group_name,
+        row.groups,
+        row.updated_at,
+        late,
+        row.older,
     )

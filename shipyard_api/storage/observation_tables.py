@@ -1,6 +1,7 @@
 """The tables of observations: what peers showed of nodes when their action had ended (product, section 9)."""
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import JSONB
 
 from shipyard_api.storage.table_metadata import metadata
 
@@ -15,6 +16,17 @@ node_sightings = sa.Table(
     sa.Column("installed", sa.Text, nullable=False),
     # The node in its cluster; NULL if the cluster did not have it.
     sa.Column("member", sa.JSON(none_as_null=True)),
+    sa.Column("at", sa.DateTime(timezone=True), nullable=False),
+)
+
+# What each node was given, as far as it is known: a digest by aspect. No key to actions: it outlives them.
+node_specifications = sa.Table(
+    "node_specifications",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("action_id", sa.String(26), nullable=False),
+    sa.Column("revision", sa.Integer),
+    sa.Column("aspects", JSONB, nullable=False),
     sa.Column("at", sa.DateTime(timezone=True), nullable=False),
 )
 

@@ -4,7 +4,7 @@ Rules that must always hold are named constraints. The name maps a violation to 
 """
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult
@@ -234,6 +234,10 @@ action_nodes = sa.Table(
     # Since when it is late, and the seconds that its phase usually lasts; both are absent once its status changes.
     sa.Column("late_since", _MOMENT),
     sa.Column("late_usual", sa.Double),
+    # What the action gives the node if it succeeds, by aspect; NULL for a node that it leaves alone.
+    sa.Column("given", JSONB(none_as_null=True)),
+    # Whether the action leaves the node alone, and with something else than it would give a new one.
+    sa.Column("older", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.CheckConstraint("status IN ('not_started', 'prepared', 'success', 'failure')", name="status_known"),
     # For the latest action of each node, and for all actions of one node.
     sa.Index(None, "name", "action_id"),

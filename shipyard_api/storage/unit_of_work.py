@@ -29,6 +29,7 @@ from shipyard_api.storage.outages import outages
 from shipyard_api.storage.plans import Plans
 from shipyard_api.storage.retention import Retention
 from shipyard_api.storage.software import Software
+from shipyard_api.storage.specifications import Specifications
 from shipyard_api.storage.stragglers import Stragglers
 from shipyard_api.storage.task_results import TaskResults
 from shipyard_api.storage.tickets import Tickets
@@ -69,6 +70,7 @@ class Transaction:
     measures: Measures
     retention: Retention
     plans: Plans
+    specifications: Specifications
 
 
 class Store:
@@ -152,6 +154,7 @@ class Store:
             Measures(connection, self._wakeup),
             Retention(connection),
             Plans(connection),
+            Specifications(connection),
         )
 
 

@@ -14,13 +14,14 @@ from shipyard_api.actions.steps import (
     joining,
     late_nodes,
     leaving,
+    members,
     node_waits,
     pacing,
     rollout_polls,
     rollout_state,
     uncounted,
 )
-from shipyard_api.actions.steps.acceptance import ITEM, Acceptance, PlanAcceptance
+from shipyard_api.actions.steps.acceptance import ITEM, PlanAcceptance
 from shipyard_api.actions.steps.job_watch import Job, Submitted
 from shipyard_api.actions.steps.rollout_messages import (
     AcceptNodes,
@@ -38,12 +39,13 @@ from shipyard_api.actions.steps.rollout_state import VERSION, RolloutState, Watc
 from shipyard_api.actions.steps.settling import failures, finish, progress, released, settled, unprepared
 from shipyard_api.actions.steps.software.software_stage import NoPlan
 from shipyard_api.actions.steps.software.task_item import SILENCE_SECONDS, Results, StartTask, TaskItem
+from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deploy_steps.planning import work_steps
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
-from shipyard_api.domain.facts.nodes import NodesFailed, NodesGivenUp, NodesKept
+from shipyard_api.domain.facts.nodes import NodesFailed, NodesGivenUp, NodesKept, NodesLeft
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
 from shipyard_api.domain.holds import NodeWork
@@ -76,7 +78,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
 
     ``cluster`` is None where no cluster is configured. ``targets``: the only nodes, deployed as the group ``group``;
     empty: what the inputs of the action say. ``kind``: the operation on the nodes. ``acceptance``: how acceptance tasks
-    run, None for a step whose groups have none. ``gates``: who answers the gates of a policy.
+    run, None for a step whose groups have none. ``gates``: who answers the gates of a policy. ``specifications``:
+    compares what nodes are given, None for a step that keeps no record.
     """
 
     id: StepId
@@ -91,6 +94,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     kind: Kind = Kind.DEPLOYMENT
     acceptance: PlanAcceptance | None = None
     gates: pacing.GateAnswers | None = None
+    specifications: Specifications | None = None
     version: ClassVar[int] = VERSION
 
     def begin(self, inputs: Json) -> RolloutState:
@@ -157,21 +161,9 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         """Select the members, or poll everything that runs. Raises only if no peer answers."""
         if isinstance(question, PollJobs):
             return rollout_polls.answers(question, self.store, self.provisioner, self.cluster, self._tasks, self.gates)
-        groups = question.inputs.strategy.groups
-        design = self.provisioner.design_reference(question.inputs.revision)
-        selected = self.provisioner.select_nodes(design, [group.selectors for group in groups])
-        by_group = {group.name: nodes for group, nodes in zip(groups, selected, strict=True)}
-        accepted = [by_group[group.name] for group in groups if group.accept]
-        plan = self._plan(question, frozenset().union(*accepted)) if accepted else None
-        nodes = frozenset().union(*selected)
-        released = self.kind in (Kind.DEPLOYMENT, Kind.PRESERVING)
-        to_release = rollout_polls.to_release(self.store, self.provisioner, nodes) if released else {}
-        return Members(by_group, plan, to_release, uncounted.ask(self.store))
-
-    def _plan(self, question: SelectMembers, nodes: frozenset[NodeName]) -> Acceptance | NoPlan:
-        if self.acceptance is None:
-            return NoPlan("this action runs none")
-        return self.acceptance.plan(question.action, question.inputs.revision, question.inputs.strategy, nodes)
+        return members.select(
+            question, self.store, self.provisioner, self.acceptance, self.specifications, kind=self.kind
+        )
 
     def fold(
         self, state: RolloutState, asked: Question | Effect, report: Report | PeerFailure, now: datetime
@@ -304,8 +296,13 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         state.acceptance = report.acceptance
         strategy, members = state.inputs.strategy, report.by_group
         rollout = state.rollout = pacing.begin(state.inputs, members)
-        facts: list[Fact] = [MembersKnown.of(strategy, members), *uncounted.apply(state, report.uncounted)]
-        if kept := tuple(node for node in state.kept if node in rollout.nodes):
+        planned, kept = report.planned, tuple(node for node in state.kept if node in rollout.nodes)
+        given = {node: text for node, text in planned.given.items() if node not in kept}
+        facts: list[Fact] = [MembersKnown.of(strategy, members, given), *uncounted.apply(state, report.uncounted)]
+        if planned.left:
+            state.left = planned.left
+            facts.append(NodesLeft(planned.older, planned.unknown))
+        if kept:
             rollout.restore(nodes=dict.fromkeys(kept, NodeStatus.SUCCESS), groups={}, reasons={})
             facts.append(NodesKept(kept, state.kept_from))
         to_release = {node: label for node, label in report.to_release.items() if node not in kept}

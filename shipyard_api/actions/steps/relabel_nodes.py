@@ -8,8 +8,10 @@ from typing import ClassVar, Never
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.facts.actions import Noted
+from shipyard_api.domain.facts.nodes import NodesRelabelled
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.domain.specification import labelled
 from shipyard_api.domain.stored import ByFields, Number
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.cluster_nodes import ClusterNodes
@@ -105,7 +107,8 @@ class RelabelNodes(Step[RelabelState, Never, SetLabels, Labelled]):
             return Folded(replace(state, todo=todo, failed=(*state.failed, (asked.node, report.detail))))
         shown = ", ".join(f"{key}={value}" for key, value in sorted(report.changed.items()))
         note = Noted("Labels", f"{asked.node}: {f'set {shown}' if shown else 'all labels were set already'}")
-        return Folded(replace(state, todo=todo, done=state.done + 1), (note,))
+        relabelled = NodesRelabelled({asked.node: labelled(asked.labels)})
+        return Folded(replace(state, todo=todo, done=state.done + 1), (note, relabelled))
 
     def touches(self, effect: SetLabels) -> tuple[NodeName, ...]:
         """Return the node."""

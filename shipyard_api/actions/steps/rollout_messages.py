@@ -9,6 +9,7 @@ from shipyard_api.actions.steps import job_watch, joining
 from shipyard_api.actions.steps.acceptance import Acceptance
 from shipyard_api.actions.steps.software.software_stage import NoPlan
 from shipyard_api.actions.steps.software.task_item import LookAtTask, Results, StartTask
+from shipyard_api.actions.steps.specifications import Planned
 from shipyard_api.domain.approvals import WaveGate
 from shipyard_api.domain.deploy_steps.planning import (
     RequestedSteps,
@@ -201,13 +202,14 @@ class Members:
     """The nodes of each group, and the acceptance tasks of those that have any, or why these cannot run.
 
     ``to_release``: machines that only a deployment releases, with the provisioner's label of each. ``uncounted``: all
-    nodes with a hold by which no criterion counts them.
+    nodes with a hold by which no criterion counts them. ``planned``: what the nodes are given.
     """
 
     by_group: Mapping[GroupName, frozenset[NodeName]]
     acceptance: Acceptance | NoPlan | None = None
     to_release: Mapping[NodeName, str] = field(default_factory=dict)
     uncounted: frozenset[NodeName] = frozenset()
+    planned: Planned = Planned()  # noqa: RUF009  # immutable
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.domain.specification import older_specification
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.provisioner import Operation
@@ -81,6 +82,7 @@ class RolloutState:
     verdict. ``kept`` are nodes that the action ``kept_from`` deployed and that are left alone. ``fixed`` is the stored
     text of inputs, members and acceptance tasks, empty until all are known. ``acceptance``: None without such tasks.
     ``action``: the id of the action. ``cycled``: late nodes that it has power-cycled, begun again or held.
+    ``left``: deployed nodes that it leaves with an older specification.
     """
 
     inputs: SiteInputs
@@ -94,6 +96,7 @@ class RolloutState:
     acceptance: Acceptance | None = None
     action: str = ""
     cycled: tuple[NodeName, ...] = ()
+    left: tuple[NodeName, ...] = ()
 
     def limits(self, phase: Phase) -> PhaseLimits:
         """Return interval and time limit of one phase of one group."""
@@ -110,6 +113,7 @@ class RolloutState:
             f"{groups.count(GroupStatus.SUCCESS)} of {len(groups)} groups and "
             f"{nodes.count(NodeStatus.SUCCESS)} of {len(nodes)} nodes deployed"
             f"{'; refused by the provisioner: ' if refused else ''}{refused}{pacing.stopped(self.rollout)}"
+            f"{f'; {older_specification(self.left)}' if self.left else ''}"
         )
 
     def to_json(self) -> Json:
@@ -128,6 +132,8 @@ class RolloutState:
             "failed": self.failed,
             "action": self.action,
         }
+        if self.left:
+            stored["left"] = list(self.left)
         if self.kept:
             stored |= {"kept": list(self.kept), "kept_from": self.kept_from}
         if self.rollout is not None:
@@ -158,6 +164,7 @@ class RolloutState:
             acceptance=fixed.acceptance,
             action=stored.get("action", ""),
             cycled=_nodes(stored.get("cycled", ())),
+            left=_nodes(stored.get("left", ())),
         )
         if fixed.membership is not None:
             watched = [_load_watch(watch) for watch in stored["rollout"]["running"]]

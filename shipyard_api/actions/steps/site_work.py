@@ -73,7 +73,10 @@ class PollJob:
 
 @dataclass(frozen=True, slots=True)
 class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobReport]):
-    """One piece of work, submitted once and polled until it ends or its time is up. ``nodes``: None for the site."""
+    """One piece of work, submitted once and polled until it ends or its time is up. ``nodes``: None for the site.
+
+    ``done``: facts that are recorded when it has succeeded.
+    """
 
     version: ClassVar[int] = 2
 
@@ -84,6 +87,7 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
     provisioner: Provisioner
     always: bool = False
     nodes: tuple[NodeName, ...] | None = None
+    done: tuple[Fact, ...] = ()
 
     def begin(self, inputs: Json) -> SiteWorkState:
         """Start with nothing submitted."""
@@ -181,7 +185,7 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
                 )
                 return Folded(replace(state, failed=failed), self.leave(state, watched.why))
             case job_watch.End.ENDED if watched.report is not None and watched.report.ok and not self._lacks(watched):
-                return Folded(replace(state, done=watched.report.message or "success"))
+                return Folded(replace(state, done=watched.report.message or "success"), self.done)
             case _:
                 detail = watched.report.message if watched.report and watched.report.message else watched.why
                 if lacking := self._lacks(watched):

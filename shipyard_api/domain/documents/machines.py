@@ -7,6 +7,7 @@ from shipyard_api.domain.nodes import Inventory, Node, NodeName
 
 BAREMETAL_NODE = "drydock/BaremetalNode/v1"
 HOST_PROFILE = "drydock/HostProfile/v1"
+HARDWARE_PROFILE = "drydock/HardwareProfile/v1"
 
 
 def inventory(documents: Iterable[Document]) -> Inventory:
@@ -16,24 +17,33 @@ def inventory(documents: Iterable[Document]) -> Inventory:
     inherited tag or label. A profile that does not exist, or that is its own ancestor, ends the chain.
     """
     documents = list(documents)
-    profiles = {document.name: document for document in documents if document.schema == HOST_PROFILE}
-    return Inventory.of(_node(document, profiles) for document in documents if document.schema == BAREMETAL_NODE)
+    by_name = profiles(documents)
+    return Inventory.of(_node(document, by_name) for document in documents if document.schema == BAREMETAL_NODE)
 
 
-def _node(document: Document, profiles: Mapping[str, Document]) -> Node:
-    chain: list[Document] = [document]
+def profiles(documents: Iterable[Document]) -> Mapping[str, Document]:
+    """Return the host profiles of a design by name."""
+    return {document.name: document for document in documents if document.schema == HOST_PROFILE}
+
+
+def lineage(node: Document, by_name: Mapping[str, Document]) -> list[Document]:
+    """Return the document of a node, the host profile that it names, that one's parent, and so on."""
+    chain = [node]
     seen = set()
     while True:
         data = chain[-1].data
         parent = data.get("host_profile") if isinstance(data, Mapping) else None
-        if not isinstance(parent, str) or parent in seen or parent not in profiles:
-            break
+        if not isinstance(parent, str) or parent in seen or parent not in by_name:
+            return chain
         seen.add(parent)
-        chain.append(profiles[parent])
+        chain.append(by_name[parent])
+
+
+def _node(document: Document, by_name: Mapping[str, Document]) -> Node:
     tags: set[str] = set()
     labels: dict[str, str] = {}
     rack = hardware = ""
-    for level in reversed(chain):
+    for level in reversed(lineage(document, by_name)):
         profile = level.data.get("hardware_profile") if isinstance(level.data, Mapping) else None
         hardware = profile if isinstance(profile, str) else hardware
         metadata = level.data.get("metadata") if isinstance(level.data, Mapping) else None

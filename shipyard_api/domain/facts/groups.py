@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from shipyard_api.domain.facts.fact import Fact
@@ -15,7 +16,8 @@ class MembersKnown(Fact, frozen=True):
     """The provisioner has selected the nodes of each group.
 
     The journal keeps how many groups and nodes there are. ``membership``, groups in the order of the document, is kept
-    as rows of groups and nodes, and is empty in a fact that was read from the journal.
+    as rows of groups and nodes, and is empty in a fact that was read from the journal. So is ``given``: what each node
+    is given if it succeeds, the text of its aspects.
     """
 
     kind: ClassVar[str] = "members_known"
@@ -23,12 +25,19 @@ class MembersKnown(Fact, frozen=True):
     groups: int
     nodes: int
     membership: tuple[tuple[DeploymentGroup, frozenset[NodeName]], ...] = ()
+    given: Mapping[NodeName, str] = {}
 
     @classmethod
-    def of(cls, strategy: Strategy, members: Mapping[GroupName, frozenset[NodeName]]) -> Self:
+    def of(
+        cls,
+        strategy: Strategy,
+        members: Mapping[GroupName, frozenset[NodeName]],
+        given: Mapping[NodeName, str] = MappingProxyType({}),
+    ) -> Self:
         """Return the fact about the groups of a strategy."""
         membership = tuple((group, members[group.name]) for group in strategy.groups)
-        return cls(len(membership), len(frozenset().union(*(nodes for _, nodes in membership))), membership)
+        nodes = frozenset[NodeName]().union(*(held for _, held in membership))
+        return cls(len(membership), len(nodes), membership, given)
 
     def to_json(self) -> dict[str, Any]:
         """Return the stored form."""

@@ -83,6 +83,26 @@ class NodesKept(Fact, frozen=True):
         return f"kept: deployed before the retry of {self.action}"
 
 
+class NodesLeft(Fact, frozen=True):
+    """The action leaves these deployed nodes alone, and would give them something else if it did not.
+
+    ``older``: what they were given is known to differ; ``unknown``: it has no record.
+    """
+
+    kind: ClassVar[str] = "nodes_left"
+
+    older: tuple[NodeName, ...]
+    unknown: tuple[NodeName, ...] = ()
+
+
+class NodesRelabelled(Fact, frozen=True):
+    """These nodes have the labels of the design now: the digest of each one's labels."""
+
+    kind: ClassVar[str] = "nodes_relabelled"
+
+    labels: Mapping[NodeName, str]
+
+
 class TargetsKnown(Fact, frozen=True):
     """The action works on these nodes, in no deployment group. None is touched yet."""
 
@@ -140,6 +160,8 @@ class NodesNotLate(Fact, frozen=True):
 FACTS: tuple[type[Fact], ...] = (
     NodesChanged,
     NodesKept,
+    NodesLeft,
+    NodesRelabelled,
     TargetsKnown,
     NodesGivenUp,
     NodesFailed,

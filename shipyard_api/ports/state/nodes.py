@@ -24,7 +24,10 @@ class Late:
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """A node of an action; ``group`` submitted it last, ``groups`` contain it. ``late``: None unless it is late."""
+    """A node of an action; ``group`` submitted it last, ``groups`` contain it. ``late``: None unless it is late.
+
+    ``older``: the action left the node alone, and it runs an older specification, or one that is not known.
+    """
 
     name: str
     status: NodeStatus
@@ -34,14 +37,18 @@ class NodeRecord:
     groups: Sequence[str]
     updated_at: datetime
     late: Late | None = None
+    older: bool = False
 
 
 class NodeLine(NamedTuple):
-    """The least about a node of an action: cheap to read for 10,000 of them. ``groups`` contain it."""
+    """The least about a node of an action: cheap to read for 10,000 of them. ``groups`` contain it; ``older``: as of
+    ``NodeRecord``.
+    """
 
     name: str
     status: NodeStatus
     groups: Sequence[str]
+    older: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,9 @@ from shipyard_api.domain.facts.nodes import (
     NodesGivenUp,
     NodesKept,
     NodesLate,
+    NodesLeft,
     NodesNotLate,
+    NodesRelabelled,
     TargetsKnown,
 )
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
@@ -239,6 +241,8 @@ FACTS: dict[type[Fact], tuple[Fact, bool]] = {
     NodesFailed: (NodesFailed((N1,), 2), False),
     NodesGivenUp: (NodesGivenUp((N1,), "destroy_nodes failed"), False),
     NodesKept: (NodesKept((N1,), "other"), False),
+    NodesLeft: (NodesLeft((N1,)), False),
+    NodesRelabelled: (NodesRelabelled({N1: "d"}), False),
     TargetsKnown: (TargetsKnown((NodeName("n9"),)), False),
     FindingReported: (FINDING, True),
     Noted: (Noted("Word", "text"), True),

@@ -8,6 +8,7 @@ import pytest
 
 from shipyard_api.actions.steps.relabel_nodes import RelabelNodes
 from shipyard_api.domain.actions import StepId
+from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import Marker
@@ -39,7 +40,7 @@ def run(cluster: FakeClusterNodes, **labels: dict[str, str]) -> tuple[Done | Fai
         except PeerError as error:
             report = PeerFailure.of(error)
         folded = step.fold(state, effect, report, CLOCK.now())
-        state, said = folded.state, [*said, *(fact.text for fact in folded.facts)]  # type: ignore[attr-defined]  # notes
+        state, said = folded.state, [*said, *(fact.text for fact in folded.facts if isinstance(fact, Noted))]
     assert isinstance(act, Done | Failed)
     return act, said
 

@@ -1,0 +1,116 @@
+"""What nodes would be given, compared with the record of what they were given (product, section 14).
+
+One place compares: plans, warnings about templates, and running actions ask it.
+"""
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from shipyard_api.domain.deploy_steps.planning import RequestedSteps, only
+from shipyard_api.domain.documents import Rendering, Revision
+from shipyard_api.domain.drift.observations import MachineState
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.domain.specification import DESIGN, Aspects, Given, designed, differing, each_stepped
+from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
+from shipyard_api.ports.provisioner import Provisioner
+from shipyard_api.storage.unit_of_work import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What an action gives its nodes: the text of the aspects of each that it does not leave alone.
+
+    ``older``, ``unknown``: those that it leaves alone and would give something else, in order of name.
+    """
+
+    given: Mapping[NodeName, str] = field(default_factory=dict)
+    older: tuple[NodeName, ...] = ()
+    unknown: tuple[NodeName, ...] = ()
+
+    @property
+    def left(self) -> tuple[NodeName, ...]:
+        """All nodes that are left alone and would be given something else."""
+        return (*self.older, *self.unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class Specifications:
+    """The comparison. ``rendered`` raises UnknownRevision and RenderingFailed; ``fingerprint`` digests secrets."""
+
+    store: Store
+    rendered: Callable[[Revision], Rendering]
+    fingerprint: Callable[[bytes], str]
+
+    def wanted(self, revision: int, nodes: Collection[NodeName], steps: RequestedSteps) -> Mapping[NodeName, Aspects]:
+        """Return what a revision and these steps give the nodes. Raises UnknownRevision and RenderingFailed."""
+        aspects = designed(self.rendered(Revision(revision)), nodes, self.fingerprint)
+        of_steps = each_stepped(only(steps, nodes))
+        return {node: {**found, **of_steps.get(node, {})} for node, found in aspects.items()}
+
+    def differing(self, wanted: Mapping[NodeName, Aspects]) -> Mapping[NodeName, frozenset[str] | None]:
+        """Return the aspects in which nodes were given something else; None: there is no record. Others are left out.
+
+        A record without a design is compared by its revision.
+        """
+        records = self.store.read(lambda tx: tx.specifications.of(wanted.keys()))
+        records = self._completed(records, wanted)
+        found = {
+            node: differing(records[node].aspects, aspects) if node in records else None
+            for node, aspects in wanted.items()
+        }
+        return {node: aspects for node, aspects in found.items() if aspects is None or aspects}
+
+    def plan(
+        self, inputs: SiteInputs, nodes: frozenset[NodeName], provisioner: Provisioner, *, services: bool
+    ) -> Planned:
+        """Return what the action gives these nodes; deployed ones are left alone unless the action names its targets.
+
+        ``services``: it only runs its steps on them. A design that cannot be read gives nothing that is known. Raises
+        ports.errors.
+        """
+        if services:
+            return Planned(_texts(each_stepped(only(inputs.steps, nodes))))
+        try:
+            wanted = self.wanted(inputs.revision, nodes, inputs.steps)
+        except (RenderingFailed, UnknownRevision):
+            return Planned()
+        if inputs.targets:
+            return Planned(_texts(wanted))
+        deployed = deployed_of(provisioner, nodes)
+        left = self.differing({node: wanted[node] for node in deployed if node in wanted})
+        given = {node: aspects for node, aspects in wanted.items() if node not in deployed}
+        older = tuple(sorted(node for node, aspects in left.items() if aspects is not None))
+        return Planned(_texts(given), older, tuple(sorted(left.keys() - set(older))))
+
+    def _completed(
+        self, records: Mapping[NodeName, Given], wanted: Mapping[NodeName, Aspects]
+    ) -> Mapping[NodeName, Given]:
+        """Return the records with the designs that they lack; without those whose revision cannot be read."""
+        completed = dict(records)
+        lacking = {
+            node: record for node, record in records.items() if DESIGN not in record.aspects and DESIGN in wanted[node]
+        }
+        for revision in {record.revision for record in lacking.values()}:
+            nodes = [node for node, record in lacking.items() if record.revision == revision]
+            try:
+                aspects = self.wanted(revision or 0, nodes, {})
+            except (RenderingFailed, UnknownRevision):
+                aspects = {}
+            for node in nodes:
+                record = completed.pop(node)
+                if node in aspects:
+                    completed[node] = Given(record.action, revision, {**aspects[node], **record.aspects})
+        return completed
+
+
+def deployed_of(provisioner: Provisioner, nodes: Collection[NodeName]) -> frozenset[NodeName]:
+    """Return those of the nodes that the provisioner shows as deployed. Raises ports.errors."""
+    machines = provisioner.conditions() if nodes else ()
+    names = {machine.name.lower() for machine in machines if machine.state is MachineState.DEPLOYED}
+    return frozenset(node for node in nodes if node.lower() in names)
+
+
+def _texts(aspects: Mapping[NodeName, Aspects]) -> Mapping[NodeName, str]:
+    return {node: json.dumps(entry, sort_keys=True) for node, entry in aspects.items()}
