@@ -96,12 +96,16 @@ def test_a_step_that_the_provisioner_lacks_is_reported_by_the_commit_and_refuses
 
 
 def test_templates_of_deployed_nodes_are_planned_as_what_they_are(worlds: Worlds) -> None:
-    """A deployed node is not deployed again: plan and report say so, and what would apply the templates."""
+    """A deployed node is not deployed again: plan and report say so, and what would apply templates that it lacks."""
     world = worlds(traits=TRAITS)
     world.run(world.worker())
     world.provisioner.deployed = frozenset({NodeName("n0"), NodeName("n2")})
     message = "n0, n2: already deployed, so there is nothing to do; CUSTOM_MIRROR would need redeploy_server."
     check = world.check()
+    assert check.with_peers(check(REQUEST)).case.steps.findings == ()  # they were given exactly these steps
+    with world.store().begin() as tx:
+        other = tuple(replace(step, priority=step.priority + 1) for step in MIRROR.steps)
+        tx.deploy_templates.replace(MIRROR_ID, replace(MIRROR, steps=other), {})
 
     checked = check.with_peers(check(REQUEST))
 

@@ -72,7 +72,9 @@ def test_a_server_that_left_the_design_is_shown_until_it_is_taken_down(world: Re
         inventory = lambda one: rendered.inventory(Revision(one))  # noqa: E731  # as in the wiring
         drift = FindDrift(world.store(), world.provisioner, None, inventory, lambda _: {})
         rows = drift(Since.SUCCESSFUL_SITE_ACTION).differences["design"]
-        return [(one.node, one.kind.value) for one in rows], design_changes(world.store(), rendered, Revision(2))
+        return [(one.node, one.kind.value) for one in rows], design_changes(
+            world.check().plan_steps.specifications, Revision(2)
+        )
 
     assert shown() == ([], DesignChanges([], [NodeName("n1")], []))  # the new design has not been used yet
     world.create(ActionName("update_site"))

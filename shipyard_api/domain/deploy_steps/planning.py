@@ -186,20 +186,25 @@ def without(planned: Sequence[PlannedNodes], skipped: Collection[NodeName]) -> t
 
 
 def unused_templates(
-    planned: Sequence[PlannedNodes], skipped: Collection[NodeName], *, services: bool
+    planned: Sequence[PlannedNodes], lacking: Mapping[NodeName, Collection[str] | None], *, services: bool
 ) -> tuple[Finding, ...]:
-    """Return a warning for nodes that have templates and are not deployed again; ``services``: whether they could run
-    the steps as a service.
+    """Return a warning for nodes that are not deployed again and lack steps of their templates.
+
+    ``lacking``: the templates whose steps each of these nodes was not given, None where that is unknown. ``services``:
+    whether the nodes could run the steps as a service.
     """
     action = "redeploy_server or service_server" if services else "redeploy_server"
     findings = []
     for plan in planned:
-        nodes = [node for node in plan.nodes if node in skipped]
-        if not nodes or not plan.requested:
-            continue
-        names = ", ".join(dict.fromkeys(name for name, _ in plan.requested))
-        message = f"{_named(nodes)}: already deployed, so there is nothing to do; {names} would need {action}."
-        findings.append(warning("TemplatesNotApplied", message))
+        alike: defaultdict[str, list[NodeName]] = defaultdict(list)
+        templates = list(dict.fromkeys(name for name, _ in plan.requested))
+        for node in plan.nodes if templates else ():
+            if node in lacking:
+                without = lacking[node]
+                alike[", ".join(name for name in templates if without is None or name in without)].append(node)
+        for names, nodes in alike.items():
+            message = f"{_named(nodes)}: already deployed, so there is nothing to do; {names} would need {action}."
+            findings.append(warning("TemplatesNotApplied", message))
     return tuple(findings)
 
 

@@ -284,7 +284,7 @@ class PlanAction:
     def _changes(self, name: ActionName, revision: Revision | None) -> DesignChanges | None:
         if name not in ACTIONS.of_the_site or revision is None:
             return None
-        return design_changes(self.store, self.rendered, revision)
+        return design_changes(self.check.plan_steps.specifications, revision)
 
     def _frozen_steps(self, name: ActionName, inputs: SiteInputs) -> StepPlan:
         if ACTIONS[name].services:

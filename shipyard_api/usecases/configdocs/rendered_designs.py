@@ -61,6 +61,10 @@ class RenderedDesigns:
         outcome.set_result(rendering)
         return rendering
 
+    def fingerprint(self, text: bytes) -> str:
+        """Return the substitute of a text with secrets; see the design store."""
+        return self._designs.fingerprint(text)
+
     def inventory(self, revision: Revision) -> Inventory:
         """Return the machines of a revision; raises UnknownRevision and RenderingFailed."""
         return self.of(revision).machines

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
+from shipyard_api.actions.steps.specifications import Specifications, deployed_of
 from shipyard_api.domain.deploy_steps.documents import read_node_traits
 from shipyard_api.domain.deploy_steps.merge import merged
 from shipyard_api.domain.deploy_steps.planning import (
@@ -18,14 +19,17 @@ from shipyard_api.domain.deploy_steps.planning import (
     unused_templates,
     without_template,
 )
+from shipyard_api.domain.deploy_steps.planning import (
+    only as only_nodes,
+)
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.deploy_steps.templates import Runbook
 from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.drift.observations import MachineState
 from shipyard_api.domain.errors import NodeNotInProvisioner
 from shipyard_api.domain.findings import Finding, error, errors
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.specification import STEPS, each_stepped
 from shipyard_api.ports.documents import RenderingFailed
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.storage.unit_of_work import Store
@@ -45,6 +49,11 @@ class PlanDeploySteps:
     rendered: RenderedDesigns
     provisioner: Provisioner
     check: Callable[[str, object], tuple[Finding, ...]]
+
+    @property
+    def specifications(self) -> Specifications:
+        """The comparison with what nodes were given."""
+        return Specifications(self.store, self.rendered.of, self.rendered.fingerprint)
 
     def __call__(self, revision: int, only: Collection[NodeName] | None = None) -> StepPlan:
         """Return the steps of the nodes of a revision, or only of some of them.
@@ -72,14 +81,17 @@ class PlanDeploySteps:
             return plan
         deployed = self.deployed([node for planned in plan.nodes for node in planned.nodes])
         services = not self.provisioner.capabilities.limits.no_service
-        unused = unused_templates(plan.nodes, deployed, services=services)
+        differing = self.specifications.differing(each_stepped(only_nodes(plan.requested, deployed)))
+        lacking = {
+            node: None if aspects is None else {aspect.removeprefix(STEPS) for aspect in aspects}
+            for node, aspects in differing.items()
+        }
+        unused = unused_templates(plan.nodes, lacking, services=services)
         return replace(plan, findings=(*plan.findings, *unused), deployed=deployed)
 
     def deployed(self, nodes: Collection[NodeName]) -> frozenset[NodeName]:
         """Return those of the nodes that the provisioner shows as deployed. Raises ports.errors."""
-        machines = self.provisioner.conditions() if nodes else ()
-        names = {machine.name.lower() for machine in machines if machine.state is MachineState.DEPLOYED}
-        return frozenset(node for node in nodes if node.lower() in names)
+        return deployed_of(self.provisioner, nodes)
 
     def service(self, template: str, runbook: str, nodes: Collection[NodeName]) -> StepPlan:
         """Return the steps of a template, or of a runbook, on these deployed nodes.
