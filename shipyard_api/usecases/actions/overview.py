@@ -56,9 +56,9 @@ _OF_STATUS = {
 class Overview:
     """An action at a glance. ``letters``: of its nodes, in order of name; ``failed``: those that failed.
 
-    ``cordoned``: nodes that the action left cordoned. ``policy``: where its rollout policy stands, None without one, or
-    before the nodes of the groups are known. ``waiting``: the approvals that the engine waits for. ``warnings``: the
-    first that its steps found.
+    ``cordoned``: nodes that the action left cordoned; ``older``: as of ``Report``. ``policy``: where its rollout policy
+    stands, None without one, or before the nodes of the groups are known. ``waiting``: the approvals that the engine
+    waits for. ``warnings``: the first that its steps found.
     """
 
     version: str
@@ -70,6 +70,7 @@ class Overview:
     policy: Survey | None = None
     waiting: Sequence[WaveGate] = ()
     warnings: Sequence[str] = ()
+    older: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,9 @@ def _overview(tx: Transaction, action: str, now: datetime) -> Overview:
     policy = _survey(tx, record.id, now) if "policy" in inputs else None
     waiting = approvals_of(tx, record).waiting if policy else ()
     warnings = _warnings(tx, record.id)
-    return Overview(version, record, listed, letters(nodes, groups), failed, cordoned, policy, waiting, warnings)
+    older = [node.name for node in nodes if node.older]
+    shown = letters(nodes, groups)
+    return Overview(version, record, listed, shown, failed, cordoned, policy, waiting, warnings, older)
 
 
 def _warnings(tx: Transaction, action: ActionId) -> Sequence[str]:

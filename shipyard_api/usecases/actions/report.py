@@ -63,7 +63,8 @@ class Report:
     """The report on an action. ``verdict`` is None until it has ended, ``seconds`` until it has begun.
 
     ``failed_steps``: why each of them failed. ``tasks``: how many nodes each task of the software stage has in each
-    status; ``failed_tasks``: the first of those that failed. ``cordoned``: the nodes that the action left cordoned.
+    status; ``failed_tasks``: the first of those that failed. ``cordoned``: the nodes that the action left cordoned;
+    ``older``: those that it left alone with an older specification, or with one that is not known.
     ``skipped_tasks``: tasks of the graph that do not run, and why. ``tolerated``: nodes that failed or lack a task
     within a tolerance, and why.
     """
@@ -80,6 +81,7 @@ class Report:
     cordoned: Sequence[NodeName] = ()
     skipped_tasks: Mapping[TaskId, str] = field(default_factory=dict)
     tolerated: Mapping[NodeName, str] = field(default_factory=dict)
+    older: Sequence[str] = ()
 
 
 def _stage(tx: Transaction, action: ActionId) -> StageState | None:
@@ -129,6 +131,7 @@ class ReportAction:
             cordoned,
             stage.software.skipped if stage else {},
             {**stage.execution.unmet(), **stage.failed} if stage and tolerates(stage) else {},
+            [node.name for node in nodes if node.older],
         )
 
     def _seconds(self, action: ActionRecord) -> float | None:

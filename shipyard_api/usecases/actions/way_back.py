@@ -9,6 +9,7 @@ from shipyard_api.actions.admission import commits_used
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.redeploy_server import REDEPLOY_SERVER
 from shipyard_api.domain.actions import ENDED, RunState
+from shipyard_api.domain.specification import older_specification
 from shipyard_api.domain.teardown.left_cordons import uncordon
 from shipyard_api.node_sets import fold
 from shipyard_api.ports.state.actions import ActionRecord
@@ -22,26 +23,32 @@ _AGAIN_PRESERVED = (
 )
 
 
+_REINSTALLED = "this drains and erases them, then installs the new one"
 _UNCORDONED = "to use this server as it is: the action left it cordoned"
 _MOST_CORDONED = 5
 
 
-def way_back(action: ActionRecord, failed: Sequence[str], cordoned: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Return the next commands, the usual one first; none unless something failed.
+def way_back(
+    action: ActionRecord, failed: Sequence[str], cordoned: Sequence[str] = (), older: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Return the next commands, the usual one first; none unless something failed, or was left as it was.
 
-    ``failed``: the nodes that did; ``cordoned``: those that the action left cordoned.
+    ``failed``: the nodes that did; ``cordoned``: those that the action left cordoned; ``older``: those that it left
+    alone with an older specification.
     """
     kind = ACTIONS[action.name]
-    if action.state not in ENDED or (action.state is RunState.SUCCESS and not failed):
+    if action.state not in ENDED or not kind.listed:
         return []
-    if not kind.listed:
-        return []
-    commands = [(f"shipyard retry {action.id}", _REPAIRED if failed and kind.deploys else _REPEATED)]
-    if failed and kind.deploys:
+    commands: list[tuple[str, str]] = []
+    if action.state is not RunState.SUCCESS or failed:
+        commands.append((f"shipyard retry {action.id}", _REPAIRED if failed and kind.deploys else _REPEATED))
+    if commands and failed and kind.deploys:
         again = _redeploy(action, failed)
         commands.append((again, _AGAIN if commits_used in kind.admission else _AGAIN_PRESERVED))
-    elif commits_used in kind.admission:
+    elif commands and commits_used in kind.admission:
         commands.append((f"shipyard create action {action.name}", _CORRECTED))
+    if older:
+        commands.append((_redeploy(action, older), f"{older_specification(older)}; {_REINSTALLED}"))
     commands += [(uncordon(node), _UNCORDONED) for node in cordoned[:_MOST_CORDONED]]
     return [{"command": command, "when": when} for command, when in commands]
 

@@ -105,6 +105,7 @@ def test_an_action_that_was_not_looked_at_yet(site: Site) -> None:
         "seconds": None,
         "failed_steps": [],
         "way_back": [],
+        "older": [],
         "totals": {"groups": groups, "nodes": nodes},
         "findings": [],
         "groups": [],

@@ -18,7 +18,7 @@ const VERBS = {
 };
 
 function possible({ action, way_back: ways }) {
-  if (action.dag_status === "success") return ways?.length ? ["retry"] : [];
+  if (action.dag_status === "success") return ways?.some((way) => way.command.startsWith("shipyard retry ")) ? ["retry"] : [];
   if (action.dag_status === "failed") return ["retry"];
   return action.dag_status === "paused" ? ["unpause", "stop"] : ["pause", "stop"];
 }

@@ -46,6 +46,20 @@ def test_servers_that_were_left_cordoned_can_be_uncordoned_as_they_are() -> None
     ]
 
 
+def test_servers_that_were_left_alone_can_be_installed_again() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    action = ActionRecord(
+        ActionId(ID), ActionName("update_site"), {}, "ann", "", None, None, RunState.SUCCESS, now, now, now, 1
+    )
+
+    (way,) = way_back(action, (), (), ["n1", "n2"])
+    assert (way["command"], way["when"].partition(";")[0]) == (
+        f"{OF_SITE} --param='target_nodes=n[1-2]'",
+        "2 servers run an older specification: n1, n2",
+    )
+    assert way_back(action, ()) == []
+
+
 @every_row(ROWS)
 def test_what_failed_has_a_way_back(
     name: str, state: str, parameters: dict[str, Any], failed: list[str], commands: list[str]

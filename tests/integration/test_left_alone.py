@@ -1,0 +1,149 @@
+"""Servers that an action leaves alone, before simulated peers: what changed since is said until it is true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from shipyard_api.domain.actions import ActionName, RunState
+from shipyard_api.domain.deploy_steps.templates import TemplateStep
+from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.facts.nodes import NodesLeft
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.specification import stepped
+from shipyard_api.storage.observation_tables import node_specifications
+from shipyard_api.usecases.actions.design_changes import design_changes
+from shipyard_api.usecases.actions.overview import OverviewAction
+from shipyard_api.usecases.actions.report import Places, ReportAction
+from shipyard_api.usecases.actions.way_back import way_back
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.configdocs.versions import committed_revision
+from tests.conftest import ROOT
+from tests.factories import group_entry
+from tests.redeploy_world import NODES, RedeployWorld
+from tests.simulated_peers import PEERS
+from tests.world import MIRROR
+
+UPDATE, REDEPLOY, RELABEL = map(ActionName, ("update_site", "redeploy_server", "relabel_nodes"))
+N1 = NodeName("n1")
+
+
+@pytest.fixture
+def world(request: pytest.FixtureRequest, database_url: str) -> Iterator[RedeployWorld]:
+    found = RedeployWorld.deployed(database_url, request.param)
+    yield found
+    found.close()
+
+
+def change(world: RedeployWorld, **fields: Any) -> None:
+    """Commit the design with another document of n1."""
+    nodes: Mapping[str, Mapping[str, Any]] = {**world.site.nodes, "n1": {**world.site.nodes["n1"], **fields}}
+    world.site = replace(world.site, nodes=nodes)
+    world._commit([group_entry("all", selectors=[{"node_names": list(NODES)}])])
+    world.peer.publish(committed(world), world._documents)
+
+
+def committed(world: RedeployWorld) -> Revision:
+    revision = committed_revision(world.designs().heads())
+    assert revision
+    return revision
+
+
+def changed(world: RedeployWorld) -> list[str]:
+    """Return the nodes that a plan names as changed."""
+    changes = design_changes(world.check().plan_steps.specifications, committed(world))
+    assert changes
+    return list(changes.changed)
+
+
+def act(world: RedeployWorld, name: ActionName, **parameters: Any) -> None:
+    world.create(name, **parameters)
+    world.run(world.worker())
+    assert world.state() is RunState.SUCCESS, world.told()
+
+
+def older(world: RedeployWorld) -> list[str]:
+    """Return what report, overview, step and journal say of servers that were left alone; they agree."""
+    report = ReportAction(world.store(), world.clock, Places())(world.action)
+    overview = OverviewAction(world.store(), RenderedDesigns(world.designs()), world.clock.now)(world.action)
+    with world.store().begin() as tx:
+        facts = [entry.fact for entry in tx.journal.entries(world.action, (NodesLeft.kind,))]
+    said = [detail for _, detail in world.steps().values() if "older specification" in detail]
+    assert list(report.older) == list(overview.older)
+    assert facts == ([NodesLeft(tuple(map(NodeName, report.older)))] if report.older else [])
+    assert len(said) == bool(report.older)
+    ways = [way["command"] for way in way_back(report.action, (), (), report.older)]
+    last = "shipyard create action redeploy_server --param=target-revision=last-site-action --param=target_nodes=n1"
+    assert ways == ([last] if report.older else [])
+    return list(report.older)
+
+
+@pytest.mark.parametrize("world", PEERS, indirect=True)
+def test_a_changed_server_that_was_left_alone_is_named_until_it_is_redeployed(world: RedeployWorld) -> None:
+    assert (older(world), changed(world)) == ([], [])
+    change(world, rack="r9")
+    assert changed(world) == ["n1"]
+    for _ in range(2):  # it is not forgotten by an action that changed nothing
+        act(world, UPDATE)
+        assert (older(world), changed(world)) == (["n1"], ["n1"])
+    act(world, REDEPLOY, target_nodes="n1")
+    assert changed(world) == []
+    act(world, UPDATE)
+    assert older(world) == []
+    with world.store().begin() as tx:
+        given = {node: record.action for node, record in tx.specifications.of(list(map(NodeName, NODES))).items()}
+    # What an upgrade makes of the actions alone is the same.
+    with world.engine().begin() as connection:
+        assert {row.name: row.action_id for row in connection.execute(migration()._SENT)} == given
+        connection.execute(node_specifications.update().values(aspects={}))
+    assert changed(world) == []  # compared by the revision of each record
+
+
+def migration() -> ModuleType:
+    """Return the migration that makes the records of sites that exist."""
+    path = ROOT / "migrations/versions/0034_node_specifications.py"
+    spec = spec_from_file_location("node_specifications", path)
+    assert spec
+    assert spec.loader
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_an_upgrade_makes_the_digests_of_this_release() -> None:
+    steps = [TemplateStep(MIRROR.name, step) for step in MIRROR.steps]
+    assert dict(migration()._digests([step.to_json() for step in steps])) == stepped(steps)
+
+
+@pytest.mark.parametrize("world", ["drydock", "ironic"], indirect=True)
+def test_labels_are_given_by_a_relabelling(world: RedeployWorld) -> None:
+    change(world, labels={"rack": "r9"})
+    assert changed(world) == ["n1"]
+    act(world, RELABEL, target_nodes="n1")
+    assert changed(world) == []
+
+
+@pytest.mark.parametrize("world", ["ironic"], indirect=True)
+def test_a_server_that_was_destroyed_has_no_record_and_a_deployed_one_without_any_is_named(
+    world: RedeployWorld,
+) -> None:
+    with world.store().begin() as tx:
+        assert tx.specifications.of([N1])[N1].action == world.action
+    world.fates(n1={"deploy": "fail", "reason": "no luck"})
+    world.create(REDEPLOY, target_nodes="n1")
+    world.run(world.worker())
+    with world.store().begin() as tx:
+        assert not tx.specifications.of([N1])
+    world.fates()
+    act(world, REDEPLOY, target_nodes="n1")
+    with world.engine().begin() as connection:
+        connection.execute(node_specifications.delete().where(node_specifications.c.name == N1))
+    act(world, UPDATE)
+    with world.store().begin() as tx:
+        (fact,) = [entry.fact for entry in tx.journal.entries(world.action, (NodesLeft.kind,))]
+    assert (fact, changed(world)) == (NodesLeft((), (N1,)), ["n1"])
