@@ -189,6 +189,14 @@ def test_machines_of_all_actions_are_searched_filtered_and_sorted(stack: Stack, 
     page.get_by_role("complementary").get_by_text("why it failed").wait_for()
 
 
+def test_a_removed_server_is_taken_down(stack: Stack, open_page: Any) -> None:
+    page = open_page()
+    removed = {"status": "not_started", "reason": "teardown"}
+    answered(page, "**/nodes?*", lambda found: found | {"nodes": [found["nodes"][0] | removed, *found["nodes"][1:]]})
+    page.get_by_role("link", name="Machines").click()
+    expect(page.locator(".machines tbody tr", has_text="taken down")).to_have_count(1)
+
+
 def test_the_list_of_actions_keeps_what_is_searched(stack: Stack, open_page: Any) -> None:
     stack.ask("POST", "actions", json={"name": "test_site"})
     page = open_page()

@@ -3,7 +3,7 @@ import { html, useMemo, useState } from "./preact.js";
 import { get, V1 } from "./api.js";
 import { follow, link } from "./address.js";
 import { Loaded, useRead } from "./loading.js";
-import { STATUS, at, count, localTime, plain } from "./words.js";
+import { STATUS, at, count, localTime, plain, statusOf } from "./words.js";
 
 const PAGE = 1000;
 const SHOWN = 200;
@@ -21,7 +21,7 @@ async function readAll() {
 // By column: what it is sorted by.
 const KEYS = {
   name: (node) => node.name,
-  status: (node) => (STATUS[node.status]?.word ?? node.status),
+  status: (node) => statusOf(node).word,
   group: (node) => node.group || node.groups.join(),
   updated: (node) => -at(node.updated_at),
   why: (node) => `${node.reason || "~"} ${node.detail}`,
@@ -69,7 +69,7 @@ function List({ nodes }) {
 }
 
 function Row({ node }) {
-  const { word, tone } = STATUS[node.status] || { word: plain(node.status), tone: "idle" };
+  const { word, tone } = statusOf(node);
   const to = { node: node.name };
   return html`<tr><td><a href=${link(to)} onClick=${follow(to)}>${node.name}</a></td>
     <td><span class="tone-${tone}">${word}</span>${node.holds.length > 0 && html` <span class="badge queued">held</span>`}${node.late && html` <span class="badge queued" title=${`since ${localTime(node.late.since, true)}`}>late</span>`}${node.cordon && html` <span class="badge queued" title=${node.cordon.commands.join(" or ")}>cordoned</span>`}${node.in_design === false && html` <span class="badge">not in the design</span>`}</td>

@@ -7,7 +7,7 @@ import { NodeLabels } from "./labels.js";
 import { Loaded, useRead } from "./loading.js";
 import { Drain } from "./plan_summary.js";
 import { may } from "./session.js";
-import { ACTION, STATUS, at, clock, localTime, plain } from "./words.js";
+import { ACTION, at, clock, localTime, plain, statusOf } from "./words.js";
 
 export function NodeDrawer({ name, overview, places }) {
   const [again, setAgain] = useState(0);
@@ -24,7 +24,7 @@ export function NodeDrawer({ name, overview, places }) {
 }
 
 function Body({ node, onChange }) {
-  const { word, tone } = STATUS[node.status] || { word: plain(node.status), tone: "idle" };
+  const { word, tone } = statusOf(node);
   const last = node.history[0];
   const words = node.detail || last?.changes.map((one) => one.detail).filter(Boolean).at(-1) || last?.phases.at(-1)?.message;
   return html`
@@ -47,7 +47,7 @@ function Body({ node, onChange }) {
 
 function Entry({ entry }) {
   const state = ACTION[entry.dag_status] || ACTION.queued;
-  const { word, tone } = STATUS[entry.status] || { word: plain(entry.status), tone: "idle" };
+  const { word, tone } = statusOf(entry);
   const to = { action: entry.action_id };
   return html`<li><div class="row"><a href=${link(to)} onClick=${follow(to)}><b>${entry.action}</b></a>
       <span class=${`tone-${tone}`}>${word}</span><span class="space"></span>

@@ -29,7 +29,7 @@ export function Facts({ overview, forecast }) {
     <${Verdict} overview=${overview} />
     <${Waiting} action=${action} now=${now} />
     <${Time} overview=${overview} forecast=${forecast} now=${now} />
-    <${Nodes} nodes=${overview.nodes} lost=${ended(action) ? null : forecast?.nodes_lost?.mean ?? null} />
+    <${Nodes} nodes=${overview.nodes} isOver=${ended(action)} lost=${ended(action) ? null : forecast?.nodes_lost?.mean ?? null} />
   </section>`;
 }
 
@@ -102,12 +102,12 @@ export function tally(letters) {
   return counts;
 }
 
-function Nodes({ nodes, lost }) {
+function Nodes({ nodes, isOver, lost }) {
   const counts = tally(nodes.letters);
   const done = counts.s || 0;
   const failed = counts.f || 0;
   return html`<${Fact} name="Nodes deployed" value=${`${done.toLocaleString("en")} of ${nodes.total.toLocaleString("en")}`}>
     <div class="bar" role="img" aria-label=${BAR.filter((one) => counts[one]).map((one) => `${counts[one]} ${NODE[one].word}`).join(", ")}>
       ${BAR.filter((one) => counts[one]).map((one) => html`<i key=${one} class=${`fill-${one}`} style=${{ flexGrow: counts[one] }}></i>`)}</div>
-    <p class=${failed ? "tone-bad" : "muted"}>${failed ? `${failed.toLocaleString("en")} failed` : nodes.total ? "none failed" : "not selected yet"}${lost === null || lost < failed ? "" : html`<span class="muted"> · ${few(lost)} lost by forecast</span>`}</p><//>`;
+    <p class=${failed ? "tone-bad" : "muted"}>${failed ? `${failed.toLocaleString("en")} failed` : nodes.total ? "none failed" : isOver ? "the action deployed none" : "not selected yet"}${lost === null || lost < failed ? "" : html`<span class="muted"> · ${few(lost)} lost by forecast</span>`}</p><//>`;
 }

@@ -37,6 +37,10 @@ export const STATUS = {
   not_started: { word: "not started", tone: "idle" },
 };
 
+/** The word and the tone of a node; a removed one, whose row says that nothing stands, is taken down. */
+export const statusOf = ({ status, reason }) =>
+  (status === "not_started" && reason === "teardown" ? { word: "taken down", tone: "idle" } : STATUS[status] || { word: plain(status), tone: "idle" });
+
 export const STEP = {
   success: { glyph: "✓", tone: "good" },
   failed: { glyph: "✕", tone: "bad" },
