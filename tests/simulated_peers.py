@@ -38,6 +38,7 @@ from shipyard_simulators.maas.site import MachineSeed
 from shipyard_simulators.scenario import Scenario, parse_scenario
 from tests.near_peers import near
 from tests.virtual_time import VirtualClock
+from tests.waiting import PATIENCE
 
 Documents = Sequence[Mapping[str, Any]]
 IRONIC_STEPS = read_table(json.loads((Path(__file__).parents[1] / "etc" / "ironic-fake-steps.json").read_text()))
@@ -161,7 +162,7 @@ class Peer:
 
     @staticmethod
     def _call(method: str, url: str, body: bytes = b"") -> None:
-        with urlopen(Request(url, body, {"X-Auth-Token": "any"}, method=method), timeout=10):
+        with urlopen(Request(url, body, {"X-Auth-Token": "any"}, method=method), timeout=PATIENCE):
             pass
 
 

@@ -16,7 +16,7 @@ from shipyard_api import programs
 from shipyard_api.settings import load, share_directory
 from tests.forked import Program
 from tests.stand import Stand
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 _OF_PROCESS = ("SHIPYARD_API_WORKERS", "SHIPYARD_LOG_LEVEL")
 
@@ -69,7 +69,7 @@ class Installation:
         for process in self.processes.values():
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, 9)
-            process.wait(20)
+            process.wait(PATIENCE)
         self.listener.close()
 
     def start(self) -> None:

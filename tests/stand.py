@@ -21,7 +21,7 @@ import requests
 from shipyard_api import programs
 from shipyard_api.settings import load, share_directory
 from tests.forked import Program
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 DESIGN = "application/x-yaml"
 
@@ -124,7 +124,7 @@ class Stand:
         process = self.processes.pop(name)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
-        process.wait(20)
+        process.wait(PATIENCE)
 
     def freeze(self, name: str, seconds: float) -> None:
         """Stop a process for a while, as a host does that is out of memory or moved elsewhere."""

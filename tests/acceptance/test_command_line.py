@@ -21,7 +21,7 @@ from shipyard_api.cli.main import shipyard
 from tests.acceptance.programs import invoke, stack_of_its_own
 from tests.acceptance.transcripts import FOLDER, FORMS, Output, compared, plain, transcript
 from tests.unit.tables import every_row
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 # Commands that start programs here instead of asking a server; what they do is tested where they are.
 PROGRAMS = {"config", "db", "demo", "import", "serve", "simulate", "token", "up", "worker"}
@@ -59,7 +59,7 @@ class Session:
 
     def get(self, path: str) -> Any:
         """Ask the API itself."""
-        answer = requests.get(f"{self.url}/api/v1.0/{path}", headers={"X-Auth-Token": self.token}, timeout=30)
+        answer = requests.get(f"{self.url}/api/v1.0/{path}", headers={"X-Auth-Token": self.token}, timeout=PATIENCE)
         assert answer.ok, answer.text
         return answer.json()
 

@@ -145,7 +145,7 @@ def test_a_site_whose_documents_are_in_deckhand_is_deployed(tmp_path: Path, data
             stand.request("POST", "/configdocs/design", data=write_documents(changed))
             (compared,) = stand.request("GET", "/configdocs", params={"base-version": "last-site-action"}).json()
             logs = stand.log("api") + stand.log("worker")
-        revisions = requests.get(f"{url}/revisions", headers={"X-Auth-Token": "any"}, timeout=30).text
+        revisions = requests.get(f"{url}/revisions", headers={"X-Auth-Token": "any"}, timeout=PATIENCE).text
 
     assert ended["verdict"] == "success"
     assert "site-action-success" in revisions

@@ -27,7 +27,7 @@ from tests.databases import empty
 from tests.forked import Program
 from tests.peer import Answer, running
 from tests.stand import Stand
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 SITE = ROOT / "shipyard_simulators" / "sites" / "five-groups.yaml"
 
@@ -107,7 +107,7 @@ def _worker(url: str, log: Path) -> Iterator[Program]:
             yield process
         finally:
             process.send_signal(signal.SIGKILL)
-            process.wait(20)
+            process.wait(PATIENCE)
 
 
 def test_a_worker_that_lost_its_database_exits_with_1_and_a_stopped_one_with_0(
@@ -118,25 +118,25 @@ def test_a_worker_that_lost_its_database_exits_with_1_and_a_stopped_one_with_0(
     monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
-        manager.settimeout(30)
+        manager.settimeout(PATIENCE)
         with _worker(database_url, log) as stopped:
             assert [manager.recv(100), manager.recv(100)] == [b"READY=1", b"WATCHDOG=1"]
             stopped.terminate()
-            assert stopped.wait(30) == 0, log.read_text()
+            assert stopped.wait(PATIENCE) == 0, log.read_text()
         while (state := manager.recv(100)) == b"WATCHDOG=1":
             pass
         assert state == b"STOPPING=1"
     # The manager is gone: a worker works on without one.
     with _worker(database_url, log) as bereft:
         empty(database_url)  # ends all sessions
-        assert bereft.wait(30) == 1, log.read_text()
+        assert bereft.wait(PATIENCE) == 1, log.read_text()
     # Seen once under load: libpq itself writes what a server tells a connection that is in no query.
     lines = [json.loads(line) for line in log.read_text().splitlines() if not line.startswith("FATAL:  terminating")]
     assert "worker has no database" in [line["message"] for line in lines if line["level"] == "ERROR"]
 
 
 def _get(told: dict[str, Any], path: str) -> Any:
-    answer = requests.get(f"{told['url']}/api/v1.0{path}", headers={"X-Auth-Token": told["token"]}, timeout=30)
+    answer = requests.get(f"{told['url']}/api/v1.0{path}", headers={"X-Auth-Token": told["token"]}, timeout=PATIENCE)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -162,7 +162,7 @@ def test_up_comes_back_after_everything_was_killed_and_has_kept_everything(direc
         for pid, _line in processes(mark):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        child.wait(20)
+        child.wait(PATIENCE)
 
         child, again = up(directory, environment)
         assert again["token"] == told["token"]
@@ -177,7 +177,7 @@ def test_up_comes_back_after_everything_was_killed_and_has_kept_everything(direc
         until(lambda: requests.get(action, headers=headers, timeout=60).ok, log.read_text, every=0.2)
     finally:
         child.terminate()
-        child.wait(30)
+        child.wait(PATIENCE)
     assert left_running(mark) == []
 
 

@@ -8,6 +8,7 @@ import requests
 from shipyard_simulators.tests.recorded import Answer, Step, differences, stories
 from tests import simulated_keystone
 from tests.contract.keystone_stories import RECORDINGS, KeystonePlayer
+from tests.waiting import PATIENCE
 
 STORIES = [
     pytest.param(story["steps"], id=story["story"])
@@ -22,7 +23,7 @@ def test_the_simulated_keystone_answers_as_the_real_one_did(steps: list[dict[str
         url = keystone.url.removesuffix("/v3")
 
         def send(method: str, path: str, body: Any, headers: dict[str, str]) -> Answer:
-            answer = requests.request(method, url + path, json=body, headers=headers, timeout=30)
+            answer = requests.request(method, url + path, json=body, headers=headers, timeout=PATIENCE)
             return Answer(answer.status_code, answer.headers, answer.text)
 
         def give(step: Step) -> str:

@@ -123,7 +123,7 @@ def test_a_gigabyte_of_output_costs_little_and_ends_with_a_word(database_url: st
         grown = size(world) - before
     finally:
         worker.kill()
-        worker.wait(30)
+        worker.wait(PATIENCE)
         world.close()
     sys.stdout.write(
         f"worker {at_start} MB, at most {most} MB; {hosts.passed} bytes over the wire; a node keeps {most_kept} bytes; "

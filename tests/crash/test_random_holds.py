@@ -23,6 +23,7 @@ from shipyard_api.storage.unit_of_work import connect
 from tests.crash.calm import NODES, PLANS
 from tests.databases import empty
 from tests.fakes.provisioner import Breakage
+from tests.waiting import PATIENCE
 from tests.world import SETTLE, Checkpoints, KilledError, Moment, World
 
 EVERY_DAY, ALL = 4, 1000
@@ -70,7 +71,7 @@ class Operator(Checkpoints):
     def passed(self, name: str) -> None:
         super().passed(name)
         if name != "before commit" and self.placing is not None:
-            self.placing.join(20)
+            self.placing.join(PATIENCE)
             assert not self.placing.is_alive(), f"placing a hold waits at {name}"
             self.placing = None
         if name == "before submit":

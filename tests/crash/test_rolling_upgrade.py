@@ -13,7 +13,7 @@ from shipyard_api.storage import schema
 from shipyard_simulators.embedded_postgres.server import temporary
 from tests.crash.test_take_over import Journal, design, judge
 from tests.releases import THIS, NoHistoryError, Release, Releases, first_rolling, last_stopped
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.crash
 
@@ -56,7 +56,7 @@ def pid(stand: Releases, name: str = "") -> int:
 
 def left_alone(stand: Releases) -> str:
     """Return what the API says of actions that its release does not know; empty if it is not healthy."""
-    answer = requests.get(f"{stand.url}/health", timeout=30)
+    answer = requests.get(f"{stand.url}/health", timeout=PATIENCE)
     return answer.headers.get("X-Shipyard-Left-Alone", "") if answer.status_code == 204 else ""
 
 

@@ -24,7 +24,7 @@ from shipyard_api.ports.remote_tasks import Host
 from tests.contract.remote_task_sites import Site, sshd
 from tests.software_world import ROLES, SoftwareWorld
 from tests.task_graphs import SEED_GRAPH
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 KILLS = 50
 
@@ -143,11 +143,11 @@ def test_workers_that_are_killed_in_the_middle_leave_every_mark_exactly_once(dat
                     world.create(ActionId(str(actions).rjust(26, "0")))
                 time.sleep(0.05)
             killed.send_signal(signal.SIGKILL)
-            killed.wait(30)
+            killed.wait(PATIENCE)
         last = worker()
         until(ended, world.steps, every=0.05)
         last.kill()
-        last.wait(30)
+        last.wait(PATIENCE)
     finally:
         world.close()
     sys.stdout.write(f"{KILLS} kills in {actions} actions\n")

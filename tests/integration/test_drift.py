@@ -35,6 +35,7 @@ from tests.one_action import state_of
 from tests.refusals import refuses
 from tests.simulated_peers import PEERS, scenario
 from tests.simulated_world import SimulatedWorld, Site
+from tests.waiting import PATIENCE
 
 NODES = [f"n{number}" for number in range(1, 21)]
 LABELS = {"rack": "r1", "role": "compute"}
@@ -44,7 +45,7 @@ MERGE = "application/merge-patch+json"
 def call(method: str, url: str, body: Any = None, kind: str = "application/json") -> None:
     data = None if body is None else json.dumps(body).encode()
     headers = {"Content-Type": kind, "X-OpenStack-Ironic-API-Version": "1.80"}
-    with urlopen(Request(url, data, headers, method=method), timeout=10):
+    with urlopen(Request(url, data, headers, method=method), timeout=PATIENCE):
         pass
 
 

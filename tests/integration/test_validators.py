@@ -27,6 +27,7 @@ from tests.conftest import ROOT
 from tests.factories import node_document
 from tests.integration.api.wire import small_design
 from tests.refusals import refuses
+from tests.waiting import PATIENCE
 
 
 class Desk:
@@ -80,7 +81,7 @@ def meanwhile(do: Callable[[], object], *found: Finding) -> Validator:
 
 
 def test_they_are_asked_at_the_same_time_and_told_in_their_order(database_url: str) -> None:
-    together = threading.Barrier(3, timeout=20)
+    together = threading.Barrier(3, timeout=PATIENCE)
 
     def validator(name: str) -> Validator:
         def ask(revision: int) -> Sequence[Finding]:
@@ -200,7 +201,7 @@ def test_of_two_commits_of_different_buffers_one_is_refused(desk: Desk) -> None:
 
 
 def test_of_many_commits_at_once_one_commits(desk: Desk) -> None:
-    together = threading.Barrier(3, timeout=20)
+    together = threading.Barrier(3, timeout=PATIENCE)
 
     def one_of_them() -> bool:
         looked = threading.Event()

@@ -90,7 +90,7 @@ def playing(scenario: str, policy: Mapping[str, Any] | None = None) -> Iterator[
         finally:
             child.send_signal(signal.SIGTERM)
             try:
-                child.wait(30)
+                child.wait(PATIENCE / 1000)
             except subprocess.TimeoutExpired:
                 child.send_signal(signal.SIGKILL)
 

@@ -9,6 +9,7 @@ from shipyard_api.ports.errors import Unavailable
 from shipyard_api.shared_reading import SharedReading
 from tests.fakes.clock import FakeClock
 from tests.unit.tables import every_row
+from tests.waiting import PATIENCE
 
 
 def test_a_reading_serves_others_for_its_time_and_not_after_the_clock_was_set_back() -> None:
@@ -29,7 +30,7 @@ def test_those_who_come_while_it_is_read_wait_for_it_and_for_its_error(error: Un
     def read() -> str:
         calls.append(1)
         began.set()
-        assert go_on.wait(30)
+        assert go_on.wait(PATIENCE)
         if error:
             raise error
         return "all"
@@ -37,7 +38,7 @@ def test_those_who_come_while_it_is_read_wait_for_it_and_for_its_error(error: Un
     shared = SharedReading(read, FakeClock().now, 20.0)
     with ThreadPoolExecutor(8) as pool:
         first = pool.submit(shared.fresh)
-        assert began.wait(30)
+        assert began.wait(PATIENCE)
         others = [pool.submit(shared.recent) for _ in range(7)]
         go_on.set()
         # One that came too late for the reading that failed finds none.

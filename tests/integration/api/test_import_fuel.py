@@ -18,6 +18,7 @@ from tests.integration.api.served import Server, gunicorn
 from tests.integration.api.wire import Site
 from tests.task_graphs import group, real_graph, stage, task
 from tests.unit.tables import every_row
+from tests.waiting import PATIENCE
 
 ADMIN = known_tokens()[0][0]
 GRAPH = [
@@ -55,7 +56,7 @@ class Shipyard:
         return f"releases/{self.get('clusters/1')['release_id']}"
 
     def get(self, path: str) -> Any:
-        answer = requests.get(f"{self.url}/api/v1/{path}", headers={"X-Auth-Token": ADMIN}, timeout=30)
+        answer = requests.get(f"{self.url}/api/v1/{path}", headers={"X-Auth-Token": ADMIN}, timeout=PATIENCE)
         assert answer.ok, answer.text
         return answer.json()
 

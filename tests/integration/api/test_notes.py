@@ -39,6 +39,7 @@ from tests.integration.api.recorded import statements
 from tests.integration.api.wire import Caller, Site, messages, small_design
 from tests.peer import Answer
 from tests.unit.tables import every_row
+from tests.waiting import PATIENCE
 
 A, B = GroupName("a"), GroupName("b")
 N1, N2, N3 = NodeName("n1"), NodeName("n2"), NodeName("n3")
@@ -404,8 +405,8 @@ def test_the_logs_of_a_node_that_drydock_could_not_deploy(
         each = {"filter_type": "union", "node_names": ["n2"]}
         named = {"filter_set_type": "union", "filter_set": [each]}
         body = {"action": operation, "design_ref": design.as_uri(), "node_filter": named}
-        jobs[phase] = requests.post(f"{drydock}/tasks", json=body, timeout=10).json()["task_id"]
-        while requests.get(f"{drydock}/tasks/{jobs[phase]}", timeout=10).json()["status"] != "complete":
+        jobs[phase] = requests.post(f"{drydock}/tasks", json=body, timeout=PATIENCE).json()["task_id"]
+        while requests.get(f"{drydock}/tasks/{jobs[phase]}", timeout=PATIENCE).json()["status"] != "complete":
             pass
     site.commit(*small_design())
     action = site.create_action()

@@ -12,7 +12,7 @@ import pytest
 
 from shipyard_api.settings import share_directory
 from tests.forked import ToItsEnd
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 ACTIONS = "/api/v1.0/actions"
 
@@ -38,12 +38,12 @@ class OverUnix(http.client.HTTPConnection):
     """HTTP to a socket with a path."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=30)
+        super().__init__("localhost", timeout=PATIENCE)
         self._path = path
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(30)
+        self.sock.settimeout(PATIENCE)
         self.sock.connect(str(self._path))
 
 

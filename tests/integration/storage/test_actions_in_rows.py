@@ -20,6 +20,7 @@ from shipyard_api.storage.unit_of_work import Store
 from tests.integration.storage.conftest import new_action, new_run
 from tests.integration.storage.rows import broken_off, counts
 from tests.refusals import refuses
+from tests.waiting import PATIENCE
 
 Create = Callable[..., ActionId]
 
@@ -113,7 +114,7 @@ def test_the_second_waits_until_it_is_clear_whether_there_is_a_first(store: Stor
             second = threads.submit(_create, store)
             with pytest.raises(TimeoutError):
                 second.result(timeout=0.2)
-        assert second.result(timeout=10) is not None
+        assert second.result(timeout=PATIENCE) is not None
 
 
 def test_of_many_at_once_one_is_taken(store: Store) -> None:

@@ -23,6 +23,7 @@ from shipyard_api.storage import tables as t
 from shipyard_api.storage.projections.line import Line
 from shipyard_api.storage.unit_of_work import Store
 from tests.factories import group, strategy
+from tests.waiting import PATIENCE
 
 Create = Callable[..., ActionId]
 
@@ -227,7 +228,7 @@ def test_a_hold_waits_for_an_intent_and_finds_it(store: Store, create: Create, r
                 placing.result(0.05)
             if rows == "turns":
                 tx.turns.intend(claim, INTENT)
-        assert list(placing.result(10).under_way) == ([action] if rows == "turns" else [])
+        assert list(placing.result(PATIENCE).under_way) == ([action] if rows == "turns" else [])
 
 
 @pytest.mark.parametrize("rows", ["turns", "items"])
@@ -245,4 +246,4 @@ def test_an_intent_waits_for_a_hold_and_sees_it(store: Store, create: Create, ro
             intending = beside.submit(held)
             with pytest.raises(TimeoutError):
                 intending.result(0.05)
-        assert intending.result(10) == 1
+        assert intending.result(PATIENCE) == 1

@@ -21,6 +21,7 @@ from shipyard_api.storage.schema_check import check_database, schema_of
 from shipyard_api.storage.tables import metadata
 from shipyard_api.storage.unit_of_work import Store, connect
 from tests.conftest import ROOT
+from tests.waiting import PATIENCE
 
 _AFTER = "9999"
 _BEFORE = "0001"
@@ -144,7 +145,7 @@ def pooler(database_url: str, tmp_path: Path) -> Iterator[Pooler]:
     yield start
     for process in started:
         process.terminate()
-        process.wait(10)
+        process.wait(PATIENCE)
 
 
 def test_a_pooler_in_transaction_mode_is_refused(pooler: Pooler) -> None:

@@ -22,7 +22,7 @@ from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import connect
 from tests.integration.storage.design_documents import KEYS, A, B, anything_goes, doc, encryption, policy, secret
 from tests.integration.storage.rows import counts
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 EMPTY, ONE = Revision(0), Revision(1)
 CANARY = "yellow-bird-é-5f1e"
@@ -184,7 +184,7 @@ def test_who_comes_second_takes_the_key_of_the_first(engine: sa.Engine) -> None:
 
         until(second_waits)
         first.commit()
-        assert second.result(timeout=10) == fingerprint
+        assert second.result(timeout=PATIENCE) == fingerprint
 
 
 def test_a_refused_put_does_not_lose_the_key_that_it_made(engine: sa.Engine) -> None:
@@ -398,7 +398,7 @@ def test_keys_are_changed_while_somebody_refers_to_the_contents(engine: sa.Engin
         columns = [column for column in rows.c if column.name != "revision"]
         copied = sa.select(sa.literal(2), *columns).where(rows.c.revision == 1)
         connection.execute(rows.insert().from_select(["revision", *(column.name for column in columns)], copied))
-        assert other.submit(store(engine, SECOND, FIRST).rotate).result(timeout=10).reencrypted == 6
+        assert other.submit(store(engine, SECOND, FIRST).rotate).result(timeout=PATIENCE).reencrypted == 6
         connection.commit()
 
     assert [one.document for one in store(engine, SECOND).documents(Revision(2))] == SOME

@@ -25,6 +25,7 @@ from shipyard_api.storage import tables as t
 from shipyard_api.storage.turns import Turns
 from shipyard_api.storage.unit_of_work import Store
 from tests.integration.storage.rows import JOBS, broken_off, counts
+from tests.waiting import PATIENCE
 
 Create = Callable[..., ActionId]
 
@@ -334,7 +335,7 @@ def test_a_turn_that_begins_while_another_writes_waits_for_it(store: Store, crea
             other = threads.submit(claim, store, action)
             with pytest.raises(TimeoutError):
                 other.result(timeout=0.2)
-        assert (other.result(timeout=10).epoch, other.result().state) == (2, {"v": 7})
+        assert (other.result(timeout=PATIENCE).epoch, other.result().state) == (2, {"v": 7})
 
 
 # --- waking ---------------------------------------------------------------------------------------------------------

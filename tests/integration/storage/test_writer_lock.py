@@ -20,7 +20,7 @@ from shipyard_api.storage.writer_lock import SqlWriterLock
 from tests.forked import ToItsEnd
 from tests.integration.storage.test_outages import cut_off
 from tests.integration.storage.writers import add_line, lines, write
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_ten_writers_lose_nothing_though_one_is_killed(engine: sa.Engine, storag
             for one in work:
                 one.result(timeout=90)
         assert [other.end() for other in others] == [(0, "")] * 4
-        assert killed.wait(10) < 0
+        assert killed.wait(PATIENCE) < 0
 
     designs = SqlDesigns(engine, None, lambda _: lambda _: ())
     written = lines(designs, designs.heads().head)

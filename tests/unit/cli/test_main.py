@@ -19,6 +19,7 @@ from shipyard_api.cli.output import action_tables
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import TOKEN, Reply
 from tests.unit.cli.samples import ID
+from tests.waiting import PATIENCE
 
 
 def test_every_request_carries_the_global_options(api, run):
@@ -268,7 +269,7 @@ def test_ctrl_c_ends_with_130_and_says_what_may_have_been_done(api):
 
     def hang(_):
         asked.set()
-        left.wait(40)
+        left.wait(PATIENCE)
         return Reply(201, {"id": ID})
 
     api.replies["POST /actions"] = hang
@@ -278,13 +279,13 @@ def test_ctrl_c_ends_with_130_and_says_what_may_have_been_done(api):
     with subprocess.Popen(
         [sys.executable, "-c", code, "create", "action", "deploy_site"], env=given, stderr=subprocess.PIPE
     ) as running:
-        assert asked.wait(20)
+        assert asked.wait(PATIENCE)
         running.send_signal(signal.SIGINT)
         try:
             _, told = running.communicate(timeout=10)
         except subprocess.TimeoutExpired:  # Python drops an interruption of what clears up an object
             running.send_signal(signal.SIGINT)
-            _, told = running.communicate(timeout=20)
+            _, told = running.communicate(timeout=PATIENCE)
     left.set()
     assert running.returncode == 130
     assert told == b"The server may have done it: check before you send it again.\nInterrupted.\n"

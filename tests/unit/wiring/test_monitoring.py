@@ -14,6 +14,7 @@ from shipyard_api.setting_types import Count
 from shipyard_api.settings import SettingsError
 from shipyard_api.wiring.monitoring import status_port
 from tests.unit.tables import table
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def port() -> int:
 
 
 def asked(port: int, path: str) -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     connection.request("GET", path)
     status = connection.getresponse().status
     connection.close()

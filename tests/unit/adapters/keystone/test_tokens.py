@@ -10,6 +10,7 @@ import pytest
 from shipyard_api.adapters.keystone.client import Grant
 from shipyard_api.adapters.keystone.tokens import LONGEST_MARGIN, Tokens
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
+from tests.waiting import PATIENCE
 
 HOUR = 3600.0
 CROWD = 8
@@ -61,7 +62,7 @@ def crowd(source: Source, ask: Callable[[], str]) -> list[Any]:
     def others_wait() -> None:
         source.meanwhile = lambda: None
         for _ in range(CROWD):
-            assert arrived.acquire(timeout=10)
+            assert arrived.acquire(timeout=PATIENCE)
 
     def asking() -> object:
         arrived.release()
@@ -134,7 +135,7 @@ def test_a_token_that_many_threads_see_turned_down_is_replaced_once(tokens: Toke
 
     def turned_down() -> str:
         tokens.token()
-        together.wait(timeout=10)
+        together.wait(timeout=PATIENCE)
         tokens.renew()
         return tokens.token()
 

@@ -3,6 +3,7 @@
 import http.client
 
 from shipyard_api.adapters.status_port.server import served
+from tests.waiting import PATIENCE
 
 
 class Text:
@@ -16,7 +17,7 @@ def test_probes_and_metrics() -> None:
     with served("127.0.0.1", 0, Text(), live=lambda: True, ready=lambda: False) as port:
 
         def ask(path: str) -> tuple[int, bytes]:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
             connection.request("GET", path)
             answer = connection.getresponse()
             found = answer.status, answer.read()

@@ -10,6 +10,7 @@ from shipyard_api.domain.error_kinds import AskLater, ErrorKind
 from shipyard_api.request_context import within_site
 from tests.refusals import refuses
 from tests.unit.tables import every_row
+from tests.waiting import PATIENCE
 
 MANY = Bounds(pieces=100, burst=1000.0, share=1.0)
 
@@ -39,7 +40,7 @@ def test_callers_take_turns_and_have_one_piece_running_each() -> None:
         def work() -> None:
             assert caller not in running
             running.add(caller)
-            release.wait(10)
+            release.wait(PATIENCE)
             ran.append(f"{caller}{number}")
             running.remove(caller)
 
@@ -48,7 +49,7 @@ def test_callers_take_turns_and_have_one_piece_running_each() -> None:
     begun = [gate.start(caller, piece(caller, number)) for caller in "abc" for number in range(3)]
     release.set()
     for one in begun:
-        one.result(10)
+        one.result(PATIENCE)
 
     for caller in "abc":
         assert [one for one in ran if one[0] == caller] == [f"{caller}{number}" for number in range(3)]
@@ -57,16 +58,16 @@ def test_callers_take_turns_and_have_one_piece_running_each() -> None:
 
 def test_a_caller_with_too_many_pieces_is_refused_and_others_are_not() -> None:
     gate, release = Time().gate(Bounds(pieces=2, burst=10.0, share=0.5)), threading.Event()
-    begun = [gate.start("ann", lambda: bool(release.wait(10)) and None) for _ in range(2)]
+    begun = [gate.start("ann", lambda: bool(release.wait(PATIENCE)) and None) for _ in range(2)]
 
     with refuses(TooMuchWork) as caught:
         gate.start("ann", lambda: None)
     assert caught.value.seconds == 1
-    gate.start("bob", lambda: None).result(10)
+    gate.start("bob", lambda: None).result(PATIENCE)
     release.set()
     for one in begun:
-        one.result(10)
-    gate.start("ann", lambda: None).result(10)
+        one.result(PATIENCE)
+    gate.start("ann", lambda: None).result(PATIENCE)
 
 
 @every_row(
@@ -80,14 +81,14 @@ def test_processor_time_that_was_used_grows_back(
 ) -> None:
     time = Time()
     gate = time.gate(caller, everyone)
-    gate.start("ann", time.use(13.0)).result(10)
+    gate.start("ann", time.use(13.0)).result(PATIENCE)
 
     with refuses(refusal) as caught:
         gate.start(second, time.use(1.0))
     assert caught.value.seconds == 6
 
     time.now += 6.1
-    gate.start(second, time.use(1.0)).result(10)
+    gate.start(second, time.use(1.0)).result(PATIENCE)
     assert time.used == 14.0
 
 
@@ -96,23 +97,23 @@ def test_a_site_that_has_used_its_share_takes_nothing_from_others() -> None:
     time, release = Time(), threading.Event()
     gate = time.gate(MANY, Bounds(4, 20.0, 0.5))
     with within_site("berlin"):
-        gate.start("ann", time.use(25.0)).result(10)
+        gate.start("ann", time.use(25.0)).result(PATIENCE)
         with refuses(ServiceBusy) as caught:
             gate.start("bob", time.use(1.0))
     assert caught.value.seconds == 60
     with within_site("oslo"):
-        gate.start("ann", time.use(1.0)).result(10)
+        gate.start("ann", time.use(1.0)).result(PATIENCE)
 
     with within_site("rome"):
-        held = [gate.start(caller, lambda: bool(release.wait(10)) and None) for caller in ("ann", "bob")]
+        held = [gate.start(caller, lambda: bool(release.wait(PATIENCE)) and None) for caller in ("ann", "bob")]
         with refuses(ServiceBusy):
             gate.start("cid", lambda: None)
     with within_site("riga"):
-        gate.start("ann", lambda: None).result(10)
+        gate.start("ann", lambda: None).result(PATIENCE)
     assert not held[1].running()
     release.set()
     for one in held:
-        one.result(10)
+        one.result(PATIENCE)
 
 
 def test_whoever_uses_much_is_answered_elsewhere_and_their_neighbours_are_not() -> None:
@@ -121,7 +122,7 @@ def test_whoever_uses_much_is_answered_elsewhere_and_their_neighbours_are_not() 
 
     def start(name: str, caller: str) -> None:
         with within_site(name):
-            gate.start(caller, time.use(1.0), lambda: ran.append(f"{name} {caller}")).result(10)
+            gate.start(caller, time.use(1.0), lambda: ran.append(f"{name} {caller}")).result(PATIENCE)
 
     for name, caller in (("berlin", "ann"), ("berlin", "ann"), ("berlin", "bob"), ("oslo", "ann")):
         start(name, caller)
@@ -130,13 +131,13 @@ def test_whoever_uses_much_is_answered_elsewhere_and_their_neighbours_are_not() 
 
 def test_work_whose_caller_has_left_does_not_run() -> None:
     gate, release, ran = Time().gate(), threading.Event(), list[str]()
-    first = gate.start("ann", lambda: bool(release.wait(10)) and None)
+    first = gate.start("ann", lambda: bool(release.wait(PATIENCE)) and None)
     left = gate.start("ann", lambda: ran.append("left"))
     last = gate.start("ann", lambda: ran.append("last"))
 
     assert left.cancel()
     release.set()
-    first.result(10)
-    last.result(10)
+    first.result(PATIENCE)
+    last.result(PATIENCE)
 
     assert ran == ["last"]

@@ -5,6 +5,7 @@ import threading
 
 from shipyard_api.api.http.threads import USUAL_THREADS, in_thread, parsed, threaded_design
 from tests.unit.tables import every_row
+from tests.waiting import PATIENCE
 
 
 @every_row(["large bodies", "designs"])
@@ -12,7 +13,7 @@ def test_other_requests_find_a_thread_while_slow_work_waits_for_its_turn(slow: s
     released = threading.Event()
 
     def wait(*_: object) -> None:
-        released.wait(10)
+        released.wait(PATIENCE)
 
     class Answer:
         media = None

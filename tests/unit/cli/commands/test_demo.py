@@ -15,6 +15,7 @@ from shipyard_api.cli import stack
 from shipyard_api.cli.commands import demo
 from tests.unit.cli import fake_api, samples
 from tests.unit.tables import every_row, table
+from tests.waiting import PATIENCE
 
 EXPECT = """
 expect:
@@ -210,7 +211,7 @@ main.main()
                 if line.startswith("Ctrl-C stops everything"):
                     break
             process.send_signal(signal.SIGINT)
-            process.wait(20)
+            process.wait(PATIENCE)
         finally:
             process.kill()
     assert (tmp_path / "played.stopped").read_text() == "by SIGTERM"

@@ -11,6 +11,7 @@ from shipyard_api.domain.documents import Rendering, Revision
 from shipyard_api.ports.documents import RenderingFailed
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from tests.unit.tables import every_row
+from tests.waiting import PATIENCE
 
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)
 CALLERS = 4
@@ -31,7 +32,7 @@ class Store:
     def rendered(self, _revision: Revision) -> Rendering:
         self.renderings += 1
         for _ in range(CALLERS if self.renderings == 1 else 0):
-            assert self._asked.acquire(timeout=10)
+            assert self._asked.acquire(timeout=PATIENCE)
         return self._outcome()
 
 
