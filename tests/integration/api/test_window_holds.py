@@ -36,9 +36,9 @@ def placing(site: Site, clock: Clock) -> PlaceWindowHolds:
     return PlaceWindowHolds(site.store, site.designs, RenderedDesigns(site.designs), rules, clock, 60.0)
 
 
-def design(**hold: Any) -> list[dict[str, Any]]:
+def design(*others: dict[str, Any], **hold: Any) -> list[dict[str, Any]]:
     rule = {"name": "patching", "class": "no_deployment", "windows": [TODAY], **hold}
-    return [configuration(physical_provisioner={"policy": {"holds": [rule]}}), *small_design()[1:]]
+    return [configuration(physical_provisioner={"policy": {"holds": [*others, rule]}}), *small_design()[1:]]
 
 
 def held(site: Site, **params: str) -> list[tuple[str, str, str, str]]:
@@ -51,7 +51,8 @@ def of(*nodes: str) -> list[tuple[str, str, str, str]]:
 
 
 def test_nodes_are_held_from_shortly_before_a_window_until_its_end(site: Site) -> None:
-    site.commit(*design())
+    # One whose windows are over takes no other away.
+    site.commit(*design({"name": "over", "class": "all", "windows": [{**TODAY, "dates": ["2020-01-01"]}]}))
     clock = Clock(NOW - timedelta(minutes=3))
     place = placing(site, clock)
     assert (place(), held(site)) == (0, [])
