@@ -214,7 +214,7 @@ FirstStepFails = ErrorKind(
     Conflict,
     "FirstStepFails",
     "One of the first steps would fail",
-    lambda step, reason, findings: f"Step {step} would fail: {reason.rstrip('.')}. Nothing was changed.",
+    lambda step, reason, findings: f"Step {step} would fail: {reason.rstrip('.')}.",
 )
 TooMuchTouched = ErrorKind(
     Conflict,

@@ -6,7 +6,7 @@ from datetime import datetime
 from secrets import token_hex
 from typing import NamedTuple
 
-from shipyard_api.domain.errors import InvalidParameters
+from shipyard_api.domain.errors import FirstStepFails, InvalidParameters
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.plans.errors import HashNotOfPlan, OwnPlan, PlanNotFound, PlanUsed
 from shipyard_api.domain.plans.plan import PlanId, Signature, StoredPlan, check_signature
@@ -43,9 +43,10 @@ class StoredPlans:
     def store_plan(self, plan: Plan, request: JsonObject, shown: JsonObject, caller: Caller) -> SeenPlan:
         """Store a complete plan of an action or of a retry. ``request``: its body. ``shown``: what approvers read.
 
-        Raises the refusal of a plan that has one.
+        Raises the refusal of a plan that has one. What would fail a first step now is shown and stored: the step's
+        peers may answer otherwise when the action starts.
         """
-        if plan.refusal:
+        if plan.refusal and plan.refusal.kind is not FirstStepFails:
             raise plan.refusal
         content = content_of(plan)
         with self.store.begin() as tx:

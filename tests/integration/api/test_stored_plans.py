@@ -24,7 +24,7 @@ from tests.integration.api.test_plans import ended
 from tests.integration.api.test_site_nodes import members, rolled
 from tests.integration.api.test_software import CHAIN, Fuel, prepared
 from tests.integration.api.wire import JSON, Caller, Site, configuration, everything_said, messages, small_design
-from tests.peer import Peer
+from tests.peer import Answer, Peer
 
 DEPLOY = {"name": "deploy_site"}
 LOST = tuple(rolled(members(a="n1 n2"), {"n1": NodeStatus.FAILURE}))
@@ -99,12 +99,15 @@ def test_a_plan_is_stored_shown_and_listed(site: Site) -> None:
     assert [note["note_val"] for note in notes if note["sub_type"] == "Plan"] == [
         f"plan {first['id']} (hash {first['hash']}), stored by ann"
     ]
-    # A plan that would be refused is not stored.
+    # A plan that would be refused is not stored; one whose first steps would fail now is, and its approvers read it.
+    site.drydock.on("GET /health", Answer(403, {"message": "no such user"}))
+    sick = stored(site.admin, {"name": "test_site"})
+    assert sick["plan"]["refused"]["title"] == "One of the first steps would fail"
     refused = site.admin.post("/plans", json.dumps(DEPLOY), JSON, store="true")
     assert (refused.status, refused.json["message"]) == (falcon.HTTP_409, "Another site action is running")
     retry = site.admin.post("/plans", json.dumps({"retry": made.json["id"]}), JSON, store="true")
     assert retry.status == falcon.HTTP_409
-    assert len(site.viewer.get("/plans").json["plans"]) == 2
+    assert len(site.viewer.get("/plans").json["plans"]) == 3
 
 
 def test_an_action_starts_from_a_plan_that_another_person_has_approved(eyes: FourEyes) -> None:
