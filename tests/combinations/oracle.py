@@ -15,6 +15,8 @@ from tests.combinations.model import SITE_ACTIONS, TEARING_DOWN, Row
 from tests.combinations.site import GROUPS, NODES, STEPS, Site, reason_of, targets_of
 from tests.simulated_peers import time_of
 
+FIRST_STEP = "One of the first steps would fail"
+CHECK = re.compile(r"(check_teardown|check_service|deployment_configuration|(preflight|validate_site_design)\..*)")
 FINAL = {"deploy", "join"}  # phases of a row in which a node of a prepared group may fail
 INTERNAL = re.compile(r"internal|Traceback|IntegrityError|psycopg|sqlalchemy|KeyError|AssertionError", re.IGNORECASE)
 LETTERS = {"s": "success", "f": "failure", "p": "prepared", "n": "not_started"}
@@ -366,8 +368,11 @@ def _plan(site: Site, asked: Asked) -> list[str]:
     """What was planned is what happened."""
     plan, entity = asked.plan, site.get(f"/actions/{site.action}/report")["action"]
     found = []
-    if plan["refused"]:
+    if plan["refused"] and plan["refused"]["title"] != FIRST_STEP:
         found.append(f"the plan says that it is refused ({plan['refused']['title']}), and it was not")
+    failed = {step["id"] for step in site.get(f"/actions/{site.action}")["steps"] if step["state"] == "failed"}
+    if bool(plan["refused"]) != any(map(CHECK.fullmatch, failed)) and not asked.stopped:
+        found.append(f"the plan says {plan['refused']}, and these steps failed: {sorted(failed)}")
     if plan["revision"] != entity["committed_rev_id"]:
         found.append(f"planned with revision {plan['revision']}, done with {entity['committed_rev_id']}")
     steps = [step["id"] for step in site.get(f"/actions/{site.action}")["steps"] if "." in step["id"]]
