@@ -56,7 +56,6 @@ DURATIONS = {
     "prepare_nodes": 20,
     "deploy_nodes": 30,
     "destroy_nodes": 10,
-    "quick_erase": 10,
     "full_erase": 20,
     "join_nodes": 20,
     "ready_nodes": 20,

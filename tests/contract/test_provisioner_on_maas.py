@@ -202,7 +202,7 @@ def test_a_worker_that_starts_anew_goes_on_where_the_former_was(start_maas: Star
 
 def test_two_who_report_at_once_do_no_harm(start_maas: StartMaas) -> None:
     """What is begun takes longer than it takes to begin it: MAAS would commission a machine again that is Ready."""
-    site = start_maas(durations={"prepare_nodes": 400, "deploy_nodes": 400, "quick_erase": 400})
+    site = start_maas(durations={"prepare_nodes": 400, "deploy_nodes": 400, "full_erase": 400})
     nodes = ("n1", "n2", "n3", "n4", "n5")
     for operation, status in ((PREPARE, "Commissioning"), (DEPLOY, "Deploying"), (DESTROY, "Disk erasing")):
         work, mine = site.work(operation, *nodes), marker()

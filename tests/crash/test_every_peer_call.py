@@ -42,7 +42,7 @@ JOBS = {
     ),
 }
 VERBS = ("op=commission", "op=deploy", "op=release", "provide", "active", "rebuild", "service", "deleted")
-DURATIONS = {"prepare_nodes": 40, "test_machines": 5, "deploy_nodes": 40, "quick_erase": 20}
+DURATIONS = {"prepare_nodes": 40, "test_machines": 5, "deploy_nodes": 40, "full_erase": 20}
 # MAAS runs scripts as a commissioning of its own, before the deployment.
 SCRIPTS = DeployStep(Interface.MANAGEMENT, "run_commissioning_scripts", {"commissioning_scripts": ["bios"]}, 200)
 RESET = DeployStep(Interface.BIOS, "factory_reset", {}, 100)
@@ -90,7 +90,8 @@ def _jobs(peer_name: str) -> list[tuple[Marker, Work]]:
 
     def work(operation: Operation, names: str) -> Work:
         steps = with_steps.get((peer_name, operation), {})
-        return Work(operation, "revision:1", tuple(map(NodeName, names.split())), steps=steps)
+        leaves = operation is DESTROY
+        return Work(operation, "revision:1", tuple(map(NodeName, names.split())), steps=steps, leaves=leaves)
 
     return [(Marker(f"job-{next(numbers)}"), work(*job)) for job in JOBS[peer_name]]
 
