@@ -229,9 +229,9 @@ def _(fact: NodesKept) -> str:
 
 @_text.register
 def _(fact: NodesLeft) -> str:
-    parts = [f"an older specification: {_nodes(fact.older)}"] if fact.older else []
-    parts += [f"without a record of what they were given: {_nodes(fact.unknown)}"] if fact.unknown else []
-    return f"left alone: {'; '.join(parts)}"
+    parts = [f"left alone with an older specification: {_nodes(fact.older)}"] if fact.older else []
+    parts += [f"left alone without a record of what they were given: {_nodes(fact.unknown)}"] if fact.unknown else []
+    return "; ".join(parts)
 
 
 @_text.register
