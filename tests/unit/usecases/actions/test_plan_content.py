@@ -1,12 +1,15 @@
 """What of a plan a signature covers."""
 
+from types import SimpleNamespace
 from typing import Any
 
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.plans.plan import PlanContent
 from shipyard_api.usecases.actions.plan import Plan
-from shipyard_api.usecases.actions.plan_content import content_of
+from shipyard_api.usecases.actions.plan_content import content_of, runs_of
+from tests.software_world import rendered
+from tests.unit.actions.test_frozen_software import frozen
 from tests.unit.tables import every_row
 
 POLICY = {"data": {"windows": {}}, "chosen": {}, "seconds": {"deploy": 60.0}, "usual": {"x": {"deploy": 50.0}}}
@@ -34,3 +37,16 @@ def content(**inputs: Any) -> PlanContent:
 def test_what_decides_what_an_action_does_is_covered(inputs: dict[str, Any], said: list[str]) -> None:
     assert content().differences(content(**inputs)) == said
     assert (content().digest == content(**inputs).digest) == (said == [])
+
+
+def test_acceptance_tasks_are_covered_and_a_secret_in_one_is_not_shown() -> None:
+    accepting: Any = SimpleNamespace(group=SimpleNamespace(accept=("make",)))
+    given = {"name": ActionName("deploy_site"), "revision": Revision(5), "refusal": None, "findings": ()}
+    design = rendered(["n1"], secret="run make")
+    plan = Plan(**given, steps=(), mode=None, groups=[accepting], frozen=frozen(), design=design)
+
+    found = runs_of(plan)
+
+    assert [document["parameters"] for document in found.documents.values()] == [{"cmd": "***"}]
+    assert [*found.secrets] == ["task make"]
+    assert "run make" in found.secrets["task make"]
