@@ -263,6 +263,7 @@ UNSEEN: dict[Callable[..., Any], str] = {
     Turns.flush: "what other methods gathered",
     Turns.pass_on: "a job of the queue",
     Turns.held: "a lock",
+    Turns.renew: "a lock, and a look at what was asked for",
     Actions.lock: "a lock",
     Stragglers.to_poll: "when to look at late work again, which is shown nowhere",
 }
