@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from shipyard_api.yaml_stream import Limits, YamlFault, read_documents, write_documents
+from shipyard_api.yaml_stream import Limits, YamlFault, read_documents, reading, write_documents
 from tests.unit.tables import every_row
 
 SITES = Path(__file__).parents[2].parent / "shared" / "data" / "sites"
@@ -314,3 +314,13 @@ def test_a_real_site_is_read_as_pyyaml_reads_it_and_survives_writing() -> None:
     assert len(documents) > 300
     assert json.dumps(documents) == json.dumps(list(yaml.load_all(raw, yaml.CSafeLoader)))
     assert read_documents(write_documents(documents)) == documents
+
+
+def test_a_large_text_is_read_in_pieces_so_that_other_threads_get_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """libyaml holds the interpreter for as long as one event takes."""
+    sizes, read = [], reading._Pieces.read
+    monkeypatch.setattr(reading._Pieces, "read", lambda pieces, size: sizes.append(size) or read(pieces, size))
+
+    assert read_documents(b"a: " + b"x" * 2**20) == [{"a": "x" * 2**20}]
+    assert max(sizes) <= 2**16
+    assert sum(sizes) >= 2**20
