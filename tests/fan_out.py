@@ -20,6 +20,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.ports.errors import PeerError, Unavailable
 from shipyard_api.ports.provisioner import Marker, Operation
 from shipyard_api.ports.state.actions import NewAction
@@ -141,7 +142,7 @@ class SampleItem(ItemKind[SampleState, str, Start, Started | Polled]):
     def perform(self, effect: Start, marker: Marker) -> Started:
         return Started(self.peer.submit(marker, effect.target))
 
-    def find(self, effect: Start, marker: Marker, intended_at: datetime) -> Started | None:
+    def find(self, effect: Start, marker: Marker, since: datetime, answers: JobAnswers) -> Started | None:
         job = self.peer.find(marker)
         return Started(job) if job else None
 

@@ -23,14 +23,28 @@ class HistoryIdentity:
 
 
 class LostHistory(NamedTuple):
-    """What was recorded ``after`` this moment may be lost; that was ``noticed`` then.
+    """What an action recorded ``after`` this moment may be lost; that was ``noticed`` then.
 
-    ``answers``: what an operator has said of jobs since.
+    ``noticed``: None if nothing shows a loss. Some leave no sign, so then it is all that the action recorded; each of
+    these needs another start of the database's ``server``. ``answers``: what an operator has said of jobs since.
     """
 
     after: datetime
-    noticed: datetime
+    noticed: datetime | None
     answers: JobAnswers = JobAnswers()
+    server: str = ""
+
+    @property
+    def occasion(self) -> str:
+        """What distinguishes this possible loss from an earlier one."""
+        return f"{self.noticed.isoformat() if self.noticed else ''} {self.server}"
+
+
+class Position(NamedTuple):
+    """How far a server has written: its timeline, and its place in the write-ahead log."""
+
+    timeline: int
+    place: int
 
 
 def difference(before: HistoryIdentity, now: HistoryIdentity) -> str:

@@ -165,11 +165,15 @@ class JobReport:
 
 @dataclass(frozen=True, slots=True)
 class EarlierWork:
-    """Work on nodes that the provisioner was sent earlier, as it shows it."""
+    """Work on nodes that the provisioner was sent earlier, as it shows it.
+
+    ``likely``: False if it is older than asked for, unless a clock is wrong that nothing measures.
+    """
 
     job: JobId
     operation: Operation
     nodes: tuple[NodeName, ...]
+    likely: bool = True
 
 
 ORDER = (

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.items import ItemState
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.histories import CURRENT_TABLE
+from shipyard_api.storage.histories import CURRENT_TABLE, PLACE
 
 MOST_RUNS = 32
 """Runs of one action, queued or at work."""
@@ -65,6 +65,8 @@ def claim_due(versions: Versions) -> sa.Executable:
             t.actions.c.user_name,
             t.actions.c.context_marker,
             t.actions.c.traceparent,
+            t.actions.c.created_at,
+            PLACE,
             t.actions.c.lost_after,
             t.actions.c.loss_noticed_at,
             t.actions.c.job_answers,

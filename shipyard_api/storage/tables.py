@@ -63,6 +63,8 @@ actions = sa.Table(
     sa.Column("created_at", _MOMENT, nullable=False, server_default=sa.func.now()),
     sa.Column("started_at", _MOMENT),
     sa.Column("ended_at", _MOMENT),
+    # Where the server's write-ahead log was when the newest turn began.
+    sa.Column("place", sa.BigInteger),
     # What the action recorded after the first moment may be lost; the first turn after that was at the second.
     sa.Column("lost_after", _MOMENT),
     sa.Column("loss_noticed_at", _MOMENT),

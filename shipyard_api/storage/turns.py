@@ -26,7 +26,7 @@ from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.batched_writes import BatchedWrites
-from shipyard_api.storage.histories import CURRENT_TABLE, check_table, lost_history
+from shipyard_api.storage.histories import CURRENT_TABLE, PLACE, check_table, lost_history
 from shipyard_api.storage.hold_rows import guard
 from shipyard_api.storage.intents import intent_from, intent_json
 from shipyard_api.storage.items import Items
@@ -57,6 +57,7 @@ _CLAIM = (
     .values(
         epoch=_actions.epoch + 1,
         wake_at=sa.bindparam("now"),
+        place=PLACE,
         state=sa.case((_actions.state == RunState.QUEUED.value, RunState.RUNNING.value), else_=_actions.state),
         started_at=sa.func.coalesce(_actions.started_at, sa.bindparam("now")),
     )
@@ -69,6 +70,8 @@ _CLAIM = (
         _actions.context_marker,
         _actions.traceparent,
         _actions.waiting_for,
+        _actions.created_at,
+        _actions.place,
         _actions.lost_after,
         _actions.loss_noticed_at,
         _actions.job_answers,

@@ -91,8 +91,8 @@ class Store:
         with outages(), self._engine.connect() as connection:
             if histories.CONNECTION not in connection.info:
                 with connection.begin():
-                    table = histories.notice(connection)
-                connection.info[histories.CONNECTION] = table
+                    connected = histories.notice(connection)
+                connection.info[histories.CONNECTION] = connected
             with connection.begin():
                 transaction = self._transaction(connection)
                 yield transaction

@@ -8,7 +8,8 @@ its successor by nothing.
 
 Where the database may have lost the end of an action's history, an earlier attempt of every effect may be one that
 nothing records. Its marker follows from the effect, so it is looked for first, as if it had been sent until the loss
-was noticed.
+was noticed. Some losses leave no sign. A peer that keeps our marks does nothing twice all the same; at one that keeps
+none (``unmarked``), the effect is always looked for before it is first sent.
 
 No effect begins on a held node: the transaction that writes an intent, or that sends it once more, reads the holds
 under a lock that placing a hold waits for. The same transaction reads what control verbs have asked for: after a stop,
@@ -133,7 +134,8 @@ class Attempts(Generic[C]):
         self, tx: Transaction, claim: C, unit: AnyUnit, state: Any, intent: Intent, now: datetime
     ) -> Attempt[C] | Again:
         """Take up an intent whose outcome is unknown, once whatever was sent for it must have arrived."""
-        sent = intent.attempted_at if claim.lost is None else max(intent.attempted_at, claim.lost.noticed)
+        noticed = claim.lost.noticed
+        sent = intent.attempted_at if noticed is None else max(intent.attempted_at, noticed)
         resume_at = now if intent.repeatable else sent + timedelta(seconds=self._settle)
         effect = unit.load_effect(intent.effect)
         if now < resume_at:
@@ -174,8 +176,10 @@ class Attempts(Generic[C]):
                 marker = Marker(marker_of(*claim.unit, effect=unit.identity(stored)))
                 at, now = self._clock.monotonic(), self._clock.now()
                 intent = Intent(marker, stored, give_up_at, now, now, 1, repeatable, touches)
-                if claim.lost is not None and not repeatable:
-                    intent = replace(intent, intended_at=claim.lost.after, attempted_at=claim.lost.noticed)
+                after, noticed = claim.lost.after, claim.lost.noticed
+                if not repeatable and (noticed is not None or unit.unmarked(effect)):
+                    intent = replace(intent, intended_at=after, attempted_at=noticed or now)
+                if not repeatable and noticed is not None:
                     claim = self._rows(tx).intend(claim, intent, now=now)
                     return self.resume(tx, claim, unit, state, intent, now)
                 claim = self._rows(tx).intend(claim, intent)
@@ -237,14 +241,16 @@ class Attempts(Generic[C]):
         try:
             if intent is None:
                 return Reported(unit.ask(attempt.asked))
-            if intent.attempts > 1:
+            sent_before = intent.attempts > 1
+            if sent_before or (not intent.repeatable and unit.unmarked(attempt.asked)):
                 earlier = self._find(attempt, intent)
                 if earlier is not None:
                     return Reported(earlier, already_sent=True)
-                again = self._intend_again(attempt, intent)
-                if not isinstance(again, float):
-                    return again
-                at = again
+                if sent_before or self._clock.monotonic() - at > self._settle / 2:
+                    again = self._intend_again(attempt, intent)
+                    if not isinstance(again, float):
+                        return again
+                    at = again
             if self._clock.monotonic() - at > self._settle / 2:
                 return TooLate()
             return Reported(unit.perform(attempt.asked, intent.marker))
@@ -287,8 +293,9 @@ class Attempts(Generic[C]):
             report = _trouble(claim, outcome.holds)
         else:
             report = outcome.report
-        already_sent = isinstance(outcome, Reported) and outcome.already_sent and claim.lost is not None
-        taken_up = (lambda facts: _taken_up(attempt, facts)) if already_sent else None
+        lost = claim.lost.noticed is not None or (claim.intent is not None and claim.intent.attempts == 1)
+        unrecorded = lost and isinstance(outcome, Reported) and outcome.already_sent
+        taken_up = (lambda facts: _taken_up(attempt, facts)) if unrecorded else None
         return self._fold(tx, claim, attempt.unit, attempt.state, attempt.asked, report, now, taken_up)
 
     def _fold(
@@ -322,11 +329,9 @@ class Attempts(Generic[C]):
         return (claim, folded.state) if wake_at is None else None
 
     def _find(self, attempt: Attempt[C], intent: Intent) -> Any:
-        unit, lost = attempt.unit, attempt.claim.lost
         try:
-            if lost is None:
-                return unit.find(attempt.asked, intent.marker, intent.intended_at)
-            return unit.recall(attempt.asked, intent.marker, intent.intended_at, lost.answers)
+            answers = attempt.claim.lost.answers
+            return attempt.unit.find(attempt.asked, intent.marker, intent.intended_at, answers)
         except Refused as error:
             # The peer refused the search, not the work: the outcome of the work stays unknown.
             raise Unavailable(error.system, error.operation, error.detail, marker=intent.marker) from error

@@ -42,7 +42,7 @@ class UnitClaim(Protocol):
         """The action, and what distinguishes the unit in it."""
 
     @property
-    def lost(self) -> LostHistory | None:
+    def lost(self) -> LostHistory:
         """What the database may lack of the action's history."""
 
     @property

@@ -129,10 +129,9 @@ class ItemTurns:
         if state is None:
             state = kind.begin(claim.task)
             claim = tx.items.start(claim, state.to_json(), now=now)
-        if claim.lost is not None:
-            state = kind.notice(state, claim.lost)
-            if claim.intent is not None and claim.intent.repeatable:
-                claim = replace(claim, intent=None)  # whether it is still wanted is decided anew
+        state = kind.notice(state, claim.lost)
+        if claim.lost.noticed is not None and claim.intent is not None and claim.intent.repeatable:
+            claim = replace(claim, intent=None)  # whether it is still wanted is decided anew
         if claim.intent is not None:
             return self.attempts.resume(tx, claim, kind, state, claim.intent, now)
         match kind.decide(state, now):

@@ -175,20 +175,17 @@ class Unit(ABC, Generic[State, Question, Effect, Report]):
         """Bring the effect of an ``Act`` about; raises ports.errors. Only for units that decide one."""
         raise NotImplementedError(f"{type(self).__name__} changes nothing")
 
-    def find(self, effect: Effect, marker: Marker, intended_at: datetime) -> Report | None:
-        """Return the report of an effect whose outcome is unknown, None if it never happened or is safe to repeat.
+    def find(self, effect: Effect, marker: Marker, since: datetime, answers: JobAnswers) -> Report | None:
+        """Return the report of an effect that may have been brought about since then, of which there is no record.
 
-        Changes nothing; raises ports.errors.
+        It may be about a part of the effect; None if it never happened, or is safe to repeat. ``answers``: an
+        operator's. Changes nothing; raises ports.errors, and Undecided where a person must say.
         """
         return None
 
-    def recall(self, effect: Effect, marker: Marker, since: datetime, answers: JobAnswers) -> Report | None:
-        """Return the report of an effect that may have been brought about since then, of which no record is left.
-
-        It may be about a part of the effect; None if it never happened, or is safe to repeat. ``answers``: an
-        operator's. As ``find``; raises Undecided where a person must say.
-        """
-        return self.find(effect, marker, since)
+    def unmarked(self, effect: Effect) -> bool:
+        """Return whether no peer keeps a mark of the effect, so that it is looked for before it is first sent. Pure."""
+        return False
 
     def identity(self, effect: Json) -> Json:
         """Return what makes a stored effect the same one when it is decided again, of all effects of the unit.

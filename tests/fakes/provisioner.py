@@ -165,7 +165,15 @@ class FakeProvisioner:
     def earlier_work(
         self, marker: Marker, work: Work, *, since: datetime, known: Collection[JobId] = ()
     ) -> Sequence[EarlierWork]:
-        return ()
+        self._call("find")
+        return [
+            EarlierWork(one.job, one.work.operation, one.work.nodes)
+            for one in self.submissions
+            if one.work.nodes and set(one.work.nodes) & set(work.nodes or ())
+            if one.work.design == work.design
+            if one.created >= since
+            if one.job not in self._lost and one.job not in known
+        ]
 
     def find(self, marker: Marker, work: Work, *, intended_at: datetime, known: Collection[JobId] = ()) -> JobId | None:
         self._call("find")

@@ -151,11 +151,20 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             return late_nodes.perform(effect, self.provisioner, self._operations[effect.move.phase])
         return Submitted(self.provisioner.submit(marker, effect.work))
 
-    def find(self, effect: Effect, marker: Marker, intended_at: datetime) -> Submitted | Recovered | None:
-        """Look for the job that may have been started. An acceptance task is started again, under its own marker."""
+    def find(
+        self, effect: Effect, marker: Marker, since: datetime, answers: JobAnswers
+    ) -> Submitted | Recovered | None:
+        """Look for the job of the move or, without markers, of a part of it.
+
+        An acceptance task is started again, under its own marker.
+        """
         if not isinstance(effect, SubmitMove):
             return Recovered(unknown=True) if isinstance(effect, Recover) and not effect.retry else None
-        return job_watch.find(self.store, self.provisioner, marker, effect.work, intended_at)
+        return job_watch.find(self.store, self.provisioner, marker, effect.work, since, answers)
+
+    def unmarked(self, effect: Effect) -> bool:
+        """Return whether the provisioner keeps no mark of a move."""
+        return isinstance(effect, SubmitMove) and not self.provisioner.capabilities.marks
 
     def ask(self, question: Question) -> Members | Answers:
         """Select the members, or poll everything that runs. Raises only if no peer answers."""
@@ -202,14 +211,6 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             case PeerFailure(), SubmitMove(move):
                 return self._fold_not_submitted(state, move, report)
         raise AssertionError(f"{report} is no report on {asked}")
-
-    def recall(
-        self, effect: Effect, marker: Marker, since: datetime, answers: JobAnswers
-    ) -> Submitted | Recovered | None:
-        """Look for the job of the move or, without markers, of a part of it."""
-        if not isinstance(effect, SubmitMove):
-            return self.find(effect, marker, since)
-        return job_watch.recall(self.store, self.provisioner, marker, effect.work, since, answers)
 
     def identity(self, effect: Json) -> Json:
         """Return the group, the phase and the nodes: the number of a batch may change when a move is decided again."""

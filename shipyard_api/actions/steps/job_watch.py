@@ -14,6 +14,7 @@ from shipyard_api.domain.reconciliation import Doubt, DoubtfulJob, JobAnswers
 from shipyard_api.domain.stored import ByFields
 from shipyard_api.ports.errors import PeerError, Undecided
 from shipyard_api.ports.provisioner import (
+    ORDER,
     EarlierWork,
     JobId,
     JobReport,
@@ -40,33 +41,32 @@ class Submitted:
     nodes: tuple[NodeName, ...] | None = None
 
 
-def find(store: Store, provisioner: Provisioner, marker: Marker, work: Work, intended_at: datetime) -> Submitted | None:
-    """Return the job of an intent whose outcome is unknown, None if there is none."""
-    job = provisioner.find(marker, work, intended_at=intended_at, known=_known(store, intended_at))
-    return None if job is None else Submitted(job)
-
-
-def recall(
+def find(
     store: Store, provisioner: Provisioner, marker: Marker, work: Work, since: datetime, answers: JobAnswers
 ) -> Submitted | None:
-    """Return a job of this work of which the database may have lost the record, None if there is none.
+    """Return a job of this work that has no record, None if there is none.
 
     Where the provisioner stores no marker, it may be a job of some of the nodes: then the others are sent on their own.
     One with further nodes is this action's or not as an operator answers; raises Undecided without an answer. A
     provisioner that stores markers knows of each node what the action has begun with it.
     """
-    known = _known(store, since) | _jobs(answers.others)
-    if job := provisioner.find(marker, work, intended_at=since, known=known):
-        return Submitted(job)
     if provisioner.capabilities.marks or work.nodes is None:
-        return None
-    # A job that is ours by an answer has a record once some of its nodes were resumed; the others follow later.
-    earlier = provisioner.earlier_work(marker, work, since=since, known=known - _jobs(answers.ours))
+        known = _known(store, since) | _jobs(answers.others)
+        job = provisioner.find(marker, work, intended_at=since, known=known)
+        return Submitted(job) if job else None
+    earlier = provisioner.earlier_work(marker, work, since=since, known=_jobs(answers.others))
     same = [past for past in earlier if past.operation is work.operation]
+    if same:
+        # A job that is ours by an answer has a record once some of its nodes were resumed; the others follow later.
+        known = _known(store, since) - _jobs(answers.ours)
+        same = [past for past in same if past.job not in known]
+    exact = [past for past in same if set(past.nodes) == set(work.nodes)]
+    if exact:
+        return Submitted(next((past.job for past in exact if past.likely), exact[-1].job))
     for past in same:
         if past.job in answers.ours or set(past.nodes) <= set(work.nodes):
             return Submitted(past.job, tuple(node for node in work.nodes if node in past.nodes))
-    if same:
+    if same and work.operation in ORDER:
         raise Undecided(_doubt(provisioner, work, same), marker=marker)
     return None
 

@@ -13,6 +13,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
 from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.waiting import Awaited
@@ -119,9 +120,14 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
         """Submit the work."""
         return Submitted(self.provisioner.submit(marker, self._work(effect.design)))
 
-    def find(self, effect: SubmitSiteWork, marker: Marker, intended_at: datetime) -> Submitted | None:
-        """Look for the job that may have been started."""
-        return job_watch.find(self.store, self.provisioner, marker, self._work(effect.design), intended_at)
+    def find(self, effect: SubmitSiteWork, marker: Marker, since: datetime, answers: JobAnswers) -> Submitted | None:
+        """Look for the job that may have been started; one of a part of the nodes is none of this step's."""
+        found = job_watch.find(self.store, self.provisioner, marker, self._work(effect.design), since, answers)
+        return found if found is None or found.nodes is None else None
+
+    def unmarked(self, effect: SubmitSiteWork) -> bool:
+        """Return whether the provisioner keeps no mark of the work."""
+        return not self.provisioner.capabilities.marks
 
     def ask(self, question: PollJob) -> JobReport:
         """Poll the job."""

@@ -203,7 +203,8 @@ def earlier_work(
         shared = nodes & frozenset(work.nodes or ())
         operation = next((candidate for candidate in NODE_OPERATIONS if candidate.value == task.get("action")), None)
         if shared and operation and task.get("parent_task_id") is None and task.get("design_ref") == work.design:
-            works.append((created, EarlierWork(JobId(str(task["task_id"])), operation, tuple(sorted(nodes)))))
+            likely = created >= since.likely
+            works.append((created, EarlierWork(JobId(str(task["task_id"])), operation, tuple(sorted(nodes)), likely)))
     return [work for _, work in sorted(works, key=lambda pair: pair[0])]
 
 

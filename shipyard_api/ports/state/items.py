@@ -30,8 +30,8 @@ class ItemClaim:
     user: str
     context_marker: str
     traceparent: str
+    lost: LostHistory
     waiting: WaitingFor | None = None
-    lost: LostHistory | None = None
 
     @property
     def unit(self) -> tuple[str, ...]:

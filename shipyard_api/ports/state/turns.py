@@ -59,7 +59,7 @@ class Claim:
     context_marker: str
     traceparent: str
     waiting: WaitingFor | None
-    lost: LostHistory | None = None
+    lost: LostHistory
 
     @property
     def unit(self) -> tuple[str, ...]:

@@ -8,8 +8,10 @@ import sqlalchemy as sa
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.actions import ActionId, RunState
+from shipyard_api.domain.histories import Position
 from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
-from shipyard_api.storage.histories import CONNECTION, TOPIC
+from shipyard_api.storage import tables
+from shipyard_api.storage.histories import CONNECTION, HIGHEST, TOPIC
 from shipyard_api.storage.history_tables import histories
 from shipyard_api.storage.unit_of_work import Store, connect
 
@@ -50,7 +52,7 @@ def test_another_history_is_noticed_once_and_fences_every_earlier_turn(
     with store.begin() as tx:
         late = tx.turns.claim(action, now=NOW, worker="w")
     assert late is not None
-    assert late.lost is None
+    assert late.lost.noticed is None
 
     # As in a dump that was restored into tables that were made anew.
     with engine.begin() as connection:
@@ -70,7 +72,7 @@ def test_another_history_is_noticed_once_and_fences_every_earlier_turn(
         entries = {one: tx.journal.entries(one) for one in (action, ended)}
     assert claim is not None
     assert claim.epoch > late.epoch + 1  # no turn of the lost end can have had it
-    assert claim.lost is not None
+    assert claim.lost.noticed is not None
     assert NOW - timedelta(minutes=5) < claim.lost.noticed <= NOW
     assert claim.lost.after < NOW
     assert [getattr(one.fact, "topic", "") for one in entries[action]] == [TOPIC]
@@ -97,10 +99,11 @@ def test_a_second_loss_keeps_the_earlier_moment(
         with restart().begin() as tx:
             claim = tx.turns.claim(action, now=NOW + timedelta(hours=system), worker="w")
         assert claim is not None
-        assert claim.lost is not None
         moments.append(claim.lost)
 
     assert moments[0].after == moments[1].after
+    assert moments[0].noticed is not None
+    assert moments[1].noticed is not None
     assert moments[1].noticed - moments[0].noticed > timedelta(minutes=50)
 
 
@@ -109,7 +112,8 @@ def test_tables_made_anew_under_a_connection_are_seen_by_the_next_claim(
 ) -> None:
     action = create("a")
     with engine.connect() as connection:
-        connection.info[CONNECTION] -= 1
+        connected = connection.info[CONNECTION]
+        connection.info[CONNECTION] = connected._replace(table=connected.table - 1)
         connection.rollback()
         lent = Store(engine, ProcrastinateWakeup())._transaction(connection)
         with pytest.raises(StoreUnavailable, match="created again"):
@@ -136,7 +140,40 @@ def test_a_dump_restored_into_tables_that_were_emptied_is_noticed(
         assert tx.measures.history().number == 2
         claim = tx.turns.claim(action, now=NOW, worker="w")
     assert claim is not None
-    assert claim.lost is not None
+    assert claim.lost.noticed is not None
+
+
+@pytest.mark.parametrize("who", ["this process", "a turn"])
+def test_a_server_that_has_written_less_than_was_seen_has_gone_back(
+    store: Store, engine: sa.Engine, create: Create, restart: Callable[[], Store], who: str
+) -> None:
+    """Its identity is the same; what it shows is an earlier place in the log than was seen before its start."""
+    action = create("a")
+    with restart().begin() as tx:
+        claim = tx.turns.claim(action, now=NOW, worker="w")
+    assert claim is not None
+    assert claim.lost.noticed is None
+    assert claim.lost.server
+    with engine.begin() as connection:
+        system, timeline = connection.execute(sa.select(histories.c.system, histories.c.timeline)).one()
+        noted = connection.execute(sa.select(tables.actions.c.place)).scalar_one()
+        assert 0 < noted <= HIGHEST[system].place
+        connection.execute(histories.update().values(noticed_at=NOW - timedelta(days=400)))
+        if who == "a turn":
+            connection.execute(tables.actions.update().values(place=noted + 10**12))
+    if who != "a turn":
+        HIGHEST[system] = Position(timeline, noted + 10**12)
+
+    for _ in range(2):
+        with restart().begin() as tx:
+            history = tx.measures.history()
+            claim = tx.turns.claim(action, now=NOW, worker="w")
+    assert (history.number, history.difference) == (
+        2,
+        "the server has written less than before, as from a copy of its files or from a snapshot",
+    )
+    assert claim is not None
+    assert claim.lost.noticed is not None
 
 
 def test_a_single_server_loses_nothing(store: Store) -> None:

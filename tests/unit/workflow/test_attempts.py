@@ -22,7 +22,7 @@ from shipyard_api.domain.holds import Hold, HoldId, HoldKind, NodeWork
 from shipyard_api.domain.items import ItemId, NewItem
 from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.reconciliation import Doubt, DoubtfulJob
+from shipyard_api.domain.reconciliation import Doubt, DoubtfulJob, JobAnswers
 from shipyard_api.domain.waiting import Awaited, WaitingFor
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable, Undecided
 from shipyard_api.ports.provisioner import Marker
@@ -40,6 +40,7 @@ FACT = StepsSkipped((StepId("later"),))
 BROKEN = "broken on purpose"
 TX: Any = None  # no database
 ITEM = NewItem(ItemId("one"), {})
+NOTHING_SHOWN = LostHistory(FakeClock().now(), None)
 N1, N2 = NodeName("n1"), NodeName("n2")
 
 
@@ -71,6 +72,10 @@ class Sample(Unit[Sent, str, Sent, str]):
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     arrives: list[datetime] = field(default_factory=list)
     nodes: tuple[NodeName, ...] = ()
+    marks: bool = True
+
+    def unmarked(self, effect: Sent) -> bool:
+        return not self.marks
 
     def load_state(self, stored: Json) -> Sent:
         return Sent()
@@ -91,8 +96,8 @@ class Sample(Unit[Sent, str, Sent, str]):
         self._call("perform", marker)
         return "done"
 
-    def find(self, effect: Sent, marker: Marker, intended_at: datetime) -> str | None:
-        self._call("find", marker, intended_at)
+    def find(self, effect: Sent, marker: Marker, since: datetime, answers: JobAnswers) -> str | None:
+        self._call("find", marker, since)
         return "found" if any(at <= self.clock.now() for at in self.arrives) else self.found
 
     def touches(self, effect: Sent) -> tuple[NodeName, ...]:
@@ -121,7 +126,7 @@ class Claim:
     on_hold: bool = False
     waiting: WaitingFor | None = None
     unit: tuple[str, ...] = ("a", "s")
-    lost: LostHistory | None = None
+    lost: LostHistory = NOTHING_SHOWN
     stopped: str | None = None
 
     @property
@@ -382,6 +387,36 @@ def test_after_a_loss_every_effect_is_looked_for_before_it_is_sent(since: float,
 
     repeatable = world.attempts.begin(TX, claim, world.unit, Sent(), replace(act, repeatable=True), world.clock.now())
     assert repeatable.claim.intent.attempts == 1
+
+
+@every_row(product(["found", None], [0.0, SETTLE / 2, SETTLE / 2 + 1], [None, {"stopped": "stopped by ann"}]))
+def test_what_a_peer_keeps_no_mark_of_is_looked_for_before_it_is_first_sent(
+    found: str | None, takes: float, asked_for: dict[str, Any] | None
+) -> None:
+    """Some losses leave no sign. It is not waited for anything; a look that takes long is followed by a new intent."""
+    world = World()
+    world.unit.marks, world.unit.found, world.unit.takes = False, found, {"find": takes}
+    world.unit.folded = {"facts": (JobStarted("deploy_nodes", "j-1"),)}
+    claim, act = Claim(lost=LostHistory(world.at(-100), None)), Act(Sent(("x",)), world.at(40))
+
+    begun = world.attempts.begin(TX, claim, world.unit, Sent(), act, world.clock.now())
+    assert isinstance(begun, Attempt)
+    late = takes > SETTLE / 2
+    world.rows.asked_for = asked_for or {}
+    world.run(begun)
+
+    sent = not found and not (late and asked_for)
+    assert world.unit.calls[0][2] == claim.lost.after
+    assert world.methods() == (["find", "perform"] if sent else ["find"])
+    assert world.kinds() == ["intend", *(["intend"] if late and sent else []), "record"]
+    assert world.rows.written[-1][1] == ((found,) if found else ("done",) if sent else ())
+    notes = [fact.text for fact in world.rows.written[-1][2] if isinstance(fact, Noted)]
+    assert notes == (["Sent, job j-1: found there, and not sent again"] if found else [])
+
+    repeatable = replace(act, repeatable=True)
+    world.run(world.attempts.begin(TX, claim, world.unit, Sent(), repeatable, world.clock.now()))
+    assert world.methods()[-1] == "perform"
+    assert world.methods().count("find") == 1
 
 
 def test_what_only_a_person_knows_is_asked_once_and_awaited_until_it_is_answered() -> None:

@@ -29,7 +29,8 @@ LOST = LostHistory(AT, AT)
 REPEATABLE = Intent(Marker("m"), {}, AT, AT, AT, 1, repeatable=True)
 ONCE = replace(REPEATABLE, repeatable=False)
 CLAIM = ItemClaim(
-    ActionId("a"), STEP, ItemId("n1"), 3, "w1", {"node": "n1"}, {"at": 1}, None, False, None, "ann", "", ""
+    *(ActionId("a"), STEP, ItemId("n1"), 3, "w1", {"node": "n1"}, {"at": 1}, None, False, None, "ann", "", ""),
+    LostHistory(AT, None),
 )
 
 
@@ -56,7 +57,7 @@ class Sample(ItemKind[State, str, str, str]):
         return State((f"loaded {stored['at']}",))
 
     def notice(self, state: State, lost: LostHistory) -> State:
-        return State((*state.past, "noticed"))
+        return state if lost.noticed is None else State((*state.past, "noticed"))
 
     def decide(self, state: State, now: datetime) -> Any:
         return self.decision

@@ -92,9 +92,13 @@ class Destroy(Part[DestroyReport]):
         """Submit the job."""
         return Submitted(self.provisioner.submit(marker, self._work(request)))
 
-    def find(self, request: Request, marker: Marker, intended_at: datetime) -> Submitted | None:
+    def find(self, request: Request, marker: Marker, since: datetime, answers: JobAnswers) -> Submitted | None:
         """Look for the job that may have been started."""
-        return job_watch.find(self.store, self.provisioner, marker, self._work(request), intended_at)
+        return job_watch.find(self.store, self.provisioner, marker, self._work(request), since, answers)
+
+    def unmarked(self, request: Request) -> bool:
+        """Return whether the provisioner keeps no mark of the job."""
+        return not self.provisioner.capabilities.marks
 
     def recall(self, request: Request, since: datetime, answers: JobAnswers) -> Recalled:
         """Return the last operation that the provisioner had from the action on a node, which has no record here.

@@ -10,6 +10,7 @@ from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
 from shipyard_api.actions.steps.teardown.state import NodeState, Removal, moved, waiting
 from shipyard_api.domain.facts.teardown import EtcdMemberRemoved
 from shipyard_api.domain.findings import errors
+from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.teardown.etcd_health import Health, Readiness, health, readiness
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId, members_on
 from shipyard_api.domain.teardown.order import Operation
@@ -151,7 +152,7 @@ class RemoveEtcd(Part[EtcdReport]):
         self.guard.etcd.remove(access, cluster, decided.member, report.leaving[name])
         return replace(report, removed=decided.member)
 
-    def find(self, request: Request, marker: Marker, intended_at: datetime) -> EtcdReport | None:
+    def find(self, request: Request, marker: Marker, since: datetime, answers: JobAnswers) -> EtcdReport | None:
         """Return that the member has gone, if the list of its cluster lacks it now."""
         report, remove = self.guard.look(request), Remove.from_json(request.more["remove"])
         cluster = next((candidate for candidate in report.clusters if candidate.name == request.more["cluster"]), None)

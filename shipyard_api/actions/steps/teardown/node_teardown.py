@@ -80,8 +80,14 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
 
     def decide(self, state: NodeState, now: datetime) -> Act[Request] | Look[Request] | Done | Failed:
         """Ask for the history, then have the current operation decide."""
-        if state.lost is not None and not state.recalled:
-            task, lost = state.task, state.lost
+        lost = state.lost
+        # One that is called alone is done to whatever server is there now, unless it may have been done before.
+        if (
+            lost is not None
+            and state.asked != lost.occasion
+            and (lost.noticed is not None or not state.task.must_exist)
+        ):
+            task = state.task
             details: Json = {"since": lost.after.isoformat(), "answers": lost.answers.to_json()}
             return Look(Request(None, task.node, task.action, task.revision, now, RECALL, details))
         if state.order is None:
@@ -114,10 +120,14 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
         """Have the operation perform its effect."""
         return self._answer(effect, self._part(effect).perform(effect, marker))
 
-    def find(self, effect: Request, marker: Marker, intended_at: datetime) -> Answer | None:
+    def find(self, effect: Request, marker: Marker, since: datetime, answers: JobAnswers) -> Answer | None:
         """Have the operation look for the outcome."""
-        report = self._part(effect).find(effect, marker, intended_at)
+        report = self._part(effect).find(effect, marker, since, answers)
         return None if report is None else self._answer(effect, report)
+
+    def unmarked(self, effect: Request) -> bool:
+        """Have the operation say so."""
+        return self._part(effect).unmarked(effect)
 
     def fold(self, state: NodeState, asked: Request, report: Answer | PeerFailure, now: datetime) -> Folded[NodeState]:
         """Have the operation judge the report."""
@@ -126,6 +136,8 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
         if isinstance(report, PeerFailure):
             if asked.what == RECALL:
                 awaited = of_doubt(asked.action, report.doubt) if report.doubt else None
+                if awaited is None and state.order is None and state.lost is not None and state.lost.noticed is None:
+                    return self._no_history(state, report, now)
                 return Folded(state, wait_until=self.pace.after(now, SILENCE_PAUSE), awaited=awaited)
             if asked.operation is None:
                 return self._no_history(state, report, now)
@@ -133,8 +145,10 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
         state = replace(state, limits=report.limits)
         if isinstance(report.report, Recalled):
             # A node that Kubernetes lacks was removed in the lost end: the action knew it before.
-            unknown = state.never_joined or not state.task.must_exist
-            return self._recalled(replace(state, recalled=True, never_joined=unknown), report.report, now)
+            occasion, noticed = (state.lost.occasion, state.lost.noticed) if state.lost else ("", None)
+            is_lost = report.report.operation is not None or noticed is not None
+            unknown = state.never_joined or (is_lost and not state.task.must_exist)
+            return self._recalled(replace(state, asked=occasion, never_joined=unknown), report.report, now)
         if asked.operation is None:
             return self._begin(state, report.report, now)
         return self.parts[asked.operation].fold(state, asked, report.report, now)
@@ -189,10 +203,8 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
         return moved(state, order, now)
 
     def notice(self, state: NodeState, lost: LostHistory) -> NodeState:
-        """Return the state, which first asks the provisioner for the missing answers."""
-        known = state.lost
-        same = known is not None and (known.after, known.noticed) == (lost.after, lost.noticed)
-        return replace(state, lost=lost, recalled=state.recalled and same)
+        """Return the state, which first asks the provisioner for the missing answers, once on each occasion."""
+        return replace(state, lost=lost)
 
     def _no_history(self, state: NodeState, trouble: PeerFailure, now: datetime) -> Folded[NodeState]:
         """Ask again for a while: the design may be stored by a peer that does not answer."""
@@ -205,7 +217,7 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
     def _begin(self, state: NodeState, history: History, now: datetime) -> Folded[NodeState]:
         task = state.task
         order = Teardown(task.operations, etcd_removal_began_earlier=history.etcd_removal_began)
-        never_joined = not task.must_exist and (task.force or not history.was_deployed or state.recalled)
+        never_joined = not task.must_exist and (task.force or not history.was_deployed or state.never_joined)
         state = replace(state, never_joined=never_joined)
         if history.faults:
             first = order.operations[0]

@@ -9,6 +9,7 @@ from shipyard_api.actions.steps.teardown.state import NodeState, moved, waiting
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import Operation
@@ -81,9 +82,13 @@ class Part(Generic[Report]):
         """Bring an effect about; raises ports.errors."""
         raise NotImplementedError
 
-    def find(self, request: Request, marker: Marker, intended_at: datetime) -> Report | None:
-        """Return the report of an effect whose outcome is unknown, None if it is safe to repeat."""
+    def find(self, request: Request, marker: Marker, since: datetime, answers: JobAnswers) -> Report | None:
+        """Return the report of an effect that there is no record of, None if it is safe to repeat; as ``Unit.find``."""
         return None
+
+    def unmarked(self, request: Request) -> bool:
+        """Return whether no peer keeps a mark of an effect; as ``Unit.unmarked``. Pure."""
+        return False
 
     def fold_trouble(self, state: NodeState, asked: Request, trouble: PeerFailure, now: datetime) -> Folded[NodeState]:
         """Fail at once if the peer refuses or the node is held, and at the deadline if it gives no answer."""

@@ -63,7 +63,8 @@ class NodeState(ByFields):
 
     ``cordon``: whether the cordon was taken back after a failure.
 
-    ``lost``: what the database may lack of the action's history; ``recalled``: the provisioner was asked for it.
+    ``lost``: what the database may lack of the action's history, None before the first turn; ``asked``: the occasion on
+    which the provisioner was asked for it.
 
     ``lease``: the kubelet's lease, and when (our clock) it was last seen to change. ``never_joined``: Kubernetes need
     not know the node. ``waived``: by etcd cluster, what removals were allowed to miss
@@ -93,7 +94,7 @@ class NodeState(ByFields):
     checked: bool = False
     cordon: str = ""
     lost: LostHistory | None = None
-    recalled: bool = False
+    asked: str = ""
 
     @property
     def node(self) -> NodeName:
@@ -125,7 +126,8 @@ class NodeState(ByFields):
     def to_json(self) -> dict[str, Any]:
         """Return the stored form, without what is empty; of the loss without its answers, which are read anew."""
         stored = {name: value for name, value in super(NodeState, self).to_json().items() if value}
-        return stored | {"lost": stored["lost"][:2]} if self.lost else stored
+        lost = stored.pop("lost", None)
+        return stored if lost is None or lost[1] is None else stored | {"lost": lost[:2]}
 
 
 def moved(state: NodeState, order: Teardown, now: datetime, facts: tuple[Fact, ...] = ()) -> Folded[NodeState]:
@@ -155,7 +157,7 @@ def moved(state: NodeState, order: Teardown, now: datetime, facts: tuple[Fact, .
             lease=state.lease,
             since=now,
             lost=state.lost,
-            recalled=state.recalled,
+            asked=state.asked,
         )
     return Folded(state, (*facts, *changed))
 

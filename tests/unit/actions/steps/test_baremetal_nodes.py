@@ -18,6 +18,7 @@ from shipyard_api.domain.facts.nodes import NodesChanged, NodesKept
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -272,12 +273,12 @@ def test_a_move_is_submitted_and_found_for_the_design_of_its_intent(move: Move, 
     provisioner = FakeProvisioner(now=lambda: at(1))
     step = rollouts.step(provisioner, store=rollouts.store_with_jobs())
     effect = SubmitMove(move, "fake://design/6")
-    assert step.find(effect, Marker("m"), T0) is None
+    assert step.find(effect, Marker("m"), T0, JobAnswers()) is None
     submitted = step.perform(effect, Marker("m"))
     (sent,) = provisioner.submissions
     assert (submitted, sent.marker) == (Submitted(sent.job), "m")
     assert sent.work == Work(operation, "fake://design/6", names("n1 n2"))
-    assert step.find(effect, Marker("m"), T0) == submitted
+    assert step.find(effect, Marker("m"), T0, JobAnswers()) == submitted
 
 
 # --- Questions to the peers -------------------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from shipyard_api.actions.steps.job_watch import (
     find,
     judge,
     last_operation,
-    recall,
 )
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.reconciliation import JobAnswers
@@ -165,7 +164,7 @@ def test_what_a_poll_of_a_job_means(
     assert judge(job, answer, LIMITS, now) == Watched(after, end, current, succeeded, why, poll_at)
 
 
-WORK = Work(Operation.PREPARE_NODES, "fake://design/7", (N1,))
+WORK = Work(Operation.PREPARE_SITE, "fake://design/7")
 
 
 @pytest.mark.parametrize(("found", "expected"), [(ID, Submitted(ID)), (None, None)], ids=["a job", "no job"])
@@ -189,7 +188,7 @@ def test_an_earlier_submission_is_searched_among_jobs_that_no_other_intent_has(
     provisioner = FakeProvisioner()
     monkeypatch.setattr(provisioner, "find", of_peer)
 
-    assert find(store, provisioner, Marker("m"), WORK, T0) == expected
+    assert find(store, provisioner, Marker("m"), WORK, T0, JobAnswers()) == expected
     # A peer's clock may be behind ours, by a day at most.
     assert asked == [T0 - timedelta(days=1), ("m", WORK, {"intended_at": T0, "known": frozenset(known)})]
 
@@ -202,28 +201,28 @@ def earlier(job: str, *nodes: NodeName, operation: Operation = Operation.DEPLOY_
     return EarlierWork(JobId(job), operation, nodes)
 
 
+OLDER = EarlierWork(JobId("o"), Operation.DEPLOY_NODES, (N1, N2), likely=False)
 PREPARED = earlier("p", N1, N2, operation=Operation.PREPARE_NODES)
 
 
 @table(
-    ("exact", "found", "marks", "expected"),
+    ("found", "marks", "expected"),
     {
-        "the same nodes": (ID, [], False, Submitted(ID)),
-        "nothing": (None, [], False, None),
-        "another operation": (None, [PREPARED], False, None),
-        "some of the nodes": (None, [PREPARED, earlier("d", N2)], False, Submitted(JobId("d"), (N2,))),
-        "marks tell, node by node": (None, [earlier("d", N1, N3)], True, None),
+        "the same nodes": ([earlier("c", N1), earlier("d", N1, N2)], False, Submitted(JobId("d"))),
+        "the first since then": ([OLDER, earlier("d", N2, N1), earlier("e", N1, N2)], False, Submitted(JobId("d"))),
+        "the last, if a clock is wrong": ([OLDER, replace(OLDER, job=JobId("p"))], False, Submitted(JobId("p"))),
+        "one that has a record": ([earlier("known", N1, N2)], False, None),
+        "nothing": ([], False, None),
+        "another operation": ([PREPARED], False, None),
+        "some of the nodes": ([PREPARED, earlier("d", N2)], False, Submitted(JobId("d"), (N2,))),
+        "marks tell, node by node": ([earlier("d", N1, N3)], True, None),
     },
 )
-def test_after_a_loss_a_job_of_some_of_the_nodes_is_taken_up(
-    exact: JobId | None,
-    found: list[EarlierWork],
-    marks: bool,
-    expected: Submitted | None,
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_job_without_a_record_is_taken_up_also_for_some_of_the_nodes(
+    found: list[EarlierWork], marks: bool, expected: Submitted | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    provisioner = recalled(exact, found, monkeypatch, marks=marks)
-    assert recall(STORE, provisioner, Marker("m"), MOVE, T0, JobAnswers()) == expected
+    provisioner = recalled(found, monkeypatch, marks=marks)
+    assert find(STORE, provisioner, Marker("m"), MOVE, T0, JobAnswers()) == expected
 
 
 BOTH = earlier("d", N1, N3), earlier("e", N2, N3)
@@ -247,22 +246,22 @@ def test_whose_a_job_with_further_nodes_is_must_be_answered(
     expected: Submitted | list[str] | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    provisioner = recalled(None, found, monkeypatch)
+    provisioner = recalled(found, monkeypatch)
     answers = JobAnswers(frozenset(ours), frozenset(others))
     if not isinstance(expected, list):
-        assert recall(STORE, provisioner, Marker("m"), MOVE, T0, answers) == expected
+        assert find(STORE, provisioner, Marker("m"), MOVE, T0, answers) == expected
         return
     with pytest.raises(Undecided, match="deploy_nodes is not sent to n1, n2") as asked:
-        recall(STORE, provisioner, Marker("m"), MOVE, T0, answers)
+        find(STORE, provisioner, Marker("m"), MOVE, T0, answers)
     assert [one.job for one in asked.value.doubt.jobs] == expected
 
 
 def test_a_job_that_is_ours_is_taken_up_again_for_its_other_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first time gave it a record, by which it would be taken for another move's."""
-    provisioner = recalled(None, [earlier("known", N1, N3)], monkeypatch)
+    provisioner = recalled([earlier("known", N1, N3)], monkeypatch)
     answers = JobAnswers(ours=frozenset({"known"}))
-    assert recall(STORE, provisioner, Marker("m"), replace(MOVE, nodes=(N3,)), T0, JobAnswers()) is None
-    found = recall(STORE, provisioner, Marker("m"), replace(MOVE, nodes=(N3,)), T0, answers)
+    assert find(STORE, provisioner, Marker("m"), replace(MOVE, nodes=(N3,)), T0, JobAnswers()) is None
+    found = find(STORE, provisioner, Marker("m"), replace(MOVE, nodes=(N3,)), T0, answers)
     assert found == Submitted(JobId("known"), (N3,))
 
 
@@ -282,7 +281,7 @@ def test_the_last_operation_on_a_node_is_known_for_its_teardown(
     expected: Operation | type[Undecided] | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    provisioner = recalled(None, found, monkeypatch)
+    provisioner = recalled(found, monkeypatch)
     with pytest.raises(Undecided) if expected is Undecided else nullcontext():
         last = last_operation(STORE, provisioner, Marker("m"), MOVE, T0, answers, (N1, N2))
         assert last is expected
@@ -291,13 +290,10 @@ def test_the_last_operation_on_a_node_is_known_for_its_teardown(
 STORE = store_with_jobs("known")
 
 
-def recalled(
-    exact: JobId | None, found: list[EarlierWork], monkeypatch: pytest.MonkeyPatch, *, marks: bool = False
-) -> FakeProvisioner:
+def recalled(found: list[EarlierWork], monkeypatch: pytest.MonkeyPatch, *, marks: bool = False) -> FakeProvisioner:
     """Return a provisioner that shows this work."""
     provisioner = FakeProvisioner()
     provisioner.capabilities = replace(provisioner.capabilities, marks=marks)
-    monkeypatch.setattr(provisioner, "find", lambda *_, **_keywords: exact)
 
     def unknown(*_: Any, known: Collection[JobId], **_keywords: Any) -> list[EarlierWork]:
         return [one for one in found if one.job not in known]

@@ -10,6 +10,7 @@ from shipyard_api.domain.facts.nodes import NodesLate, NodesNotLate
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
+from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.rollout.policy.lateness import ANY
 from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.rollout.rollout import Rollout
@@ -216,7 +217,7 @@ def test_a_power_cycle_whose_outcome_is_unknown_counts() -> None:
     move = begun(GROUPS).rollout.next_move(T0)  # type: ignore[union-attr]  # it has moves
     effect = Recover(move, names("n1"), JobId("j"))
 
-    assert STEP.find(effect, Marker("m"), T0) == Recovered(unknown=True)
+    assert STEP.find(effect, Marker("m"), T0, JobAnswers()) == Recovered(unknown=True)
 
 
 def test_a_late_node_is_begun_again_once_by_the_polls_of_its_job() -> None:

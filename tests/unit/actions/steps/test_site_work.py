@@ -10,6 +10,7 @@ from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
+from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation
 from shipyard_api.storage.unit_of_work import Store
@@ -151,7 +152,7 @@ def test_a_stop_leaves_the_job_behind(state: SiteWorkState, expected: tuple[Fact
 def test_an_interrupted_submission_is_searched_for_the_design_of_the_intent() -> None:
     provisioner = FakeProvisioner(now=lambda: at(1))
     site_work = step(provisioner, store_with_jobs())
-    assert site_work.find(SUBMIT, Marker("m"), T0) is None
+    assert site_work.find(SUBMIT, Marker("m"), T0, JobAnswers()) is None
     submitted = site_work.perform(SUBMIT, Marker("m"))
-    assert site_work.find(SUBMIT, Marker("m"), T0) == submitted
-    assert site_work.find(SubmitSiteWork("fake://design/6"), Marker("m"), T0) is None
+    assert site_work.find(SUBMIT, Marker("m"), T0, JobAnswers()) == submitted
+    assert site_work.find(SubmitSiteWork("fake://design/6"), Marker("m"), T0, JobAnswers()) is None

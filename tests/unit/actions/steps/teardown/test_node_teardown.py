@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from itertools import product
 from typing import Any, cast
 
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from shipyard_api.actions.steps.teardown.drain import Drain
 from shipyard_api.actions.steps.teardown.etcd import AwaitEtcd, EtcdGuard, RemoveEtcd
 from shipyard_api.actions.steps.teardown.kubelet import ShutDownKubelet
 from shipyard_api.actions.steps.teardown.labels import ClearLabels
-from shipyard_api.actions.steps.teardown.node_teardown import Answer, History, NodeTeardown
+from shipyard_api.actions.steps.teardown.node_teardown import RECALL, Answer, History, NodeTeardown
 from shipyard_api.actions.steps.teardown.part import Part, Request
 from shipyard_api.actions.steps.teardown.removal import RemoveFromCluster
 from shipyard_api.actions.steps.teardown.state import NodeState, TeardownTask
@@ -123,6 +124,9 @@ class Item:
                 self.clock.advance(max((folded.wait_until - self.clock.now()).total_seconds(), 0.01))
         raise AssertionError("the item does not end")
 
+    def _found(self, effect: Request, marker: Marker, since: datetime) -> Any:
+        return self.kind.find(effect, marker, since, JobAnswers())
+
     def _perform(self, act: Act[Request], marker: Marker) -> Any:
         """Bring an effect about as the engine does: after an unknown outcome search, then repeat until given up."""
         effect = self.kind.load_effect(act.effect.to_json())
@@ -130,7 +134,7 @@ class Item:
         while True:
             attempts += 1
             try:
-                if attempts > 1 and (found := self.kind.find(effect, marker, intended_at)) is not None:
+                if attempts > 1 and (found := self._found(effect, marker, intended_at)) is not None:
                     return found
                 self.calls += 1
                 if self.calls in self.breaks:
@@ -361,9 +365,39 @@ def test_a_teardown_asks_an_operator_and_looks_again_after_another_loss_only() -
     again = kind.decide(answered, at)
     assert again.question.more["answers"] == {"ours": [], "others": ["j"]}
     assert kind.load_state(answered.to_json()).lost == LostHistory(at, at)
-    known = replace(answered, recalled=True)
-    assert kind.notice(known, LostHistory(at, at, JobAnswers(ours=frozenset({"k"})))).recalled
-    assert not kind.notice(known, LostHistory(at, at + timedelta(seconds=1))).recalled
+
+    known = kind.fold(answered, again.question, Answer(Recalled(None), TeardownLimits()), at).state
+    known = kind.load_state(known.to_json())
+
+    def asks(lost: LostHistory) -> bool:
+        return kind.decide(kind.notice(known, lost), at).question.what == RECALL
+
+    assert not asks(LostHistory(at, at, JobAnswers(ours=frozenset({"k"}))))
+    assert asks(LostHistory(at, at + timedelta(seconds=1)))
+    assert asks(LostHistory(at, at, server="another start"))
+
+
+@every_row(product([False, True], [None, provisioner.Operation.DEPLOY_NODES]))
+def test_a_teardown_asks_first_also_where_nothing_shows_a_loss(
+    alone: bool, found: provisioner.Operation | None
+) -> None:
+    """Once after each start of the database's server. One that is called alone is done to the server of today."""
+    kind, task = Item().kind, TeardownTask(N1, ActionId("A1"), 3, TEARDOWN, must_exist=alone)
+    at = FakeClock().now()
+    state = kind.notice(kind.begin(task.to_json()), LostHistory(at, None, server="a start"))
+    asked = kind.decide(state, at).question.what
+    assert asked == ("history" if alone else RECALL)
+    if alone:
+        return
+    silent = kind.fold(state, kind.decide(state, at).question, PeerFailure("why", refused=False), at)
+    assert (silent.state.since, silent.wait_until is not None) == (at, True)
+
+    answer = Answer(Recalled(found), TeardownLimits())
+    known = kind.fold(state, kind.decide(state, at).question, answer, at).state
+
+    assert kind.load_state(known.to_json()).asked == " a start"
+    assert known.never_joined is (found is not None)
+    assert (known.order is not None and known.order.next_operation() is None) is (found is not None)
 
 
 @every_row([False, True])
