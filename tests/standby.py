@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -78,6 +79,30 @@ class Pair:
         """Make the standby the primary, and return when it accepts writes."""
         self.primary, self.standby = self.standby, self.primary
         assert self._ask(self.primary, "SELECT pg_promote(true, 60)") == [(True,)]
+
+    def keep(self, *, plain_copy: bool) -> Path:
+        """Copy the files of the primary: by a base backup, or plainly while it is stopped."""
+        cluster, kept = Cluster.at(self._data(self.primary)), self.directory / "kept"
+        if plain_copy:
+            self._stop(self.primary)
+            subprocess.run(["cp", "--archive", str(cluster.data), str(kept)], check=True)
+            self._servers[self.primary] = start(cluster.data)
+        else:
+            kept.mkdir(mode=0o700)
+            os.chown(kept, cluster.account.uid, cluster.account.gid)
+            _run(cluster, "pg_basebackup", "--pgdata", str(kept), "--dbname", self.primary_url, "--checkpoint=fast")
+        return kept
+
+    def go_back(self, kept: Path | None) -> None:
+        """Lose the primary; start its files of before, or without any the old primary."""
+        data = self._data(self.primary)
+        self._stop(self.primary)
+        if kept is None:
+            self.primary, self.standby = self.standby, self.primary
+        else:
+            shutil.rmtree(data)
+            kept.rename(data)
+        self._servers[self.primary] = start(self._data(self.primary))
 
     def close(self) -> None:
         """Stop both, hanging or not."""

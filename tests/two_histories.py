@@ -1,7 +1,8 @@
 """A database that loses the end of its history: it is copied, and the copy used in its place.
 
 The copy knows nothing of what was done meanwhile, as after a fail-over to an asynchronous standby, or with a restored
-dump.
+dump. Without a ``sign`` it has the identity of the one that it replaces: a base backup or a snapshot that is started
+plainly, a copy of the directory, the old primary.
 """
 
 from __future__ import annotations
@@ -79,12 +80,12 @@ def deliver(world: Any) -> bool:
     return not ended
 
 
-def lose(world: Any, dice: Random, copies: list[str]) -> str:
+def lose(world: Any, dice: Random, copies: list[str], *, sign: bool) -> str:
     """Play to a checkpoint, and then some turns that are lost; return what was done."""
     kept = sum(1 for _ in range(dice.randint(0, 12)) if deliver(world))
     keep(world, copies)
     lost = sum(1 for _ in range(dice.randint(0, 30)) if deliver(world))
-    forget(world, copies)
+    forget(world, copies, sign=sign)
     ahead = dice.choice((0, 0, 3600, -3600))
     later = dice.choice((0, 0, 0, 3600))
     world.clock.advance(later)  # peers go on meanwhile
@@ -102,9 +103,13 @@ def keep(world: Any, copies: list[str]) -> None:
     copies.append(copied(world.url))
 
 
-def forget(world: Any, copies: list[str]) -> None:
+def forget(world: Any, copies: list[str], *, sign: bool = True) -> None:
     """Go on with the last copy."""
     world.url = copies[-1]
+    if not sign:
+        with closing(psycopg2.connect(world.url)) as connection, connection, connection.cursor() as cursor:
+            own = "(SELECT oid FROM pg_database WHERE datname = current_database())"
+            cursor.execute(f"UPDATE histories SET database = {own}, relation = pg_relation_filenode('actions')")
     if isinstance(world, SoftwareWorld):
         world.engine.dispose()
         world.engine = connect(world.url, pool_size=3)
@@ -115,9 +120,9 @@ def forget(world: Any, copies: list[str]) -> None:
             connection.execute(sa.text(f"UPDATE {table} SET {column} = :start WHERE {column} > :now"), values)
 
 
-def play(world: Any, dice: Random, copies: list[str]) -> str:
+def play(world: Any, dice: Random, copies: list[str], *, sign: bool = True) -> str:
     """Lose the end of the history once or twice, and go on to the end; return what was done."""
-    said = [lose(world, dice, copies) for _ in range(dice.choice((1, 1, 1, 2)))]
+    said = [lose(world, dice, copies, sign=sign) for _ in range(dice.choice((1, 1, 1, 2)))]
     for _ in range(800):
         if not deliver(world):
             return "; ".join(said)

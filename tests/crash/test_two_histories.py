@@ -10,6 +10,7 @@ import itertools
 from collections import Counter
 from contextlib import closing
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -26,16 +27,19 @@ from shipyard_api.storage import migrations
 from shipyard_api.storage.rivals import check_old_primary
 from shipyard_api.storage.unit_of_work import Store, connect
 from tests.conftest import ROOT
+from tests.crash.test_backup import run
 from tests.factories import group_entry
 from tests.redeploy_world import NODES, RedeployWorld
 from tests.simulated_peers import PEERS, scenario
 from tests.simulated_world import SimulatedWorld, Site
 from tests.software_world import SoftwareWorld
-from tests.standby import pair
+from tests.standby import Pair, pair
 from tests.two_histories import play
 
 ALL = 100
+WITHOUT_SIGN = 60  # for each provisioner ten of each sort; of these only Drydock's belong to every day
 PROVISIONERS = tuple(PEERS)
+_DRYDOCK = next(number for number in range(len(PEERS)) if PROVISIONERS[(ALL + number) % len(PEERS)] == "drydock")
 MODES: tuple[dict[str, Any], ...] = ({}, {"max_parallel_groups": 2, "deploy_as_prepared": True})
 
 
@@ -53,17 +57,9 @@ def test_a_promoted_standby_tells_another_history() -> None:
         made.dispose()
         url = servers.url
 
-        def state() -> tuple[int, str, str]:
-            engine = connect(url, pool_size=1)
-            with Store(engine, ProcrastinateWakeup()).begin() as tx:
-                history, replication = tx.measures.history(), tx.measures.replication()
-            engine.dispose()
-            return history.number, history.difference, replication.finding
-
-        assert state() == (1, "", "")
-        servers._ask(servers.primary, "ALTER SYSTEM RESET synchronous_standby_names")
-        servers._ask(servers.primary, "SELECT pg_reload_conf()")
-        assert state()[2].startswith("replication is asynchronous")
+        assert state(url) == (1, "", "")
+        unlink(servers)
+        assert state(url)[2].startswith("replication is asynchronous")
         check_old_primary(url)
 
         servers.promote()
@@ -71,29 +67,85 @@ def test_a_promoted_standby_tells_another_history() -> None:
             check_old_primary(url)
         check_old_primary(url)  # the newer one is preferred from now on
 
-        number, difference, _ = state()
+        number, difference, _ = state(url)
         assert (number, difference) == (
             2,
             "a standby became the primary, or a backup was restored (timeline 2 after 1)",
         )
 
 
+def state(url: str) -> tuple[int, str, str]:
+    """Return what a new connection finds: the number of the history, its difference, and what is wrong."""
+    engine = connect(url, pool_size=1)
+    with Store(engine, ProcrastinateWakeup()).begin() as tx:
+        history, replication = tx.measures.history(), tx.measures.replication()
+    engine.dispose()
+    return history.number, history.difference, replication.finding
+
+
+def unlink(servers: Pair) -> None:
+    """Let no commit wait for the standby any more."""
+    servers._ask(servers.primary, "ALTER SYSTEM RESET synchronous_standby_names")
+    servers._ask(servers.primary, "SELECT pg_reload_conf()")
+
+
+LESS = "the server has written less than before, as from a copy of its files or from a snapshot"
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    {
+        "base backup": LESS,
+        "copy of the directory": LESS,
+        "the way back to the old primary": "the old primary is used again (timeline 1 after 2)",
+        "pg_restore --clean": "its tables were created again or emptied, as for a dump",
+    }.items(),
+)
+def test_a_process_that_lives_notices_what_leaves_no_sign_in_the_database(loss: str, said: str, tmp_path: Path) -> None:
+    """On real servers, the dump in the living database; a process that has just started may not notice the others."""
+    with pair() as servers:
+        made = connect(servers.primary_url, pool_size=1)
+        migrations.upgrade(made, ROOT / "migrations")
+        made.dispose()
+        unlink(servers)
+        assert state(servers.primary_url)[0] == 1
+        kept, dump = None, tmp_path / "dump"
+        if loss == "the way back to the old primary":
+            servers._stop(servers.primary)
+            servers.promote()
+        elif loss == "pg_restore --clean":
+            run("pg_dump", "--format=custom", f"--file={dump}", servers.primary_url)
+        else:
+            kept = servers.keep(plain_copy=loss == "copy of the directory")
+        servers._ask(servers.primary, "CREATE TABLE lost AS SELECT generate_series(1, 100000)")
+        before = state(servers.primary_url)[0]
+
+        if loss == "pg_restore --clean":
+            run("pg_restore", "--clean", "--no-owner", f"--dbname={servers.primary_url}", str(dump))
+        else:
+            servers.go_back(kept)
+        assert state(servers.primary_url)[:2] == (2, said), before
+        assert state(servers.primary_url)[0] == 2  # once
+
+
 def seeds(*every_day: int) -> list[Any]:
-    """Return all seeds, each with a provisioner; those of every day are no long tests."""
+    """Return all seeds, each with a provisioner, and whether the loss has a sign; those of every day are not long."""
     return [
         pytest.param(
             seed,
             PROVISIONERS[seed % len(PROVISIONERS)],
+            seed < ALL,
             marks=[pytest.mark.crash] if seed not in every_day else [],
-            id=f"{PROVISIONERS[seed % len(PROVISIONERS)]}-{seed}",
+            id=f"{PROVISIONERS[seed % len(PROVISIONERS)]}-{seed}{'' if seed < ALL else '-no-sign'}",
         )
-        for seed in range(ALL)
+        for seed in range(ALL + WITHOUT_SIGN)
     ]
 
 
-@pytest.mark.parametrize(("seed", "kind"), seeds(0, 4))
+@pytest.mark.parametrize(("seed", "kind", "sign"), seeds(0, 4, ALL + _DRYDOCK))
 def test_a_deployment_is_sent_once_whatever_the_database_forgets(
-    database_url: str, copies: list[str], seed: int, kind: str
+    database_url: str, copies: list[str], seed: int, kind: str, sign: bool
 ) -> None:
     dice = Random(f"histories {seed}")
     mode = MODES[seed // len(PROVISIONERS) % len(MODES)]
@@ -106,7 +158,7 @@ def test_a_deployment_is_sent_once_whatever_the_database_forgets(
     site = Site({name: {} for name in names}, scenario({}, {}), groups, mode)
     world = SimulatedWorld.in_emptied(database_url, site=site, make_peer=partial(PEERS[kind]))
     with closing(world):
-        said = play(world, dice, copies)
+        said = play(world, dice, copies, sign=sign)
 
         again = twice((one.phase, one.node) for one in world.peer.begun())
         assert not again, f"{said}\n{world.told()}"
@@ -114,20 +166,20 @@ def test_a_deployment_is_sent_once_whatever_the_database_forgets(
             assert world.ending()[0] == "success", f"{said}\n{world.told()}"
 
 
-@pytest.mark.parametrize(("seed", "kind"), seeds(1, 2))
+@pytest.mark.parametrize(("seed", "kind", "sign"), seeds(1, 2, ALL + _DRYDOCK))
 def test_a_server_is_erased_once_whatever_the_database_forgets(
-    database_url: str, copies: list[str], seed: int, kind: str
+    database_url: str, copies: list[str], seed: int, kind: str, sign: bool
 ) -> None:
     dice = Random(f"histories of {seed}")
     world = RedeployWorld.deployed(database_url, kind)
     with closing(world):
-        targets = NODES[: dice.choice((1, 1, 2))]
-        if seed % 8 == 7:
+        targets = NODES[: dice.choice((1, 1, 2)) if sign else 2]
+        if seed % 8 == 7 or (not sign and seed % 2):
             world.leave(*targets)
             world.create(ActionName("remove_server"), target_nodes=",".join(targets))
         else:
             world.create(ActionName("redeploy_server"), target_nodes=",".join(targets))
-        said = play(world, dice, copies)
+        said = play(world, dice, copies, sign=sign)
 
         since = [one for one in (*world.peer.begun(), *world.peer.destroyed()) if one.at > world.since]
         again = twice((one.phase, one.node) for one in since)
@@ -158,14 +210,20 @@ OTHERS = ("rebuild", "service")  # Ironic's verbs that leave the disks of a node
 
 
 @pytest.mark.parametrize(
-    ("seed", "verb"),
+    ("seed", "verb", "sign"),
     [
-        pytest.param(seed, verb, marks=[pytest.mark.crash] if seed >= 2 else [], id=f"{verb}-{seed}")
-        for seed, verb in zip(range(ALL), itertools.cycle(OTHERS), strict=False)
+        pytest.param(
+            seed,
+            verb,
+            seed < ALL,
+            marks=[pytest.mark.crash] if seed >= 2 else [],
+            id=f"{verb}-{seed}{'' if seed < ALL else '-no-sign'}",
+        )
+        for seed, verb in zip(range(ALL + 20), itertools.cycle(OTHERS), strict=False)
     ],
 )
 def test_a_server_is_rebuilt_or_serviced_once_whatever_the_database_forgets(
-    database_url: str, copies: list[str], seed: int, verb: str
+    database_url: str, copies: list[str], seed: int, verb: str, sign: bool
 ) -> None:
     dice = Random(f"histories of verbs {seed}")
     world = RedeployWorld.deployed(database_url, "ironic")
@@ -179,7 +237,7 @@ def test_a_server_is_rebuilt_or_serviced_once_whatever_the_database_forgets(
                 tx.deploy_templates.create(TemplateId(str(UUID(int=0))), BIOS, {})
             # With force: two of three etcd members may be away at once.
             world.create(ActionName("service_server"), target_nodes=targets, template=BIOS.name, force="true")
-        said = play(world, dice, copies)
+        said = play(world, dice, copies, sign=sign)
 
         verbs = [one for one in world.peer.begun() if one.at > world.since]
         steps = [(one["node"], one["step"]) for one in world.peer.events() if one.get("kind") == "service"]
