@@ -155,6 +155,7 @@ class Table:
     name: str = "Table"
     capabilities: Capabilities = Capabilities(selects=True)  # noqa: RUF009  # immutable
     began: dict[JobId, datetime] = field(default_factory=dict)
+    looks: int = 0
     first: datetime | None = None
     last: datetime | None = None
 
@@ -190,6 +191,7 @@ class Table:
     def earlier_work(
         self, marker: Marker, work: Work, *, since: datetime, known: Collection[JobId] = ()
     ) -> Sequence[EarlierWork]:
+        self.looks += 1
         return ()
 
     def report(self, job: JobId, work: Work) -> JobReport:
@@ -383,15 +385,21 @@ def overhead(database: sa.Engine) -> Iterator[str]:
     """Print the cost of a phase; yield exceeded bounds."""
     print(f"{'overhead, zero-latency provisioner':<44}{'phases':>8}{'seconds':>10}{'ms a phase':>12}")
     clock = DatabaseClock(database, ProcrastinateWakeup())
-    for groups, nodes, mode in ((40, 50, {}), (40, 50, PIPELINED), (200, 10, {}), (10, 1000, {})):
+    for groups, nodes, mode, marks in (
+        *((40, 50, {}, marks) for marks in (False, True)),
+        *((40, 50, PIPELINED, False), (200, 10, {}, False), (10, 1000, {}, False)),
+    ):
         phases, took = 2 * groups, []
         for number in range(ROLLOUTS):
             run = Run.of(database, flat(groups, nodes, number), mode, clock, instant=True)
+            run.provisioner.capabilities = Capabilities(selects=True, marks=marks)
             run.to_the_end()
             took.append(run.rollout_seconds())
+            # What a provisioner without marks has is looked for before anything is sent, with one list each.
+            assert run.provisioner.looks == (0 if marks else phases), run.provisioner.looks
         seconds = statistics.median(took)
         each = 1000 * seconds / phases
-        title = f"{groups} groups of {nodes}{', pipelined' if mode else ''}"
+        title = f"{groups} groups of {nodes}{', pipelined' if mode else ''}{', with marks' if marks else ''}"
         worst = 1000 * max(took) / phases
         print(f"  {title:<42}{phases:>8}{seconds:>10.2f}{each:>12.1f}   (slowest {worst:.1f})")
         if each > MOST_MILLISECONDS and nodes <= ORDINARY:
