@@ -293,6 +293,7 @@ READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
     Actions.doubts: lambda tx, action: tx.actions.doubts(action),
     Actions.limits: lambda tx, action: tx.actions.limits(action),
     Actions.inputs: lambda tx, action: tx.actions.inputs(action),
+    Actions.software: lambda tx, action: tx.actions.software(action),
     Actions.deployed: lambda tx, action: tx.actions.deployed(action),
     Journal.owner: lambda tx, _: tx.journal.owner(JobId("j")),
     Journal.jobs_since: lambda tx, _: tx.journal.jobs_since(NOW),
@@ -310,7 +311,7 @@ NOUNS = (Turns, Actions, Journal, Stragglers)
 # What these write is shown of no action.
 OTHER_NOUNS = {
     *("items", "software", "task_results", "deploy_templates", "tokens", "tickets"),
-    *("nodes", "observations", "holds", "write_limits", "measures", "webhooks", "retention", "plans"),
+    *("nodes", "observations", "holds", "write_limits", "measures", "webhooks", "retention", "plans", "specifications"),
 }
 
 
