@@ -174,7 +174,8 @@ def test_a_server_is_erased_once_whatever_the_database_forgets(
     world = RedeployWorld.deployed(database_url, kind)
     with closing(world):
         targets = NODES[: dice.choice((1, 1, 2)) if sign else 2]
-        if seed % 8 == 7 or (not sign and seed % 2):
+        removed = seed % 8 == 7 or (not sign and seed % 2)
+        if removed:
             world.leave(*targets)
             world.create(ActionName("remove_server"), target_nodes=",".join(targets))
         else:
@@ -184,7 +185,8 @@ def test_a_server_is_erased_once_whatever_the_database_forgets(
         since = [one for one in (*world.peer.begun(), *world.peer.destroyed()) if one.at > world.since]
         again = twice((one.phase, one.node) for one in since)
         assert not again, f"{said}\n{world.told()}\n{world.story()}"
-        if " -3600 " not in said and " 3600 " not in said:
+        # A server that was removed took its mark with it: that Kubernetes lacks it is a fault where no loss is known.
+        if " -3600 " not in said and " 3600 " not in said and (sign or not removed):
             assert world.state() is RunState.SUCCESS, f"{said}\n{world.told()}"
 
 
