@@ -13,7 +13,8 @@ none (``unmarked``), the effect is always looked for before it is first sent.
 
 No effect begins on a held node: the transaction that writes an intent, or that sends it once more, reads the holds
 under a lock that placing a hold waits for. The same transaction reads what control verbs have asked for: after a stop,
-or a pause, a search that finds nothing ends the intent, and nothing is sent.
+or a pause, a search that finds nothing ends the intent, and nothing is sent. It also ends if the unit would not decide
+the effect any more, because a maintenance window has closed meanwhile.
 
 While too many turns of this worker wait for a peer (``bulkhead``), an attempt at that peer does not begin: the unit is
 put off, without an intent of its own if it has none yet.
@@ -103,7 +104,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Nothing was sent because of a stop or a pause: the intent comes to nothing."""
+    """Nothing was sent because of a stop or a pause, or because it is not decided any more: the intent ends."""
 
 
 Outcome = Reported | PeerError | TooLate | Held | Ended
@@ -344,8 +345,8 @@ class Attempts(Generic[C]):
         with self._store.begin() as tx:
             rows, unit, effect = self._rows(tx), attempt.unit, attempt.asked
             claim = rows.renew(attempt.claim)
-            if claim.on_hold or ends(claim, unit):
-                LOG.info("not sent: the action was stopped or paused", extra=claim.log_fields)
+            if claim.on_hold or ends(claim, unit) or not self._still_decided(attempt):
+                LOG.info("not sent: stopped, paused, or decided otherwise by now", extra=claim.log_fields)
                 return Ended()
             touches = unit.touches(effect)
             if touches and (holds := rows.held(claim, touches, unit.work(effect))):
@@ -353,6 +354,11 @@ class Attempts(Generic[C]):
             at = self._clock.monotonic()
             rows.intend(claim, replace(intent, attempted_at=self._clock.now()))
             return at
+
+    def _still_decided(self, attempt: Attempt[C]) -> bool:
+        unit, effect = attempt.unit, attempt.asked
+        decision = unit.decide(attempt.state, self._clock.now())
+        return isinstance(decision, Act) and unit.identity(decision.effect.to_json()) == unit.identity(effect.to_json())
 
     def _keep_trying(self, unit: AnyUnit, intent: Intent, error: PeerError, now: datetime) -> bool:
         """Return whether an effect stays intended: its outcome is unknown, and there is time left to find out."""

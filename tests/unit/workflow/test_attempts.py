@@ -59,6 +59,7 @@ class Sample(Unit[Sent, str, Sent, str]):
     """``errors``: raised by the next calls of a method. Each call takes ``takes`` seconds.
 
     A submission whose answer is lost is found once it has arrived, ``arrives_after`` seconds after it was sent.
+    ``waits_from``: when the unit would not decide its effect any more.
     """
 
     clock: FakeClock
@@ -73,6 +74,8 @@ class Sample(Unit[Sent, str, Sent, str]):
     arrives: list[datetime] = field(default_factory=list)
     nodes: tuple[NodeName, ...] = ()
     marks: bool = True
+    wanted: Sent = Sent()
+    waits_from: datetime | None = None
 
     def unmarked(self, effect: Sent) -> bool:
         return not self.marks
@@ -83,8 +86,8 @@ class Sample(Unit[Sent, str, Sent, str]):
     def load_effect(self, stored: Json) -> Sent:
         return Sent(tuple(stored["reports"]))
 
-    def decide(self, state: Sent, now: datetime) -> Act[Sent]:
-        raise AssertionError("the caller decides")
+    def decide(self, state: Sent, now: datetime) -> Act[Sent] | Look[str]:
+        return Look("?") if self.waits_from is not None and now >= self.waits_from else Act(self.wanted, now)
 
     def ask(self, question: str) -> str:
         self._call("ask", question)
@@ -364,6 +367,7 @@ def test_nothing_begins_while_too_many_turns_wait_for_the_peer(sort: str, on_hol
 def test_after_a_loss_every_effect_is_looked_for_before_it_is_sent(since: float, found: str | None) -> None:
     """As if it had been sent until the loss was noticed; what may be repeated is sent at once."""
     world = World()
+    world.unit.wanted = Sent(("x",))
     world.unit.found = found
     world.unit.folded = {"facts": (JobStarted("deploy_nodes", "j-1"),)}
     lost = LostHistory(after=world.at(-100), noticed=world.at(-since))
@@ -395,6 +399,7 @@ def test_what_a_peer_keeps_no_mark_of_is_looked_for_before_it_is_first_sent(
 ) -> None:
     """Some losses leave no sign. It is not waited for anything; a look that takes long is followed by a new intent."""
     world = World()
+    world.unit.wanted = Sent(("x",))
     world.unit.marks, world.unit.found, world.unit.takes = False, found, {"find": takes}
     world.unit.folded = {"facts": (JobStarted("deploy_nodes", "j-1"),)}
     claim, act = Claim(lost=LostHistory(world.at(-100), None)), Act(Sent(("x",)), world.at(40))
@@ -421,6 +426,7 @@ def test_what_a_peer_keeps_no_mark_of_is_looked_for_before_it_is_first_sent(
 
 def test_what_only_a_person_knows_is_asked_once_and_awaited_until_it_is_answered() -> None:
     world = World()
+    world.unit.wanted = Sent(("x",))
     doubt = Doubt("Peer", "deploy_nodes", (N1,), (DoubtfulJob("j", "deploy_nodes", (N1, N2)),))
     world.unit.awaited = Awaited("Peer", "deploy n1")
     lost = LostHistory(world.at(-100), world.at(-2 * SETTLE))
@@ -506,6 +512,19 @@ def test_after_a_stop_or_a_pause_a_search_that_finds_nothing_ends_the_intent(
     claim, state = world.decided[0]
     assert (claim.intent, claim.stopped, claim.on_hold) == (None, asked_for.get("stopped"), "on_hold" in asked_for)
     assert state == Sent(("done",) if sent else (found,) if found else ())
+
+
+@every_row(product([None, 0, SETTLE], [None, "found"]))
+def test_an_effect_that_is_not_decided_any_more_is_not_sent_again(waits: float | None, found: str | None) -> None:
+    """As when a maintenance window has closed since the intent was written."""
+    world = World()
+    world.unit.found, world.unit.waits_from = found, None if waits is None else world.at(waits)
+    sent = found is None and waits != 0
+
+    world.run(world.attempt(world.intent(attempts=2)))
+
+    assert world.methods() == (["find", "perform"] if sent else ["find"])
+    assert world.rows.written[-1][:2] == ("record", ("done",) if sent else (found,) if found else ())
 
 
 @every_row([None, Look("watched")])
