@@ -64,7 +64,7 @@ class SoftwareSteps:
         plan = plan_run(frozen, rendering, written, deployed, access)
         stage = plan.stage
         if stage is None or errors(plan.findings):
-            return _refused(errors(plan.findings))
+            return no_plan(errors(plan.findings))
         with store.begin() as tx:
             if question.retried:
                 stage = keeping(tx, stage, ActionId(question.retried))
@@ -83,7 +83,7 @@ class SoftwareSteps:
         try:
             rendering = self.checks.designs.rendered(Revision(revision))
         except RenderingFailed as failed:
-            return _refused(failed.findings)
+            return no_plan(failed.findings)
         except UnknownRevision as unknown:
             return NoPlan(str(unknown))
         with self.checks.store.begin() as tx:
@@ -108,7 +108,7 @@ class SoftwareSteps:
         if isinstance(read, NoPlan):
             return read
         acceptance = acceptance_of(*read, action, strategy, nodes)
-        return acceptance if isinstance(acceptance, Acceptance) else _refused(acceptance)
+        return acceptance if isinstance(acceptance, Acceptance) else no_plan(acceptance)
 
 
 def keeping(tx: Transaction, software: StageSoftware, retried: ActionId) -> StageSoftware:
@@ -126,7 +126,8 @@ def keeping(tx: Transaction, software: StageSoftware, retried: ActionId) -> Stag
     return replace(software, kept=kept(software.flow, done))
 
 
-def _refused(findings: Iterable[Finding]) -> NoPlan:
+def no_plan(findings: Iterable[Finding]) -> NoPlan:
+    """Return these faults as the reason why nothing runs."""
     texts = [finding.message for finding in findings]
     omitted = f" (and {len(texts) - _SHOWN} more)" if len(texts) > _SHOWN else ""
     return NoPlan(" ".join(texts[:_SHOWN]) + omitted)

@@ -10,6 +10,7 @@ from shipyard_api.actions.action import Case
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.frozen_software import FrozenSoftware
 from shipyard_api.actions.inputs import ActionInputs, TeardownInputs
+from shipyard_api.actions.software_steps import SOFTWARE, TESTS, no_plan
 from shipyard_api.actions.steps import pacing
 from shipyard_api.domain.actions import ActionId, ActionName, StepId, nodes_of_run
 from shipyard_api.domain.deploy_steps.planning import (
@@ -22,8 +23,8 @@ from shipyard_api.domain.deploy_steps.planning import (
 )
 from shipyard_api.domain.documents import Rendering, Revision, Version
 from shipyard_api.domain.error_kinds import Conflict, ShipyardError
-from shipyard_api.domain.errors import SiteActionRunning, VersionNotFound
-from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.errors import FirstStepFails, SiteActionRunning, VersionNotFound
+from shipyard_api.domain.findings import Finding, error, errors
 from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
@@ -49,6 +50,9 @@ from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import read_versions
 from shipyard_api.usecases.nodes.drain_plan import NodeDrainPlan, PlanDrain
 from shipyard_api.workflow.definition import Definition
+
+_ON_THE_WORKER = frozenset({"NoSsh", "FileMissing"})
+"""Faults of a run that the worker may not have: it may have other settings, and other files on its host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,7 +265,7 @@ class PlanAction:
         inputs = {**plan.inputs, "continue_on_fail": continues} if continues else plan.inputs
         first = foresee(definition, inputs, self.clock.now())
         new = [finding for finding in first.findings if finding not in plan.findings]
-        return replace(plan, refusal=first.refusal, findings=(*plan.findings, *dict.fromkeys(new)))
+        return replace(plan, refusal=first.refusal or _run_fails(plan), findings=(*plan.findings, *dict.fromkeys(new)))
 
     def _skipped(self, checked: Checked, groups: Sequence[PlannedGroup], *, complete: bool) -> Collection[NodeName]:
         """Return the deployed nodes of an action on the whole site; none if the provisioner is silent, or PeerError.
@@ -344,6 +348,15 @@ class PlanAction:
     def _steps(self, name: ActionName, inputs: JsonObject) -> Sequence[StepId]:
         definition = self.definitions.get(name)
         return definition.step_ids(inputs) if definition else []
+
+
+def _run_fails(plan: Plan) -> ShipyardError | None:
+    """Return why a run of tasks would not begin. An action that deploys runs its tasks last, when much has changed."""
+    step = next((step for step in plan.steps if step in (SOFTWARE, TESTS)), None)
+    if step is None or plan.software is None or ACTIONS[plan.name].deploys:
+        return None
+    faults = [fault for fault in errors(plan.software.findings) if fault.name not in _ON_THE_WORKER]
+    return FirstStepFails(step, no_plan(faults).reason, faults) if faults else None
 
 
 def _inputs(checked: Checked, inputs: SiteInputs | None, software: SoftwarePlan | None) -> JsonObject:

@@ -48,6 +48,24 @@ def test_a_plan_shows_the_batches_of_the_software_stage_and_why_it_would_fail(so
     assert "software.run_task_graph" in plan["steps"]
 
 
+@pytest.mark.parametrize(("name", "refused"), [("update_software", True), ("deploy_site", False)])
+def test_a_plan_of_a_run_that_would_not_begin_is_refused(software: Site, name: str, *, refused: bool) -> None:
+    """Whoever stores such a plan learns it from the plan, not from an action that has failed."""
+    where = {"path": "/srv/{VALUES.name}", "data": ""}
+    own = Layer(({"id": "three", "type": "upload_file", "groups": ["web"], "parameters": where},))
+    with software.store.begin() as tx:
+        cluster = tx.software.cluster(SITE)
+        assert cluster
+        tx.software.save_cluster(replace(cluster, own_layer=own))
+    run = {"name": name, "parameters": {"nodes": ["n1"], "values": {"all": {"name": "../etc/x"}}}}
+
+    plan = software.viewer.post("/plans", json.dumps(run if refused else {"name": name}), JSON).json
+
+    fault = "On node n1: Task 'three': path is '/srv/../etc/x'; a path may not have '..' in it."
+    reason = f"Step software.run_task_graph would fail: {fault}"
+    assert (plan["refused"] or {}).get("reason") == (reason if refused else None)
+
+
 def test_the_tag_check_is_noted_when_an_action_is_created_and_blocks_nothing(software: Site) -> None:
     created = software.admin.act('{"name": "update_software", "parameters": {"nodes": ["n1"]}}')
     tests = software.admin.act('{"name": "test_site"}')
