@@ -32,6 +32,7 @@ from shipyard_api.ports.state.errors import RequestKeyTaken
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.agreed_plan import by_plan
 from shipyard_api.usecases.actions.check import CheckAction, Checked
+from shipyard_api.usecases.actions.plan_software import without_graph
 from shipyard_api.usecases.actions.preconditions import override
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
@@ -190,8 +191,11 @@ class CreateAction:
 
 def first_notes(definition: Definition, inputs: Mapping[str, Any], warnings: Sequence[Finding]) -> tuple[Fact, ...]:
     """Return the facts that an action has from its creation on."""
-    missing: tuple[Fact, ...] = (
-        (Noted("No task graph", definition.missing),) if definition.missing and "software" not in inputs else ()
-    )
+    missing = without_graph(definition, inputs)
     notes = (Noted("Parameter", warning.message) for warning in warnings)
-    return (*definition.first_facts(inputs), *missing, *notes)
+    return (
+        *definition.first_facts(inputs),
+        *(Noted("No task graph", finding.message) for finding in missing),
+        *notes,
+        *map(FindingReported, missing),
+    )

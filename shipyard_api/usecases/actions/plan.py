@@ -44,7 +44,7 @@ from shipyard_api.usecases.actions.design_changes import DesignChanges, design_c
 from shipyard_api.usecases.actions.design_groups import design_at, members_of, strategy_of
 from shipyard_api.usecases.actions.first_steps import foresee
 from shipyard_api.usecases.actions.phase_history import assumptions_of, read_history
-from shipyard_api.usecases.actions.plan_software import PlanSoftware, Retried, SoftwarePlan
+from shipyard_api.usecases.actions.plan_software import PlanSoftware, Retried, SoftwarePlan, without_graph
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import read_versions
@@ -180,11 +180,13 @@ class PlanAction:
         steps = checked.case.steps if checked.case else NO_STEPS
         inputs = _inputs(checked, design.inputs, software)
         skipped = self._skipped(checked, groups, complete=complete)
+        definition = None if checked.refusal else self.definitions.get(request.name)
+        missing = without_graph(definition, inputs) if definition else ()
         return Plan(
             name=request.name,
             revision=checked.revision or revision,
             refusal=checked.refusal,
-            findings=(*design.findings, *checked.warnings, *steps.findings),
+            findings=(*design.findings, *checked.warnings, *steps.findings, *missing),
             steps=self._steps(request.name, inputs),
             mode=design.inputs.configuration.mode
             if design.inputs and strategy and not ACTIONS[request.name].removes

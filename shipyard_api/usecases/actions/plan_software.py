@@ -9,7 +9,7 @@ from shipyard_api.actions.software_steps import keeping
 from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.documents import Rendering, Revision
-from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.findings import Finding, warning
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.command_run import COMMAND
@@ -20,6 +20,7 @@ from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.workflow.definition import Definition
 
 Hosts = Callable[[Rendering, Sequence[NodeName]], tuple[Mapping[NodeName, Host], Sequence[Finding]]]
 
@@ -95,6 +96,11 @@ class PlanSoftware:
             done = self.store.read(lambda tx: keeping(tx, stage, retried.action)).kept_tasks
             batches = _without(batches, {(node, task) for node, task in done if retried.keeps(node)})
         return SoftwarePlan(batches, sorted(run.site_plan.plan.skipped.items()), findings, stage)
+
+
+def without_graph(definition: Definition, inputs: JsonObject) -> Sequence[Finding]:
+    """Return the warning that an action runs no tasks, if people may expect it to and the site has none."""
+    return [warning("NothingToRun", definition.missing)] if definition.missing and "software" not in inputs else ()
 
 
 def _layer(tx: Transaction) -> Layer:

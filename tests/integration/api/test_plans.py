@@ -299,6 +299,8 @@ def test_what_an_action_would_be_refused_with_is_what_it_is_refused_with(site: S
         found = planned(site, {"name": name})
         assert (found["refused"], found["groups"], "a -> b -> a" in json.dumps(found["findings"])) == (None, [], False)
         assert found["steps"] != []
+        told = [one["message"] for one in found["findings"] if one["name"] == "NothingToRun"]
+        assert [text.partition(" no software")[0] for text in told] == ["Without a task graph"]
     source = {"schema": "a/B/v1", "name": "gone", "path": "."}
     taking = document("a/B/v1", "taking", {}, substitutions=[{"src": source, "dest": {"path": ".x"}}])
     site.admin.load("design", *small_design(), taking, buffermode="replace")
@@ -351,7 +353,11 @@ PREFLIGHT_STEP, DRYDOCK_STEP = "preflight.ucp_preflight_check", "validate_site_d
             id="a provisioner that has lost its data",
         ),
         pytest.param(
-            {"GET /health": [SICK]}, {"name": "test_site"}, PREFLIGHT_STEP, [], id="an action without a design"
+            {"GET /health": [SICK]},
+            {"name": "test_site"},
+            PREFLIGHT_STEP,
+            ["NothingToRun"],
+            id="an action without a design",
         ),
     ],
 )

@@ -51,6 +51,8 @@ def test_a_bad_strategy_matters_only_to_what_deploys(site: Site, shared_url: str
         notes = site.viewer.get(f"/actions/{action}").json["notes"]
         assert [note["sub_type"] for note in notes] == ["action metadata", "No task graph"]
         assert "Without a task graph no software is installed" in notes[1]["note_val"]
+        told = site.viewer.get(f"/actions/{action}/report").json["findings"]
+        assert [one["message"] for one in told if one["name"] == "NothingToRun"] == [notes[1]["note_val"]]
         assert {note["assoc_id"] for note in notes} == {f"action/{action}"}
         assert ended(site, shared_url, action) == "success"
     assert ended(site, shared_url, ask(site, "test_site").json["id"]) == "success"
