@@ -38,6 +38,7 @@ HOLD = Scope("hold", ticks=4, operator=frozenset({"hold"}), lock=1)
 LOCK = Scope("lock", ticks=4, lock=6)
 COPY = Scope("copy", ticks=3, faults=frozenset({SNAPSHOT}))
 PLAIN = Scope("plain", ticks=4)
+OPEN = Scope("open", ticks=1, fence=False)
 WINDOW = Scope("window", ticks=6, nodes=("n1", "n2"), window=3)
 LOST = Scope("lost", ticks=3, marks=True, faults=frozenset({STANDBY}))
 
@@ -93,7 +94,7 @@ MUTATIONS = (
         Rows._fenced,
         "claim.epoch != self.now_is.epoch",
         "False",
-        PLAIN,
+        OPEN,
         "a later one has begun",
     ),
     Mutation(

@@ -22,6 +22,7 @@ class Scope:
     ``operator``: what the operator does, each once at most. ``faults``: what goes wrong, each once at most, beside
     kills, freezes, lost requests and lost answers, which are always possible. ``lock``: seconds that a lock is waited
     for at most. ``window``: after so many seconds the maintenance window closes, for nodes that go one by one.
+    ``fence``: turns that a later one has fenced, and that send nothing, are taken for ended.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Scope:
     faults: frozenset[str] = frozenset()
     lock: int = 0
     window: int = 0
+    fence: bool = True
 
     @property
     def seconds(self) -> int:
@@ -113,7 +115,7 @@ def alone_with(state: State, number: int) -> State:
     )
 
 
-def together(state: State, number: int, alone: State) -> State:
+def together(state: State, number: int, alone: State, *, fence: bool) -> State:
     """Return the state after one worker has gone on by a piece."""
     others = tuple(request for request in state.requests if request.owner != number)
     mine = tuple(replace(request, owner=number if request.owner == 0 else None) for request in alone.requests)
@@ -130,7 +132,8 @@ def together(state: State, number: int, alone: State) -> State:
         faults=state.faults,
         copy=state.copy,
     )
-    return only_what_counts(passed(after, 0))
+    after = passed(after, 0)
+    return only_what_counts(after) if fence else after
 
 
 def noticed(state: State, worker: int | None = None) -> State:

@@ -117,7 +117,7 @@ class Turns:
                 self._known.clear()
             known = self._known[alone] = tuple(self._choices(alone))
         for did, after in known:
-            yield did, together(state, number, after)
+            yield did, together(state, number, after, fence=self.scope.fence)
 
     def _choices(self, alone: State) -> Iterator[tuple[str, State]]:
         given: tuple[int, ...] | None = ()
