@@ -9,7 +9,7 @@ from shipyard_api.actions.steps.site_work import SiteWork
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.error_kinds import ShipyardError
 from shipyard_api.domain.errors import FirstStepFails
-from shipyard_api.domain.findings import Finding, errors, warning
+from shipyard_api.domain.findings import Finding, Level, errors, warning
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.workflow.definition import Definition
@@ -18,7 +18,7 @@ from shipyard_api.workflow.step import Done, Failed, PeerFailure
 
 @dataclass(frozen=True, slots=True)
 class FirstSteps:
-    """``refusal``: why one of the steps would fail, None if none would. ``findings``: errors, and silent peers."""
+    """``refusal``: why one of the steps would fail, None if none would. ``findings``: without mere information."""
 
     refusal: ShipyardError | None = None
     findings: Sequence[Finding] = ()
@@ -33,11 +33,11 @@ def foresee(definition: Definition, inputs: JsonObject, now: datetime) -> FirstS
             continue
         state, report = check.begin(inputs), _asked(check, inputs["revision"])
         state = check.fold(state, state.revision, report, now).state
-        found = () if isinstance(report, PeerFailure) else errors(report)
+        found = () if isinstance(report, PeerFailure) else tuple(one for one in report if one.level is not Level.INFO)
         findings += found
         match check.decide(state, now):
             case Failed(reason):
-                return FirstSteps(FirstStepFails(check.id, reason, found), findings)
+                return FirstSteps(FirstStepFails(check.id, reason, errors(found)), findings)
             case Done(_, skips):
                 skipped.update(skips)
             case _ if isinstance(report, PeerFailure):

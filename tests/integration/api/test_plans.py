@@ -326,6 +326,8 @@ def test_what_an_action_would_be_refused_with_is_what_it_is_refused_with(site: S
 HEALTHY, SICK, AWAY = Answer(204), Answer(403, {"message": "no such user"}), Answer(500, {"message": "MAAS is away"})
 FAULT = {"message": "n1 has no boot disk", "error": True, "name": "NoBootDisk", "level": "Error", "documents": []}
 FAULTY = Answer(400, {"kind": "Status", "status": "Failure", "details": {"errorCount": 1, "messageList": [FAULT]}})
+ONE_DISK = {"message": "n1 has one disk", "error": False, "name": "OneDisk", "level": "Warning", "documents": []}
+DOUBTFUL = Answer(200, {"kind": "Status", "status": "Success", "details": {"errorCount": 0, "messageList": [ONE_DISK]}})
 GOES_ON = {"parameters": {"continue-on-fail": "true"}}
 PREFLIGHT_STEP, DRYDOCK_STEP = "preflight.ucp_preflight_check", "validate_site_design.drydock_validate_site_design"
 
@@ -344,6 +346,13 @@ PREFLIGHT_STEP, DRYDOCK_STEP = "preflight.ucp_preflight_check", "validate_site_d
             DRYDOCK_STEP,
             ["NoBootDisk"],
             id="a design that the provisioner rejects",
+        ),
+        pytest.param(
+            {"GET /health": [HEALTHY], "POST /validatedesign": [DOUBTFUL]},
+            DEPLOY,
+            None,
+            ["OneDisk"],
+            id="a design that the provisioner warns of",
         ),
         pytest.param(
             {"GET /health": [HEALTHY], "GET /nodes": [Answer(200, [])]},
