@@ -54,11 +54,13 @@ def describe_failure(
         return ConnectionFailure(f"no answer from {where} within {read:g} s", lasting=True)
     if isinstance(inner, NewConnectionError):
         return ConnectionFailure(f"no connection to {where}: {getattr(inner.__cause__, 'strerror', '')}", sent=False)
-    if isinstance(inner, ssl.SSLError) and not (early and isinstance(inner, ssl.SSLEOFError)):
+    ended = isinstance(inner, ssl.SSLEOFError | ssl.SSLZeroReturnError)  # which one, depends on the release of Python
+    if isinstance(inner, ssl.SSLError) and not (early and ended):
         hint = f"; {_PLAIN}" if getattr(inner, "reason", "") in _NO_TLS else ""
         return ConnectionFailure(f"no trusted connection to {where}: {inner}{hint}", sent=not early)
     if early:
-        detail = f"{where} hung up in the TLS handshake ({type(inner).__name__}): {_NO_HANDSHAKE}"
+        how = "EOF" if ended else type(inner).__name__
+        detail = f"{where} hung up in the TLS handshake ({how}): {_NO_HANDSHAKE}"
         return ConnectionFailure(detail, sent=False)
     return ConnectionFailure(f"the answer of {where} was cut short or broken ({type(inner).__name__})")
 

@@ -94,7 +94,7 @@ NO_TLS = {
         hang_up,
         "{} hung up in the TLS handshake (ConnectionResetError): it is restarting or overloaded, or ",
     ),
-    "ends": (end, "{} hung up in the TLS handshake (SSLEOFError): it is restarting or overloaded, or speaks no TLS; "),
+    "ends": (end, "{} hung up in the TLS handshake (EOF): it is restarting or overloaded, or speaks no TLS; "),
 }
 
 

@@ -115,6 +115,7 @@ def test_in_an_action_everybody_is_told_whose_it_is_and_the_log_too(
     drydock = site.drydock
     drydock.requests.clear()
     drydock.on("GET /health", Answer(200))
+    drydock.on("GET /tasks", Answer(200, []))
     drydock.on("POST /tasks", Answer(201, {"task_id": "t1"}))
     drydock.on("GET /tasks/t1", BUSY)
     created = site.admin.ask(
