@@ -138,7 +138,7 @@ def report(text: str) -> Printout:
     findings = [
         (finding.get("level"), finding.get("name"), finding.get("message")) for finding in objects_at(body, "findings")
     ]
-    steps = _failed_steps(body)
+    steps, failed, left = _failed_steps(body), _failed_nodes(body), _left_nodes(body)
     parts = [
         fields(about),
         *([table(steps, _STEP, gap=4)] if steps else []),
@@ -146,7 +146,8 @@ def report(text: str) -> Printout:
         *([table(tasks, _TASK, gap=4)] if (tasks := _tasks(body)) else []),
         *_reasons(body, "skipped_tasks", "task", "Skipped Task"),
         *_reasons(body, "tolerated", "node", "Tolerated Node"),
-        table(_failed_nodes(body), _NODE, gap=4),
+        *([table(failed, _NODE, gap=4)] if failed or not left else []),
+        *([table(left, _LEFT, gap=4)] if left else []),
         *([table(ways, _WAY_BACK, gap=4)] if (ways := _ways_back(body)) else []),
     ]
     if findings:
@@ -167,6 +168,7 @@ def causes(text: str) -> Sequence[TextTable]:
         (_failed_steps(body), _STEP),
         (failed, _GROUP),
         (_failed_nodes(body), _NODE),
+        (_left_nodes(body), _LEFT),
         (_ways_back(body), _WAY_BACK),
     )
     return [table(rows, headers, gap=4) for rows, headers in tables if rows]
@@ -176,6 +178,7 @@ _STEP = ("Failed Step", "Why")
 _TASK = ("Task", "Success", "Failed", "Running", "Left")
 _GROUP = ("Group", "Critical", "Status", "Success", "Prepare", "Deploy", "Why")
 _NODE = ("Failed Node", "Group", "Why", "Look At")
+_LEFT = ("Node Not Deployed", "Group", "Status", "Why")
 _WAY_BACK = ("Next Command", "When")
 
 
@@ -221,6 +224,15 @@ def _failed_nodes(entity: JsonObject) -> list[tuple[object, ...]]:
     if omitted := number - len(tasks):
         rows.append((f"and {omitted} more", "", "", ""))
     return rows
+
+
+def _left_nodes(entity: JsonObject) -> list[tuple[object, ...]]:
+    """Return the nodes that keep a status although they were to go on, such as those that the policy stopped."""
+    return [
+        (f"node/{one.get('name')}", one.get("group") or "", node_words(one.get("status"), one["reason"]), _why(one))
+        for one in _objects(entity, "nodes")
+        if one.get("reason") not in (None, "teardown") and one.get("status") in ("not_started", "prepared")
+    ]
 
 
 def _tasks(entity: JsonObject) -> list[tuple[object, ...]]:

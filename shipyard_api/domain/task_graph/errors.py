@@ -31,9 +31,7 @@ def _word(domain: Domain) -> str:
 
 
 InvalidTaskGraph = ErrorKind(Invalid, "InvalidTaskGraph", "Invalid task graph", in_lines)
-NothingToRun = ErrorKind(
-    Conflict, "NothingToRun", "There is nothing to run", lambda why: f"There is nothing to run. {why}"
-)
+NothingToRun = ErrorKind(Conflict, "NothingToRun", "There is nothing to run", lambda why: why)
 InvalidTaskQuery = ErrorKind(
     Invalid,
     "InvalidTaskQuery",

@@ -112,7 +112,7 @@ REFUSED = {
 
 def test_a_run_of_what_the_site_has_not_is_refused_before_it_is_stored(software: Site) -> None:
     rows = [(*row, falcon.HTTP_400) for row in REFUSED.values()]
-    rows += [(parameters, f"There is nothing to run. {why}", falcon.HTTP_409) for parameters, why in NOTHING.values()]
+    rows += [(parameters, why, falcon.HTTP_409) for parameters, why in NOTHING.values()]
     for parameters, said, status in rows:
         body = json.dumps({"name": "update_software", "parameters": parameters})
         refused, plan = software.admin.act(body), software.viewer.post("/plans", body, JSON).json
@@ -120,6 +120,7 @@ def test_a_run_of_what_the_site_has_not_is_refused_before_it_is_stored(software:
         assert refused.status == status
         assert said in refused.text
         assert plan["refused"]["reason"] == refused.json["reason"]
+        assert plan["refused"]["title"] not in refused.json["reason"]
     assert software.viewer.get("/actions").json == []
 
 

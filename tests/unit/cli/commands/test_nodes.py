@@ -225,6 +225,11 @@ WITHOUT_GROUPS = {
         ["Nodes: 1: 1 failed"],
         ["node/n1 task"],
     ),
+    "of nodes that the policy stopped": (
+        {"nodes": [samples.node("n1", "not_started", "g", reason="policy", detail="max lost 1: 1 is lost")]},
+        ["node/n1 g not started policy: max lost 1: 1 is lost"],
+        ["Failed Node", "None"],
+    ),
     "of a removal": ({"nodes": REMOVED}, ["Nodes: 2: 2 taken down"], ["Groups:", "Task"]),
 }
 
