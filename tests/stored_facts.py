@@ -265,7 +265,11 @@ SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
         NodesFailed((N1,), 2),
     ),
     "nodes are kept": ("nodes_kept", {"nodes": ["n1"], "action": "01M7"}, NodesKept((N1,), "01M7")),
-    "nodes are left": ("nodes_left", {"older": ["n1"], "unknown": []}, NodesLeft((N1,))),
+    "nodes are left": (
+        "nodes_left",
+        {"older": ["n1"], "unknown": [], "differs": {"n1": ["labels"]}, "services": True},
+        NodesLeft((N1,), (), {N1: ("labels",)}, services=True),
+    ),
     "nodes are relabelled": ("nodes_relabelled", {"labels": {"n1": "d1"}}, NodesRelabelled({N1: "d1"})),
     "targets are known": ("targets_known", {"nodes": ["n1"]}, TargetsKnown((N1,))),
     "nodes are given up": (

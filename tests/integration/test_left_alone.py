@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
@@ -11,11 +12,13 @@ from typing import Any
 import pytest
 
 from shipyard_api.domain.actions import ActionName, RunState
-from shipyard_api.domain.deploy_steps.templates import TemplateStep
+from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface, TemplateStep
+from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.facts.nodes import NodesLeft
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.specification import stepped
+from shipyard_api.ports.state.deploy_templates import TemplateId
 from shipyard_api.storage.observation_tables import node_specifications
 from shipyard_api.usecases.actions.design_changes import design_changes
 from shipyard_api.usecases.actions.overview import OverviewAction
@@ -24,12 +27,14 @@ from shipyard_api.usecases.actions.way_back import way_back
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import committed_revision
 from tests.conftest import ROOT
-from tests.factories import group_entry
+from tests.factories import document, group_entry
 from tests.redeploy_world import NODES, RedeployWorld
 from tests.simulated_peers import PEERS
 from tests.world import MIRROR
 
-UPDATE, REDEPLOY, RELABEL = map(ActionName, ("update_site", "redeploy_server", "relabel_nodes"))
+UPDATE, REDEPLOY, RELABEL, SERVICE = map(
+    ActionName, ("update_site", "redeploy_server", "relabel_nodes", "service_server")
+)
 N1 = NodeName("n1")
 
 
@@ -67,19 +72,22 @@ def act(world: RedeployWorld, name: ActionName, **parameters: Any) -> None:
     assert world.state() is RunState.SUCCESS, world.told()
 
 
-def older(world: RedeployWorld) -> list[str]:
+REINSTALL = "shipyard create action redeploy_server --param=target-revision=last-site-action --param=target_nodes=n1"
+
+
+def older(world: RedeployWorld, way: str = REINSTALL) -> list[str]:
     """Return what report, overview, step and journal say of servers that were left alone; they agree."""
     report = ReportAction(world.store(), world.clock, Places())(world.action)
     overview = OverviewAction(world.store(), RenderedDesigns(world.designs()), world.clock.now)(world.action)
     with world.store().begin() as tx:
         facts = [entry.fact for entry in tx.journal.entries(world.action, (NodesLeft.kind,))]
     said = [detail for _, detail in world.steps().values() if "older specification" in detail]
-    assert list(report.older) == list(overview.older)
-    assert facts == ([NodesLeft(tuple(map(NodeName, report.older)))] if report.older else [])
+    assert (list(report.older), report.lacking) == (list(overview.older), overview.lacking)
+    named = [fact.nodes for fact in facts if isinstance(fact, NodesLeft)]
+    assert named == ([tuple(map(NodeName, report.older))] if report.older else [])
     assert len(said) == bool(report.older)
-    ways = [way["command"] for way in way_back(report.action, (), (), report.older)]
-    last = "shipyard create action redeploy_server --param=target-revision=last-site-action --param=target_nodes=n1"
-    assert ways == ([last] if report.older else [])
+    ways = [way["command"] for way in way_back(report.action, (), (), report.lacking)]
+    assert ways == ([way] if report.older else [])
     return list(report.older)
 
 
@@ -123,9 +131,27 @@ def test_an_upgrade_makes_the_digests_of_this_release() -> None:
 @pytest.mark.parametrize("world", ["drydock", "ironic"], indirect=True)
 def test_labels_are_given_by_a_relabelling(world: RedeployWorld) -> None:
     change(world, labels={"rack": "r9"})
-    assert changed(world) == ["n1"]
+    act(world, UPDATE)
+    relabel = "shipyard create action relabel_nodes --param=target_nodes=n1"
+    assert (older(world, relabel), changed(world)) == (["n1"], ["n1"])
     act(world, RELABEL, target_nodes="n1")
     assert changed(world) == []
+
+
+@pytest.mark.parametrize("world", ["ironic"], indirect=True)
+def test_steps_alone_are_given_by_a_service(world: RedeployWorld) -> None:
+    bios = DeployTemplate(TraitName("CUSTOM_BIOS"), (DeployStep(Interface.BIOS, "factory_reset", {}, 10),))
+    with world.store().begin() as tx:
+        tx.deploy_templates.create(TemplateId(str(uuid.UUID(int=1))), bios, {})
+    wants = {"selectors": [{"node_names": ["n1"]}], "traits": ["CUSTOM_BIOS"], "requested_traits": ["CUSTOM_BIOS"]}
+    world.site = replace(world.site, further=[*world.site.further, document("shipyard/NodeTraits/v1", "pool", wants)])
+    change(world)
+    act(world, UPDATE)
+    service = "shipyard create action service_server --param=template=CUSTOM_BIOS --param=target_nodes=n1"
+    assert older(world, service) == ["n1"]
+    act(world, SERVICE, template="CUSTOM_BIOS", target_nodes="n1")
+    act(world, UPDATE)
+    assert older(world) == []
 
 
 @pytest.mark.parametrize("world", ["ironic"], indirect=True)
@@ -146,4 +172,4 @@ def test_a_server_that_was_destroyed_has_no_record_and_a_deployed_one_without_an
     act(world, UPDATE)
     with world.store().begin() as tx:
         (fact,) = [entry.fact for entry in tx.journal.entries(world.action, (NodesLeft.kind,))]
-    assert (fact, changed(world)) == (NodesLeft((), (N1,)), ["n1"])
+    assert (fact, changed(world)) == (NodesLeft((), (N1,), {}, services=True), ["n1"])

@@ -45,7 +45,7 @@ from shipyard_api.domain.deploy_steps.planning import work_steps
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
-from shipyard_api.domain.facts.nodes import NodesFailed, NodesGivenUp, NodesKept, NodesLeft
+from shipyard_api.domain.facts.nodes import NodesFailed, NodesGivenUp, NodesKept
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
 from shipyard_api.domain.holds import NodeWork
@@ -301,8 +301,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         given = {node: text for node, text in planned.given.items() if node not in kept}
         facts: list[Fact] = [MembersKnown.of(strategy, members, given), *uncounted.apply(state, report.uncounted)]
         if planned.left:
-            state.left = planned.left
-            facts.append(NodesLeft(planned.older, planned.unknown))
+            state.left = planned.left.nodes
+            facts.append(planned.left)
         if kept:
             rollout.restore(nodes=dict.fromkeys(kept, NodeStatus.SUCCESS), groups={}, reasons={})
             facts.append(NodesKept(kept, state.kept_from))

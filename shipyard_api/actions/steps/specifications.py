@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from shipyard_api.domain.deploy_steps.planning import RequestedSteps, only
 from shipyard_api.domain.documents import Rendering, Revision
 from shipyard_api.domain.drift.observations import MachineState
+from shipyard_api.domain.facts.nodes import NodesLeft
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.specification import DESIGN, Aspects, Given, designed, differing, each_stepped
@@ -22,17 +23,11 @@ from shipyard_api.storage.unit_of_work import Store
 class Planned:
     """What an action gives its nodes: the text of the aspects of each that it does not leave alone.
 
-    ``older``, ``unknown``: those that it leaves alone and would give something else, in order of name.
+    ``left``: those that it leaves alone and would give something else, in order of name; None without any.
     """
 
     given: Mapping[NodeName, str] = field(default_factory=dict)
-    older: tuple[NodeName, ...] = ()
-    unknown: tuple[NodeName, ...] = ()
-
-    @property
-    def left(self) -> tuple[NodeName, ...]:
-        """All nodes that are left alone and would be given something else."""
-        return (*self.older, *self.unknown)
+    left: NodesLeft | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +76,12 @@ class Specifications:
         deployed = deployed_of(provisioner, nodes)
         left = self.differing({node: wanted[node] for node in deployed if node in wanted})
         given = {node: aspects for node, aspects in wanted.items() if node not in deployed}
-        older = tuple(sorted(node for node, aspects in left.items() if aspects is not None))
-        return Planned(_texts(given), older, tuple(sorted(left.keys() - set(older))))
+        if not left:
+            return Planned(_texts(given))
+        differs = {node: tuple(sorted(aspects)) for node, aspects in sorted(left.items()) if aspects is not None}
+        unknown = tuple(sorted(left.keys() - differs.keys()))
+        can_service = not provisioner.capabilities.limits.no_service
+        return Planned(_texts(given), NodesLeft(tuple(differs), unknown, differs, can_service))
 
     def _completed(
         self, records: Mapping[NodeName, Given], wanted: Mapping[NodeName, Aspects]

@@ -78,7 +78,7 @@ def _positions(names: Sequence[str]) -> dict[str, int]:
 def _entity(overview: Overview) -> dict[str, Any]:
     return {
         "action": {**summary_entity(overview.action), "verdict": verdict(overview.action.state)},
-        "way_back": way_back(overview.action, overview.failed, overview.cordoned, overview.older),
+        "way_back": way_back(overview.action, overview.failed, overview.cordoned, overview.lacking),
         "older": list(overview.older),
         "groups": [_group(group) for group in overview.groups],
         "nodes": {"total": len(overview.letters), "letters": overview.letters},

@@ -36,7 +36,7 @@ class Report:
             "verdict": report.verdict,
             "seconds": report.seconds,
             "failed_steps": [{"id": step, "detail": why} for step, why in report.failed_steps.items()],
-            "way_back": way_back(report.action, _failed(report), report.cordoned, report.older),
+            "way_back": way_back(report.action, _failed(report), report.cordoned, report.lacking),
             "older": list(report.older),
             "totals": _totals(report),
             "findings": [_finding(finding) for finding in report.findings],

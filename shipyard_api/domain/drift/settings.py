@@ -9,6 +9,7 @@ from shipyard_api.domain.deploy_steps.templates import Interface, StepKey
 from shipyard_api.domain.drift.differences import Difference, Kind
 from shipyard_api.domain.drift.observations import LeftNode
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.remedies import Way, command
 
 APPLIES = StepKey(Interface.BIOS, "apply_configuration")
 
@@ -65,4 +66,5 @@ def _changed(wanted: Mapping[str, Wanted], seen: Mapping[str, str]) -> Iterable[
 
 
 def _way_back(by: str, node: NodeName) -> str:
-    return f"shipyard create action service_server --param={by} --param=target_nodes={node}"
+    name, _, value = by.partition("=")
+    return command(Way.SERVICE.value, {name: value, "target_nodes": node})

@@ -86,13 +86,21 @@ class NodesKept(Fact, frozen=True):
 class NodesLeft(Fact, frozen=True):
     """The action leaves these deployed nodes alone, and would give them something else if it did not.
 
-    ``older``: what they were given is known to differ; ``unknown``: it has no record.
+    ``older``: what they were given is known to differ; ``unknown``: it has no record. ``differs``: the aspects of
+    each older node; ``services``: whether the provisioner could run steps on deployed nodes.
     """
 
     kind: ClassVar[str] = "nodes_left"
 
     older: tuple[NodeName, ...]
     unknown: tuple[NodeName, ...] = ()
+    differs: Mapping[NodeName, tuple[str, ...]] = {}
+    services: bool = False
+
+    @property
+    def nodes(self) -> tuple[NodeName, ...]:
+        """All of them."""
+        return (*self.older, *self.unknown)
 
 
 class NodesRelabelled(Fact, frozen=True):

@@ -64,7 +64,7 @@ def project(writes: BatchedWrites, line: Line, fact: Fact) -> None:
         case MembersKnown(given=given) if given:
             writes.add(_PLAN, {"action": line.action, "names": list(given), "given": list(given.values())})
         case NodesLeft():
-            writes.add(_OLDER, {"of_action": line.action, "names": [*fact.older, *fact.unknown]})
+            writes.add(_OLDER, {"of_action": line.action, "names": list(fact.nodes)})
         case JoinAwaited() | AcceptanceAwaited():
             _give(writes, line, fact.nodes)
         case NodesChanged(phase=Phase.DEPLOY, status=NodeStatus.SUCCESS):

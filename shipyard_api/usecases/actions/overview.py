@@ -12,8 +12,10 @@ from shipyard_api.domain.approvals import WaveGate
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.facts.findings import FindingReported
+from shipyard_api.domain.facts.nodes import NodesLeft
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.remedies import Remedy, remedies
 from shipyard_api.domain.rollout.paced import PacedRollout
 from shipyard_api.domain.rollout.policy.survey import Survey
 from shipyard_api.domain.site_design import stored_strategy
@@ -56,9 +58,9 @@ _OF_STATUS = {
 class Overview:
     """An action at a glance. ``letters``: of its nodes, in order of name; ``failed``: those that failed.
 
-    ``cordoned``: nodes that the action left cordoned; ``older``: as of ``Report``. ``policy``: where its rollout policy
-    stands, None without one, or before the nodes of the groups are known. ``waiting``: the approvals that the engine
-    waits for. ``warnings``: the first that its steps found.
+    ``cordoned``: nodes that the action left cordoned; ``older``, ``lacking``: as of ``Report``. ``policy``: where its
+    rollout policy stands, None without one, or before the nodes of the groups are known. ``waiting``: the approvals
+    that the engine waits for. ``warnings``: the first that its steps found.
     """
 
     version: str
@@ -71,6 +73,7 @@ class Overview:
     waiting: Sequence[WaveGate] = ()
     warnings: Sequence[str] = ()
     older: Sequence[str] = ()
+    lacking: Sequence[Remedy] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +141,18 @@ def left_cordoned(tx: Transaction, action: ActionRecord, nodes: Sequence[NodeNam
     return [node for node, cordon in tx.nodes.left_cordoned_by(action.id, nodes).items() if not cordon.labels_cleared]
 
 
+def lacking_of(tx: Transaction, action: ActionId, older: Sequence[NodeName]) -> Sequence[Remedy]:
+    """Return the actions that give the nodes that an action left alone with an older specification the new one."""
+    facts = [entry.fact for entry in tx.journal.entries(action, (NodesLeft.kind,))] if older else []
+    differs: dict[NodeName, Sequence[str]] = {}
+    services = False
+    for fact in facts:
+        if isinstance(fact, NodesLeft):
+            differs.update(fact.differs)
+            services = fact.services
+    return remedies(older, differs, services=services)
+
+
 def _survey(tx: Transaction, action: ActionId, now: datetime) -> Survey | None:
     """Return the state of the policy, from the state of the step that deploys the nodes."""
     for memory, fixed in tx.task_results.step_states(action):
@@ -164,9 +179,10 @@ def _overview(tx: Transaction, action: str, now: datetime) -> Overview:
     policy = _survey(tx, record.id, now) if "policy" in inputs else None
     waiting = approvals_of(tx, record).waiting if policy else ()
     warnings = _warnings(tx, record.id)
-    older = [node.name for node in nodes if node.older]
+    older = [NodeName(node.name) for node in nodes if node.older]
+    lacking = lacking_of(tx, record.id, older)
     shown = letters(nodes, groups)
-    return Overview(version, record, listed, shown, failed, cordoned, policy, waiting, warnings, older)
+    return Overview(version, record, listed, shown, failed, cordoned, policy, waiting, warnings, older, lacking)
 
 
 def _warnings(tx: Transaction, action: ActionId) -> Sequence[str]:

@@ -13,6 +13,7 @@ from shipyard_api.domain.facts.groups import GroupChanged
 from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.remedies import Remedy
 from shipyard_api.domain.strategy.criteria import Shortfall
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.task_graph.tasks import TaskId
@@ -22,7 +23,7 @@ from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
 from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.ports.state.task_results import TaskRecord
 from shipyard_api.storage.unit_of_work import Store, Transaction
-from shipyard_api.usecases.actions.overview import left_cordoned
+from shipyard_api.usecases.actions.overview import lacking_of, left_cordoned
 
 _ALL = 2**31 - 1
 _FAILED_TASKS = 100
@@ -64,7 +65,8 @@ class Report:
 
     ``failed_steps``: why each of them failed. ``tasks``: how many nodes each task of the software stage has in each
     status; ``failed_tasks``: the first of those that failed. ``cordoned``: the nodes that the action left cordoned;
-    ``older``: those that it left alone with an older specification, or with one that is not known.
+    ``older``: those that it left alone with an older specification, or with one that is not known;
+    ``lacking``: the actions that would give them the new one.
     ``skipped_tasks``: tasks of the graph that do not run, and why. ``tolerated``: nodes that failed or lack a task
     within a tolerance, and why.
     """
@@ -82,6 +84,7 @@ class Report:
     skipped_tasks: Mapping[TaskId, str] = field(default_factory=dict)
     tolerated: Mapping[NodeName, str] = field(default_factory=dict)
     older: Sequence[str] = ()
+    lacking: Sequence[Remedy] = ()
 
 
 def _stage(tx: Transaction, action: ActionId) -> StageState | None:
@@ -114,6 +117,8 @@ class ReportAction:
             failed_tasks: Sequence[TaskRecord] = ()
             if any(TaskStatus.FAILED in numbers for numbers in tasks.values()):
                 failed_tasks = tx.task_results.of(record.id, status=(TaskStatus.FAILED,), limit=_FAILED_TASKS)
+            older = [NodeName(node.name) for node in nodes if node.older]
+            lacking = lacking_of(tx, record.id, older)
             cordoned = left_cordoned(tx, record, [NodeName(node.name) for node in nodes])
             stage = _stage(tx, record.id) if any(step.id.startswith("software.") for step in steps) else None
         facts = [entry.fact for entry in entries]
@@ -131,7 +136,8 @@ class ReportAction:
             cordoned,
             stage.software.skipped if stage else {},
             {**stage.execution.unmet(), **stage.failed} if stage and tolerates(stage) else {},
-            [node.name for node in nodes if node.older],
+            older,
+            lacking,
         )
 
     def _seconds(self, action: ActionRecord) -> float | None:

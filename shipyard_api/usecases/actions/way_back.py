@@ -1,7 +1,5 @@
 """The way back of an ended action in which something failed: the next commands, as report, page and CLI show them."""
 
-import json
-import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +7,7 @@ from shipyard_api.actions.admission import commits_used
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.redeploy_server import REDEPLOY_SERVER
 from shipyard_api.domain.actions import ENDED, RunState
+from shipyard_api.domain.remedies import Remedy, Way, command
 from shipyard_api.domain.specification import older_specification
 from shipyard_api.domain.teardown.left_cordons import uncordon
 from shipyard_api.node_sets import fold
@@ -23,18 +22,22 @@ _AGAIN_PRESERVED = (
 )
 
 
-_REINSTALLED = "this drains and erases them, then installs the new one"
+_REMEDIED = {
+    Way.RELABEL: "only labels differ, and this sets them",
+    Way.SERVICE: "only steps of deploy templates differ, and this drains them and runs the steps; it erases nothing",
+    Way.REDEPLOY: "this drains and erases them, then installs the new one",
+}
 _UNCORDONED = "to use this server as it is: the action left it cordoned"
 _MOST_CORDONED = 5
 
 
 def way_back(
-    action: ActionRecord, failed: Sequence[str], cordoned: Sequence[str] = (), older: Sequence[str] = ()
+    action: ActionRecord, failed: Sequence[str], cordoned: Sequence[str] = (), lacking: Sequence[Remedy] = ()
 ) -> list[dict[str, Any]]:
     """Return the next commands, the usual one first; none unless something failed, or was left as it was.
 
-    ``failed``: the nodes that did; ``cordoned``: those that the action left cordoned; ``older``: those that it left
-    alone with an older specification.
+    ``failed``: the nodes that did; ``cordoned``: those that the action left cordoned; ``lacking``: what
+    gives those that it left alone with an older specification the new one.
     """
     kind = ACTIONS[action.name]
     if action.state not in ENDED or not kind.listed:
@@ -47,10 +50,18 @@ def way_back(
         commands.append((again, _AGAIN if commits_used in kind.admission else _AGAIN_PRESERVED))
     elif commands and commits_used in kind.admission:
         commands.append((f"shipyard create action {action.name}", _CORRECTED))
-    if older:
-        commands.append((_redeploy(action, older), f"{older_specification(older)}; {_REINSTALLED}"))
+    commands += [
+        (_remedy(action, remedy), f"{older_specification(remedy.nodes)}; {_REMEDIED[remedy.way]}") for remedy in lacking
+    ]
     commands += [(uncordon(node), _UNCORDONED) for node in cordoned[:_MOST_CORDONED]]
     return [{"command": command, "when": when} for command, when in commands]
+
+
+def _remedy(action: ActionRecord, remedy: Remedy) -> str:
+    if remedy.way is Way.REDEPLOY:
+        return _redeploy(action, remedy.nodes)
+    template = {"template": remedy.template} if remedy.template else {}
+    return command(remedy.way.value, {**template, "target_nodes": fold(remedy.nodes)})
 
 
 def _redeploy(action: ActionRecord, failed: Sequence[str]) -> str:
@@ -62,12 +73,4 @@ def _redeploy(action: ActionRecord, failed: Sequence[str]) -> str:
     redeployment = (
         {"target-revision": "last-site-action"} if commits_used in ACTIONS[action.name].admission else action.parameters
     )
-    parameters = {**redeployment, "target_nodes": fold(failed)}
-    written = (f"--param={shlex.quote(f'{name}={_text(value)}')}" for name, value in parameters.items())
-    return " ".join(["shipyard create action", REDEPLOY_SERVER.name, *written])
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
-        return ",".join(value)
-    return value if isinstance(value, str) else json.dumps(value)
+    return command(REDEPLOY_SERVER.name, {**redeployment, "target_nodes": fold(failed)})

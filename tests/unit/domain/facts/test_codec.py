@@ -44,6 +44,8 @@ LATER_PARTS = {
     "critical": ("a rollout ends", "critical", ()),
     "batch of a start": ("a phase begins", "batch", 1),
     "batch of an end": ("a phase ends", "batch", 1),
+    "what differs": ("nodes are left", "differs", {}),
+    "whether steps can run": ("nodes are left", "services", False),
     "batch that joins": ("nodes join", "batch", 1),
 }
 

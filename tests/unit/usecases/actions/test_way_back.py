@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.remedies import remedies
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.usecases.actions.way_back import way_back
 from tests.unit.tables import every_row
@@ -46,17 +48,43 @@ def test_servers_that_were_left_cordoned_can_be_uncordoned_as_they_are() -> None
     ]
 
 
-def test_servers_that_were_left_alone_can_be_installed_again() -> None:
+BIOS, RAID = "steps:CUSTOM_BIOS", "steps:CUSTOM_RAID"
+SERVE = "shipyard create action service_server --param=template={} --param=target_nodes={}"
+LEFT: dict[str, tuple[dict[str, tuple[str, ...]], bool, list[str]]] = {
+    "the design": ({"n1": ("design",), "n2": ("design", BIOS)}, True, [f"{OF_SITE} --param='target_nodes=n[1-2]'"]),
+    "no record": ({"n1": ()}, True, [f"{OF_SITE} --param=target_nodes=n1"]),
+    "labels": ({"n1": ("labels",)}, False, ["shipyard create action relabel_nodes --param=target_nodes=n1"]),
+    "labels and steps": ({"n1": ("labels", BIOS)}, True, [f"{OF_SITE} --param=target_nodes=n1"]),
+    "steps": ({"n1": (BIOS,)}, True, [SERVE.format("CUSTOM_BIOS", "n1")]),
+    "steps of two templates": (
+        {"n1": (BIOS, RAID)},
+        True,
+        [SERVE.format("CUSTOM_BIOS", "n1"), SERVE.format("CUSTOM_RAID", "n1")],
+    ),
+    "steps that the provisioner cannot service": ({"n1": (BIOS,)}, False, [f"{OF_SITE} --param=target_nodes=n1"]),
+    "steps here and the design there": (
+        {"n1": ("design",), "n2": (BIOS,)},
+        True,
+        [SERVE.format("CUSTOM_BIOS", "n2"), f"{OF_SITE} --param=target_nodes=n1"],
+    ),
+}
+
+
+@every_row(LEFT)
+def test_servers_that_were_left_alone_are_given_what_they_lack(
+    differs: dict[str, tuple[str, ...]], services: bool, commands: list[str]
+) -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     action = ActionRecord(
         ActionId(ID), ActionName("update_site"), {}, "ann", "", None, None, RunState.SUCCESS, now, now, now, 1
     )
+    aspects = {NodeName(node): found for node, found in differs.items()}
 
-    (way,) = way_back(action, (), (), ["n1", "n2"])
-    assert (way["command"], way["when"].partition(";")[0]) == (
-        f"{OF_SITE} --param='target_nodes=n[1-2]'",
-        "2 servers run an older specification: n1, n2",
-    )
+    ways = way_back(action, (), (), remedies(list(aspects), aspects, services=services))
+
+    assert [way["command"] for way in ways] == commands
+    assert all(" an older specification: n" in way["when"] for way in ways)
+    assert [("erases them" in way["when"]) for way in ways] == ["redeploy_server" in way for way in commands]
     assert way_back(action, ()) == []
 
 
