@@ -15,11 +15,13 @@ from shipyard_api.domain.blast_radius import BlastRadius
 from shipyard_api.domain.deploy_steps.planning import StepPlan, requested_of
 from shipyard_api.domain.deployment_configuration import PhaseLimits
 from shipyard_api.domain.documents import Revision, Version
+from shipyard_api.domain.drift.differences import why_down
 from shipyard_api.domain.error_kinds import Invalid, ShipyardError
 from shipyard_api.domain.errors import (
     IntermediateCommits,
     InvalidDesign,
     InvalidParameters,
+    NodesDown,
     NoTargetRevision,
     NothingCommitted,
     NothingDrains,
@@ -188,6 +190,15 @@ def something_drains(case: Case, desk: Desk) -> Case:
     """Refuse a teardown where nothing drains servers, unless it is forced."""
     drains = desk.rules.drains or case.parameters.force
     return case if drains else case.refused(NothingDrains(case.parameters.targets))
+
+
+def servers_up(case: Case, desk: Desk) -> Case:
+    """Refuse targets that are down by their newest record."""
+    down = [
+        node for node in desk.store.read(lambda tx: tx.observations.down(case.parameters.targets)) if node.taken_down
+    ]
+    found = [error("NodeDown", f"Node {node.name} is down, {why_down(node)}.") for node in down]
+    return case.refused(NodesDown(found)) if found else case
 
 
 def labels_settable(case: Case, desk: Desk) -> Case:

@@ -5,7 +5,14 @@ directly: labels are set and changed there, and none is removed.
 """
 
 from shipyard_api.actions.action import Action, Parts
-from shipyard_api.actions.admission import committed, design_sound, labels_settable, on_targets, share_small
+from shipyard_api.actions.admission import (
+    committed,
+    design_sound,
+    labels_settable,
+    on_targets,
+    servers_up,
+    share_small,
+)
 from shipyard_api.actions.steps.relabel_nodes import RelabelNodes
 from shipyard_api.actions.steps.site_work import SiteWork
 from shipyard_api.domain.actions import ActionName, StepId
@@ -41,7 +48,7 @@ RELABEL_NODES = Action(
     name=ActionName("relabel_nodes"),
     steps=_steps,
     parameters=(CONTINUES, FORCED, TARGETS),
-    admission=(committed, design_sound, on_targets, labels_settable, share_small),
+    admission=(committed, design_sound, on_targets, servers_up, labels_settable, share_small),
     reads=DesignRules.read_configuration,
     relabels=True,
 )

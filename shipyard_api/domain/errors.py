@@ -192,6 +192,7 @@ NothingRelabels = ErrorKind(
         "kubeconfig or url). Configure it. Nothing was changed."
     ),
 )
+NodesDown = ErrorKind(Conflict, "NodesDown", "Nodes are down", joined(" ", NAMED))
 NothingDrains = ErrorKind(
     Conflict,
     "NothingDrains",

@@ -98,7 +98,7 @@ class Observations:
             .subquery()
         )
         query = (
-            sa.select(newest, by.name.label("action_name"), removed(newest.c).label("removed"))
+            sa.select(newest, by.name.label("action_name"), by.exclusive, removed(newest.c).label("removed"))
             .where(newest.c.action_id == by.id, newest.c.status != NodeStatus.SUCCESS.value, by.state.in_(_ENDED))
             .order_by(newest.c.name)
         )
@@ -111,6 +111,7 @@ class Observations:
                 NodeStatus(row.status),
                 torn_down=row.reason == TORN_DOWN,
                 removed=row.removed,
+                in_place=not row.exclusive,
             )
             for row in self._connection.execute(query)
         ]

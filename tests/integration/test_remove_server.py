@@ -9,7 +9,7 @@ import pytest
 
 from shipyard_api.domain.actions import ActionName, RunState
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.errors import EtcdForbids, Overtaken, UnknownNodes, WrongState
+from shipyard_api.domain.errors import EtcdForbids, NodesDown, Overtaken, UnknownNodes, WrongState
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.usecases.actions.design_changes import DesignChanges, design_changes
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
@@ -108,6 +108,12 @@ def test_every_server_of_the_site_that_is_not_up_is_named_whoever_took_it_down(w
     world.run(world.worker())
     removed = f"taken down by remove_server {world.action}: shipyard create action update_site"
     assert shown() == [failed, ("n2", "not-deployed", removed)]
+    with refuses(NodesDown) as refused:
+        world.create(ActionName("relabel_nodes"), target_nodes="n1,n2,n3")
+    assert [one.message for one in refused.value.findings] == [
+        f"Node n1 is down, {failed[2]}.",
+        f"Node n2 is down, {removed}.",
+    ]
     world.leave("n2")
     assert shown() == [failed]  # it is no server of the site any more
 

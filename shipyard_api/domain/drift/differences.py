@@ -126,11 +126,14 @@ def of_down(down: Iterable[DownNode], seen: Iterable[ObservedMachine]) -> Sequen
         if is_deployed and (node.torn_down or node.status is not NodeStatus.FAILURE):
             continue
         shown = machine.status if machine else "no machine"
-        differences.append(Difference(node.name, Kind.NOT_DEPLOYED, "deployed", f"{shown}: {_down(node)}", node.since))
+        differences.append(
+            Difference(node.name, Kind.NOT_DEPLOYED, "deployed", f"{shown}: {why_down(node)}", node.since)
+        )
     return differences
 
 
-def _down(node: DownNode) -> str:
+def why_down(node: DownNode) -> str:
+    """Return which action left the node down, and the way back."""
     by = f"{node.action_name} {node.action}"
     if node.removed:
         return f"taken down by {by}: shipyard create action update_site"

@@ -83,7 +83,8 @@ class LeftNode:
 class DownNode:
     """A node of which the newest action that had it has ended and did not leave it deployed.
 
-    ``torn_down``: that action began its teardown; ``removed``: it took the node down for good.
+    ``torn_down``: that action began its teardown; ``removed``: it took the node down for good. ``in_place``: it was a
+    single operation on the node, which leaves the server where it is.
     """
 
     name: NodeName
@@ -93,6 +94,12 @@ class DownNode:
     status: NodeStatus = NodeStatus.NOT_STARTED
     torn_down: bool = False
     removed: bool = False
+    in_place: bool = False
+
+    @property
+    def taken_down(self) -> bool:
+        """Whether the action itself left the server down: it was not merely never reached."""
+        return not self.in_place and (self.torn_down or self.status is NodeStatus.FAILURE)
 
 
 @dataclass(frozen=True, slots=True)

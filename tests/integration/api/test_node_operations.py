@@ -119,6 +119,8 @@ def test_a_node_is_uncordoned_after_its_labels_were_cleared(world: ClusterWorld)
 
     assert (answer.status, nodes[N1].cordoned) == (falcon.HTTP_200, False)
     assert "`shipyard create action relabel_nodes` sets the design's" in everything_said(answer)
+    relabel = {"name": "relabel_nodes", "parameters": {"target_nodes": ["n1"]}}
+    assert world.site.admin.act(json.dumps(relabel)).status == falcon.HTTP_201
 
 
 def test_an_operation_that_fails_says_why(world: ClusterWorld) -> None:

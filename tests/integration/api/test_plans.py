@@ -449,6 +449,14 @@ def failed(site: Site) -> str:
     return action
 
 
+def test_no_label_is_set_on_a_server_that_is_down(site: Site, failed: str) -> None:
+    relabel = {"name": "relabel_nodes", "parameters": {"target_nodes": ["n1", "n2"]}}
+    assert agreed(site, relabel)["refused"]["reason"] == (
+        f"Node n2 is down, failed in deploy_site {failed}: shipyard retry {failed}."
+    )
+    assert planned(site, relabel | {"parameters": {"target_nodes": ["n1"]}})["refused"] is None
+
+
 def test_a_retry_shows_what_it_leaves_alone(site: Site, engine: sa.Engine, failed: str) -> None:
     site.admin.load("design", *small_design(("n1", "n2", "n3")), buffermode="replace")
     assert site.admin.commit().status_code == 200
