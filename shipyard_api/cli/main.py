@@ -244,7 +244,7 @@ def get() -> None:
 )
 def describe_() -> None:
     """Show one item. Items as commands print them work, too: action/ID, step/ID/STEP, validation/ID/ID, notedetails/ID,
-    workflow/ID and node/NAME.
+    workflow/ID, plan/ID and node/NAME.
     """
 
 
@@ -271,6 +271,7 @@ for command in (
     describe.note_details,
     describe.workflow,
     nodes.describe,
+    plan.describe,
 ):
     describe_.add_command(command)
 for command in (

@@ -31,6 +31,7 @@ class DescribeGroup(ItemGroup):
         ],
         "notedetails": [("notedetails/note id", lambda note: [note])],
         "workflow": [("workflow/workflow id", lambda workflow: [workflow])],
+        "plan": [("plan/plan id", lambda plan: [plan])],
         "node": [("node/node name", lambda node: [node])],
     }
 

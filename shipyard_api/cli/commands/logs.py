@@ -3,7 +3,7 @@
 import click
 
 from shipyard_api.cli.commands.request import path_segment, show
-from shipyard_api.cli.commands.syntax import LATEST, ItemGroup, examples, full_action_id
+from shipyard_api.cli.commands.syntax import LATEST, ItemGroup, check_action_id, examples
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import answers
 
@@ -35,7 +35,7 @@ class LogsGroup(ItemGroup):
     ),
 )
 def logs() -> None:
-    """Print the log of a step, or of a whole action. step/ID/STEP and action/ID, as tables print them, work too."""
+    """Print the log of a step, or of a whole action. step/ID/STEP, action/ID and ID alone work too."""
 
 
 @logs.command(
@@ -56,7 +56,5 @@ def step(options: GlobalOptions, /, step_id: str, action_id: str, attempt: str |
     query = [("try", attempt)] if attempt else []
     from shipyard_api.cli.commands.describe import as_text
 
-    path = (
-        f"actions/{path_segment(full_action_id(action_id.removeprefix('action/')))}/steps/{path_segment(step_id)}/logs"
-    )
+    path = f"actions/{check_action_id(action_id)}/steps/{path_segment(step_id)}/logs"
     show(options, lambda api: as_text(api.get(path, query)), expected=200, cli=str, kind=answers.TEXT)

@@ -122,6 +122,24 @@ def _with_forecast(api: "Api", plan: Answer, query: Query, body: Mapping[str, ob
 @click.pass_obj
 def get_plans(options: GlobalOptions, /, plan_id: str | None) -> None:
     """List the newest stored plans, or show the stored plan PLAN with what it changes beside the last one."""
-    path = f"plans/{shared_options.check_plan_id(plan_id)}" if plan_id else "plans"
-    table = plan_tables.stored_plan if plan_id else plan_tables.stored_plans
-    show(options, lambda api: api.get(path), expected=200, cli=table)
+    if plan_id:
+        _show_plan(options, plan_id)
+    else:
+        show(options, lambda api: api.get("plans"), expected=200, cli=plan_tables.stored_plans)
+
+
+@click.command(
+    "plan",
+    short_help="Show a stored plan.",
+    epilog=examples(f"shipyard describe plan/{shared_options.PLAN_ID}", "shipyard describe plan/latest"),
+)
+@click.argument("plan_id", metavar="PLAN")
+@click.pass_obj
+def describe(options: GlobalOptions, /, plan_id: str) -> None:
+    """Show the stored plan PLAN, as `shipyard get plans PLAN` does; plan/PLAN is the same, plan/latest the newest."""
+    _show_plan(options, plan_id)
+
+
+def _show_plan(options: GlobalOptions, plan_id: str) -> None:
+    path = f"plans/{shared_options.check_plan_id(plan_id)}"
+    show(options, lambda api: api.get(path), expected=200, cli=plan_tables.stored_plan)

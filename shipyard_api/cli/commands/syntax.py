@@ -156,8 +156,8 @@ class ItemGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve an item to its command."""
-        if args[0] == LATEST and "action" in self.items:
-            args = [f"action/{LATEST}", *args[1:]]
+        if "action" in self.items and args[0] not in self.commands and is_action_id(args[0]):
+            args = [f"action/{args[0]}", *args[1:]]
         behind = args[0] in self.items and args[1:] and args[1].startswith(f"{args[0]}/")
         if resolved := self._words_of(args[1:] if behind else args):
             return super().resolve_command(ctx, resolved)

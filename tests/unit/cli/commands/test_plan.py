@@ -282,6 +282,7 @@ def test_stored_plans_are_listed_and_one_is_shown(api, run):
     ]
     assert run("get", "plans", "-o", "name").stdout == f"plan/{ID}\nplan/{'1' * 26}\n"
     assert "Nothing differs." in shown
+    assert run("describe", "plan/latest").stdout == shown
     assert unpadded(shown).endswith(TEXT)
     api.replies["GET /plans"] = Reply(200, {"plans": []})
     assert run("get", "plans").stdout == "There are no stored plans.\n"
