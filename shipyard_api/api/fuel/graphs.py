@@ -13,6 +13,7 @@ from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.errors import Fault
 from shipyard_api.api.http.reading import single
 from shipyard_api.api.http.threads import answer_in_thread, parsed, threaded
+from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.policy import SOFTWARE_PREFIX
 from shipyard_api.domain.task_graph.dot import Drawing
 from shipyard_api.domain.task_graph.layers import OwnerKind
@@ -56,8 +57,7 @@ class DeploymentTasks:
         def replace() -> None:
             tasks, warnings = self._graphs.replace_tasks(owner, data)
             resp.media = list(tasks)
-            if warnings:
-                resp.set_header(WARNINGS, _header([finding.message for finding in warnings]))
+            set_warnings(resp, warnings)
 
         await answer_in_thread(resp, replace)
 
@@ -104,6 +104,12 @@ class GraphInDot:
         )
         resp.text = self._graphs.dot(reading.owner(OwnerKind.CLUSTER, owner_id).id, drawing)
         resp.content_type = "text/vnd.graphviz"
+
+
+def set_warnings(resp: falcon.Response, warnings: Sequence[Finding]) -> None:
+    """Tell the warnings, if there are any."""
+    if warnings:
+        resp.set_header(WARNINGS, _header([finding.message for finding in warnings]))
 
 
 def _header(messages: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ import falcon
 import falcon.asgi
 
 from shipyard_api.api.fuel import reading
-from shipyard_api.api.fuel.graphs import READ
+from shipyard_api.api.fuel.graphs import READ, set_warnings
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.errors import Fault
 from shipyard_api.api.http.threads import answer_in_thread, threaded
@@ -98,8 +98,10 @@ class OneLabel:
         wanted = reading.mapping(reading.value(req, sent), _MEMBERS, _ANSWER)
         if wanted["name"] not in (None, name):
             raise Fault(f"'{name}' cannot get another name: create another one.")
-        label = self._labels.change(reading.owner(self._kind, owner_id), self._domain, name, wanted["meta"])
+        owner = reading.owner(self._kind, owner_id)
+        label, warnings = self._labels.change(owner, self._domain, name, wanted["meta"])
         resp.media = _entity(self._domain, name, label)
+        set_warnings(resp, warnings)
 
 
 def _entity(domain: Domain, name: str, label: Label) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import falcon
 import falcon.asgi
 
 from shipyard_api.api.fuel import reading
-from shipyard_api.api.fuel.graphs import READ
+from shipyard_api.api.fuel.graphs import READ, set_warnings
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.errors import Fault
 from shipyard_api.api.http.reading import single
@@ -77,8 +77,9 @@ class NodeTags:
         sent = await reading.body(req, self._limit)
 
         def assign() -> None:
-            assigned = self._nodes.assign_tags(node, reading.names(reading.value(req, sent), "Tags"))
-            (resp.media,) = _shown(self._nodes, [assigned])
+            assigned, warnings = self._nodes.assign_tags(node, reading.names(reading.value(req, sent), "Tags"))
+            (resp.media,) = _shown(self._nodes, assigned)
+            set_warnings(resp, warnings)
 
         await answer_in_thread(resp, assign)
 
@@ -89,7 +90,8 @@ class NodeTags:
 
         def unassign() -> None:
             tags = named if named is not None else reading.names(reading.value(req, sent), "Tags")
-            self._nodes.unassign_tags(node, tags)
+            _, warnings = self._nodes.unassign_tags(node, tags)
+            set_warnings(resp, warnings)
             resp.status = falcon.HTTP_204
 
         await answer_in_thread(resp, unassign)
@@ -115,10 +117,11 @@ class Assignment:
         def assign() -> None:
             wanted = _assignment(reading.value(req, sent), with_roles=self._assigns)
             if self._assigns:
-                self._nodes.assign_roles(cluster.id, wanted)
+                _, warnings = self._nodes.assign_roles(cluster.id, wanted)
             else:
-                self._nodes.unassign(cluster.id, list(wanted))
+                _, warnings = self._nodes.unassign(cluster.id, list(wanted))
             resp.media = {}
+            set_warnings(resp, warnings)
 
         await answer_in_thread(resp, assign)
 

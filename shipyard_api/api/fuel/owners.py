@@ -8,7 +8,7 @@ import falcon
 import falcon.asgi
 
 from shipyard_api.api.fuel import reading
-from shipyard_api.api.fuel.graphs import READ, WRITE
+from shipyard_api.api.fuel.graphs import READ, WRITE, set_warnings
 from shipyard_api.api.fuel.unserved import NO_CLUSTERS
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.errors import Fault
@@ -119,10 +119,11 @@ class OneCluster:
 
         def change() -> None:
             wanted = reading.mapping(reading.value(req, sent), _CLUSTER, _CLUSTER_ANSWER)
-            changed = self._graphs.change_cluster(
+            changed, status, warnings = self._graphs.change_cluster(
                 cluster.id, name=wanted["name"] or None, release=wanted["release_id"], settings=None
             )
-            resp.media = _cluster(*changed)
+            resp.media = _cluster(changed, status)
+            set_warnings(resp, warnings)
 
         await answer_in_thread(resp, change)
 
@@ -152,8 +153,9 @@ class Attributes:
         def change() -> None:
             wanted = reading.mapping(reading.value(req, sent), {"editable": dict}, ("generated",))
             settings = wanted["editable"] or {}
-            changed, _ = self._graphs.change_cluster(cluster.id, name=None, release=None, settings=settings)
+            changed, _, warnings = self._graphs.change_cluster(cluster.id, name=None, release=None, settings=settings)
             resp.media = {"editable": changed.settings}
+            set_warnings(resp, warnings)
 
         await answer_in_thread(resp, change)
 

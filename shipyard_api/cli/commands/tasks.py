@@ -31,10 +31,16 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 def show_software(
     options: GlobalOptions, request: Callable[["Api"], Answer], *, expected: int, cli: Callable[[str], str | Printout]
 ) -> None:
-    """Make one request about task graphs, roles or tags, as ``show`` does."""
+    """Make one request about task graphs, roles or tags, as ``show`` does, and print the warnings of its answer."""
     from shipyard_api.cli.client import SOFTWARE
 
-    show(options, request, expected=expected, cli=cli, base=SOFTWARE)
+    def warned(api: "Api") -> Answer:
+        answer = request(api)
+        for warning in json.loads(answer.warnings or "[]"):
+            click.echo(f"Warning: {printable_lines(str(warning))}", err=True)
+        return answer
+
+    show(options, warned, expected=expected, cli=cli, base=SOFTWARE)
 
 
 def _directory(does: str) -> Callable[[_Command], _Command]:
@@ -122,15 +128,9 @@ def tasks_of(owner: str) -> click.Group:
 
 
 def _put(options: GlobalOptions, path: str, tasks: Sequence[Any], target: str) -> None:
-    def put(api: "Api") -> Answer:
-        answer = api.put(path, list(tasks))
-        for warning in json.loads(answer.warnings or "[]"):
-            click.echo(f"Warning: {printable_lines(str(warning))}", err=True)
-        return answer
-
     show_software(
         options,
-        put,
+        lambda api: api.put(path, list(tasks)),
         expected=200,
         cli=lambda text: f"Stored for {target}: {_counted(len(software_tables.tasks(text)), 'task')}",
     )

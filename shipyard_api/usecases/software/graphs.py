@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from shipyard_api.domain.findings import Finding, Level, errors, warning
+from shipyard_api.domain.findings import Finding, Level, errors
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.task_graph.checks import check_tasks
 from shipyard_api.domain.task_graph.dot import Drawing, check_drawing, dot
@@ -20,11 +20,18 @@ from shipyard_api.domain.task_graph.selection import EVERYTHING, Selection, chec
 from shipyard_api.domain.task_graph.site_plan import graph_warnings
 from shipyard_api.domain.task_graph.tasks import SCHEMA, Domain, parse_tasks
 from shipyard_api.ports.schemas import Schemas
-from shipyard_api.ports.state.actions import RunningSiteAction
 from shipyard_api.storage.software import Software
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.software.labels import check_label, check_role_tags
-from shipyard_api.usecases.software.owners import affected, check_in_use, cluster_of, own_layer, release_of, save_layer
+from shipyard_api.usecases.software.owners import (
+    affected,
+    change_kept_out,
+    check_in_use,
+    cluster_of,
+    own_layer,
+    release_of,
+    save_layer,
+)
 
 _LONGEST = 255
 _SHOWN = 60
@@ -101,8 +108,8 @@ class ManageGraphs:
 
     def change_cluster(
         self, cluster: int, *, name: str | None, release: int | None, settings: JsonObject | None
-    ) -> tuple[Cluster, str]:
-        """Store another name, release or settings of a cluster; None: as it was.
+    ) -> tuple[Cluster, str, Sequence[Finding]]:
+        """Store another name, release or settings of a cluster; None: as it was. Return it, its status, and warnings.
 
         Raises OwnerNotFound, InvalidDeclaration, InvalidTaskGraph if its own tasks do not fit the release, and
         LabelInUse if a node has a role or tag that the release lacks.
@@ -122,7 +129,8 @@ class ManageGraphs:
                 if wrong := _merged(changed):
                     raise InvalidTaskGraph(wrong)
             tx.software.save_cluster(changed)
-            return changed, tx.software.status()
+            kept_out = change_kept_out(tx, changed.owner) if replace(changed, name=stored.name) != stored else ()
+            return changed, tx.software.status(), kept_out
 
     def tasks(self, owner: Owner, part: Part = Part.ALL, selection: Selection = EVERYTHING) -> Sequence[JsonObject]:
         """Return the tasks of a release or the effective tasks of a cluster, or a part of them, as written.
@@ -162,10 +170,9 @@ class ManageGraphs:
                 raise InvalidTaskGraph(findings)
             save_layer(tx.software, owner, layer)
             site = tx.software.site(SITE, ()) if affected(tx.software, owner) else None
-            running = tx.actions.running_site_action() if site else None
+            kept_out = change_kept_out(tx, owner)
         if site is not None:
-            kept = [_kept_by(running)] if running else []
-            return tasks, [*kept, *graph_warnings(site.tasks, site.status, site.models)]
+            return tasks, [*kept_out, *graph_warnings(site.tasks, site.status, site.models)]
         return tasks, [finding for finding in checked if finding.level is Level.WARNING]
 
     def dot(self, cluster: int, drawing: Drawing) -> str:
@@ -174,11 +181,6 @@ class ManageGraphs:
         if findings := check_drawing(graph, drawing):
             raise InvalidTaskQuery(findings)
         return dot(graph, drawing)
-
-
-def _kept_by(running: RunningSiteAction) -> Finding:
-    text = f"{running.name} {running.action} keeps the tasks that it was created with; these are for the next action."
-    return warning("TasksKept", text)
 
 
 def _tasks(software: Software, owner: Owner, part: Part) -> Sequence[JsonObject]:

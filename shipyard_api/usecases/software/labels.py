@@ -4,12 +4,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.task_graph.errors import InvalidDeclaration, LabelExists, LabelNotFound, LabelReadOnly
 from shipyard_api.domain.task_graph.layers import Label, Layer, Owner
 from shipyard_api.domain.task_graph.tasks import Domain
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.software.owners import below, own_layer, save_layer
+from shipyard_api.usecases.software.owners import below, change_kept_out, own_layer, save_layer
 
 _NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _WORDS = {Domain.ROLES: "role", Domain.TAGS: "tag"}
@@ -55,8 +56,8 @@ class ManageLabels:
             save_layer(tx.software, owner, _with(layer, domain, str(name), label))
         return label
 
-    def change(self, owner: Owner, domain: Domain, name: str, meta: object) -> Label:
-        """Store other properties of a role or tag. Nodes keep the tags that they have.
+    def change(self, owner: Owner, domain: Domain, name: str, meta: object) -> tuple[Label, Sequence[Finding]]:
+        """Store other properties of a role or tag; return it, and warnings. Nodes keep the tags that they have.
 
         A cluster declares a role or tag of its release with these properties for itself. Raises LabelNotFound,
         LabelReadOnly for a predefined tag, and InvalidDeclaration.
@@ -70,7 +71,7 @@ class ManageLabels:
             label = Label(check_label(domain, name, meta), before.predefined and name in layer.labels(domain))
             _check(merged, domain, name, label)
             save_layer(tx.software, owner, _with(layer, domain, name, label))
-        return label
+            return label, change_kept_out(tx, owner)
 
     def delete(self, owner: Owner, domain: Domain, name: str) -> None:
         """Remove a role or tag; a tag also from the roles of its owner.

@@ -8,7 +8,7 @@ from shipyard_api.domain.errors import InvalidDesign
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.errors import AssignmentRefused, NodesNotInSite, UnknownLabels, listed
-from shipyard_api.domain.task_graph.layers import SITE, Layer
+from shipyard_api.domain.task_graph.layers import SITE, Layer, Owner, OwnerKind
 from shipyard_api.domain.task_graph.roles import ClusterNode, tags_after_role_change
 from shipyard_api.domain.task_graph.tag_check import check_tags
 from shipyard_api.domain.task_graph.tasks import Domain
@@ -19,10 +19,12 @@ from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import committed_revision
 from shipyard_api.usecases.software.designed_nodes import DesignedNode, designed_nodes
-from shipyard_api.usecases.software.owners import cluster_of
+from shipyard_api.usecases.software.owners import change_kept_out, cluster_of
 from shipyard_api.usecases.software.run_states import NodeRun, newest_runs
 
 Change = Callable[[StoredNode, Layer], StoredNode]
+Changed = tuple[Sequence[StoredNode], Sequence[Finding]]
+"""Nodes as they are now, and warnings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class SoftwareNodes:
         """Return how the newest tasks on these nodes went, of those that had any since they were deployed."""
         return self.store.read(lambda tx: newest_runs(tx, {node.name for node in nodes}))
 
-    def assign_roles(self, cluster: int, roles: Mapping[str, Sequence[str]]) -> Sequence[StoredNode]:
+    def assign_roles(self, cluster: int, roles: Mapping[str, Sequence[str]]) -> Changed:
         """Give each node exactly these roles, with their tags and those that plug-ins add.
 
         Raises OwnerNotFound, NodesNotInSite, UnknownLabels and AssignmentRefused.
@@ -84,13 +86,13 @@ class SoftwareNodes:
         changes = {node: partial(_with_roles, chosen) for node, chosen in roles.items()}
         return self._change(cluster, changes)
 
-    def unassign(self, cluster: int, nodes: Sequence[str]) -> Sequence[StoredNode]:
+    def unassign(self, cluster: int, nodes: Sequence[str]) -> Changed:
         """Take all roles and tags from nodes. Raises OwnerNotFound and NodesNotInSite."""
         return self._change(
             cluster, dict.fromkeys(nodes, lambda node, _layer: replace(node, roles=(), tags=(), assigned=()))
         )
 
-    def assign_tags(self, node: str, tags: Sequence[str]) -> StoredNode:
+    def assign_tags(self, node: str, tags: Sequence[str]) -> Changed:
         """Give a node further tags; a second call changes nothing. Raises NodesNotInSite and UnknownLabels."""
 
         def changed(stored: StoredNode, layer: Layer) -> StoredNode:
@@ -101,9 +103,9 @@ class SoftwareNodes:
                 assigned=tuple(dict.fromkeys((*stored.assigned, *tags))),
             )
 
-        return self._change(SITE, {node: changed})[0]
+        return self._change(SITE, {node: changed})
 
-    def unassign_tags(self, node: str, tags: Sequence[str]) -> StoredNode:
+    def unassign_tags(self, node: str, tags: Sequence[str]) -> Changed:
         """Take tags from a node, those of its roles too. Raises NodesNotInSite.
 
         A tag that the node does not have counts as taken.
@@ -116,7 +118,7 @@ class SoftwareNodes:
                 assigned=tuple(tag for tag in stored.assigned if tag not in tags),
             )
 
-        return self._change(SITE, {node: changed})[0]
+        return self._change(SITE, {node: changed})
 
     def check_tags(self, cluster: int) -> Sequence[Finding]:
         """Return the findings of the tag check before a deployment; it never blocks. Raises OwnerNotFound."""
@@ -124,7 +126,7 @@ class SoftwareNodes:
         layer = self.store.read(lambda tx: cluster_of(tx.software, cluster)).layer
         return check_tags(layer, [node.in_cluster for node in nodes])
 
-    def _change(self, cluster: int, changes: Mapping[str, Change]) -> Sequence[StoredNode]:
+    def _change(self, cluster: int, changes: Mapping[str, Change]) -> Changed:
         """Store what becomes of each node, all of them or none."""
         named = dict(zip([node.id for node in self.named(list(changes))], changes.values(), strict=True))
         with self.store.begin() as tx:
@@ -138,7 +140,8 @@ class SoftwareNodes:
                     changed = self._extended(changed, others, layer)
                 stored[identity] = changed
                 tx.software.save_node(changed)
-        return [stored[identity] for identity in named]
+            kept_out = change_kept_out(tx, Owner(OwnerKind.CLUSTER, cluster))
+        return [stored[identity] for identity in named], kept_out
 
     def _extended(self, node: StoredNode, others: Sequence[ClusterNode], layer: Layer) -> StoredNode:
         """Return a node that got a role with the tags that plug-ins add. Each sees those of the earlier ones."""

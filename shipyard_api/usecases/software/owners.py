@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from shipyard_api.domain.findings import Finding, warning
 from shipyard_api.domain.task_graph.errors import LabelInUse, OwnerNotFound
 from shipyard_api.domain.task_graph.layers import Cluster, ClusterId, Layer, Owner, OwnerKind, Release, ReleaseId
 from shipyard_api.domain.task_graph.tasks import Domain
 from shipyard_api.storage.software import Software
+from shipyard_api.storage.unit_of_work import Transaction
 
 
 def release_of(software: Software, release: int) -> Release:
@@ -42,6 +44,15 @@ def below(software: Software, owner: Owner) -> Layer:
 def affected(software: Software, owner: Owner) -> Sequence[Cluster]:
     """Return the clusters for which the declarations of the owner count."""
     return [cluster for cluster in software.clusters() if owner in (cluster.owner, cluster.release.owner)]
+
+
+def change_kept_out(tx: Transaction, owner: Owner) -> Sequence[Finding]:
+    """Return the warning that an action runs that a change of the owner, or of nodes of the site, does not reach."""
+    running = tx.actions.running_site_action() if affected(tx.software, owner) else None
+    if running is None:
+        return ()
+    text = f"{running.name} {running.action} keeps the tasks that it was created with; this is for the next action."
+    return (warning("TasksKept", text),)
 
 
 def save_layer(software: Software, owner: Owner, layer: Layer) -> None:

@@ -43,6 +43,8 @@ def test_warnings_about_uploaded_tasks_are_shown_beside_the_answer(api, run, tmp
 
     assert result.stdout == "Stored for release 1 from 1 file: 2 tasks\n"
     assert result.stderr == "Warning: a: \ufffd[0m\nWarning: b\n"
+    api.replies["POST /api/v1/clusters/1/assignment"] = Reply(200, {}, headers=warnings)
+    assert run("role", "assign", "n1", "compute").stderr == result.stderr
 
 
 def test_a_tree_of_task_files_is_joined(api, run, tmp_path):
