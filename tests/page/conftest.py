@@ -145,6 +145,8 @@ def pages(browser: Browser, stack: Stack) -> Iterator[Open]:
 
     yield open_one
     for context in contexts:
+        for page in context.pages:
+            page.unroute_all(behavior="ignoreErrors")  # an answer that a test changes may still be under way
         context.close()
     assert faults == []
 
