@@ -186,6 +186,7 @@ def actions(session: Session) -> tuple[str, str]:
     plan = session.get("plans")["plans"][0]["id"]
     session.show("get-plans", "get plans")
     session.show("get-plan", f"get plans {plan}")
+    session.show("describe-plan", "describe plan/latest")
     session.show("approve-plan-refused", f"approve plan/{plan}")
     session.show("create-action-strict", "create action deploy_site --param targets=n1 --strict")
     action = session.get("actions")[0]["id"]
