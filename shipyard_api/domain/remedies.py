@@ -1,6 +1,7 @@
 """The actions that give deployed nodes what they lack, and the command of an action (ADR 0046).
 
-One place decides: report, overview, page, CLI and the comparison of a site ask it.
+Report, overview, page and CLI ask it. The comparison of a site with its provisioner decides by what that shows, and
+shares only the command.
 """
 
 import json
