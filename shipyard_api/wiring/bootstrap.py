@@ -267,6 +267,7 @@ def worker(settings: Settings) -> "TurnWorker":
         sweep,
         options,
         waiting=engine.bulkhead.waiting,
+        lag=engine.bulkhead.lag,
         chores=(watch, observe, prune.chore, WatchReplication(built.store), hold, health),
         chores_seconds=max(pause / 2, _SHORTEST_PAUSE),
         on_connect=SERVER_KEEPALIVES,

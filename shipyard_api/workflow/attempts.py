@@ -234,6 +234,9 @@ class Attempts(Generic[C]):
         peer = peer_of(attempt.unit, attempt.state, attempt.asked)
         with self._bulkhead.calling(peer), observed(Kind.EFFECT, name, {"effect": name}) as seen:
             outcome = self._attempted(attempt)
+            if isinstance(outcome, Reported | PeerError):
+                failed = isinstance(outcome, Unavailable) and not isinstance(outcome, Undecided)
+                self._bulkhead.called(peer, reached=not failed)
             seen.outcome = SUCCESS if isinstance(outcome, Reported) else type(outcome).__name__.lower()
             return outcome
 

@@ -3,6 +3,9 @@
 A peer is slow while it has not answered a turn for ``PATIENCE``. Turns that call a slow peer do not count against the
 turns that a worker runs at once: other jobs begin instead. ``MOST_WAITING`` turns may call it; further ones are put
 off before they send anything, and write when they try again.
+
+A peer may be out of reach from the host of this worker only. So a worker whose latest call of a peer failed lets the
+other workers take jobs first (``lag``): one of them may reach it.
 """
 
 import threading
@@ -21,6 +24,12 @@ MOST_WAITING = 32
 peer that is slow but works is not asked less.
 """
 
+LAG = 1.5
+"""Seconds by which a worker comes after the others just after a failed call: longer than they need to see a job."""
+
+TROUBLE = 60.0
+"""Seconds in which the lag becomes none: the peer may be in reach again, and may not be called any more."""
+
 
 class Bulkhead:
     """The calls of one worker process; shared by its threads. ``patience``: seconds."""
@@ -32,6 +41,8 @@ class Bulkhead:
         self._lock = threading.Lock()
         # For each turn that is outside: the peer that it calls, and since when.
         self._calls: dict[object, tuple[str, float]] = {}
+        # For each peer whose latest call failed, when it did.
+        self._failed: dict[str, float] = {}
 
     @contextmanager
     def calling(self, peer: str) -> Iterator[None]:
@@ -44,6 +55,22 @@ class Bulkhead:
         finally:
             with self._lock:
                 del self._calls[call]
+
+    def called(self, peer: str, *, reached: bool) -> None:
+        """Note how a call of the peer ended."""
+        with self._lock:
+            self._failed.pop(peer, None)
+            if not reached:
+                self._failed[peer] = self._monotonic()
+
+    def lag(self) -> float:
+        """Return the seconds by which this worker lets others take jobs first: the newer the failure, the more.
+
+        So where calls of several workers failed, the one that failed last comes last.
+        """
+        with self._lock:
+            newest = max(self._failed.values(), default=-TROUBLE)
+        return LAG * max(0.0, 1 - (self._monotonic() - newest) / TROUBLE)
 
     def waiting(self) -> int:
         """Return how many turns wait for slow peers."""

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import procrastinate
 import psycopg
 import pytest
+from procrastinate.jobs import Status
 
 from shipyard_api.adapters.procrastinate.lifeline import BuriedError, Lifeline, ended_without_answer
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
@@ -31,7 +32,7 @@ class Place:
         self.url = url
         self._stack = stack
 
-    async def worker(self, stalled: float = LONG) -> tuple[Lifeline, int]:
+    async def worker(self, stalled: float = LONG, lag: float = 0.0) -> tuple[Lifeline, int]:
         """A worker that has registered; with its id."""
         connector = procrastinate.PsycopgConnector(conninfo=self.url, min_size=1, max_size=1)
         await self._stack.enter_async_context(procrastinate.App(connector=connector).open_async())
@@ -44,7 +45,7 @@ class Place:
         def lost(error: Exception) -> NoReturn:
             raise error
 
-        lifeline = Lifeline(connector, connect, lost, stalled, Slots(8, lambda: 0), 0.5)
+        lifeline = Lifeline(connector, connect, lost, stalled, Slots(8, lambda: 0, lambda: lag), 0.5)
         return lifeline, await lifeline.register_worker()
 
     async def sql(self, text: str) -> list[tuple[Any, ...]]:
@@ -87,6 +88,29 @@ def test_the_job_of_a_killed_worker_is_taken_up_by_the_next_heartbeat(database_u
             assert await survivor.beat() == [(job.id, "a")]
         assert await place.sql("SELECT status::text, attempts FROM procrastinate_jobs") == [("todo", 3)]
         assert len(await place.sql("SELECT id FROM procrastinate_workers")) == 1
+
+    play(database_url, scene)
+
+
+def test_a_worker_that_cannot_reach_a_peer_takes_a_job_only_when_others_have_let_it_wait(database_url: str) -> None:
+    async def scene(place: Place) -> None:
+        slow, name = await place.worker(lag=LONG)
+        await place.job()
+        await slow.beat()
+        alone = await slow.fetch_job(["turns"], name)
+        assert alone is not None
+        await slow.finish_job(alone, Status.SUCCEEDED, delete_job=True)
+        quick, other = await place.worker()
+        patient, third = await place.worker(lag=0.01)
+        await place.job()
+        for worker in (slow, quick, patient):
+            await worker.beat()
+        assert await slow.fetch_job(["turns"], name) is None
+        assert await quick.fetch_job(["turns"], other) is not None
+        await place.sql("INSERT INTO procrastinate_jobs (queue_name, task_name) VALUES ('turns', 'turn')")
+        await patient.beat()
+        while await patient.fetch_job(["turns"], third) is None:
+            await asyncio.sleep(0.01)
 
     play(database_url, scene)
 

@@ -137,7 +137,12 @@ class Lifeline(JobManager):
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> jobs.Job | None:
         """Return a job that is due, once there is a slot for it; asks the database only if one may be."""
-        if time.monotonic() < self._next_job_at or not await self._slots.free():
+        if time.monotonic() < self._next_job_at:
+            return None
+        if time.monotonic() < self._next_job_at + self._lag():
+            self._poll_at(self._next_job_at)
+            return None
+        if not await self._slots.free():
             return None
         try:
             job = await super().fetch_job(queues, worker_id)
@@ -175,7 +180,7 @@ class Lifeline(JobManager):
 
         async def notified(*, channel: str, notification: jobs.Notification) -> None:
             # Until the next heartbeat: the job may have to wait for another one of its action.
-            self._next_job_at = 0.0
+            self._next_job_at = min(self._next_job_at, time.monotonic())
             await on_notification(channel=channel, notification=notification)
 
         inserted = jobs.JobInserted(type="job_inserted", job_id=0)
@@ -208,12 +213,18 @@ class Lifeline(JobManager):
         return [(int(job), lock) for job, lock in taken]
 
     def _poll_at(self, moment: float) -> None:
-        """Fetch jobs at a moment of the monotonic clock, and no other; infinity: not before a notification."""
+        """Fetch jobs at a moment of the monotonic clock, and no other; infinity: not before a notification.
+
+        Later, if there are other workers and this one lets them go first.
+        """
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
         if math.isfinite(moment):
-            self._alarm = asyncio.get_running_loop().call_at(moment + _LATER, self._poll)
+            self._alarm = asyncio.get_running_loop().call_at(moment + self._lag() + _LATER, self._poll)
+
+    def _lag(self) -> float:
+        return self._slots.lag() if self._heartbeats else 0.0
 
     def _poll(self) -> None:
         if self._wake is not None:

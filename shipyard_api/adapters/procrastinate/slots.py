@@ -1,4 +1,4 @@
-"""How many jobs a worker runs at once: a job that waits for a peer gives its slot back."""
+"""How many jobs a worker runs at once, and when: a job that waits for a peer gives its slot back."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,11 +9,15 @@ _RECHECK = 0.25
 
 
 class Slots:
-    """The slots of a worker, in its event loop. ``waiting``: how many of its jobs wait for a peer now."""
+    """The slots of a worker, in its event loop. ``waiting``: how many of its jobs wait for a peer now.
 
-    def __init__(self, count: int, waiting: Callable[[], int]) -> None:
+    ``lag``: seconds by which it lets other workers take a job first, if there are any.
+    """
+
+    def __init__(self, count: int, waiting: Callable[[], int], lag: Callable[[], float] = lambda: 0.0) -> None:
         self._count = count
         self._waiting = waiting
+        self.lag = lag
         self._taken = 0
         self._stopped = False
         self._changed = asyncio.Event()

@@ -43,7 +43,8 @@ class TurnWorker:
     """Runs the turns queued in the Postgres of ``conninfo``; ``run``, ``run_items`` and ``sweep`` are the engine's.
 
     The process ends with exit code 2 as soon as ``sweep`` raises UnsuitableDatabase: the schema was changed meanwhile.
-    ``waiting`` returns how many running turns wait for a peer; other jobs begin instead. ``chores`` may take long:
+    ``waiting`` returns how many running turns wait for a peer; other jobs begin instead. ``lag`` returns by how many
+    seconds this worker lets others take jobs first. ``chores`` may take long:
     none waits for another; ``chores_seconds``: the pause between two runs of one. ``on_connect``: SQL for a new
     connection. ``beside``: what never ends, each in a thread that ends with the process.
     """
@@ -57,6 +58,7 @@ class TurnWorker:
         options: WorkerOptions,
         *,
         waiting: Callable[[], int] = lambda: 0,
+        lag: Callable[[], float] = lambda: 0.0,
         chores: Sequence[Callable[[], object]] = (),
         chores_seconds: float = 10.0,
         on_connect: str = "",
@@ -75,7 +77,7 @@ class TurnWorker:
             pool_factory=_pool, conninfo=conninfo, min_size=1, max_size=4, timeout=10, configure=self._configure
         )
         self._app = procrastinate.App(connector=connector)
-        self._slots = Slots(options.concurrency, waiting)
+        self._slots = Slots(options.concurrency, waiting, lag)
         self._lifeline = Lifeline(
             connector, self._connect, _lost, options.stalled_seconds, self._slots, options.poll_seconds
         )

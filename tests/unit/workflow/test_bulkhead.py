@@ -4,7 +4,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from shipyard_api.workflow.bulkhead import Bulkhead
+from shipyard_api.workflow.bulkhead import LAG, TROUBLE, Bulkhead
 from tests.fakes.clock import FakeClock
 from tests.unit.tables import every_row
 
@@ -36,3 +36,17 @@ def test_a_full_peer_takes_more_as_soon_as_one_call_ends_and_others_never_notice
             if failed:
                 raise TimeoutError
         assert not bulkhead.is_full("MAAS")
+
+
+def test_a_worker_lets_others_go_first_while_the_latest_call_of_a_peer_failed_and_less_as_time_passes() -> None:
+    clock = FakeClock()
+    bulkhead = Bulkhead(clock.monotonic)
+    seen = [bulkhead.lag()]
+    for peer, reached in (("MAAS", False), ("Kubernetes", False), ("Kubernetes", True), ("MAAS", True)):
+        bulkhead.called(peer, reached=reached)
+        seen.append(bulkhead.lag())
+    bulkhead.called("MAAS", reached=False)
+    for _ in range(3):
+        clock.advance(TROUBLE / 2)
+        seen.append(bulkhead.lag())
+    assert seen == [0.0, LAG, LAG, LAG, 0.0, LAG / 2, 0.0, 0.0]
