@@ -62,7 +62,7 @@ class StepPlanner(Protocol):
     def __call__(self, revision: int, only: Collection[NodeName] | None = None) -> StepPlan:
         """Return the steps of the nodes of a revision, or only of some of them."""
 
-    def skip_deployed(self, plan: StepPlan) -> StepPlan:
+    def skip_deployed(self, revision: int) -> StepPlan:
         """Return the plan of a deployment of the site with the nodes that it leaves alone."""
 
     def service(self, template: str, runbook: str, nodes: Collection[NodeName]) -> StepPlan:

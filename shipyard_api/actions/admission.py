@@ -281,7 +281,7 @@ def site_steps(case: Case, desk: Desk) -> Case:
 
     Of the whole design: which nodes the groups hold, the provisioner says when the action runs.
     """
-    plan = desk.plan_steps.skip_deployed(desk.plan_steps(case.inputs.revision))
+    plan = desk.plan_steps.skip_deployed(case.inputs.revision)
     return _planned(case, plan, InvalidDesign(plan.findings))
 
 

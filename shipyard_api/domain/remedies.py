@@ -1,7 +1,6 @@
-"""The actions that give deployed nodes what they lack, and the command of an action (ADR 0046).
+"""The ways back: actions that give deployed nodes what they lack, and commands that bring servers back (ADR 0046).
 
-Report, overview, page and CLI ask it. The comparison of a site with its provisioner decides by what that shows, and
-shares only the command.
+Report, overview, page, the warnings of plans, and the comparison of a site with its peers ask it.
 """
 
 import json
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from shipyard_api.domain.actions import ActionId, ActionName, is_listed
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.specification import LABELS, STEPS
 
@@ -57,6 +57,36 @@ def _ways(aspects: Collection[str], *, services: bool) -> Sequence[tuple[Way, st
     if aspects and services and all(aspect.startswith(STEPS) for aspect in aspects):
         return [(Way.SERVICE, aspect.removeprefix(STEPS)) for aspect in aspects]
     return [(Way.REDEPLOY, "")]
+
+
+def retry(action: ActionId) -> str:
+    """Return the command that goes on with an ended action where it failed."""
+    return f"shipyard retry {action}"
+
+
+def uncordon(node: str) -> str:
+    """Return the command that takes the cordon alone back."""
+    return f"shipyard node uncordon {node}"
+
+
+def bring_back(node: str, action: ActionId, name: ActionName) -> str:
+    """Return the command that brings back a server which the action took down."""
+    return retry(action) if is_listed(name) else command(Way.REDEPLOY.value, {"target_nodes": node})
+
+
+def run_steps(parameter: str, value: str, node: str) -> str:
+    """Return the command that runs steps on a deployed server, such as those of a template."""
+    return command(Way.SERVICE.value, {parameter: value, "target_nodes": node})
+
+
+def deploy_again() -> str:
+    """Return the command that deploys the servers of the design which were taken down for good."""
+    return command("update_site", {})
+
+
+def take_down(node: str) -> str:
+    """Return the command that takes down a server which the design no longer has."""
+    return command("remove_server", {"target_nodes": node})
 
 
 def command(action: str, parameters: Mapping[str, Any]) -> str:

@@ -67,3 +67,14 @@ def test_nothing_outside_an_action_compares_its_name() -> None:
 def test_an_action_has_a_module_of_its_name() -> None:
     modules = {path.stem for path in (PACKAGE / "actions").glob("*.py")}
     assert modules >= NAMES
+
+
+def test_the_commands_that_create_actions_are_written_in_one_place() -> None:
+    """The command line is apart: it imports nothing of ours, and its examples are of its own syntax."""
+    command = "shipyard create action"
+    written = [path.relative_to(PACKAGE).as_posix() for path in sorted(PACKAGE.rglob("*.py")) if _names(path, command)]
+    assert [place for place in written if not place.startswith("cli/")] == ["domain/remedies.py"]
+
+
+def _names(path: Path, command: str) -> bool:
+    return command in path.read_text(encoding="utf-8")

@@ -83,7 +83,7 @@ def without_template(traits: Mapping[NodeName, NodeTraits], templates: Sequence[
     return tuple(
         warning(
             "TraitWithoutTemplate",
-            f"{_named(tuple(nodes))}: the requested trait {trait} has no deploy template, so no step runs for it. "
+            f"{in_short(tuple(nodes))}: the requested trait {trait} has no deploy template, so no step runs for it. "
             "Correct its name, or create the template.",
         )
         for trait, nodes in sorted(lacking.items())
@@ -96,7 +96,7 @@ def _plan(
     templates: Sequence[DeployTemplate],
     supported: SupportedSteps | None,
 ) -> PlannedNodes:
-    named = _named(nodes)
+    named = in_short(nodes)
     requested = requested_steps(traits, templates)
     if templates and supported is not None:
         steps = plan_node(named, traits, templates, supported)
@@ -130,7 +130,7 @@ def _plan_alike(
         alike[_kind(kinds, supported.get(node))].append(node)
     planned = []
     for at, names in alike.items():
-        named = _named(names)
+        named = in_short(names)
         if at is None:
             faults = (error("NodeNotInProvisioner", f"{named}: the provisioner does not know these nodes."),)
             planned.append(PlannedNodes(tuple(names), findings=faults))
@@ -163,7 +163,7 @@ def plan_cleaning(
 def _runbook_faults(runbook: Runbook) -> list[Finding]:
     name, faults = runbook.steps.name, list[Finding]()
     if runbook.unsuitable:
-        message = f"{_named(sorted(runbook.unsuitable))}: no trait of the runbook {name} is on the nodes."
+        message = f"{in_short(sorted(runbook.unsuitable))}: no trait of the runbook {name} is on the nodes."
         faults.append(error("RunbookNotForNode", f"{message} Give them one, or name other nodes."))
     if runbook.masked:
         message = f"The provisioner hides arguments of {in_words(map(str, runbook.masked))} in the runbook {name}"
@@ -185,30 +185,8 @@ def without(planned: Sequence[PlannedNodes], skipped: Collection[NodeName]) -> t
     return tuple(plan for plan in rest if plan.nodes)
 
 
-def unused_templates(
-    planned: Sequence[PlannedNodes], lacking: Mapping[NodeName, Collection[str] | None], *, services: bool
-) -> tuple[Finding, ...]:
-    """Return a warning for nodes that are not deployed again and lack steps of their templates.
-
-    ``lacking``: the templates whose steps each of these nodes was not given, None where that is unknown. ``services``:
-    whether the nodes could run the steps as a service.
-    """
-    action = "redeploy_server or service_server" if services else "redeploy_server"
-    findings = []
-    for plan in planned:
-        alike: defaultdict[str, list[NodeName]] = defaultdict(list)
-        templates = list(dict.fromkeys(name for name, _ in plan.requested))
-        for node in plan.nodes if templates else ():
-            if node in lacking:
-                without = lacking[node]
-                alike[", ".join(name for name in templates if without is None or name in without)].append(node)
-        for names, nodes in alike.items():
-            message = f"{_named(nodes)}: already deployed, so there is nothing to do; {names} would need {action}."
-            findings.append(warning("TemplatesNotApplied", message))
-    return tuple(findings)
-
-
-def _named(nodes: Sequence[NodeName]) -> str:
+def in_short(nodes: Sequence[NodeName]) -> str:
+    """Return the names of the first nodes, and how many more there are."""
     omitted = f" and {len(nodes) - MOST_NAMED} more" if len(nodes) > MOST_NAMED else ""
     return f"{in_words(nodes[:MOST_NAMED])}{omitted}"
 

@@ -15,7 +15,7 @@ from shipyard_api.domain.drift.observations import (
     TakenDownNode,
 )
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.teardown.left_cordons import bring_back
+from shipyard_api.domain.remedies import bring_back, deploy_again, take_down
 
 
 class Kind(Enum):
@@ -105,7 +105,7 @@ def of_design(left: Iterable[LeftNode], designed: Collection[NodeName], revision
             node.name,
             Kind.NOT_IN_DESIGN,
             f"gone: it is not in the design of revision {revision}",
-            f"deployed: shipyard create action remove_server --param=target_nodes={node.name}",
+            f"deployed: {take_down(node.name)}",
             node.since,
         )
         for node in sorted(left, key=lambda left_node: left_node.name)
@@ -136,7 +136,7 @@ def why_down(node: DownNode) -> str:
     """Return which action left the node down, and the way back."""
     by = f"{node.action_name} {node.action}"
     if node.removed:
-        return f"taken down by {by}: shipyard create action update_site"
+        return f"taken down by {by}: {deploy_again()}"
     back = bring_back(node.name, node.action, node.action_name)
     if node.torn_down:
         return f"taken down by {by}, and not brought back: {back}"

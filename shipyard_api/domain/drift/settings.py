@@ -9,7 +9,7 @@ from shipyard_api.domain.deploy_steps.templates import Interface, StepKey
 from shipyard_api.domain.drift.differences import Difference, Kind
 from shipyard_api.domain.drift.observations import LeftNode
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.remedies import Way, command
+from shipyard_api.domain.remedies import run_steps
 
 APPLIES = StepKey(Interface.BIOS, "apply_configuration")
 
@@ -67,4 +67,4 @@ def _changed(wanted: Mapping[str, Wanted], seen: Mapping[str, str]) -> Iterable[
 
 def _way_back(by: str, node: NodeName) -> str:
     name, _, value = by.partition("=")
-    return command(Way.SERVICE.value, {name: value, "target_nodes": node})
+    return run_steps(name, value, node)

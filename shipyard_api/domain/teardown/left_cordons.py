@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shipyard_api.domain.actions import ActionId, ActionName, is_listed
+from shipyard_api.domain.remedies import bring_back, uncordon
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +27,3 @@ class LeftCordon:
             return [bring_back(node, self.action, self.action_name)]
         retry = [bring_back(node, self.action, self.action_name)] if is_listed(self.action_name) else []
         return [*retry, uncordon(node)]
-
-
-def uncordon(node: str) -> str:
-    """Return the command that takes the cordon alone back."""
-    return f"shipyard node uncordon {node}"
-
-
-def bring_back(node: str, action: ActionId, name: ActionName) -> str:
-    """Return the command that brings back a server which the action took down."""
-    if is_listed(name):
-        return f"shipyard retry {action}"
-    return f"shipyard create action redeploy_server --param=target_nodes={node}"

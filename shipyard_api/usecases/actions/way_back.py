@@ -7,9 +7,8 @@ from shipyard_api.actions.admission import commits_used
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.redeploy_server import REDEPLOY_SERVER
 from shipyard_api.domain.actions import ENDED, RunState
-from shipyard_api.domain.remedies import Remedy, Way, command
+from shipyard_api.domain.remedies import Remedy, Way, command, retry, uncordon
 from shipyard_api.domain.specification import older_specification
-from shipyard_api.domain.teardown.left_cordons import uncordon
 from shipyard_api.node_sets import fold
 from shipyard_api.ports.state.actions import ActionRecord
 
@@ -44,17 +43,17 @@ def way_back(
         return []
     commands: list[tuple[str, str]] = []
     if action.state is not RunState.SUCCESS or failed:
-        commands.append((f"shipyard retry {action.id}", _REPAIRED if failed and kind.deploys else _REPEATED))
+        commands.append((retry(action.id), _REPAIRED if failed and kind.deploys else _REPEATED))
     if commands and failed and kind.deploys:
         again = _redeploy(action, failed)
         commands.append((again, _AGAIN if commits_used in kind.admission else _AGAIN_PRESERVED))
     elif commands and commits_used in kind.admission:
-        commands.append((f"shipyard create action {action.name}", _CORRECTED))
+        commands.append((command(action.name, {}), _CORRECTED))
     commands += [
         (_remedy(action, remedy), f"{older_specification(remedy.nodes)}; {_REMEDIED[remedy.way]}") for remedy in lacking
     ]
     commands += [(uncordon(node), _UNCORDONED) for node in cordoned[:_MOST_CORDONED]]
-    return [{"command": command, "when": when} for command, when in commands]
+    return [{"command": line, "when": when} for line, when in commands]
 
 
 def _remedy(action: ActionRecord, remedy: Remedy) -> str:

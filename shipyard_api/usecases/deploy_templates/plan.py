@@ -16,11 +16,7 @@ from shipyard_api.domain.deploy_steps.planning import (
     plan_runbook,
     plan_service,
     shared_steps,
-    unused_templates,
     without_template,
-)
-from shipyard_api.domain.deploy_steps.planning import (
-    only as only_nodes,
 )
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.deploy_steps.templates import Runbook
@@ -29,11 +25,11 @@ from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import NodeNotInProvisioner
 from shipyard_api.domain.findings import Finding, error, errors
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.specification import STEPS, each_stepped
 from shipyard_api.ports.documents import RenderingFailed
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.deploy_templates.not_applied import templates_not_applied
 
 _PlanRunbook = Callable[[Collection[NodeName], Runbook, Mapping[NodeName, SupportedSteps]], StepPlan]
 
@@ -75,18 +71,15 @@ class PlanDeploySteps:
         unused = without_template(traits, templates)
         return StepPlan(nodes, (*findings, *unused, *(finding for planned in nodes for finding in planned.findings)))
 
-    def skip_deployed(self, plan: StepPlan) -> StepPlan:
-        """Return the plan of a deployment of the site, which skips deployed nodes. Raises ports.errors."""
+    def skip_deployed(self, revision: int) -> StepPlan:
+        """Return the plan of a deployment of the site, which skips deployed nodes. Raises as the call itself."""
+        plan = self(revision)
         if not plan.nodes or errors(plan.findings):
             return plan
         deployed = self.deployed([node for planned in plan.nodes for node in planned.nodes])
         services = not self.provisioner.capabilities.limits.no_service
-        differing = self.specifications.differing(each_stepped(only_nodes(plan.requested, deployed)))
-        lacking = {
-            node: None if aspects is None else {aspect.removeprefix(STEPS) for aspect in aspects}
-            for node, aspects in differing.items()
-        }
-        unused = unused_templates(plan.nodes, lacking, services=services)
+        differing = self.specifications.differing(self.specifications.wanted(revision, deployed, plan.requested))
+        unused = templates_not_applied(plan.nodes, differing, services=services)
         return replace(plan, findings=(*plan.findings, *unused), deployed=deployed)
 
     def deployed(self, nodes: Collection[NodeName]) -> frozenset[NodeName]:

@@ -8,6 +8,7 @@ from enum import Enum
 from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
 from shipyard_api.actions.steps.teardown.state import NodeState, moved
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.remedies import Way, command
 from shipyard_api.domain.teardown.labels import CORDONED_KEY, SERVICE_CORDONED_KEY
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.ports.cluster_nodes import ClusterNodes
@@ -20,7 +21,8 @@ _FOREIGN = (
     f"the node is cordoned without Shipyard's label {CORDONED_KEY}, and no teardown of Shipyard has cleared that label:"
     " a person cordoned it. Use kubectl uncordon"
 )
-_CLEARED = "the labels that its teardown cleared stay away: `shipyard create action relabel_nodes` sets the design's"
+_RELABELLED = command(Way.RELABEL.value, {})
+_CLEARED = f"the labels that its teardown cleared stay away: `{_RELABELLED}` sets the design's"
 
 
 class Cordon(Enum):
