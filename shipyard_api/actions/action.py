@@ -105,6 +105,9 @@ class Desk(Protocol):
     def etcd_forbids(self, case: "Case") -> ShipyardError | None:
         """Return why the members of the targets may not leave their etcd clusters."""
 
+    def outside_cluster(self, nodes: Sequence[NodeName]) -> Sequence[NodeName]:
+        """Return those of the nodes that the cluster does not have. Raises ports.errors."""
+
     def design(self, action: "Action", revision: Revision) -> DesignCheck:
         """Read as much of a revision as the action needs. Raises UnknownRevision."""
 

@@ -4,7 +4,7 @@ Contract: shipyard-actions, chapter 4. A check gets the case so far and returns 
 first refusal ends the admission. Running actions are not checked here: they may end before this action is stored.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -40,10 +40,12 @@ from shipyard_api.domain.parameters import (
     RedeployMode,
     TargetRevision,
 )
+from shipyard_api.domain.remedies import bring_in
 from shipyard_api.domain.specification import labelled
 from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.targets import restricted
 from shipyard_api.ports.documents import COMMITS, SITE_ACTIONS, RenderingFailed, UnknownRevision
+from shipyard_api.ports.errors import PeerError
 
 # The check only needs to know whether there are any; the log names this many.
 _COMMITS_READ = 100
@@ -211,6 +213,15 @@ def labels_settable(case: Case, desk: Desk) -> Case:
     if limits.relabels:
         return case.having(own={"relabelled": {node: labelled(each) for node, each in labels.items()}})
     return case.having(labels=labels)
+
+
+def in_cluster(case: Case, desk: Desk) -> Case:
+    """Refuse targets that the cluster does not have. A silent cluster is left to the action, which waits for it."""
+    outside: Sequence[NodeName] = ()
+    with suppress(PeerError):
+        outside = desk.outside_cluster(case.parameters.targets)
+    found = [error("NodeNotInCluster", f"Node {node} is not in the cluster: {bring_in(node)}.") for node in outside]
+    return case.refused(NodesDown(found)) if found else case
 
 
 def service_possible(case: Case, desk: Desk) -> Case:

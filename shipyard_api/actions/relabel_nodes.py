@@ -8,6 +8,7 @@ from shipyard_api.actions.action import Action, Parts
 from shipyard_api.actions.admission import (
     committed,
     design_sound,
+    in_cluster,
     labels_settable,
     on_targets,
     servers_up,
@@ -49,6 +50,7 @@ RELABEL_NODES = Action(
     steps=_steps,
     parameters=(CONTINUES, FORCED, TARGETS),
     admission=(committed, design_sound, on_targets, servers_up, labels_settable, share_small),
+    asks_peers=(in_cluster,),
     reads=DesignRules.read_configuration,
     relabels=True,
 )

@@ -71,7 +71,12 @@ def uncordon(node: str) -> str:
 
 def bring_back(node: str, action: ActionId, name: ActionName) -> str:
     """Return the command that brings back a server which the action took down."""
-    return retry(action) if is_listed(name) else command(Way.REDEPLOY.value, {"target_nodes": node})
+    return retry(action) if is_listed(name) else bring_in(node)
+
+
+def bring_in(node: str) -> str:
+    """Return the command that brings a deployed server back into the cluster that it was taken out of."""
+    return command(Way.REDEPLOY.value, {"target_nodes": node})
 
 
 def run_steps(parameter: str, value: str, node: str) -> str:

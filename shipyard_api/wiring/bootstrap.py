@@ -141,6 +141,7 @@ def api(
         new_id=_new_id,
         access=built.access,
         places=places,
+        cluster=built.cluster,
         nodes=of_nodes,
         plan_steps=plan_steps,
     )

@@ -7,6 +7,7 @@ from shipyard_api.actions.site_checks import RemoteAccess
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.clock import Clock
+from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.storage.unit_of_work import Store
@@ -68,14 +69,18 @@ def build(
     new_id: Callable[[], str],
     access: RemoteAccess | None,
     places: Places,
+    cluster: Cluster | None,
     nodes: NodeUseCases,
     plan_steps: PlanDeploySteps,
 ) -> ActionUseCases:
-    """Return the use cases. ``access``: None where no SSH is configured. ``places``: pages of the provisioner."""
+    """Return the use cases. ``access``: None where no SSH is configured. ``places``: pages of the provisioner.
+
+    ``cluster``: None where no Kubernetes is configured.
+    """
     check_acceptance = CheckAcceptance(store, rendered, rules, access.hosts if access else None)
     check_software = CheckSoftware(store, rendered)
     check = CheckAction(
-        designs, rendered, schemas, rules, plan_steps, check_acceptance, check_software, nodes.check_etcd
+        designs, rendered, schemas, rules, plan_steps, check_acceptance, check_software, nodes.check_etcd, cluster
     )
     control = ControlAction(store, definitions, new_id)
     plan = PlanAction(

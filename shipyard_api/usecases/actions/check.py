@@ -16,6 +16,7 @@ from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.parameters import ALLOW_INTERMEDIATE_COMMITS, MISPLACED, VALUES, Parameters, misplaced, shown
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.teardown.protection import Protection
+from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.schemas import Schemas
@@ -86,7 +87,10 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class CheckAction:
-    """Checks requests for actions; changes nothing. It is the ``Desk`` of their admission."""
+    """Checks requests for actions; changes nothing. It is the ``Desk`` of their admission.
+
+    ``cluster``: None where no Kubernetes is configured.
+    """
 
     designs: DesignStore
     rendered: RenderedDesigns
@@ -96,6 +100,7 @@ class CheckAction:
     check_acceptance: CheckAcceptance
     check_software: CheckSoftware
     check_etcd: CheckEtcd
+    cluster: Cluster | None = None
 
     def __call__(self, request: ActionRequest, heads: Heads | None = None, revision: Revision | None = None) -> Checked:
         """Return what the action would work from, or why it is refused. No peer but the design's store is asked.
@@ -146,6 +151,14 @@ class CheckAction:
     def etcd_forbids(self, case: Case) -> ShipyardError | None:
         """Return why the members of the targets may not leave their etcd clusters."""
         return self.check_etcd.of_targets(case)
+
+    def outside_cluster(self, nodes: Sequence[NodeName]) -> Sequence[NodeName]:
+        """Return those of the nodes that the cluster does not have, in their order; none without a cluster.
+
+        Raises ports.errors.
+        """
+        members = self.cluster.readiness(nodes) if self.cluster else {}
+        return [node for node in nodes if node in members and not members[node].joined]
 
     def design(self, action: Action, revision: Revision) -> DesignCheck:
         """Read as much of a revision as the action needs. Raises UnknownRevision."""

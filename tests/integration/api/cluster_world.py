@@ -20,6 +20,8 @@ from shipyard_api.api.http import waiting
 from shipyard_api.api.http.waiting import EndedActions
 from shipyard_api.api.mount import Mount
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState
+from shipyard_api.domain.drift.observations import ObservedMember
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.settings import Settings
 from shipyard_api.storage import tables as t
 from shipyard_api.wiring import bootstrap, parts
@@ -68,12 +70,15 @@ def programs(settings: Settings) -> Iterator[Programs]:
     cluster, etcd = FakeClusterNodes(clock.now), FakeEtcd()
     ends: list[EndedActions] = []
 
+    def readiness(nodes: Collection[NodeName]) -> dict[NodeName, ObservedMember]:
+        return {node: ObservedMember(ready=True, joined=cluster.node(node) is not None) for node in nodes}
+
     def end(*arguments: Any) -> EndedActions:
         ends.append(EndedActions(*arguments, most=MOST, seconds=0.02))
         return ends[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts.clusters, "cluster", lambda _settings: SimpleNamespace(nodes=cluster))
+        patch.setattr(parts.clusters, "cluster", lambda _settings: SimpleNamespace(nodes=cluster, readiness=readiness))
         patch.setattr(parts, "EtcdGateway", lambda: etcd)
         patch.setattr(waiting, "EndedActions", end)
         app = bootstrap.api(settings)

@@ -68,6 +68,13 @@ def test_a_node_is_decommissioned_again_and_removed(world: ClusterWorld) -> None
     assert {one["kind"] for one in messages(done)} == {"SimpleMessage"}
     assert (gone.status, gone.json["reason"]) == (falcon.HTTP_200, "Success")
     assert N1 not in world.programs.cluster.nodes
+    relabel = {"name": "relabel_nodes", "parameters": {"target_nodes": ["n1", "n2"]}}
+    refused = world.site.admin.act(json.dumps(relabel))
+    assert (refused.status, refused.json["reason"]) == (
+        falcon.HTTP_409,
+        "Node n1 is not in the cluster: shipyard create action redeploy_server --param=target_nodes=n1.",
+    )
+    assert world.site.admin.post("/plans", json.dumps(relabel), JSON).json["refused"]["reason"] == refused.json["reason"]
 
     # No list has them; the node, the audit and whoever knows their ids do.
     assert world.site.viewer.get("/actions").json == []
@@ -104,6 +111,7 @@ def test_what_a_drain_cordoned_is_uncordoned_and_the_cordon_of_another_stays(wor
     assert world.site.viewer.get("/nodes/n1").json["cordon"] is None
     world.programs.cluster.cordon(nodes[N1])
     refused = world.call("n1", "uncordon")
+    print(refused.status, refused.text)
     assert (refused.status, refused.json["reason"]) == (falcon.HTTP_409, "Conflict")
     assert "cordoned without Shipyard's label" in everything_said(refused)
     assert nodes[N1].cordoned
@@ -242,6 +250,7 @@ def test_waiting_callers_hold_no_thread_and_are_bounded(world: ClusterWorld) -> 
 
     refused, other, answers = asyncio.run(play())
 
+    print(refused.status, refused.text)
     assert (refused.status, refused.json["reason"]) == (falcon.HTTP_503, "TooManyCallers")
     assert refused.headers["Retry-After"] == "10"
     assert other.status == falcon.HTTP_200
