@@ -47,6 +47,15 @@ class Parts:
         """Return the parts whose checks read as much of a design."""
         return replace(self, site=replace(self.site, checks=replace(self.site.checks, reads=reads)))
 
+    def of(self, inputs: Json) -> "Parts":
+        """Return the parts for an action, which read the design that it was created from."""
+        site, software, teardown = self.site, self.software, self.teardown
+        return Parts(
+            replace(site, checks=site.checks.as_made(inputs)),
+            replace(software, checks=software.checks.as_made(inputs)),
+            replace(teardown, checks=teardown.checks.as_made(inputs)),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class DesignCheck:
@@ -239,7 +248,13 @@ class Action:
     def definition(self, parts: Parts) -> Definition:
         """Return the steps as the engine runs them."""
         parts = parts.reading(self.reads) if self.reads else parts
-        return Definition(self.name, partial(self.steps, parts), self.missing, partial(self.first_facts, parts))
+        steps = self.steps
+        return Definition(
+            self.name,
+            lambda inputs: steps(parts.of(inputs), inputs),
+            self.missing,
+            partial(self.first_facts, parts),
+        )
 
 
 class Catalog:

@@ -1,7 +1,7 @@
 """What site actions check before they change anything: functions from a revision to findings."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from shipyard_api.actions.steps.specifications import Specifications
@@ -13,13 +13,14 @@ from shipyard_api.domain.task_graph.site_plan import SitePlan
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
-from shipyard_api.ports.errors import PeerError
+from shipyard_api.ports.errors import PeerError, Refused
 from shipyard_api.ports.etcd import Etcd
 from shipyard_api.ports.metrics import Queries
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.remote_tasks import Host, RemoteTasks
 from shipyard_api.ports.teardown_service import TeardownService
 from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.workflow.step import Json
 
 Reader = Callable[[int, Rendering], tuple[SiteInputs | None, Sequence[Finding]]]
 Reads = Callable[[DesignRules, int, Rendering], tuple[SiteInputs | None, Sequence[Finding]]]
@@ -35,6 +36,30 @@ class ActionDesigns:
 
     store: DesignStore
     rendered: Callable[[Revision], Rendering]
+
+    def as_made(self, inputs: Json) -> "ActionDesigns":
+        """Return the documents for an action, which refuse another design under the number of its revision."""
+        revision, made = inputs.get("revision"), inputs.get(MADE)
+        if made is None:  # of an earlier release, or without a design
+            return self
+
+        def read(wanted: Revision) -> Rendering:
+            rendering = self.rendered(wanted)
+            if wanted == revision and made_at(self.store, wanted) != made:
+                why = "it holds another design under this number than when the action was created. Create a new action"
+                raise Refused(self.store.name, f"revision {wanted}", why)
+            return rendering
+
+        return replace(self, rendered=read)
+
+
+MADE = "made"
+"""The input with the creation time of the revision: a store that is a peer may be emptied and count from 1 again."""
+
+
+def made_at(store: DesignStore, revision: Revision) -> str:
+    """Return when a revision was made, in its stored form. Raises UnknownRevision, and ports.errors."""
+    return store.revision(revision).created_at.isoformat()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +112,10 @@ class SiteChecks:
     systems: Systems
     rules: DesignRules
     reads: Reads = DesignRules.read
+
+    def as_made(self, inputs: Json) -> "SiteChecks":
+        """Return the checks for an action, which refuse another design under the number of its revision."""
+        return replace(self, designs=self.designs.as_made(inputs))
 
     @property
     def specifications(self) -> Specifications:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from shipyard_api.actions.site_checks import ActionDesigns, SiteChecks, Systems
 from shipyard_api.domain.documents import (
@@ -27,6 +28,7 @@ from tests.world import World
 
 Worlds = Callable[..., World]
 
+CONFIGURATION = "deployment_configuration"
 PREFLIGHT = "preflight.ucp_preflight_check"
 VALIDATE = "validate_site_design.drydock_validate_site_design"
 PROMENADE = "validate_site_design.promenade_validate_site_design"
@@ -229,6 +231,17 @@ def test_the_action_works_from_what_was_frozen_when_it_was_created(worlds: World
     run(world)
     assert [name for name, *_rest in world.ending()[2]] == ["first", "second", "third", "empty"]
     assert len(world.ending()[3]) == 6
+
+
+def test_another_design_under_the_number_of_the_revision_is_refused_before_anything_is_sent(worlds: Worlds) -> None:
+    """As after a design store that is a peer was emptied, or restored from a backup: it numbers its revisions again."""
+    world = worlds()
+    with world.store().begin() as tx:
+        tx.turns._connection.execute(sa.text("UPDATE revisions SET created_at = created_at + interval '1 second'"))
+    steps = run(world)
+
+    assert (state(world), world.provisioner.submissions) == ("failed", [])
+    assert "holds another design under this number than when the action was created" in steps[CONFIGURATION][1]
 
 
 def test_a_site_may_hold_nodes_that_fail(worlds: Worlds) -> None:

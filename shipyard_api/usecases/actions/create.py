@@ -12,6 +12,7 @@ from typing import Any
 from shipyard_api.actions.action import Case
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.frozen_software import FrozenSoftware
+from shipyard_api.actions.site_checks import MADE, made_at
 from shipyard_api.domain.actions import ActionId, ActionName, nodes_of_run
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.error_kinds import Conflict
@@ -140,6 +141,8 @@ class CreateAction:
         inputs = replace(
             case.inputs, continues_on_fail=parameters.continues_on_fail, software=software_run
         ).to_json() | {"action": action, "name": request.name}
+        if case.inputs.site is not None and checked.revision is not None:
+            inputs[MADE] = made_at(self.check.designs, checked.revision)
         if request.further:
             inputs[FURTHER] = dict(request.further)
         return NewAction(

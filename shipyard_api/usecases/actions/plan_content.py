@@ -20,7 +20,7 @@ from shipyard_api.usecases.actions.plan_software import SoftwarePlan
 # software stage may hold secrets; its runs follow from them.
 _ELSEWHERE = {
     *("v", "revision", "groups", "targets", "target_group", "policy", "deploy_steps", "clean_steps", "labels"),
-    *("limits", "software", "action", "name", "kept", "kept_items", "retried", "times", "mode"),
+    *("limits", "software", "action", "name", "made", "kept", "kept_items", "retried", "times", "mode"),
 }
 # How long phases of this site usually take is measured anew for every action; what the design says of it is kept.
 _MEASURED = {"seconds", "usual"}

@@ -74,7 +74,9 @@ def test_a_node_is_decommissioned_again_and_removed(world: ClusterWorld) -> None
         falcon.HTTP_409,
         "Node n1 is not in the cluster: shipyard create action redeploy_server --param=target_nodes=n1.",
     )
-    assert world.site.admin.post("/plans", json.dumps(relabel), JSON).json["refused"]["reason"] == refused.json["reason"]
+    assert (
+        world.site.admin.post("/plans", json.dumps(relabel), JSON).json["refused"]["reason"] == refused.json["reason"]
+    )
 
     # No list has them; the node, the audit and whoever knows their ids do.
     assert world.site.viewer.get("/actions").json == []
