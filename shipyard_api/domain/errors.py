@@ -208,7 +208,8 @@ NoWindowOpens = ErrorKind(
     "NoWindowOpens",
     "No maintenance window opens",
     lambda findings: (
-        f"{findings[0].message} Commit a rollout policy whose windows come and are long enough. Nothing was changed."
+        f"{findings[0].message} Commit a rollout policy whose windows come and are long enough, and create an action "
+        "anew: a retry keeps the windows of its own. Nothing was changed."
     ),
 )
 FirstStepFails = ErrorKind(

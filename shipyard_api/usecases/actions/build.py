@@ -82,7 +82,7 @@ def build(
     check = CheckAction(
         designs, rendered, schemas, rules, plan_steps, check_acceptance, check_software, nodes.check_etcd, cluster
     )
-    control = ControlAction(store, definitions, new_id)
+    control = ControlAction(store, definitions, new_id, rules.closed)
     plan = PlanAction(
         store=store,
         check=check,

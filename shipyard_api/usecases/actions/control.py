@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from shipyard_api.actions.admission import windows_open
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import (
     ActionId,
@@ -14,8 +15,16 @@ from shipyard_api.domain.actions import (
     nodes_of_run,
 )
 from shipyard_api.domain.error_kinds import Conflict
-from shipyard_api.domain.errors import ActionNotFound, NotRetried, Overtaken, SiteActionRunning, WrongState
+from shipyard_api.domain.errors import (
+    ActionNotFound,
+    NotRetried,
+    NoWindowOpens,
+    Overtaken,
+    SiteActionRunning,
+    WrongState,
+)
 from shipyard_api.domain.facts.software import TaskStatus
+from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.holds import OVERRIDDEN, Hold
 from shipyard_api.domain.items import ItemId
 from shipyard_api.domain.json_types import JsonObject
@@ -55,11 +64,12 @@ class RetryPlan:
 
 @dataclass(frozen=True, slots=True)
 class ControlAction:
-    """The use case."""
+    """The use case. ``closed``: returns why the windows of frozen inputs let no server begin any more."""
 
     store: Store
     definitions: Mapping[ActionName, Definition]
     new_id: Callable[[], str]
+    closed: Callable[[SiteInputs], Sequence[Finding]] = lambda _inputs: ()
 
     def __call__(self, action_id: str, control: Control, caller: Caller) -> None:
         """Pause, unpause or stop; raises NotFound, and Conflict when the action's state does not allow it."""
@@ -134,6 +144,7 @@ class ControlAction:
             try:
                 _check(action_id, Control.RETRY, _state(tx, old))
                 _refuse_second_site_action(tx, old)
+                self._refuse_closed(old, inputs)
                 _refuse_removed(tx, old, kept)
                 _refuse_overtaken(tx, old, force=force)
                 _refuse_stragglers(tx, old.name, kept, force=force)
@@ -150,6 +161,7 @@ class ControlAction:
         # First, so that the reads below see everything that a later action did.
         _refuse_second_site_action(tx, old)
         inputs, kept = _retry_inputs(tx, old)
+        self._refuse_closed(old, inputs)
         _refuse_removed(tx, old, kept)
         _refuse_overtaken(tx, old, force=force)
         _refuse_stragglers(tx, old.name, kept, force=force)
@@ -171,6 +183,11 @@ class ControlAction:
             facts=first_notes(definition, inputs, ACTIONS.parse(old.name, old.parameters)[1]),
         )
         return action, kept
+
+    def _refuse_closed(self, old: ActionRecord, inputs: JsonObject) -> None:
+        """Raise NoWindowOpens as for a new action, by the windows that the retry keeps."""
+        if windows_open in ACTIONS[old.name].admission and (found := self.closed(SiteInputs.from_json(inputs))):
+            raise NoWindowOpens(found)
 
 
 def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[JsonObject, list[NodeName]]:

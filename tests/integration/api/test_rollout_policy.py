@@ -100,6 +100,24 @@ def test_windows_that_are_over_refuse_only_the_actions_that_ask_them(site: Site)
         assert {answer["reason"][:46] for answer in answers} == {"No maintenance window begins within a year: no"}
 
 
+def test_windows_that_are_over_refuse_a_retry_as_a_new_action(site: Site, engine: sa.Engine) -> None:
+    """A retry keeps the windows of its action, whatever was committed since."""
+    day = datetime.now(UTC).date() + timedelta(days=2)
+    site.commit(*design(windows=window(day)))
+    action = site.create_action()
+    ended(site, action, GroupChanged(DEFAULT, GroupStatus.PREPARING))
+    with engine.begin() as connection:
+        over = sa.func.replace(sa.cast(tables.actions.c.inputs, sa.Text), day.isoformat(), "2020-01-01")
+        connection.execute(tables.actions.update().values(inputs=sa.cast(over, tables.actions.c.inputs.type)))
+
+    plan = site.viewer.post("/plans", json.dumps({"retry": action}), JSON).json["refused"]
+    refused = site.admin.post(f"/actions/{action}/control/retry")
+
+    assert (refused.status, refused.json["reason"]) == (falcon.HTTP_409, plan["reason"])
+    assert refused.json["reason"][:46] == "No maintenance window begins within a year: no"
+    assert "create an action anew" in refused.json["reason"]
+
+
 def test_a_hold_whose_windows_are_over_is_a_warning_of_the_commit_and_stops_nothing(site: Site) -> None:
     over = {"name": "power", "class": "no_deployment", "windows": window(date(2020, 1, 1))["open"]}
     site.admin.load("design", *design(holds=[over]))
