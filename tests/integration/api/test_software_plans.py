@@ -45,7 +45,14 @@ def test_a_plan_shows_the_batches_of_the_software_stage_and_why_it_would_fail(so
     assert plan["software"]["skipped"] == [{"task": "two", "reason": "its condition is false"}]
     levels = [(one["level"], one["name"]) for one in plan["software"]["findings"]]
     assert levels == [("Info", "NodesWithoutTasks"), ("Error", "NoSsh"), ("Warning", "TagsWithoutNodes")]
-    assert "software.run_task_graph" in plan["steps"]
+    # Seed 000, Overview: the three stages of a site action, one after another; the tag ends it.
+    first, nodes, *last = (
+        "preflight.ucp_preflight_check",
+        "drydock_build.prepare_and_deploy_nodes",
+        *plan["steps"][-2:],
+    )
+    assert last == ["software.run_task_graph", "create_action_tag"]
+    assert plan["steps"].index(first) < plan["steps"].index(nodes) < len(plan["steps"]) - 2
 
 
 @pytest.mark.parametrize(("name", "refused"), [("update_software", True), ("deploy_site", False)])
