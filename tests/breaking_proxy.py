@@ -14,6 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.waiting import PATIENCE
+
 _NAMED = re.compile(r"/(machines|tags|nodes|tasks)/(?!\?)[^/?]+")
 _ASKED = re.compile(r'"(?:action|target)": ?"(?P<what>[^"]+)"')
 _OPERATION = re.compile(r"[?&](op=\w+|subtaskerrors)")
@@ -122,7 +124,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _ask(self, body: bytes) -> bytes:
         """Return the peer's answer as it would stand on the wire, or nothing where the peer hung up."""
-        connection = http.client.HTTPConnection(self.server.peer.hostname or "", self.server.peer.port, timeout=60)
+        connection = http.client.HTTPConnection(
+            self.server.peer.hostname or "", self.server.peer.port, timeout=PATIENCE
+        )
         try:
             connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
             for name, value in self.headers.items():

@@ -20,6 +20,7 @@ from multiprocessing.reduction import DupFd
 from typing import Any, Self
 
 from shipyard_api.child_processes import die_with_parent
+from tests.waiting import PATIENCE
 
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(["tests.preloaded"])
@@ -102,7 +103,7 @@ class ToItsEnd(Program):
     def end(self) -> tuple[int, str]:
         """Wait until it has ended; return its exit code and its output."""
         with self._output:
-            return self.wait(60), self.said()
+            return self.wait(PATIENCE), self.said()
 
 
 class _Passed:

@@ -18,6 +18,7 @@ from pathlib import Path
 from shipyard_api.storage import schema
 from tests.conftest import ROOT
 from tests.stand import Stand
+from tests.waiting import PATIENCE
 
 _SCHEMA = "shipyard_api/storage/schema.py"
 _SHIPPED = ("shipyard_api", "migrations", "schemas", "etc")
@@ -159,7 +160,7 @@ class Releases(Stand):
         programs = [self.processes.pop(f"{name}{program}") for program in ("api", "worker")]
         for program in programs:
             program.terminate()
-        return [program.wait(60) for program in programs]
+        return [program.wait(PATIENCE) for program in programs]
 
     def start(self, name: str) -> None:
         """Start an API if its name ends so, or a worker."""

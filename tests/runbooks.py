@@ -4,6 +4,8 @@ from typing import Any
 
 import requests
 
+from tests.waiting import PATIENCE
+
 RUN = ("bios.apply_configuration", "power.reboot")
 """What the runbook runs, in order."""
 
@@ -22,6 +24,6 @@ def with_runbook(url: str, name: str, *nodes: str, **first: Any) -> str:
 def call(url: str, method: str, path: str, body: object = None) -> Any:
     """Ask Ironic itself, past the adapter."""
     headers = {"X-OpenStack-Ironic-API-Version": "1.115"}
-    answer = requests.request(method, url + path, json=body, headers=headers, timeout=60)
+    answer = requests.request(method, url + path, json=body, headers=headers, timeout=PATIENCE)
     assert answer.ok, answer.text
     return answer.json() if answer.content else None

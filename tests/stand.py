@@ -146,7 +146,7 @@ class Stand:
     def request(self, method: str, path: str, **options: Any) -> requests.Response:
         """Ask the API."""
         headers = {"X-Auth-Token": self.token, **options.pop("headers", {})}
-        return requests.request(method, f"{self.url}/api/v1.0{path}", headers=headers, timeout=60, **options)
+        return requests.request(method, f"{self.url}/api/v1.0{path}", headers=headers, timeout=PATIENCE, **options)
 
     def commit(self, design: bytes) -> None:
         """Load a design and put it into force."""

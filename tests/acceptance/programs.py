@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 
 from shipyard_api.cli.main import shipyard
 from tests.forked import Program
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 SHIPYARD = [sys.executable, "-c", "from shipyard_api.cli.main import main; main()"]
 _MARK = "SHIPYARD_TEST_MARK"
@@ -84,7 +84,7 @@ def stack_of_its_own(
             yield directory, ready, environment
         finally:
             child.terminate()
-            child.wait(120)
+            child.wait(PATIENCE)
     assert left_running(mark) == []
 
 

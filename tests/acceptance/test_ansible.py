@@ -16,12 +16,12 @@ import pytest
 
 from tests.acceptance.programs import stack_of_its_own
 from tests.conftest import ROOT
+from tests.waiting import PATIENCE
 
 PLAYBOOK = os.environ.get("ANSIBLE_PLAYBOOK", "")
 pytestmark = pytest.mark.skipif(not PLAYBOOK, reason="ANSIBLE_PLAYBOOK names no command of an ansible-core")
 
 PAGE = (ROOT / "docs" / "howto" / "use-ansible.md").read_text()
-LONGEST = 120.0
 COMPUTE = ["cmp01-1", "cmp01-2", "cmp02-1", "cmp02-2"]
 
 
@@ -41,7 +41,7 @@ class Controller:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=LONGEST,
+            timeout=PATIENCE,
             check=False,
         )
         return done.returncode, done.stdout

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from tests.acceptance.programs import stack_of_its_own
+from tests.waiting import PATIENCE
 
 CLIENT = os.environ.get("BAREMETAL_CLIENT", "")
 pytestmark = pytest.mark.skipif(not CLIENT, reason="BAREMETAL_CLIENT names no command of a python-ironicclient")
 
-LONGEST = 120.0
 RAID = {
     "interface": "raid",
     "step": "apply_configuration",
@@ -51,7 +51,7 @@ class Command:
         shown = ("-f", "json") if words[0] in ("list", "show", "create") else ()
         command = [CLIENT, *options, "deploy", "template", *words, *shown]
         done = subprocess.run(
-            command, env=self.environment, input=stdin, capture_output=True, text=True, timeout=LONGEST, check=False
+            command, env=self.environment, input=stdin, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
         return Done(done.returncode, done.stdout, done.stderr)
 
@@ -62,7 +62,7 @@ class Command:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=LONGEST,
+            timeout=PATIENCE,
             check=False,
         )
         return Done(done.returncode, done.stdout, done.stderr)

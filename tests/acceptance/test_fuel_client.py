@@ -17,12 +17,11 @@ import yaml
 
 from tests.acceptance.programs import run, stack_of_its_own
 from tests.conftest import ROOT
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 CLIENT = os.environ.get("FUEL_CLIENT", "")
 pytestmark = pytest.mark.skipif(not CLIENT, reason="FUEL_CLIENT names no command of a python-fuelclient")
 
-LONGEST = 120.0
 SHELL = {"type": "shell", "role": "*", "parameters": {"cmd": "true", "timeout": 60}}
 GRAPH = [
     {"id": "pre_deployment", "type": "stage"},
@@ -73,7 +72,7 @@ class Clients:
             cwd=self.directory,
             capture_output=True,
             text=True,
-            timeout=LONGEST,
+            timeout=PATIENCE,
             check=False,
         )
 

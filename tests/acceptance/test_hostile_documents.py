@@ -7,6 +7,7 @@ import socket
 from pathlib import Path
 
 from tests.stand import DESIGN, Stand
+from tests.waiting import PATIENCE
 
 LEVELS = "\n".join(f"l{level}: &l{level} [{', '.join([f'*l{level - 1}'] * 9)}]" for level in range(1, 30))
 ATTACKS = {
@@ -39,7 +40,7 @@ def test_hostile_documents_are_refused_and_one_of_50_megabytes_before_it_is_read
         assert peak_kilobytes(stand.processes["api"].pid) < 600 * MEGABYTE
 
         host, port = stand.url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=30) as connection:
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
             connection.sendall(
                 f"POST /api/v1.0/configdocs/design HTTP/1.1\r\nHost: x\r\nX-Auth-Token: {stand.token}\r\n"
                 f"Content-Type: {DESIGN}\r\nContent-Length: 52428800\r\n\r\n".encode()

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import requests
 from prometheus_client.parser import text_string_to_metric_families
 
+from shipyard_simulators.held_port import HeldPort
 from tests.conftest import ROOT
 from tests.stand import Stand
+from tests.waiting import PATIENCE
 
 SITE = ROOT / "shipyard_simulators" / "sites" / "five-groups.yaml"
 SAMPLES = ("grafana/shipyard.json", "prometheus/shipyard-rules.yaml")
@@ -32,10 +34,9 @@ def parsed(text: str) -> Samples:
 
 
 @pytest.fixture
-def port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        number: int = free.getsockname()[1]
-    return number
+def port() -> Iterator[int]:
+    with HeldPort() as held:
+        yield held.number
 
 
 def test_api_and_worker_are_scraped_and_probed(tmp_path: Path, database_url: str, port: int) -> None:
@@ -48,7 +49,7 @@ def test_api_and_worker_are_scraped_and_probed(tmp_path: Path, database_url: str
         assert stand.wait(action)["verdict"] == "success"
         # Connections of its own for each: whichever process answers counts for both.
         scrapes = [
-            parsed(requests.get(f"{stand.url}/metrics", headers={"X-Auth-Token": stand.token}, timeout=30).text)
+            parsed(requests.get(f"{stand.url}/metrics", headers={"X-Auth-Token": stand.token}, timeout=PATIENCE).text)
             for _ in range(6)
         ]
         probe = subprocess.run(
@@ -58,9 +59,9 @@ def test_api_and_worker_are_scraped_and_probed(tmp_path: Path, database_url: str
             text=True,
             check=False,
         )
-        worker = parsed(requests.get(f"http://127.0.0.1:{port}/metrics", timeout=30).text)
+        worker = parsed(requests.get(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE).text)
         stand.processes["worker"].send_signal(signal.SIGTERM)
-        assert stand.processes["worker"].wait(60) == 0
+        assert stand.processes["worker"].wait(PATIENCE) == 0
 
     assert (probe.returncode, probe.stderr) == (0, "")
     api = scrapes[-1]

@@ -17,6 +17,7 @@ from tests.acceptance.programs import invoke, left_running, marked, reachable, u
 from tests.conftest import ROOT
 from tests.forked import Program
 from tests.stand import Stand
+from tests.waiting import PATIENCE
 
 _ID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
 _FENCE = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -69,7 +70,7 @@ class Newcomer:
                     pytest.skip("curl is not installed")
                 words = ["sh", "-euc", command]
                 done = subprocess.run(
-                    words, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=60, check=False
+                    words, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=PATIENCE, check=False
                 )
                 assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
 
@@ -91,7 +92,7 @@ class Newcomer:
         """Stop the stack as Ctrl-C does."""
         if self.child is not None:
             self.child.terminate()
-            assert self.child.wait(60) == 0
+            assert self.child.wait(PATIENCE) == 0
             self.child = None
 
 

@@ -153,11 +153,11 @@ def test_up_comes_back_after_everything_was_killed_and_has_kept_everything(direc
     try:
         headers = {"X-Auth-Token": told["token"]}
         base = f"{told['url']}/api/v1.0"
-        assert requests.post(f"{base}/configdocs/design", data=SITE.read_bytes(), headers=headers, timeout=60).ok
-        assert requests.post(f"{base}/commitconfigdocs", headers=headers, timeout=60).ok
-        action = requests.post(f"{base}/actions", json={"name": "deploy_site"}, headers=headers, timeout=60).json()[
-            "id"
-        ]
+        assert requests.post(f"{base}/configdocs/design", data=SITE.read_bytes(), headers=headers, timeout=PATIENCE).ok
+        assert requests.post(f"{base}/commitconfigdocs", headers=headers, timeout=PATIENCE).ok
+        action = requests.post(
+            f"{base}/actions", json={"name": "deploy_site"}, headers=headers, timeout=PATIENCE
+        ).json()["id"]
         child.send_signal(signal.SIGKILL)
         for pid, _line in processes(mark):
             with contextlib.suppress(ProcessLookupError):
@@ -174,7 +174,7 @@ def test_up_comes_back_after_everything_was_killed_and_has_kept_everything(direc
         os.kill(int((directory / "data" / "postgres" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
         action = f"{again['url']}/api/v1.0/actions/{action}"
         until(lambda: "PostgreSQL exited" in log.read_text(), log.read_text, every=0.2)
-        until(lambda: requests.get(action, headers=headers, timeout=60).ok, log.read_text, every=0.2)
+        until(lambda: requests.get(action, headers=headers, timeout=PATIENCE).ok, log.read_text, every=0.2)
     finally:
         child.terminate()
         child.wait(PATIENCE)
@@ -183,10 +183,12 @@ def test_up_comes_back_after_everything_was_killed_and_has_kept_everything(direc
 
 def _stream(stand: Stand, action: str) -> list[int]:
     """The ids of all events of an action that has ended, as a page gets them."""
-    ticket = requests.post(f"{stand.url}/events/tickets", headers={"X-Auth-Token": stand.token}, timeout=60).json()
+    ticket = requests.post(
+        f"{stand.url}/events/tickets", headers={"X-Auth-Token": stand.token}, timeout=PATIENCE
+    ).json()
     query = {"action": action, "last_event_id": "0", "ticket": ticket["ticket"]}
     found, last = [], 0
-    with requests.get(f"{stand.url}/events", params=query, stream=True, timeout=60) as answer:
+    with requests.get(f"{stand.url}/events", params=query, stream=True, timeout=PATIENCE) as answer:
         for line in answer.iter_lines(decode_unicode=True):
             name, _, value = line.partition(": ")
             last = int(value) if name == "id" else last

@@ -24,7 +24,7 @@ from tests.conftest import ROOT
 from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
 from tests.real_ironic import call, remove
 from tests.stand import Stand
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.skipif(not real_ironic.URL, reason="IRONIC_URL names no real Ironic to deploy a site with")
 
@@ -345,7 +345,7 @@ def test_ten_servers_run_service_steps_group_by_group_while_workers_are_killed(
 def templates(stand: Stand, method: str, path: str, body: Any) -> None:
     headers = {"X-Auth-Token": stand.token, "X-OpenStack-Ironic-API-Version": "1.55"}
     url = f"{stand.url}/v1/deploy_templates{path}"
-    answer = requests.request(method, url, json=body, headers=headers, timeout=60)
+    answer = requests.request(method, url, json=body, headers=headers, timeout=PATIENCE)
     assert answer.ok, answer.text
 
 

@@ -18,6 +18,7 @@ from tests.combinations.model import FAULTS, OPTIONS, REFUSALS, TARGETED, Row, i
 from tests.combinations.oracle import Asked, complaints
 from tests.combinations.pairwise import rows
 from tests.combinations.site import API, CHANGED, NODES, TEMPLATE, TIMEOUT, Site, failing, reason_of, targets_of
+from tests.waiting import PATIENCE
 
 PLAIN: Row = {name: values[0] for name, values in OPTIONS.items()}
 PAIRS = Path(__file__).with_name("pairs.txt")
@@ -152,7 +153,7 @@ def test_one_caller_has_few_plans_under_way_and_others_are_served(module_databas
             asked = [
                 threads.submit(site.client.simulate_post, f"{API}/plans", body=body, headers=sent) for _ in range(20)
             ]
-            refused = [one.result() for one in islice(as_completed(asked, timeout=60), 16)]
+            refused = [one.result() for one in islice(as_completed(asked, timeout=PATIENCE), 16)]
         assert [one.status_code for one in refused] == [429] * 16
         assert all(int(one.headers["Retry-After"]) >= 1 for one in refused)
         assert sorted(one.result().status_code for one in asked) == [200] * 4 + [429] * 16

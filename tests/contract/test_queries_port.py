@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from shipyard_api.ports.metrics import Queries, QueryResult
 from shipyard_api.settings import load
 from shipyard_api.wiring.monitoring import queries
+from shipyard_simulators.held_port import HeldPort
 from tests.peer import Answer, Peer, running
 from tests.waiting import until
 
@@ -90,9 +90,8 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queries]:
         pytest.skip("prometheus is not installed (Debian: prometheus)")
     place: Path = tmp_path_factory.mktemp("prometheus")
     (place / "prometheus.yml").write_text("scrape_configs: []\n")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    held = HeldPort()
+    address = f"127.0.0.1:{held.number}"
     options = [
         f"--config.file={place}/prometheus.yml",
         f"--storage.tsdb.path={place}",
@@ -111,6 +110,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queries]:
             yield found
         finally:
             process.terminate()
+            held.close()
 
 
 def test_what_holds(peer: Peer) -> None:

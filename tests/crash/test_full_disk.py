@@ -21,7 +21,7 @@ from shipyard_simulators.embedded_postgres.server import RunningPostgres, tempor
 from tests.crash.test_take_over import Journal, design, judge, migrate
 from tests.factories import document
 from tests.stand import DESIGN, Stand
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 # Set by the one who has made the mounts of this process its own.
 MISSING = "" if os.environ.get("SHIPYARD_OWN_MOUNTS") else "a small disk needs mounts of its own: run .ci/real_hosts.py"
@@ -112,7 +112,7 @@ def test_a_full_disk_of_the_host_stops_nothing(tmp_path: Path) -> None:
             load = "/configdocs/further?buffermode=append"
             answer = stand.request("POST", load, data=FURTHER, headers={"Content-Type": DESIGN})
             assert answer.status_code == 201, answer.text
-            metrics = requests.get(f"{stand.url}/metrics", headers={"X-Auth-Token": stand.token}, timeout=60)
+            metrics = requests.get(f"{stand.url}/metrics", headers={"X-Auth-Token": stand.token}, timeout=PATIENCE)
             assert metrics.status_code == 200
             assert DROPPED not in stand.log("worker")
             (disk / "filler").unlink()

@@ -21,6 +21,7 @@ from shipyard_api.workflow.definition import Definition, fixed
 from shipyard_api.workflow.turn import Engine
 from tests.fan_out import STEP, FanOut, Peer, SampleItem
 from tests.one_action import state_of
+from tests.waiting import PATIENCE
 
 THREADS, MOST = 4, 12
 SICK, HEALTHY = ActionId("S" * 26), ActionId("H" * 26)
@@ -42,7 +43,7 @@ class HangingPeer(Peer):
             self.most = max(self.most, self.waiting)
             if self.waiting >= MOST:
                 self.full.set()
-        assert self.released.wait(60), "never released"
+        assert self.released.wait(PATIENCE), "never released"
         with self.lock:
             self.waiting -= 1
             return super().submit(marker, target)

@@ -27,6 +27,7 @@ import requests
 
 from shipyard_api.child_processes import die_with_parent
 from shipyard_api.settings import share_directory
+from tests.waiting import PATIENCE
 
 URL = os.environ.get("KEYSTONE_URL", "").rstrip("/")
 ADMIN_PASSWORD = os.environ.get("KEYSTONE_PASSWORD", "admin-pw")
@@ -42,7 +43,7 @@ def token_of(user: str, password: str, project: str | None) -> requests.Response
     domain = {"id": "default"}
     identity = {"methods": ["password"], "password": {"user": {"name": user, "domain": domain, "password": password}}}
     scope = {"scope": {"project": {"name": project, "domain": domain}}} if project else {"scope": "unscoped"}
-    answer = requests.post(f"{URL}/auth/tokens", json={"auth": {"identity": identity, **scope}}, timeout=30)
+    answer = requests.post(f"{URL}/auth/tokens", json={"auth": {"identity": identity, **scope}}, timeout=PATIENCE)
     assert answer.status_code == 201, answer.text
     return answer
 
@@ -60,7 +61,7 @@ class Directory:
     def ask(self, method: str, path: str, body: object = None, **headers: str) -> Any:
         # A token for each request: an API that starts meanwhile may take longer than one lasts.
         headers["X-Auth-Token"] = token("admin", ADMIN_PASSWORD, "admin")
-        answer = requests.request(method, f"{URL}/{path}", json=body, headers=headers, timeout=30)
+        answer = requests.request(method, f"{URL}/{path}", json=body, headers=headers, timeout=PATIENCE)
         assert answer.ok, answer.text
         return answer.json() if answer.content else None
 
@@ -105,7 +106,7 @@ class Api:
 
     def ask(self, method: str, path: str, shown: str | None = None, **headers: str) -> requests.Response:
         sent = {"X-Auth-Token": shown, **headers} if shown else headers
-        return requests.request(method, f"{self.url}{path}", headers=sent, timeout=60)
+        return requests.request(method, f"{self.url}{path}", headers=sent, timeout=PATIENCE)
 
     def see(self, shown: str, **headers: str) -> int:
         return self.ask("GET", "/api/v1.0/actions", shown, **headers).status_code
@@ -147,7 +148,7 @@ def serving(database_url: str, log: Path, **settings: str) -> Iterator[Api]:
             yield api
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(PATIENCE)
 
 
 @pytest.fixture(scope="module")

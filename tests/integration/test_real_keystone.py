@@ -25,7 +25,7 @@ from shipyard_api.settings import load
 from shipyard_api.wiring import provisioners
 from tests import real_ironic
 from tests.real_ironic import KEYSTONE_URL, call, remove
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.skipif(
     not (real_ironic.URL and KEYSTONE_URL), reason="IRONIC_URL and KEYSTONE_URL name no real Ironic with its Keystone"
@@ -43,7 +43,7 @@ class Keystone:
 
     def ask(self, method: str, path: str, body: object = None, **headers: str) -> Any:
         headers |= {"X-Auth-Token": real_ironic.admin_tokens().token()}
-        answer = requests.request(method, f"{KEYSTONE_URL}/{path}", json=body, headers=headers, timeout=30)
+        answer = requests.request(method, f"{KEYSTONE_URL}/{path}", json=body, headers=headers, timeout=PATIENCE)
         assert answer.ok, answer.text
         return answer.json() if answer.content else None
 

@@ -21,7 +21,7 @@ import yaml
 from shipyard_api.child_processes import die_with_parent
 from shipyard_simulators.held_port import HeldPort
 from tests.packaging.conftest import PROGRAMS, ROOT, Run
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 FILE = ROOT / "compose.yaml"
 # A child of ours finds its program, `shipyard`, where the tests have it.
@@ -140,7 +140,7 @@ def _run(service: Mapping[str, Any], given: Mapping[str, str], log: Path) -> int
     with log.open("wb") as output:
         environment = _environment(service, given)
         return subprocess.run(
-            _command(service), env=environment, stdout=output, stderr=output, timeout=300, check=False
+            _command(service), env=environment, stdout=output, stderr=output, timeout=PATIENCE, check=False
         ).returncode
 
 
@@ -158,4 +158,4 @@ def _started(service: Mapping[str, Any], given: Mapping[str, str], log: Path) ->
             yield
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(PATIENCE)

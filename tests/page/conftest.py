@@ -57,7 +57,7 @@ class Stack:
 
     def ask(self, method: str, path: str, *, base: str = "api/v1.0", **options: Any) -> Any:
         answer = requests.request(
-            method, f"{self.url}/{base}/{path}", headers=self._headers(options), timeout=60, **options
+            method, f"{self.url}/{base}/{path}", headers=self._headers(options), timeout=PATIENCE / 1000, **options
         )
         assert answer.ok, answer.text
         return answer.json() if answer.content else None

@@ -17,7 +17,9 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from shipyard_api.http import HttpClient, clock_ahead, refuses_us, retry_after, segment
 from shipyard_api.ports.errors import Busy, Unavailable
+from shipyard_simulators.held_port import HeldPort
 from tests.unit.tables import every_row, table
+from tests.waiting import PATIENCE
 
 Answer = Callable[[socket.socket], None]
 TOKEN = "s3cret-token-of-the-operator"
@@ -112,7 +114,7 @@ def peer() -> Iterator[Callable[..., Peer]]:
     for one, thread in peers:
         one.listener.shutdown(socket.SHUT_RDWR)
         one.listener.close()
-        thread.join(10)
+        thread.join(PATIENCE)
 
 
 def impatient(broken: object) -> dict[str, float]:
@@ -207,10 +209,11 @@ def test_a_slow_or_huge_answer_is_given_up_at_once(peer, broken, text):
 
 
 def test_nobody_listening_says_so():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
-    with pytest.raises(Unavailable, match=r"GET /x: no connection to 127.0.0.1:\d+: Connection refused"):
-        HttpClient(url, system="Shipyard", first_pause=0.001).get("x")
+    with (
+        HeldPort() as held,
+        pytest.raises(Unavailable, match=r"GET /x: no connection to 127.0.0.1:\d+: Connection refused"),
+    ):
+        HttpClient(f"http://127.0.0.1:{held.number}", system="Shipyard", first_pause=0.001).get("x")
 
 
 BUSY = {

@@ -16,8 +16,10 @@ from urllib3.exceptions import ReadTimeoutError
 from shipyard_api.http import HttpClient
 from shipyard_api.http_failures import ConnectionFailure, describe_failure, hung_up
 from shipyard_api.ports.errors import PeerError, Unavailable
+from shipyard_simulators.held_port import HeldPort
 from tests.authority import Authority
 from tests.unit.tables import table
+from tests.waiting import PATIENCE
 
 Handle = Callable[[socket.socket], None]
 
@@ -48,7 +50,7 @@ def listening() -> Iterator[Callable[[Handle], str]]:
     for listener, thread in stops:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
-        thread.join(10)
+        thread.join(PATIENCE)
 
 
 def plain(connection: socket.socket) -> None:
@@ -147,9 +149,9 @@ def test_without_certificates_to_trust_nothing_is_sent(listening, authority, tmp
 
 
 def test_nobody_listening_was_sent_nothing():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        where = f"127.0.0.1:{free.getsockname()[1]}"
-    error = failure(f"http://{where}")
+    with HeldPort() as held:
+        where = f"127.0.0.1:{held.number}"
+        error = failure(f"http://{where}")
     assert (error.sent, error.detail) == (False, f"no connection to {where}: Connection refused")
 
 

@@ -15,6 +15,7 @@ import yaml
 
 from shipyard_api.yaml_stream import Limits, YamlFault, read_documents, reading, write_documents
 from tests.unit.tables import every_row
+from tests.waiting import PATIENCE
 
 SITES = Path(__file__).parents[2].parent / "shared" / "data" / "sites"
 MIB = 1024 * 1024
@@ -177,7 +178,7 @@ def test_an_attack_is_refused_with_its_place_and_costs_no_memory(attack: Attack)
 
 def test_without_libyaml_the_import_says_what_to_install() -> None:
     program = "import sys; sys.modules['yaml._yaml'] = None; import shipyard_api.yaml_stream"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=PATIENCE)
     assert done.returncode == 1
     assert b"ImportError: PyYAML was built without libyaml" in done.stderr
 

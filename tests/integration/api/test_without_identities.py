@@ -68,9 +68,9 @@ def port(module_database_url: str) -> Iterator[int]:
 
 
 def test_who_is_here_needs_no_token_and_may_write(port: int) -> None:
-    assert ask(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) == (200, "[]")
-    assert ask(http.client.HTTPConnection("localhost", port, timeout=60))[0] == 200
-    status, text = ask(http.client.HTTPConnection("127.0.0.1", port, timeout=60), "POST")
+    assert ask(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) == (200, "[]")
+    assert ask(http.client.HTTPConnection("localhost", port, timeout=PATIENCE))[0] == 200
+    status, text = ask(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE), "POST")
     assert status == 400, text
 
 
@@ -86,15 +86,15 @@ def test_who_is_only_passed_on_is_refused_and_told_why(port: int) -> None:
     """Health is for everybody."""
     for headers, told in STRANGERS.values():
         for method in ("GET", "POST"):
-            status, text = ask(http.client.HTTPConnection("127.0.0.1", port, timeout=60), method, headers=headers)
+            status, text = ask(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE), method, headers=headers)
             assert (status, told in text, "[identity] kind = none" in text) == (403, True, True)
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     assert ask(connection, path="/health", headers={"Host": "evil.example"})[0] == 204
 
 
 def test_nginx_that_adds_no_header_is_known_by_its_old_http(port: int) -> None:
     """As nginx before 1.29.7 sends it with ``proxy_pass http://127.0.0.1:9000;`` and nothing else."""
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
         head = f"GET {ACTIONS} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nAccept: */*\r\n\r\n"
         connection.sendall(head.encode())
         answer = b"".join(iter(lambda: connection.recv(65536), b"")).decode()

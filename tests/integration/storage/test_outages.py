@@ -14,6 +14,7 @@ from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.storage import unit_of_work
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.unit_of_work import Store, connect
+from shipyard_simulators.held_port import HeldPort
 
 
 def store_at(url: str) -> Store:
@@ -43,12 +44,8 @@ def hangs_up() -> Iterator[int]:
 
 
 def test_nobody_listens() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    store = store_at(f"postgresql://me:secret@127.0.0.1:{port}/x")
-
-    with pytest.raises(StoreUnavailable) as caught:
-        ask(store)
+    with HeldPort() as held, pytest.raises(StoreUnavailable) as caught:
+        ask(store_at(f"postgresql://me:secret@127.0.0.1:{held.number}/x"))
 
     assert "\n" not in str(caught.value)
     assert "secret" not in str(caught.value)

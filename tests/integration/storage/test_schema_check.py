@@ -2,9 +2,7 @@
 
 import os
 import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -20,8 +18,9 @@ from shipyard_api.storage import migrations, schema
 from shipyard_api.storage.schema_check import check_database, schema_of
 from shipyard_api.storage.tables import metadata
 from shipyard_api.storage.unit_of_work import Store, connect
+from shipyard_simulators.held_port import HeldPort
 from tests.conftest import ROOT
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 
 _AFTER = "9999"
 _BEFORE = "0001"
@@ -118,11 +117,12 @@ def pooler(database_url: str, tmp_path: Path) -> Iterator[Pooler]:
     if program is None:
         pytest.skip("PgBouncer is not installed (Debian: apt install pgbouncer)")
     started: list[subprocess.Popen[bytes]] = []
+    held: list[HeldPort] = []
 
     def start(mode: str) -> str:
         address = parse_dsn(database_url)
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            port = probe.getsockname()[1]
+        held.append(HeldPort())
+        port = held[-1].number
         configuration = tmp_path / f"{mode}.ini"
         configuration.write_text(
             f"[databases]\nsite = {make_dsn(**address)}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n"
@@ -134,18 +134,15 @@ def pooler(database_url: str, tmp_path: Path) -> Iterator[Pooler]:
             command[1:1] = ["-u", "nobody"]
         started.append(subprocess.Popen(command, preexec_fn=die_with_parent))
         url = str(make_dsn(**{**address, "host": "127.0.0.1", "port": str(port), "dbname": "site"}))
-        for _ in range(100):
-            try:
-                psycopg2.connect(url).close()
-                break
-            except psycopg2.OperationalError:
-                time.sleep(0.05)
+        until(lambda: psycopg2.connect(url).close() is None, every=0.05, but=psycopg2.OperationalError)
         return url
 
     yield start
     for process in started:
         process.terminate()
         process.wait(PATIENCE)
+    for port in held:
+        port.close()
 
 
 def test_a_pooler_in_transaction_mode_is_refused(pooler: Pooler) -> None:

@@ -421,8 +421,8 @@ def test_keys_are_changed_beside_a_service_and_by_two_at_once(engine: sa.Engine)
     work: list[Callable[[], Any]] = [serve, rotate, rotate]
     with ThreadPoolExecutor(3) as threads:
         served, *rotated = [threads.submit(one) for one in work]
-        served.result(timeout=60)
-        reports = [report for one in rotated for report in one.result(timeout=60)]
+        served.result(timeout=PATIENCE)
+        reports = [report for one in rotated for report in one.result(timeout=PATIENCE)]
 
     assert sum(report.reencrypted for report in reports) == 6  # each once, whoever was first
     assert store(engine, SECOND).rotate() == Rotation(0, 5 + 100 + 1, 0, ())

@@ -150,7 +150,7 @@ def test_ten_writers_lose_nothing_though_one_is_killed(engine: sa.Engine, storag
             work = [threads.submit(write, engine, name, each) for name in names[:5]]
             work.append(threads.submit(kill_the_holder, killed))
             for one in work:
-                one.result(timeout=90)
+                one.result(timeout=PATIENCE)
         assert [other.end() for other in others] == [(0, "")] * 4
         assert killed.wait(PATIENCE) < 0
 

@@ -228,7 +228,7 @@ def process(url, *words, redirect="", **environment):
     """Run the command in a shell that redirects its output; return the finished process."""
     given = os.environ | {"SHIPYARD_URL": url, "PYTHONPATH": str(Path(__file__).parents[3])} | environment
     line = ["sh", "-c", f'exec "$@" {redirect}', "sh", *COMMAND, *words]
-    return subprocess.run(line, env=given, capture_output=True, timeout=60, check=False)
+    return subprocess.run(line, env=given, capture_output=True, timeout=PATIENCE, check=False)
 
 
 def test_without_an_output_the_work_is_done(api, monkeypatch):

@@ -2,8 +2,7 @@
 
 import http.client
 import os
-import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 from click.testing import CliRunner
@@ -13,15 +12,15 @@ from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.setting_types import Count
 from shipyard_api.settings import SettingsError
 from shipyard_api.wiring.monitoring import status_port
+from shipyard_simulators.held_port import HeldPort
 from tests.unit.tables import table
 from tests.waiting import PATIENCE
 
 
 @pytest.fixture
-def port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        number: int = free.getsockname()[1]
-    return number
+def port() -> Iterator[int]:
+    with HeldPort() as held:
+        yield held.number
 
 
 def asked(port: int, path: str) -> int:

@@ -13,6 +13,7 @@ from shipyard_api.domain.error_kinds import Unauthenticated
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.state.tokens import TokenRecord
 from tests.unit.tables import every_row
+from tests.waiting import PATIENCE
 
 
 class LookUps:
@@ -145,7 +146,7 @@ class Held:
         if secret == "good":
             return LookUps("good").tokens["good"]
         self.under_way.append(secret)
-        self.end.wait(60)
+        self.end.wait(PATIENCE)
         raise Unauthenticated
 
 
