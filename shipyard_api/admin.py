@@ -60,8 +60,8 @@ def current() -> None:
 
 
 @db.command()
-@click.option("--days", type=click.IntRange(min=1), help="Keep what ended in so many days; default: the setting.")
-@click.option("--newest", type=click.IntRange(min=1), help="Keep so many of the newest; default: the setting.")
+@click.option("--days", type=click.IntRange(min=1), help="Days to keep what has ended; default: the setting.")
+@click.option("--newest", type=click.IntRange(min=1), help="How many of the newest to keep; default: the setting.")
 @click.option("--dry-run", is_flag=True, help="Only show how many would be deleted.")
 def prune(days: int | None, newest: int | None, dry_run: bool) -> None:
     """Delete old actions, with what belongs to them, old revisions, plans and holds; the worker does so now and then.

@@ -70,7 +70,7 @@ class Child:
             self.start()
 
     def stop(self, seconds: float) -> None:
-        """Stop the program and its own children; kill them after so many seconds."""
+        """Stop the program and its own children; kill what is left after ``seconds``."""
         if self.process is None:
             return
         for number, patience in ((signal.SIGTERM, seconds), (signal.SIGKILL, _KILLED_SECONDS)):

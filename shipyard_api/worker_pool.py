@@ -178,7 +178,7 @@ class WorkerPool:
             site.needed_at = site.asked_at
 
     def visit_anew(self) -> None:
-        """Forget the visits under way: whoever made them is gone."""
+        """Forget the visits under way: the process that made them is gone."""
         for site in self.sites.values():
             site.is_visited = False
 

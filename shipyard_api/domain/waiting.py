@@ -117,12 +117,12 @@ def together(waits: Sequence[WaitingFor]) -> WaitingFor | None:
     if not waits:
         return None
     in_order = sorted(waits, key=lambda wait: (wait.since, wait.who, wait.what))
-    works = list(dict.fromkeys(wait.what for wait in in_order))
-    omitted = f" and {len(works) - _MOST} more" if len(works) > _MOST else ""
+    awaited = list(dict.fromkeys(wait.what for wait in in_order))
+    omitted = f" and {len(awaited) - _MOST} more" if len(awaited) > _MOST else ""
     answers = dict.fromkeys(wait.last_answer for wait in in_order[:_MOST] if wait.last_answer)
     return WaitingFor(
         ", ".join(dict.fromkeys(wait.who for wait in in_order)),
-        "; ".join(works[:_MOST]) + omitted,
+        "; ".join(awaited[:_MOST]) + omitted,
         in_order[0].since,
         "; ".join(answers),
         max((wait.answered_at for wait in waits if wait.answered_at), default=None),

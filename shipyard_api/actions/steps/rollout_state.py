@@ -212,9 +212,9 @@ def awaited(
     if submitted is not None:
         work(submitted)
     who = provisioner if at_peer else "Kubernetes" if draining or joining else "the nodes"
-    works = [*at_peer, *draining, *joining, *accepting]
-    omitted = f" and {len(works) - MOST_WORKS} more" if len(works) > MOST_WORKS else ""
-    return Awaited(who, f"{'; '.join(works[:MOST_WORKS])}{omitted}", deadline=min(deadlines, default=None))
+    awaited = [*at_peer, *draining, *joining, *accepting]
+    omitted = f" and {len(awaited) - MOST_WORKS} more" if len(awaited) > MOST_WORKS else ""
+    return Awaited(who, f"{'; '.join(awaited[:MOST_WORKS])}{omitted}", deadline=min(deadlines, default=None))
 
 
 def _late(watch: Watch) -> str:

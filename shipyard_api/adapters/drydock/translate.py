@@ -195,7 +195,7 @@ def earlier_work(
     tasks: Iterable[JsonObject], work: Work, *, since: Since, known: Collection[JobId]
 ) -> list[EarlierWork]:
     """Return the requested tasks of the same design on nodes of the work that are not ``known``, the oldest first."""
-    works = []
+    earlier = []
     for task in tasks:
         created, nodes = created_at(task), _named(task.get("node_filter"))
         if created is None or created < since.earliest or not nodes or task["task_id"] in known:
@@ -204,8 +204,8 @@ def earlier_work(
         operation = next((candidate for candidate in NODE_OPERATIONS if candidate.value == task.get("action")), None)
         if shared and operation and task.get("parent_task_id") is None and task.get("design_ref") == work.design:
             likely = created >= since.likely
-            works.append((created, EarlierWork(JobId(str(task["task_id"])), operation, tuple(sorted(nodes)), likely)))
-    return [work for _, work in sorted(works, key=lambda pair: pair[0])]
+            earlier.append((created, EarlierWork(JobId(str(task["task_id"])), operation, tuple(sorted(nodes)), likely)))
+    return [work for _, work in sorted(earlier, key=lambda pair: pair[0])]
 
 
 def task_ahead(tasks: Iterable[JsonObject], job: JobId) -> JobAhead | None:

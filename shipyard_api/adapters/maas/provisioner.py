@@ -165,7 +165,7 @@ class MaasProvisioner:
     ) -> Sequence[EarlierWork]:
         """Return the jobs of the marker's action whose tags these machines have. Exact: MAAS keeps the markers."""
         machines = self._whole_listing(work).machines
-        works = []
+        earlier = []
         for job, record in sorted(
             job_tags.of_the_action(marker, self._client.tags()).items(), key=lambda item: item[1].at
         ):
@@ -176,8 +176,8 @@ class MaasProvisioner:
                 if any(tags & machine.tags for machine in machines.get(translate.hostname(node), ()))
             ]
             if tagged and job not in known:
-                works.append(EarlierWork(job, Operation(record.operation), tuple(tagged)))
-        return works
+                earlier.append(EarlierWork(job, Operation(record.operation), tuple(tagged)))
+        return earlier
 
     def report(self, job: JobId, work: Work) -> JobReport:
         """Read the machines of the job, start what comes next on each, and return the job's report."""

@@ -1,6 +1,6 @@
 """Visits to the databases of many sites: each is asked over a connection of its own that lasts for the question.
 
-A process of their own makes them, so that whoever asks neither waits for a silent database nor has threads.
+A process of their own makes them, so that the pool neither waits for a silent database nor needs threads.
 """
 
 import asyncio

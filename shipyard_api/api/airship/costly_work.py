@@ -242,7 +242,7 @@ class CostlyWork:
                 elsewhere = work()
         except BaseException as error:  # noqa: BLE001  # the responder's, for the one who waits for the future
             failure = error
-            if work is piece.elsewhere:  # a process that was ended tells no more what it has used
+            if work is piece.elsewhere:  # a process that was ended no longer reports its use
                 elsewhere = self._clock() - since
         with self._lock:
             used, now = self._processor() - began + (elsewhere or 0.0), self._clock()

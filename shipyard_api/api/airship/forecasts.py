@@ -90,7 +90,7 @@ class ActionForecasts:
 
 
 def _without_guesses(entity: dict[str, Any]) -> dict[str, Any]:
-    """Return a forecast of what cannot be foreseen: what has happened is certain, and the rest is null."""
+    """Return a forecast of what cannot be predicted: what has happened is certain, and the rest is null."""
 
     def certain(estimate: dict[str, float]) -> dict[str, float] | None:
         return estimate if estimate["low"] == estimate["high"] else None

@@ -101,7 +101,7 @@ class SecondProcess:
     def ask(self, asked: Asked, has_left: Callable[[], bool] = lambda: False) -> Answered | None:
         """Return the answer, or None while the process starts. Raises SecondProcessLost.
 
-        ``has_left``: whether nobody waits for the answer any more, which ends the process.
+        ``has_left``: whether the caller has gone, which ends the process.
         """
         with self._lock:
             self._wanted_at = time.monotonic()
@@ -121,7 +121,7 @@ class SecondProcess:
                 answered: Answered = connection.recv()
             except (OSError, EOFError) as error:
                 if self._process is not None and isinstance(error, TimeoutError | ConnectionAbortedError):
-                    self._process.kill()  # it would go on with what nobody waits for
+                    self._process.kill()  # it would go on for a caller who has gone
                 code = self._end()
                 LOG.warning("second process lost", extra={"code": code, "detail": type(error).__name__})
                 raise SecondProcessLost from error

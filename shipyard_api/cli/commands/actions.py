@@ -166,7 +166,7 @@ def parse_parameters(parameters: Sequence[str]) -> dict[str, str]:
     "--state", "states", type=click.Choice(tuple(_STATES), case_sensitive=False), multiple=True, help="(repeatable)"
 )
 @click.option("--user", "users", metavar="NAME", multiple=True, help="Only actions of this user. (repeatable)")
-@click.option("--since", metavar="TIME", help="Since a date or time, or so long ago: 2026-11-21, P7D, PT12H.")
+@click.option("--since", metavar="TIME", help="Since a date, a time, or a duration before now: 2026-11-21, P7D, PT12H.")
 @click.option("--watch", "-w", is_flag=True, help="Follow one until it ends, without ACTION the newest.")
 @click.pass_obj
 def get(

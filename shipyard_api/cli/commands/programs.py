@@ -259,8 +259,8 @@ def new_key() -> None:
     short_help="Delete old actions and revisions.",
     epilog=examples("shipyard db prune --dry-run", "shipyard db prune --days 90"),
 )
-@click.option("--days", type=click.IntRange(min=1), help="Keep what ended in so many days; default: the setting.")
-@click.option("--newest", type=click.IntRange(min=1), help="Keep so many of the newest; default: the setting.")
+@click.option("--days", type=click.IntRange(min=1), help="Days to keep what has ended; default: the setting.")
+@click.option("--newest", type=click.IntRange(min=1), help="How many of the newest to keep; default: the setting.")
 @click.option("--dry-run", is_flag=True, help="Only show how many would be deleted.")
 def prune(**_: object) -> None:
     """Delete old actions, with what belongs to them, old revisions, plans and holds; the worker does so now and then.

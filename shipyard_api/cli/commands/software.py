@@ -160,7 +160,7 @@ class _RunCommand(click.Command):
 @_retry
 @_values
 @_some_tasks
-@click.option("--forks", type=click.IntRange(1, 1000), help="COMMAND on at most so many nodes at a time. (default: 50)")
+@click.option("--forks", type=click.IntRange(1, 1000), help="The most nodes that run COMMAND at a time. (default: 50)")
 @click.option(
     "--connect-timeout",
     type=click.IntRange(1, 600),

@@ -42,7 +42,7 @@ def parts(entity: JsonObject) -> Sequence[TextTable | str | Printout]:
         ("Time Left:" if is_rest else "Duration:", _spread(seconds) if seconds else time_unknown),
         ("Assumed:", _assumed(entity)),
     ]
-    # Nothing was simulated of what cannot be foreseen.
+    # What cannot be predicted was not simulated.
     if seconds:
         about += [
             ("Relax:", _relax(object_at(entity, "relax"))),

@@ -209,8 +209,8 @@ def _acts(action: Any, place: Place, own_data: Any, before: Any, after: Any) -> 
 def _taken(substitution: Any, place: Place, data: Any, before: Any, after: Any) -> Place | None:
     """Return the place in the source's data that a substitution took the value from; None if it did not touch it."""
     source = Source.of(substitution)
-    origin = _tokens(parse_path(source.path), data) if isinstance(data, dict) else ()
-    if origin is None:
+    taken_at = _tokens(parse_path(source.path), data) if isinstance(data, dict) else ()
+    if taken_at is None:
         return None
     destinations = substitution["dest"]
     for destination in destinations if isinstance(destinations, list) else [destinations]:
@@ -218,11 +218,11 @@ def _taken(substitution: Any, place: Place, data: Any, before: Any, after: Any) 
         if target is None or destination.get("pattern") is not None or source.pattern is not None:
             continue
         if target[: len(place)] == place:
-            return origin
-        if place[: len(target)] == target and at(data, (*origin, *place[len(target) :])) is not MISSING:
-            return (*origin, *place[len(target) :])
+            return taken_at
+        if place[: len(target)] == target and at(data, (*taken_at, *place[len(target) :])) is not MISSING:
+            return (*taken_at, *place[len(target) :])
     # A pattern writes into a text: what changed it is the whole of what was taken.
-    return origin if at(before, place) != at(after, place) else None
+    return taken_at if at(before, place) != at(after, place) else None
 
 
 def _tokens(path: Path, value: Any) -> Place | None:

@@ -116,7 +116,7 @@ def of_design(left: Iterable[LeftNode], designed: Collection[NodeName], revision
 def of_down(down: Iterable[DownNode], seen: Iterable[ObservedMachine]) -> Sequence[Difference]:
     """Return the servers of the design that are not up, whichever action left them so, each with its way back.
 
-    A machine that is deployed and was not touched is up; of one that is deployed and drained the cluster tells.
+    A machine that is deployed and was not touched is up; the cluster shows whether a deployed and drained one is.
     """
     machines = {machine.name.lower(): machine for machine in seen}
     differences = []

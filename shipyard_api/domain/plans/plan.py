@@ -36,7 +36,7 @@ class PlanContent:
     """What a signature covers: everything that decides what the action does. Equal content has an equal digest.
 
     ``parts``: JSON by the name of the part; times, chances and what pods a drain would meet are no part of it.
-    ``secrets``: by name, what nobody may read in a plan. It is covered by a keyed hash, and never stored.
+    ``secrets``: texts that no plan shows, by name. Keyed hashes cover them, and they are never stored.
     """
 
     parts: JsonObject
@@ -49,11 +49,11 @@ class PlanContent:
 
     @property
     def salt(self) -> str:
-        """The key of the hashes of secrets; empty before ``sealed``. Whoever knows it can guess short secrets."""
+        """The key of the hashes of secrets; empty before ``keyed``. Short secrets can be guessed with it."""
         salt: str = self.parts.get(_SECRETS, {}).get(_SALT, "")
         return salt
 
-    def sealed(self, salt: str) -> Self:
+    def keyed(self, salt: str) -> Self:
         """Return the content with its secrets as hashes under this key, as it is stored and compared."""
         hashes = {
             name: hmac.new(salt.encode(), text.encode(), "sha256").hexdigest() for name, text in self.secrets.items()

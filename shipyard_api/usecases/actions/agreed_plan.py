@@ -64,7 +64,7 @@ def by_plan(
         raise PlanNotFound(agreement.plan)
     if plan.action:
         raise PlanUsed(plan.id, plan.action)
-    now = current(tx, content, holds).sealed(plan.content.salt)
+    now = current(tx, content, holds).keyed(plan.content.salt)
     if now.digest != plan.digest:
         raise PlanDiffers(plan.id, [error("PlanDiffers", text) for text in plan.content.differences(now)])
     if agreement.needs_approval and not plan.signed_for(caller.user, caller.key):

@@ -24,7 +24,7 @@ class FirstSteps:
     findings: Sequence[Finding] = ()
 
 
-def foresee(definition: Definition, inputs: JsonObject, now: datetime) -> FirstSteps:
+def run_checks(definition: Definition, inputs: JsonObject, now: datetime) -> FirstSteps:
     """Return how the checks end that run before an action works on nodes. A silent peer makes a finding."""
     findings: list[Finding] = []
     skipped: set[StepId] = set()

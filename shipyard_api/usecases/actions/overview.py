@@ -31,7 +31,7 @@ from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 
 _ALL = 2**31 - 1
 _WARNINGS = 10
-"""An overview has at most so many warnings; the report has all."""
+"""The most warnings of an overview; the report has all."""
 
 
 class NodeLetter(Enum):
@@ -58,8 +58,8 @@ _OF_STATUS = {
 class Overview:
     """An action at a glance. ``letters``: of its nodes, in order of name; ``failed``: those that failed.
 
-    ``cordoned``: nodes that the action left cordoned; ``older``, ``lacking``: as of ``Report``. ``policy``: where its
-    rollout policy stands, None without one, or before the nodes of the groups are known. ``waiting``: the approvals
+    ``cordoned``: nodes that the action left cordoned; ``older``, ``lacking``: as of ``Report``. ``policy``: the state
+    of its rollout policy, None without one, or before the nodes of the groups are known. ``waiting``: the approvals
     that the engine waits for. ``warnings``: the first that its steps found.
     """
 

@@ -42,7 +42,7 @@ from shipyard_api.usecases.actions.check import CheckAction, Checked
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.design_changes import DesignChanges, design_changes
 from shipyard_api.usecases.actions.design_groups import design_at, members_of, strategy_of
-from shipyard_api.usecases.actions.first_steps import foresee
+from shipyard_api.usecases.actions.first_steps import run_checks
 from shipyard_api.usecases.actions.phase_history import assumptions_of, read_history
 from shipyard_api.usecases.actions.plan_software import PlanSoftware, Retried, SoftwarePlan, without_graph
 from shipyard_api.usecases.actions.request import ActionRequest
@@ -265,7 +265,7 @@ class PlanAction:
             return plan
         continues = parameters is not None and parameters.continues_on_fail
         inputs = {**plan.inputs, "continue_on_fail": continues} if continues else plan.inputs
-        first = foresee(definition, inputs, self.clock.now())
+        first = run_checks(definition, inputs, self.clock.now())
         new = [finding for finding in first.findings if finding not in plan.findings]
         return replace(plan, refusal=first.refusal or _run_fails(plan), findings=(*plan.findings, *dict.fromkeys(new)))
 

@@ -54,7 +54,7 @@ class StoredPlans:
             last = tx.plans.before(new_id, plan.name)
             # Under the key of the last plan, a changed secret shows beside it.
             salt = (last.content.salt if last else "") or token_hex()
-            content = current(tx, content, plan.held).sealed(salt)
+            content = current(tx, content, plan.held).keyed(salt)
             stored = StoredPlan(
                 id=new_id,
                 name=plan.name,

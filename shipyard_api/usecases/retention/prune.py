@@ -41,8 +41,8 @@ NOTHING = Pruned(0, 0, 0, 0)
 class PruneHistory:
     """The use case. Actions and revisions are kept for ``days`` (0: for ever), and the ``newest`` ones for longer.
 
-    A stored plan is kept for as many days or, once it has started an action, as long as that; a hold, so many days
-    after its end.
+    A stored plan is kept for ``days`` or, once it has started an action, as long as that; a hold, ``days`` after its
+    end.
 
     ``site``: the names of actions whose last success, and all that came after it, is kept.
     """

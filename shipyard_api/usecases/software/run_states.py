@@ -16,7 +16,7 @@ _MOST = 20
 
 
 class NodeRunStatus(Enum):
-    """How the newest run of tasks on a node stands; the values are Fuel's words."""
+    """The state of the newest run of tasks on a node; the values are Fuel's words."""
 
     DEPLOYING = "deploying"
     READY = "ready"

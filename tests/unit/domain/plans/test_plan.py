@@ -110,14 +110,14 @@ def test_the_body_of_an_approval(written: dict[str, Any], names: list[str]) -> N
 
 def test_a_secret_is_covered_and_neither_it_nor_its_key_shows() -> None:
     def sealed(secret: str, salt: str = "key") -> PlanContent:
-        return PlanContent.of({"values of the run": secret}, **NODES).sealed(salt)
+        return PlanContent.of({"values of the run": secret}, **NODES).keyed(salt)
 
     one, other = sealed("hunter22"), sealed("swordfish")
 
     assert one.digest == sealed("hunter22").digest
     assert one.digest != other.digest
     assert one.differences(other) == ["values of the run has changed."]
-    assert one.differences(content().sealed("key")) == ["values of the run has changed."]
+    assert one.differences(content().keyed("key")) == ["values of the run has changed."]
     assert (one.salt, content().salt) == ("key", "")
     assert "hunter22" not in repr(one)
     # Under another key nothing can be said.
