@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -30,11 +31,13 @@ from shipyard_api.ports.provisioner_plugin import SimulatedPeer
 from shipyard_api.settings import load, share_directory
 from shipyard_api.stack_settings import given_settings, simulates_hosts, worker_intervals
 from shipyard_api.storage import migrations
+from shipyard_api.storage.run_history import RunHistory
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_simulators.addresses import network, read_addresses
 from shipyard_simulators.embedded_postgres import server as embedded_postgres
 from shipyard_simulators.held_port import HeldPort
 from shipyard_simulators.hosts import keys
+from shipyard_simulators.record import entries as of_peer
 from shipyard_simulators.scenario import ScenarioInvalid, load_scenario
 
 # The name of the token with which the simulator fetches designs; every start creates a new one.
@@ -42,6 +45,7 @@ _SIMULATOR = "simulated drydock"
 _KEYS = frozenset({"SHIPYARD_SECRETS_KEYS", "SHIPYARD_SECRETS_KEYS_FILE"})
 # Stands for an address that is not known before the stack runs.
 _NOWHERE = "http://127.0.0.1:9"
+_SETTLE = 1.0  # seconds
 _DESIGN = "/api/v1.0/revisions/{revision}/rendered-documents"
 
 
@@ -58,6 +62,7 @@ class StackOptions:
     provisioner: str
     site: Path
     kubernetes: bool
+    history: Path | None
 
 
 def _peer(options: StackOptions, design_token: str = "") -> SimulatedPeer:
@@ -106,6 +111,11 @@ def main() -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the URL and a token here when it serves.",
 )
+@click.option(
+    "--history",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the history of this run here when the stack stops.",
+)
 @click.option("--with-parent", is_flag=True, help="Stop when the program that started this one is gone.")
 def up(
     port: int,
@@ -117,13 +127,16 @@ def up(
     speed: float,
     kubernetes: bool,
     ready_file: Path | None,
+    history: Path | None,
     with_parent: bool,
 ) -> None:
     """Start everything, serve until Ctrl-C, stop everything."""
     if temporary and data_dir:
         raise click.UsageError("--temporary and --data-dir exclude each other: a temporary stack keeps no data")
     directory = None if temporary else data_dir or _default_directory()
-    options = StackOptions(port, directory, scenario, speed, ready_file, with_parent, provisioner, site, kubernetes)
+    options = StackOptions(
+        port, directory, scenario, speed, ready_file, with_parent, provisioner, site, kubernetes, history
+    )
     given = {} if temporary else given_settings(os.environ, provisioner, kubernetes=kubernetes)
     if given:
         refuse_unusable(options, given)
@@ -164,6 +177,7 @@ def _run(options: StackOptions, given: Mapping[str, str]) -> None:
         engine = connect(url, pool_size=1)
         migrations.upgrade(engine, share_directory() / "migrations")
         engine.dispose()
+        history = RunHistory(engine)
         token, design_token = _tokens(url, options.data_directory)
         stack, provisioner = Stack(directory), options.provisioner
         peer = _peer(options, design_token)
@@ -197,9 +211,13 @@ def _run(options: StackOptions, given: Mapping[str, str]) -> None:
             while not (options.with_parent and os.getppid() != parent):
                 tend_database()
                 stack.tend()
+                if options.history:
+                    history.poll()
                 time.sleep(0.1)
         finally:
             stack.stop()
+            if options.history:
+                _write_history(options.history, options, directory, history)
 
 
 @contextlib.contextmanager
@@ -262,6 +280,24 @@ def _database(directory: Path, options: StackOptions) -> Iterator[tuple[str, Cal
         raise click.ClickException(str(error)) from error
 
 
+def _write_history(file: Path, options: StackOptions, directory: Path, history: RunHistory) -> None:
+    """Write the history of this run, once its programs have ended."""
+    header = {
+        "made_by": "up" if options.data_directory else "demo",
+        "provisioner": options.provisioner,
+        "release": version("shipyard"),
+        "scenario": load_scenario(options.scenario).name,
+        "settle": _SETTLE,
+    }
+    logs = {peer: _event_log(directory, peer) for peer in (options.provisioner, "kubernetes")}
+    peers = {
+        peer: list(of_peer(peer, map(json.loads, log.read_text("utf-8").splitlines())))
+        for peer, log in logs.items()
+        if log.is_file()
+    }
+    history.write(file, header, peers)
+
+
 def _tokens(url: str, kept: Path | None) -> tuple[str, str]:
     """Return an admin token, kept between runs, and a token for the simulator to fetch designs with."""
     tokens = programs.tokens(load({"SHIPYARD_CONFIG": os.devnull, "DATABASE_URL": url}))
@@ -280,7 +316,7 @@ def _tokens(url: str, kept: Path | None) -> tuple[str, str]:
 
 
 def _start_kubernetes(stack: Stack, options: StackOptions) -> str:
-    follow = str(_event_log(stack, options.provisioner))
+    follow = str(_event_log(stack.directory, options.provisioner))
     return _start_own(stack, options, "kubernetes", "--site", str(options.site), "--follow", follow)
 
 
@@ -288,7 +324,7 @@ def _start_hosts(stack: Stack, options: StackOptions, directory: Path) -> tuple[
     """Start the simulated hosts; return their URL, and the settings to reach them by SSH."""
     keys.ensure(directory)
     port = str(stack.held.enter_context(HeldPort()).number)
-    follow = str(_event_log(stack, options.provisioner))
+    follow = str(_event_log(stack.directory, options.provisioner))
     arguments = ("--site", str(options.site), "--directory", str(directory), "--ssh-port", port, "--follow", follow)
     return _start_own(stack, options, "hosts", *arguments), {
         "SHIPYARD_SSH_KEY_FILE": str(directory / keys.KEY),
@@ -310,14 +346,14 @@ def _add_simulator(stack: Stack, options: StackOptions, name: str, peer: Simulat
     command = [
         *(sys.executable, "-m", peer.module, "--port", str(port)),
         *("--scenario", options.scenario, "--time-scale", f"{1 / options.speed:g}"),
-        *("--log-file", str(_event_log(stack, name)), *peer.arguments),
+        *("--log-file", str(_event_log(stack.directory, name)), *peer.arguments),
     ]
     stack.add(name, command, peer.environment)
     return f"http://127.0.0.1:{port}"
 
 
-def _event_log(stack: Stack, name: str) -> Path:
-    return stack.directory / f"{name}.jsonl"
+def _event_log(directory: Path, name: str) -> Path:
+    return directory / f"{name}.jsonl"
 
 
 def _secret_key(directory: Path) -> Path:
@@ -358,7 +394,7 @@ def _environment(
     return {
         "SHIPYARD_API_WORKERS": "1",
         "SHIPYARD_ENGINE_TIME_SCALE": f"{scale:g}",
-        "SHIPYARD_ENGINE_SETTLE_SECONDS": "1",
+        "SHIPYARD_ENGINE_SETTLE_SECONDS": f"{_SETTLE:g}",
         f"SHIPYARD_{options.provisioner.upper()}_CONNECT_TIMEOUT_SECONDS": "0.5",
         "SHIPYARD_ENGINE_QUESTION_PAUSE_SECONDS": "0.5",
         "SHIPYARD_WORKER_CONCURRENCY": "4",

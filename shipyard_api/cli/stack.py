@@ -24,8 +24,12 @@ class StackError(Exception):
 
 
 @contextlib.contextmanager
-def running(scenario: Path, speed: float, provisioner: str, site: Path) -> Iterator[Mapping[str, Any]]:
+def running(
+    scenario: Path, speed: float, provisioner: str, site: Path, history: Path | None = None
+) -> Iterator[Mapping[str, Any]]:
     """Run ``shipyard_api.stack`` in a temporary directory and yield the content of its ready file.
+
+    ``history``: where it writes the history of the run when it stops.
 
     The child is stopped when the block is left, also by Ctrl-C and by SIGTERM. Raises StackError.
     """
@@ -45,6 +49,7 @@ def running(scenario: Path, speed: float, provisioner: str, site: Path) -> Itera
             provisioner,
             "--site",
             str(site),
+            *(["--history", str(history)] if history else []),
         ]
         with log.open("wb") as output:
             # A session of its own: Ctrl-C reaches only this process, which then stops the child.

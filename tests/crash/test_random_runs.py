@@ -26,9 +26,11 @@ from shipyard_api.domain.facts.phases import PhaseStarted
 from shipyard_api.domain.facts.steps import Intended
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.storage import tables
+from shipyard_api.storage.run_history import Entry
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
+from tests import run_histories
 from tests.crash.judge import Judge, unwatched
 from tests.crash.random_plans import Plan, plan_of
 from tests.simulated_peers import PEERS
@@ -39,6 +41,7 @@ ALL = 1000
 # Two with Ironic, two with MAAS, one with Drydock: deaths, one overtaken, a stumble, lost memory, controls, retries.
 EVERY_DAY = frozenset({0, 1, 5, 7, 40})
 MOST_KILLS = 6
+READ_EVERY = 10  # turns, after which an observer reads the journal
 AT_ONCE = 0.001  # seconds that are none
 OPERATOR = Caller("ann", frozenset({"admin"}), "00000000-0000-4000-8000-000000000000")
 AFTERWARDS = 3000.0  # seconds in which whatever is still going on at the peer comes to its end
@@ -77,6 +80,7 @@ def test_a_random_run_keeps_every_promise(module_database_url: str, seed: int) -
             if not complaints and world.ending()[0] == "failed" and not world.straggling_nodes():
                 complaints = run.retry_first()
                 journal = f"{journal}\n-- the journal of the second retry of the first\n{world.told()}"
+        complaints = complaints or run.breaches()
         assert not complaints, report(plan, complaints, journal, peer.events())
 
 
@@ -134,16 +138,21 @@ class Run:
         ahead += [(at, "control", verb) for at, verb in self.plan.controls]
         self.ahead = sorted([*ahead, *((at, what, None) for at, what in self.plan.losses)], key=lambda one: one[0])
         self._intended: int | None = None  # effects that were intended before the pause
+        self._history = run_histories.in_virtual_time(self.world.engine())
+        self._happened: list[Entry] = []
 
     def play(self) -> None:
         """Deliver turns when they are due, or earlier, until the action has ended; then let time pass."""
         workers = self._workers()
-        for _ in range(3000):
+        for turn in range(3000):
             self._happen()
+            if turn % READ_EVERY == 0:
+                self._history.read(self.world.clock.now())
             try:
                 for worker in workers:
                     worker.run(self.world.action)
             except KilledError:
+                self._note("fault", "kill", {"what": "a worker"})
                 self.world.bury()
                 self.world.clock.advance(1.0)
                 workers = self._workers()
@@ -238,6 +247,27 @@ class Run:
         self._intended = intended if verb is Control.PAUSE else None
         if verb is Control.STOP:
             self.stopped_at = self.stopped_at or self.world.clock.now()
+        self._note("operator", verb.value, {"user": "ann"})
+
+    def breaches(self) -> list[str]:
+        """Return the rules that the history of the run breaks, as anyone would check it."""
+        peer, plan = self.world.peer, self.plan
+        return run_histories.breaches(
+            f"random-run-{plan.seed}",
+            self._history,
+            self.world.clock.now(),
+            {peer.name: peer.events()},
+            more=self._happened,
+            made_by="crash",
+            provisioner=peer.name,
+            seed=plan.seed,
+            settle=SETTLE,
+        )
+
+    def _note(self, process: str, operation: str, value: dict[str, str]) -> None:
+        kind = "info" if process == "fault" else "ok"
+        of = {"process": process, "operation": operation, "type": kind, "action": self.world.action}
+        self._happened.append({"at": self.world.clock.now(), **of, "value": value})
 
     def _workers(self) -> list[Any]:
         return [self.world.worker(Mischief(run=self)) for _ in range(self.plan.workers)]
@@ -259,6 +289,7 @@ class Run:
                 continue
             else:
                 getattr(self.world.peer, what)()
+                self._note("fault", what, {"what": self.plan.peer})
                 # Whatever is under way when Ironic's conductor falls is told as failed, and MAAS goes on with it.
                 self.forgot |= what == "forget" or self.plan.peer == "drydock"
             self.ahead.remove(event)

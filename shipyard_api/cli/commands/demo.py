@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from shipyard_api.cli.client import Api
 
 POLL = 0.2
+HISTORY = click.Path(dir_okay=False, writable=True, path_type=Path)
 SPEEDS = click.FloatRange(0.1, 10_000)
 SLOWEST = 7200.0  # seconds of simulated time without any change before the demo gives up
 QUIETEST = 150.0  # the same in real time, in which maintenance windows are
@@ -120,6 +121,7 @@ def provisioners(_: click.Context, __: click.Parameter, incomplete: str) -> list
     show_default=True,
     help="How many times faster than real hardware.",
 )
+@click.option("--history", type=HISTORY, help="Write the history of the run to this file; check_history checks it.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document, and progress on stderr.")
 @click.option("--keep", is_flag=True, help="Leave everything running afterwards, until Ctrl-C.")
 @click.pass_obj
@@ -131,6 +133,7 @@ def demo(
     provisioner: str,
     collection: str,
     speed: float,
+    history: Path | None,
     as_json: bool,
     keep: bool,
 ) -> None:
@@ -153,7 +156,7 @@ def demo(
                 progress,
                 f"Starting everything; scenario {scenario}, {speed:g} times as fast as real hardware ...",
             )
-            with running(file, speed, provisioner, design) as ready:
+            with running(file, speed, provisioner, design, history) as ready:
                 options = replace(options, url=str(ready["url"]), token=str(ready["token"]))
                 api = Api(options)
                 parts = {part: played[part] for part in ("policy", "burn_in") if played.get(part)}
@@ -170,6 +173,8 @@ def demo(
                 report(progress, result, last, faults, tasks)
                 if keep:
                     _wait(progress, ready)
+        if history:
+            say(progress, f"The history of the run: {_lines(history)} lines in {history}.")
     except (ApiError, DemoError, StackError, StalledError) as error:
         click.echo(printable_lines(str(error)), err=as_json)
         raise SystemExit(1) from error
@@ -377,6 +382,14 @@ def _resource(given: Path | None, *parts: str) -> Iterator[Path]:
         raise DemoError(f"Error: there is no {parts[-1]} here; there are: {', '.join(names) or 'none'}")
     with resources.as_file(file) as path:
         yield path
+
+
+def _lines(history: Path) -> int:
+    """Return how many lines the stack wrote at its end."""
+    try:
+        return history.read_bytes().count(b"\n")
+    except OSError as error:
+        raise DemoError(f"Error: the stack wrote no history to {history}: {error.strerror}") from error
 
 
 def _wait(progress: TextIO, ready: Mapping[str, Any]) -> None:

@@ -177,6 +177,9 @@ def worker(**_: object) -> None:
 )
 @click.option("--kubernetes", is_flag=True, help="Simulate a Kubernetes, too, which deployed machines join.")
 @click.option("--ready-file", type=click.Path(dir_okay=False), help="Write the URL and a token here when it serves.")
+@click.option(
+    "--history", type=click.Path(dir_okay=False), help="Write the history of this run here when the stack stops."
+)
 def up(**_: object) -> None:
     """Start a Postgres, the API, a worker, a simulated provisioner and simulated hosts; stop them all on Ctrl-C.
 

@@ -167,6 +167,8 @@ def main(arguments: list[str]) -> None:
     ready = {"url": url, "token": TOKEN, "database_url": "", "pid": os.getpid(), "simulators": {}}
     Path(value("--ready-file")).write_text(json.dumps(ready))
     signal.sigwait({signal.SIGTERM})
+    if "--history" in arguments:
+        Path(value("--history")).write_text("{}\n{}\n")
     Path(value("--scenario")).with_suffix(".stopped").write_text("by SIGTERM")
 
 

@@ -42,7 +42,7 @@ def play(run, monkeypatch, tmp_path):
     """Run ``demo`` with a scenario of this text and a fake stack in this process."""
 
     @contextlib.contextmanager
-    def running(scenario, speed, provisioner, site):
+    def running(scenario, speed, provisioner, site, history=None):
         served = fake_api.stack((yaml.safe_load(scenario.read_text()) or {}).get("fake", ""))
         try:
             yield {"url": served.start(), "token": fake_api.TOKEN}
@@ -102,6 +102,20 @@ def test_demo_for_people_ends_with_the_report(play):
     assert "control-nodes: success\nntp-node: failed (prepare)\n" in result.stdout
     assert "deploy_site: success. 1 of 2 nodes deployed by 3 provisioner tasks; " in result.stdout
     assert result.stdout.rstrip().endswith("ended as expected.")
+
+
+def test_demo_says_where_its_history_is(play_child, tmp_path):
+    file = tmp_path / "run.jsonl"
+    result = play_child("{}", "--history", str(file), "--json")
+    assert result.exit_code == 0, result.output
+    assert f"The history of the run: 2 lines in {file}." in result.stderr
+
+
+def test_a_stack_that_writes_no_history_is_an_error(play, tmp_path):
+    file = tmp_path / "run.jsonl"
+    result = play("{}", "--history", str(file))
+    assert result.exit_code == 1
+    assert f"Error: the stack wrote no history to {file}: No such file or directory" in result.stdout
 
 
 RESULT = {
