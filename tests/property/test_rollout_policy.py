@@ -16,18 +16,19 @@ from shipyard_api.domain.facts.policy import PolicyStopped
 from shipyard_api.domain.groups import GroupStatus, Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.assumptions import PhaseAssumption
-from shipyard_api.domain.rollout.group_runs import NOTHING_DONE
+from shipyard_api.domain.rollout.enforcing import blocked, enforce
+from shipyard_api.domain.rollout.group_runs import Progress
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.moves import Move
-from shipyard_api.domain.rollout.paced import PacedRollout
 from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
 from shipyard_api.domain.rollout.policy.gates import Answer, AtLimit, Gate, GateKind
 from shipyard_api.domain.rollout.policy.pacing import Pacing
 from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.policy.waves import Scope, Wave, Waves
 from shipyard_api.domain.rollout.policy.windows import Unit, Window, Windows
-from shipyard_api.domain.rollout.rehearsal import Pace, rehearse
+from shipyard_api.domain.rollout.rehearsal import rehearse
+from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.criteria import SuccessCriteria, shortfalls
 from shipyard_api.domain.strategy.strategy import GroupName
 from tests.property.sites import NODES, Fate, Site, modes, run, sites
@@ -123,20 +124,19 @@ def play(
     dice: Random,
     spared: Collection[NodeName] = (),
     uncounted: frozenset[NodeName] = frozenset(),
-) -> tuple[PacedRollout, list[Fact], Watcher]:
+) -> tuple[Rollout, list[Fact], Watcher]:
     """Play a rollout in virtual time: work takes minutes, waits are skipped, people answer gates as the dice say.
 
     ``spared``: nodes that are prepared before. ``uncounted``: nodes that no rule counts.
     """
-    rollout = PacedRollout(site.strategy, site.members, mode)
-    pacing = Pacing(policy, rollout.members, at_once=mode.max_nodes_in_flight)
+    pacing = Pacing(policy, site.members, at_once=mode.max_nodes_in_flight)
+    rollout = Rollout(site.strategy, site.members, mode, pacing)
     known = [node for node in rollout.nodes if node in spared]
-    rollout.restore(nodes=dict.fromkeys(known, NodeStatus.PREPARED), groups={}, reasons={})
-    rollout.pace(pacing, spared=known)
+    rollout.restore(nodes=dict.fromkeys(known, NodeStatus.PREPARED), spared=known)
     rollout.leave_out(uncounted)
     watcher, now = Watcher(site, mode, uncounted=uncounted), BEGIN
     watcher.status.update(dict.fromkeys(known, NodeStatus.PREPARED))
-    facts = list(rollout.enforce(now))
+    facts = list(enforce(rollout, now))
     for _ in range(2_000):
         while (move := rollout.next_move(now)) is not None:
             judge_move(watcher, policy, move, now)
@@ -145,7 +145,7 @@ def play(
                 watcher.begun.setdefault(node, now)
                 watcher.away[node] = 1
             facts += rollout.start(move)
-            facts += rollout.enforce(now)
+            facts += enforce(rollout, now)
             watcher.withheld = set(rollout.withheld)
         if rollout.done:
             break
@@ -161,18 +161,17 @@ def play(
                 else:
                     good = NodeStatus.PREPARED if move.phase is Phase.PREPARE else NodeStatus.SUCCESS
                     watcher.status[node] = good if node in outcome.succeeded else NodeStatus.FAILURE
-        elif (blocked := rollout.blocked(now)) is not None:
-            if blocked.until is not None:
-                now = max(now, blocked.until)
-            elif blocked.gate is not None:
-                place, gate = blocked.gate
-                answer = Answer(dice.random() < 0.7, now, "ops")
-                rollout.waves.answers.setdefault(place, {})[gate.index] = answer
+        elif (reason := blocked(rollout, now)) is not None:
+            if reason.until is not None:
+                now = max(now, reason.until)
+            elif reason.gate is not None:
+                place, gate = reason.gate
+                rollout.pace.answer(place, gate.index, Answer(dice.random() < 0.7, now, "ops"))
             else:
-                assert rollout.running, f"stuck: {blocked}"
+                assert rollout.running, f"stuck: {reason}"
         else:
             assert rollout.running, "stuck for no reason"
-        facts += rollout.enforce(now)
+        facts += enforce(rollout, now)
         watcher.withheld = set(rollout.withheld)
     else:
         raise AssertionError("the rollout does not end")
@@ -282,10 +281,10 @@ def test_no_policy_changes_no_outcome_and_waves_none_where_no_node_fails(
 @given(sites(timeouts=False), policies, modes, seeds)
 def test_a_rehearsal_with_a_policy_ends(site: Site, policy: Policy, mode: Mode, seed: int) -> None:
     membership = Membership(site.strategy, site.members)
-    pace = Pace(Pacing(policy, membership.members, at_once=mode.max_nodes_in_flight), BEGIN)
+    pace = Pacing(policy, membership.members, at_once=mode.max_nodes_in_flight)
     assumptions = {Phase.PREPARE: PhaseAssumption(0.0, [300.0, 600.0]), Phase.DEPLOY: PhaseAssumption(0.0, [1200.0])}
     good = {phase: {node for node in NODES if (phase, node) not in site.fate.fails} for phase in Phase}
 
-    ended = rehearse(membership, mode, NOTHING_DONE, good, assumptions, Random(seed), pace)
+    ended = rehearse(membership, mode, Progress(at=BEGIN), good, assumptions, Random(seed), pace)
 
     assert ended.rollout.done

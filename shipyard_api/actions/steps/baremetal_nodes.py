@@ -51,7 +51,9 @@ from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, 
 from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.reconciliation import JobAnswers
+from shipyard_api.domain.rollout.enforcing import open_gates
 from shipyard_api.domain.rollout.moves import Move, Outcome
+from shipyard_api.domain.rollout.policy.pace import ALL_AT_ONCE
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -276,7 +278,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             elif watch.joining and joining.first_poll(watch.joining, state.inputs.configuration) <= now:
                 nodes.extend(sorted(watch.joining.nodes))
         late = any(job_deadline <= now for job_deadline in rollout_state.job_deadlines(state))
-        gates, policy = pacing.gates(rollout, now), pacing.waits(rollout, now, state.action)
+        gates, policy = open_gates(rollout, now), pacing.waits(rollout, now, state.action)
         return PollJobs(jobs, tuple(nodes), tuple(node_waits.polls(state)), late, gates, state.action, policy)
 
     def _fold_no_members(self, state: RolloutState, trouble: PeerFailure, now: datetime) -> Folded[RolloutState]:
@@ -296,7 +298,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             return Folded(state)
         state.acceptance = report.acceptance
         strategy, members = state.inputs.strategy, report.by_group
-        rollout = state.rollout = pacing.begin(state.inputs, members)
+        pace = pacing.of(state.inputs, members) or ALL_AT_ONCE
+        rollout = state.rollout = Rollout(strategy, members, state.inputs.configuration.mode, pace)
         planned, kept = report.planned, tuple(node for node in state.kept if node in rollout.nodes)
         given = {node: text for node, text in planned.given.items() if node not in kept}
         facts: list[Fact] = [MembersKnown.of(strategy, members, given), *uncounted.apply(state, report.uncounted)]
@@ -304,16 +307,14 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             state.left = planned.left.nodes
             facts.append(planned.left)
         if kept:
-            rollout.restore(nodes=dict.fromkeys(kept, NodeStatus.SUCCESS), groups={}, reasons={})
+            rollout.restore(nodes=dict.fromkeys(kept, NodeStatus.SUCCESS))
             facts.append(NodesKept(kept, state.kept_from))
         to_release = {node: label for node, label in report.to_release.items() if node not in kept}
-        rollout.restore(nodes=dict.fromkeys(to_release, NodeStatus.PREPARED), groups={}, reasons={})
-        pacing.spare(rollout, to_release)
+        rollout.restore(nodes=dict.fromkeys(to_release, NodeStatus.PREPARED), spared=to_release)
         facts.extend(released(self.provisioner.name, members, to_release))
         if not self.kind.prepares:
             left = [node for node in rollout.nodes if node not in kept]
-            rollout.restore(nodes=dict.fromkeys(left, NodeStatus.PREPARED), groups={}, reasons={})
-            pacing.spare(rollout, left)
+            rollout.restore(nodes=dict.fromkeys(left, NodeStatus.PREPARED), spared=left)
             facts.extend(unprepared(members, left))
         return Folded(state, tuple(facts))
 

@@ -22,7 +22,7 @@ from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.rollout.policy.gates import Answer, Met, Unmet
-from shipyard_api.domain.rollout.policy.pacing import OpenGate, WavePlace
+from shipyard_api.domain.rollout.policy.pace import OpenGate, WavePlace
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.waiting import Awaited

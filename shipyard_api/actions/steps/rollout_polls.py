@@ -12,7 +12,7 @@ from shipyard_api.actions.steps.software.task_item import Results, TaskItem
 from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.policy.gates import Answer, Met, Unmet
-from shipyard_api.domain.rollout.policy.pacing import WavePlace
+from shipyard_api.domain.rollout.policy.pace import WavePlace
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.errors import PeerError, Refused
 from shipyard_api.ports.provisioner import Provisioner, Reports

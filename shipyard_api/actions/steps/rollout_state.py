@@ -18,6 +18,7 @@ from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.moves import Move
+from shipyard_api.domain.rollout.policy.pace import ALL_AT_ONCE
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.specification import older_specification
@@ -173,10 +174,10 @@ class RolloutState:
                 fixed.membership,
                 state.inputs,
                 stored["rollout"],
+                stored.get("policy", {}),
                 fixed.statuses.of(stored["rollout"]["nodes"]),
                 [move for move, _ in watched],
             )
-            pacing.pace(state.rollout, state.inputs, stored.get("policy"))
             state.rollout.leave_out(_nodes(stored.get("uncounted", ())))
         return state
 
@@ -336,12 +337,14 @@ def _load(
     membership: Membership,
     inputs: SiteInputs,
     stored: Mapping[str, Any],
+    policy: Mapping[str, Any],
     nodes: Mapping[NodeName, NodeStatus],
     running: list[Move],
 ) -> Rollout:
-    return pacing.rollout_type(inputs).resumed(
+    return Rollout.resumed(
         membership,
         inputs.configuration.mode,
+        pacing.of(inputs, membership.members, policy) or ALL_AT_ONCE,
         nodes=nodes,
         groups={GroupName(name): GroupStatus(status) for name, status in stored["groups"].items()},
         reasons={GroupName(name): Reason(reason) for name, reason in stored["reasons"].items()},
@@ -351,4 +354,6 @@ def _load(
             for name, counts in stored["batches"].items()
         },
         in_queue=_nodes(stored.get("in_queue", ())),
+        spared=pacing.spared_nodes(policy),
+        withheld=pacing.stopped_nodes(policy),
     )

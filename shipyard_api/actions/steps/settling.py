@@ -11,6 +11,7 @@ from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.phases import PhaseEnded
 from shipyard_api.domain.groups import Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout.enforcing import blocked, enforce
 from shipyard_api.domain.rollout.moves import Move, Outcome
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -72,7 +73,7 @@ def settled(folded: Folded[RolloutState], rollout: Rollout, now: datetime, pause
     folded = replace(folded, facts=(*folded.facts, *settle(rollout, now)))
     if rollout.done or rollout.next_move(now) is not None:
         return replace(folded, wait_until=None)
-    reason = pacing.blocked(rollout, now)
+    reason = blocked(rollout, now)
     if reason is None:
         return folded
     moments = [moment for moment in (folded.wait_until, reason.until) if moment is not None]
@@ -81,7 +82,7 @@ def settled(folded: Folded[RolloutState], rollout: Rollout, now: datetime, pause
     wait_until = max(min(moments, default=now), now)
     awaited = folded.awaited
     if awaited is None and not rollout.running:
-        awaited = pacing.awaited(rollout, reason, folded.state.action)
+        awaited = pacing.awaited(reason, folded.state.action)
     if awaited is not None:
         awaited = replace(awaited, gates=pacing.approvals(rollout, now))
     return replace(folded, wait_until=wait_until, awaited=awaited)
@@ -93,9 +94,9 @@ def settle(rollout: Rollout, now: datetime) -> tuple[Fact, ...]:
     An empty set of names must never be sent: to Drydock it means success (contract: drydock, 7, trap 3). When nothing
     is left to do, the report of the whole follows.
     """
-    facts = list(pacing.enforce(rollout, now))
+    facts = list(enforce(rollout, now))
     while (move := rollout.next_move(now)) is not None and not move.nodes:
-        facts.extend((*rollout.start(move), *pacing.enforce(rollout, now)))
+        facts.extend((*rollout.start(move), *enforce(rollout, now)))
     if rollout.done:
         facts.append(rollout.report())
     return tuple(facts)

@@ -15,7 +15,8 @@ from shipyard_api.domain.rollout.assumptions import Assumptions
 from shipyard_api.domain.rollout.group_runs import NOTHING_DONE, GroupRuns, NodeRuns, Progress
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import Mode
-from shipyard_api.domain.rollout.rehearsal import Pace, Rehearsal, rehearse
+from shipyard_api.domain.rollout.policy.pace import ALL_AT_ONCE, Pace
+from shipyard_api.domain.rollout.rehearsal import Rehearsal, rehearse
 from shipyard_api.domain.rollout.relaxing import Relaxation, best_relaxation
 from shipyard_api.domain.rollout.run_sets import Chance, Dice, RunSet
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -107,11 +108,11 @@ def forecast(
     runs: int,
     dice: Dice,
     progress: Progress = NOTHING_DONE,
-    pace: Pace | None = None,
+    pace: Pace = ALL_AT_ONCE,
 ) -> Forecast:
     """Return the forecast of a rollout from its current state; groups in the order of the document.
 
-    With a policy (``pace``) everything is counted over the runs that are played, and no criterion is proposed.
+    With a policy, everything is counted over the runs that are played, and no criterion is proposed.
 
     Nodes fail independently of each other, given the probabilities of a run. Timeouts, refusals and holds count as
     failures of nodes. In other modes than the default, ``nodes_lost`` is that of the default mode: where groups that
@@ -124,9 +125,9 @@ def forecast(
     played = _REHEARSED // (1 + sum(1 + len(members) for members in membership.members.values()))
     rehearsals = [
         rehearse(membership, mode, progress, succeeding(nodes, run), assumptions, dice, pace)
-        for run in range(min(runs, max(_FEWEST if pace is None else _FEWEST_PACED, min(_MOST, played))))
+        for run in range(min(runs, max(_FEWEST_PACED if pace.refuses else _FEWEST, min(_MOST, played))))
     ]
-    if pace is not None:
+    if pace.refuses:
         return _counted(membership, groups, rehearsals)
     return Forecast(
         runs,

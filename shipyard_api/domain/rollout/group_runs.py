@@ -6,13 +6,15 @@ both has passed the first. Neither the order of the groups nor their mode change
 rollout.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from shipyard_api.domain.groups import GroupStatus, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.moves import Move
+from shipyard_api.domain.rollout.policy.pace import NO_TIME
 from shipyard_api.domain.rollout.run_sets import NodeCount, RunSet
 from shipyard_api.domain.strategy.criteria import SuccessCriteria, needed
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -23,6 +25,7 @@ class Progress:
     """How far a rollout has come. Names that are not given have not started.
 
     ``running``: each running move with the seconds that it has run. ``uncounted``: nodes that no criterion counts.
+    ``spared``, ``withheld``: as of a rollout. ``at``: the moment, which counts only with a policy.
     """
 
     nodes: Mapping[NodeName, NodeStatus] = field(default_factory=dict)
@@ -30,6 +33,9 @@ class Progress:
     reasons: Mapping[GroupName, Reason] = field(default_factory=dict)
     running: Mapping[Move, float] = field(default_factory=dict)
     uncounted: frozenset[NodeName] = frozenset()
+    spared: Collection[NodeName] = ()
+    withheld: Mapping[NodeName, str] = field(default_factory=dict)
+    at: datetime = NO_TIME
 
 
 NOTHING_DONE = Progress()

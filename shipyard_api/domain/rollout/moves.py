@@ -10,6 +10,9 @@ from shipyard_api.domain.strategy.strategy import GroupName
 SENT_AS = {Phase.PREPARE: NodeStatus.NOT_STARTED, Phase.DEPLOY: NodeStatus.PREPARED}
 """The status of the nodes that a move of a phase sends."""
 
+NEXT = {status: phase for phase, status in SENT_AS.items()}
+"""The phase that nodes of a status wait for."""
+
 REACHES = {Phase.PREPARE: NodeStatus.PREPARED, Phase.DEPLOY: NodeStatus.SUCCESS}
 """The status that they have when the phase has succeeded."""
 

@@ -12,7 +12,9 @@ from shipyard_api.domain.rollout.group_runs import Progress
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.moves import Move
-from shipyard_api.domain.rollout.rehearsal import Pace, Rehearsal, rehearse
+from shipyard_api.domain.rollout.policy.pace import ALL_AT_ONCE, NO_TIME
+from shipyard_api.domain.rollout.policy.pacing import Pacing
+from shipyard_api.domain.rollout.rehearsal import Rehearsal, rehearse
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 
 EQUALLY_LONG: Assumptions = dict.fromkeys(Phase, PhaseAssumption(0.0, [1.0]))
@@ -67,21 +69,22 @@ def plan_groups(
     mode: Mode,
     kept: Collection[NodeName] = (),
     assumptions: Assumptions = EQUALLY_LONG,
-    pace: Pace | None = None,
+    pace: Pacing | None = None,
+    at: datetime = NO_TIME,
 ) -> tuple[PlannedGroup, ...]:
     """Return the groups in the order in which they begin if every node succeeds and each phase takes its usual time.
 
     Groups that never begin come last, in the order of the document. ``kept`` are nodes that are already deployed.
     ``assumptions`` count only where several groups may run at once: otherwise no duration changes the order.
-    ``pace``: the policy; what it stops even if every node succeeds is sent by no group.
+    ``pace``: the policy; what it stops even if every node succeeds is sent by no group. ``at``: when the run begins.
     """
     membership = Membership(strategy, members)
-    progress = Progress(nodes={node: NodeStatus.SUCCESS for node in sorted(kept) if node in membership.nodes})
-    run = rehearse(
-        membership, mode, progress, dict.fromkeys(Phase, membership.nodes.keys()), assumptions, _Middle(), pace
-    )
+    done = {node: NodeStatus.SUCCESS for node in sorted(kept) if node in membership.nodes}
+    progress = Progress(nodes=done, uncounted=pace.uncounted if pace else frozenset(), at=at)
+    every = dict.fromkeys(Phase, membership.nodes.keys())
+    run = rehearse(membership, mode, progress, every, assumptions, _Middle(), pace or ALL_AT_ONCE)
     sent = _first_senders(run.moves)
-    waves = _waves(run, pace) if pace else {}
+    waves = _waves(run, pace, at) if pace else {}
     order = {name: position for position, name in enumerate(run.begins, start=1)}
     return tuple(
         PlannedGroup(
@@ -96,7 +99,7 @@ def plan_groups(
     )
 
 
-def _waves(run: Rehearsal, pace: Pace) -> Mapping[GroupName, tuple[PlannedWave, ...]]:
+def _waves(run: Rehearsal, pace: Pacing, at: datetime) -> Mapping[GroupName, tuple[PlannedWave, ...]]:
     """Return the waves of each group, as the run began them."""
     begun: dict[NodeName, float] = {}
     for move, seconds in zip(run.moves, run.times, strict=True):
@@ -105,13 +108,11 @@ def _waves(run: Rehearsal, pace: Pace) -> Mapping[GroupName, tuple[PlannedWave, 
 
     def starts(nodes: Collection[NodeName]) -> datetime | None:
         first = min((begun[node] for node in nodes if node in begun), default=None)
-        return None if first is None else pace.begin + timedelta(seconds=first)
+        return None if first is None else at + timedelta(seconds=first)
 
     return {
-        group: tuple(
-            PlannedWave(name, tuple(sorted(nodes)), starts(nodes)) for name, nodes in pace.pacing.waves_of(group)
-        )
-        for group in pace.pacing.members
+        group: tuple(PlannedWave(name, tuple(sorted(nodes)), starts(nodes)) for name, nodes in pace.waves_of(group))
+        for group in pace.members
     }
 
 

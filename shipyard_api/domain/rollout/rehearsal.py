@@ -1,8 +1,8 @@
 """Play the rollout of one simulated run in virtual time: when each group begins and ends."""
 
 import heapq
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shipyard_api.domain.facts.fact import Fact
@@ -10,14 +10,13 @@ from shipyard_api.domain.facts.groups import GroupChanged
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.assumptions import Assumptions
+from shipyard_api.domain.rollout.enforcing import blocked, enforce, open_gates
 from shipyard_api.domain.rollout.group_runs import Progress
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.moves import Move, Outcome
-from shipyard_api.domain.rollout.paced import PacedRollout
 from shipyard_api.domain.rollout.policy.gates import Answer, GateState
-from shipyard_api.domain.rollout.policy.pacing import Pacing
-from shipyard_api.domain.rollout.policy.pacing import Progress as PolicyProgress
+from shipyard_api.domain.rollout.policy.pace import ALL_AT_ONCE, Pace
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.rollout.run_sets import Dice
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -41,71 +40,34 @@ class Rehearsal:
     rollout: Rollout
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """The policy of a rehearsal, which begins at the moment ``begin``; the rest as the rollout has it then."""
-
-    pacing: Pacing
-    begin: datetime
-    waves: PolicyProgress = field(default_factory=PolicyProgress)
-    spared: Collection[NodeName] = ()
-    withheld: Mapping[NodeName, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class _Policy:
-    """The policy of one run in virtual time."""
-
-    rollout: PacedRollout
-    begin: datetime
-
-    @classmethod
-    def of(cls, rollout: Rollout, pace: Pace | None) -> "_Policy | None":
-        if pace is None or not isinstance(rollout, PacedRollout):
-            return None
-        waves = PolicyProgress(
-            dict(pace.waves.ended), {place: dict(answers) for place, answers in pace.waves.answers.items()}
-        )
-        rollout.pace(pace.pacing, waves, spared=pace.spared, withheld=pace.withheld)
-        return cls(rollout, pace.begin)
-
-    def moment(self, now: float) -> datetime:
-        return self.begin + timedelta(seconds=now)
-
-    def enforce(self, moment: datetime) -> Iterable[Fact]:
-        yield from self.rollout.enforce(moment)
-        passed = Answer(True, moment, "rehearsal")
-        while gates := self.rollout.open_gates(moment):  # a wave may have several, one after another
-            for gate in gates:
-                self.rollout.waves.answers.setdefault(gate.place, {})[gate.state.index] = passed
-
-    def opening(self, moment: datetime) -> float | None:
-        """Return when a rule lets go on what it stops now, in seconds from the begin; None if it is not known."""
-        blocked = self.rollout.blocked(moment)
-        return None if blocked is None or blocked.until is None else (blocked.until - self.begin).total_seconds()
-
-
-def open_gates(membership: Membership, mode: Mode, progress: Progress, pace: Pace) -> Sequence[GateState]:
+def gates_now(membership: Membership, mode: Mode, progress: Progress, pace: Pace) -> Sequence[GateState]:
     """Return the gates that keep nodes from beginning at the begin of a rehearsal, which would pass them at once."""
-    _, policy = _begun(membership, mode, progress, pace)
-    return [gate.state for gate in policy.rollout.open_gates(pace.begin)] if policy else ()
+    return [gate.state for gate in open_gates(_begun(membership, mode, progress, pace), progress.at)]
 
 
-def _begun(membership: Membership, mode: Mode, progress: Progress, pace: Pace | None) -> tuple[Rollout, _Policy | None]:
-    """Return the rollout from its current state, and its policy."""
-    rollout = (Rollout if pace is None else PacedRollout).resumed(
+def _begun(membership: Membership, mode: Mode, progress: Progress, pace: Pace) -> Rollout:
+    """Return the rollout from its current state."""
+    rollout = Rollout.resumed(
         membership,
         mode,
+        pace.copy(),
         nodes=progress.nodes,
         groups=progress.groups,
         reasons=progress.reasons,
         running=progress.running,
-        in_queue=pace.withheld if pace else (),
+        spared=progress.spared,
+        withheld=progress.withheld,
     )
-    policy = _Policy.of(rollout, pace)
-    if policy is None:  # a policy knows them
-        rollout.leave_out(progress.uncounted)
-    return rollout, policy
+    rollout.leave_out(progress.uncounted)
+    return rollout
+
+
+def _enforced(rollout: Rollout, moment: datetime) -> Iterable[Fact]:
+    yield from enforce(rollout, moment)
+    passed = Answer(True, moment, "rehearsal")
+    while gates := open_gates(rollout, moment):  # a wave may have several, one after another
+        for gate in gates:
+            rollout.pace.answer(gate.place, gate.state.index, passed)
 
 
 def rehearse(
@@ -115,14 +77,14 @@ def rehearse(
     succeeding: Mapping[Phase, Set[NodeName]],
     assumptions: Assumptions,
     dice: Dice,
-    pace: Pace | None = None,
+    pace: Pace = ALL_AT_ONCE,
 ) -> Rehearsal:
-    """Play one run. ``succeeding``: the nodes that succeed in a phase if they are sent. ``pace``: the rollout policy.
+    """Play one run. ``succeeding``: the nodes that succeed in a phase if they are sent.
 
     A move lasts as long as the drawn phase, and its nodes end with it. Moves have no time limit here. Gates are passed
     at once, but for soaks: how long people and queries take is unknown.
     """
-    rollout, policy = _begun(membership, mode, progress, pace)
+    rollout = _begun(membership, mode, progress, pace)
     now = 0.0
     moves: list[Move] = []
     times: list[float] = []
@@ -146,9 +108,8 @@ def rehearse(
     ]
     heapq.heapify(ending)
     while not rollout.done:
-        moment = policy.moment(now) if policy else None
-        if policy and moment:
-            note(policy.enforce(moment))
+        moment = progress.at + timedelta(seconds=now)
+        note(_enforced(rollout, moment))
         if move := rollout.next_move(moment):
             note(rollout.start(move))
             if move.nodes:
@@ -157,7 +118,8 @@ def rehearse(
                 submitted.setdefault((move.group, move.phase), now)
                 heapq.heappush(ending, (now + assumptions[move.phase].duration(move.group, dice), len(moves), move))
             continue
-        opening = policy.opening(moment) if policy and moment else None
+        reason = blocked(rollout, moment)
+        opening = None if reason is None or reason.until is None else (reason.until - progress.at).total_seconds()
         if opening is not None and (not ending or opening < ending[0][0]):
             now = max(opening, now)
             continue

@@ -28,7 +28,8 @@ from shipyard_api.domain.rollout.history import PhaseHistory
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.rollout.policy.gates import GateState
-from shipyard_api.domain.rollout.rehearsal import open_gates
+from shipyard_api.domain.rollout.policy.pace import ALL_AT_ONCE
+from shipyard_api.domain.rollout.rehearsal import gates_now
 from shipyard_api.domain.rollout.run_sets import Dice
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
@@ -184,9 +185,9 @@ class ForecastAction:
     def _open_gates(self, start: _Start, strategy: Strategy) -> Sequence[GateState]:
         """Return the gates that the action waits for now."""
         membership, mode = Membership(strategy, start.members), start.inputs.configuration.mode
-        uncounted = self._uncounted(start.inputs)
-        pace = pacing.at(start.inputs, membership.members, start.now, start.policy, uncounted)
-        return open_gates(membership, mode, start.progress, pace) if pace else ()
+        progress = _progressed(start, self._uncounted(start.inputs))
+        pace = pacing.of(start.inputs, membership.members, start.policy, progress.uncounted)
+        return gates_now(membership, mode, progress, pace) if pace else ()
 
     def _uncounted(self, inputs: SiteInputs, at: datetime | None = None) -> frozenset[NodeName]:
         """Return the nodes that no criterion counts, now or at another moment; none of an action on named servers."""
@@ -240,12 +241,18 @@ class ForecastAction:
             assumptions,
             runs=min(question.runs, question.node_runs // max(1, len(membership.nodes))),
             dice=self.new_dice(question.seed),
-            progress=replace(start.progress, uncounted=uncounted),
-            pace=pacing.at(inputs, membership.members, start.now, start.policy, uncounted),
+            progress=_progressed(start, uncounted),
+            pace=pacing.of(inputs, membership.members, start.policy, uncounted) or ALL_AT_ONCE,
         )
         measured = all(history[phase].nodes for phase in Phase)
         source = Source.GIVEN if question.failures else Source.HISTORY if measured else Source.DEFAULT
         return ActionForecast(result, question.seed, source, assumptions, history)
+
+
+def _progressed(start: _Start, uncounted: frozenset[NodeName]) -> Progress:
+    """Return how far a rollout has come, with what its policy has made of it."""
+    spared, withheld = pacing.spared_nodes(start.policy), pacing.stopped_nodes(start.policy)
+    return replace(start.progress, uncounted=uncounted, spared=spared, withheld=withheld, at=start.now)
 
 
 def _held(strategy: Strategy, nodes: Sequence[NodeRecord]) -> Mapping[GroupName, frozenset[NodeName]]:

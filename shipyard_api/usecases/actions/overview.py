@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import Enum
 
 from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.actions.steps import pacing
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.approvals import WaveGate
@@ -16,8 +17,7 @@ from shipyard_api.domain.facts.nodes import NodesLeft
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.remedies import Remedy, remedies
-from shipyard_api.domain.rollout.paced import PacedRollout
-from shipyard_api.domain.rollout.policy.survey import Survey
+from shipyard_api.domain.rollout.policy.survey import Survey, survey
 from shipyard_api.domain.site_design import stored_strategy
 from shipyard_api.domain.strategy.criteria import SuccessCriteria, needed
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
@@ -157,8 +157,11 @@ def _survey(tx: Transaction, action: ActionId, now: datetime) -> Survey | None:
     """Return the state of the policy, from the state of the step that deploys the nodes."""
     for memory, fixed in tx.task_results.step_states(action):
         if "policy" in memory:
-            rollout = RolloutState.from_json({**memory, "fixed": fixed}).rollout
-            return rollout.survey(now) if isinstance(rollout, PacedRollout) else None
+            state = RolloutState.from_json({**memory, "fixed": fixed})
+            if (rollout := state.rollout) is None:
+                return None
+            pace = pacing.of(state.inputs, rollout.members, memory["policy"], rollout.uncounted)
+            return survey(pace, rollout.situation(), now) if pace else None
     return None
 
 

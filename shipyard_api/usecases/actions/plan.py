@@ -320,11 +320,11 @@ class PlanAction:
             return ()
         mode = inputs.configuration.mode
         uncounted = frozenset() if inputs.targets else self.store.read(lambda tx: tx.holds.uncounted())
-        pace = pacing.at(inputs, members, self.clock.now(), uncounted=uncounted)
+        pace = pacing.of(inputs, members, uncounted=uncounted)
         if mode.max_parallel_groups == 1 and pace is None:
             return plan_groups(strategy, members, mode, kept)
         usual = assumptions_of(inputs, read_history(self.store), {})
-        return plan_groups(strategy, members, mode, kept, usual, pace)
+        return plan_groups(strategy, members, mode, kept, usual, pace, self.clock.now())
 
     def _design(self, revision: Revision | None) -> Rendering | None:
         try:

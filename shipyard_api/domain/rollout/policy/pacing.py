@@ -5,74 +5,23 @@ sends it. A policy only ever stops nodes from beginning, with one exception: a w
 not deploy what it has prepared, as a group that failed its preparation does not.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
+from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.policy.budgets import Domain, domains
-from shipyard_api.domain.rollout.policy.gates import Answer, Gate, GateState, standing
-from shipyard_api.domain.rollout.policy.policy import Policy, Situation
+from shipyard_api.domain.rollout.policy.gates import Answer, Gate, GateState, Unmet, standing
+from shipyard_api.domain.rollout.policy.pace import Admission, Blocked, Pace, Situation, Stop, WavePlace, WaveState
+from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.policy.waves import REST, Course, courses
 from shipyard_api.domain.rollout.policy.windows import Unit
-from shipyard_api.domain.strategy.criteria import Shortfall, shortfalls
+from shipyard_api.domain.strategy.criteria import shortfalls
 from shipyard_api.domain.strategy.strategy import GroupName
-
-WavePlace = tuple[str, int]
-"""The name of a course and the number of a wave in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Blocked:
-    """Why nodes may not begin now. ``until``: when to decide again; None while running work must end first.
-
-    ``gate``: the gate that must be passed, and the wave that it follows. ``never``: the reason is permanent.
-    """
-
-    rule: str
-    why: str
-    until: datetime | None = None
-    gate: tuple[WavePlace, GateState] | None = None
-    never: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class OpenGate:
-    """A gate that must be passed now, after the wave ``place``. ``nodes``: those of the wave that are deployed."""
-
-    place: WavePlace
-    state: GateState
-    nodes: tuple[NodeName, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Admission:
-    """The nodes that may move now, and others with the reason why they may not."""
-
-    nodes: tuple[NodeName, ...] = ()
-    refused: tuple[tuple[Blocked, Sequence[NodeName]], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """Nodes that a rule lets never begin. ``nodes`` in order of name."""
-
-    rule: str
-    why: str
-    nodes: tuple[NodeName, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class WaveState:
-    """A wave at one moment. ``missed``: the criteria that it cannot meet any more. ``begun``: nodes that were sent."""
-
-    place: WavePlace
-    name: str
-    nodes: int
-    begun: int
-    lost: int
-    ended: bool
-    missed: tuple[Shortfall, ...]
 
 
 @dataclass(slots=True)
@@ -86,9 +35,37 @@ class Progress:
     answers: dict[WavePlace, dict[int, Answer]] = field(default_factory=dict)
     unmet: dict[tuple[WavePlace, int], str] = field(default_factory=dict)
 
+    def copy(self) -> "Progress":
+        """Return a progress that changes by itself."""
+        answers = {place: dict(answers) for place, answers in self.answers.items()}
+        return Progress(dict(self.ended), answers, dict(self.unmet))
 
-class Pacing:
-    """A policy applied to the groups of a rollout. It never changes; several rollouts may share it."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the stored form."""
+        return {
+            "ended": [[course, wave, at.isoformat()] for (course, wave), at in self.ended.items()],
+            "answers": [
+                [course, wave, index, answer.passed, answer.at.isoformat(), answer.by, answer.detail]
+                for (course, wave), answers in self.answers.items()
+                for index, answer in answers.items()
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, stored: JsonObject) -> "Progress":
+        """Return the progress from its stored form."""
+        ended = {(course, wave): datetime.fromisoformat(at) for course, wave, at in stored.get("ended", ())}
+        progress = cls(ended)
+        for course, wave, index, passed, at, by, detail in stored.get("answers", ()):
+            answer = Answer(passed, datetime.fromisoformat(at), by, detail)
+            progress.answers.setdefault((course, wave), {})[index] = answer
+        return progress
+
+
+class Pacing(Pace):
+    """A policy applied to the groups of a rollout. Only its ``progress`` changes."""
+
+    refuses = True
 
     def __init__(
         self,
@@ -97,12 +74,14 @@ class Pacing:
         *,
         at_once: int | None = None,
         uncounted: frozenset[NodeName] = frozenset(),
+        progress: Progress | None = None,
     ) -> None:
-        """``at_once``: how many nodes may be in flight, None for no bound.
+        """``at_once``: how many nodes may be in flight, None for no bound. ``progress``: None at the begin.
 
         ``uncounted``: nodes that are in no budget, and neither good nor bad for the threshold of their wave.
         """
         self.policy, self.members, self.uncounted = policy, members, uncounted
+        self.progress = progress or Progress()
         self._at_once = at_once
         self.courses = courses(policy.waves, members, policy.chosen) if policy.waves else ()
         self._course_of = {course.group: course for course in self.courses}
@@ -113,19 +92,38 @@ class Pacing:
             for node in domain.nodes:
                 self._domains_of.setdefault(node, []).append(domain)
 
+    @property
+    def has_waves(self) -> bool:  # type: ignore[override]  # a constant of a pace without a policy
+        """Whether the policy has waves."""
+        return bool(self.courses)
+
     def leaving_out(self, nodes: frozenset[NodeName]) -> "Pacing":
         """Return the same policy with these nodes uncounted, and all others counted."""
         if nodes == self.uncounted:
             return self
-        return Pacing(self.policy, self.members, at_once=self._at_once, uncounted=nodes)
+        return Pacing(self.policy, self.members, at_once=self._at_once, uncounted=nodes, progress=self.progress)
+
+    def copy(self) -> "Pacing":
+        """Return the same policy with a progress of its own."""
+        other = copy(self)
+        other.progress = self.progress.copy()
+        return other
 
     def admit(
-        self, situation: Situation, progress: Progress, group: GroupName, nodes: Sequence[NodeName], now: datetime
+        self, situation: Situation, group: GroupName, phase: Phase, nodes: Collection[NodeName], now: datetime
+    ) -> Admission:
+        """Return which nodes may be prepared now, which begins them, or which prepared ones may be deployed."""
+        if phase is Phase.DEPLOY:
+            return self._deployable(situation, group, nodes, now)
+        return self._beginning(situation, group, nodes, now)
+
+    def _beginning(
+        self, situation: Situation, group: GroupName, nodes: Collection[NodeName], now: datetime
     ) -> Admission:
         """Return which of a group's nodes may begin now, in their order, and why others may not."""
         refused: list[tuple[Blocked, Sequence[NodeName]]] = []
         candidates: list[NodeName] = []
-        by_wave, reasons = self._by_wave(situation, progress, group, nodes, now)
+        by_wave, reasons = self._by_wave(situation, group, nodes, now)
         for place, part in by_wave.items():
             if reason := reasons.get(place) or self._window(situation, group, place, now):
                 refused.append((reason, part))
@@ -151,27 +149,22 @@ class Pacing:
                 unavailable[domain] += 1
         return Admission(tuple(admitted), tuple(refused))
 
-    def deployable(
-        self,
-        situation: Situation,
-        progress: Progress,
-        group: GroupName,
-        nodes: Sequence[NodeName],
-        now: datetime,
-        *,
-        together: bool = True,
+    def _deployable(
+        self, situation: Situation, group: GroupName, nodes: Collection[NodeName], now: datetime
     ) -> Admission:
         """Return which of a group's prepared nodes may be deployed now, in their order.
 
-        ``together``: a node that the action has prepared waits while another one of its group and wave is being
-        prepared or could begin now. So all that may begin are prepared before any is deployed (seed 000, Process).
+        Unless the group streams, a node that the action has prepared waits while another one of its group and wave is
+        being prepared or could begin now. So all that may begin are prepared before any is deployed (seed 000,
+        Process).
         """
+        together = group not in situation.streaming
         begun = [node for node in nodes if situation.has_begun(node)]
-        admission = self.admit(situation, progress, group, [node for node in nodes if node not in {*begun}], now)
+        admission = self._beginning(situation, group, [node for node in nodes if node not in {*begun}], now)
         ready = set(admission.nodes)
-        for place, part in self._by_wave(situation, progress, group, begun, now)[0].items():
+        for place, part in self._by_wave(situation, group, begun, now)[0].items():
             if not self._is_stopped(situation, group) and not (
-                together and self._is_preparing(situation, progress, group, place, now)
+                together and self._is_preparing(situation, group, place, now)
             ):
                 ready.update(part)
         return Admission(tuple(node for node in nodes if node in ready), admission.refused)
@@ -180,9 +173,7 @@ class Pacing:
         course = self._course(group)
         return course is not None and self._stopped_by(self._states(course, situation)) is not None
 
-    def _is_preparing(
-        self, situation: Situation, progress: Progress, group: GroupName, place: int, now: datetime
-    ) -> bool:
+    def _is_preparing(self, situation: Situation, group: GroupName, place: int, now: datetime) -> bool:
         """Return whether a node of the group's wave is being prepared or could begin now."""
         course = self._course(group)
         nodes = self.members[group] & course.waves[place][1] if course else self.members[group]
@@ -190,12 +181,24 @@ class Pacing:
         if any(node in situation.in_flight for node in waiting):
             return True
         able = [node for node in waiting if situation.may_begin(node)]
-        return bool(able) and bool(self.admit(situation, progress, group, able, now).nodes)
+        return bool(able) and bool(self._beginning(situation, group, able, now).nodes)
 
-    def nodes_of(self, place: WavePlace) -> frozenset[NodeName]:
-        """Return the nodes of a wave."""
-        name, number = place
-        return self._course_of[GroupName(name) if name else None].waves[number][1]
+    def wave(self, place: WavePlace) -> tuple[str, frozenset[NodeName]]:
+        """Return the name and the nodes of a wave."""
+        course, number = place
+        wave, nodes = self._course_of[GroupName(course) if course else None].waves[number]
+        return wave.name, nodes
+
+    def answer(self, place: WavePlace, index: int, answer: Answer | Unmet) -> None:
+        """Keep the answer of a gate; one that does not pass it is only shown."""
+        if isinstance(answer, Unmet):
+            self.progress.unmet[place, index] = answer.detail
+        else:
+            self.progress.answers.setdefault(place, {})[index] = answer
+
+    def to_json(self) -> JsonObject:
+        """Return the stored form of the progress."""
+        return self.progress.to_json()
 
     def waves_of(self, group: GroupName) -> Sequence[tuple[str, frozenset[NodeName]]]:
         """Return the waves of a group in order, each with the members in it; without waves, all are the last one."""
@@ -204,24 +207,19 @@ class Pacing:
             return [(REST, members)]
         return [(wave.name, part) for wave, nodes in course.waves if (part := nodes & members)]
 
-    def wave_name(self, place: WavePlace) -> str:
-        """Return the name of a wave."""
-        name, number = place
-        return self._course_of[GroupName(name) if name else None].waves[number][0].name
-
     def waves(self, situation: Situation) -> Iterator[tuple[Course, list[WaveState]]]:
         """Return the state of every wave."""
         for course in self.courses:
             yield course, self._states(course, situation)
 
-    def stops(self, situation: Situation, progress: Progress, now: datetime) -> Iterator[Stop]:
+    def stops(self, situation: Situation, now: datetime) -> Iterator[Stop]:
         """Return the nodes that no rule will ever let begin. Bad waves also stop what they have prepared."""
         for course, states in self.waves(situation):
             if (bad := self._stopped_by(states)) is not None:
                 why = "; ".join(map(str, bad.missed))
                 left = course.wave_of.keys() - situation.in_flight
                 yield _stop(_wave_rule(course, bad.name), why, (node for node in left if not situation.has_ended(node)))
-            elif failed := self._failed_gate(course, states, progress, now):
+            elif failed := self._failed_gate(course, states, now):
                 place, gate = failed
                 later = (node for node, wave in course.wave_of.items() if wave > place[1])
                 detail = f": {gate.failed.detail}" if gate.failed and gate.failed.detail else ""
@@ -241,14 +239,14 @@ class Pacing:
             every = (node for node in situation.nodes if situation.may_begin(node))
             yield _stop("windows", "no window begins within a year", every)
 
-    def observe(self, situation: Situation, progress: Progress, now: datetime) -> tuple[WaveState, ...]:
+    def observe(self, situation: Situation, now: datetime) -> tuple[WaveState, ...]:
         """Note when waves ended, and return those that have ended since the last call."""
         news: list[WaveState] = []
         for state in (state for _, states in self.waves(situation) for state in states):
             if not state.ended:
-                progress.ended.pop(state.place, None)
-            elif state.begun and state.place not in progress.ended:
-                progress.ended[state.place] = now
+                self.progress.ended.pop(state.place, None)
+            elif state.begun and state.place not in self.progress.ended:
+                self.progress.ended[state.place] = now
                 news.append(state)
         return tuple(news)
 
@@ -286,7 +284,7 @@ class Pacing:
         return None
 
     def _by_wave(
-        self, situation: Situation, progress: Progress, group: GroupName, nodes: Sequence[NodeName], now: datetime
+        self, situation: Situation, group: GroupName, nodes: Collection[NodeName], now: datetime
     ) -> tuple[Mapping[int, list[NodeName]], Mapping[int, Blocked]]:
         """Return the nodes of each wave, and why waves may not begin."""
         course = self._course(group)
@@ -301,13 +299,11 @@ class Pacing:
             why = "; ".join(map(str, bad.missed))
             return by_wave, dict.fromkeys(by_wave, Blocked(_wave_rule(course, bad.name), why, never=True))
         for place in sorted(by_wave):
-            if reason := self._before(course, states[:place], progress, now):
+            if reason := self._before(course, states[:place], now):
                 reasons[place] = reason
         return by_wave, reasons
 
-    def _before(
-        self, course: Course, earlier: Sequence[WaveState], progress: Progress, now: datetime
-    ) -> Blocked | None:
+    def _before(self, course: Course, earlier: Sequence[WaveState], now: datetime) -> Blocked | None:
         """Return why a wave may not begin, from those before it."""
         for state in earlier:
             rule = _wave_rule(course, state.name)
@@ -316,18 +312,19 @@ class Pacing:
             gates = course.waves[state.place[1]][0].gates
             if not gates or not state.begun:
                 continue
-            if state.place not in progress.ended:
+            ended, answers = self.progress.ended.get(state.place), self.progress.answers.get(state.place, {})
+            if ended is None:
                 return Blocked(rule, f"{state.name} has just ended", until=now)
-            gate = standing(gates, progress.ended[state.place], progress.answers.get(state.place, {}), now)
-            if gate is not None:
+            if (gate := standing(gates, ended, answers, now)) is not None:
+                unmet = self.progress.unmet.get((state.place, gate.index), "")
                 never = gate.failed is not None
-                return Blocked(rule, f"{gate.gate}", gate.until, gate=(state.place, gate), never=never)
+                return Blocked(rule, f"{gate.gate}", gate.until, (state.place, gate), unmet, never)
         return None
 
     def _failed_gate(
-        self, course: Course, states: Sequence[WaveState], progress: Progress, now: datetime
+        self, course: Course, states: Sequence[WaveState], now: datetime
     ) -> tuple[WavePlace, GateState] | None:
-        blocked = self._before(course, states, progress, now)
+        blocked = self._before(course, states, now)
         return blocked.gate if blocked is not None and blocked.gate and blocked.never else None
 
     def _window(self, situation: Situation, group: GroupName, place: int, now: datetime) -> Blocked | None:

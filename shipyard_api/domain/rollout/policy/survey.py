@@ -9,8 +9,8 @@ from itertools import islice
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.rollout.policy.budgets import Domain
 from shipyard_api.domain.rollout.policy.gates import Gate, standing
-from shipyard_api.domain.rollout.policy.pacing import Pacing, Progress, WaveState
-from shipyard_api.domain.rollout.policy.policy import Situation
+from shipyard_api.domain.rollout.policy.pace import Situation, WaveState
+from shipyard_api.domain.rollout.policy.pacing import Pacing, Progress
 from shipyard_api.domain.rollout.policy.waves import Course
 
 MOST_WAVES = 500
@@ -95,12 +95,10 @@ class Survey:
     spans: Sequence[tuple[datetime, datetime]]
 
 
-def survey(pacing: Pacing, situation: Situation, progress: Progress, now: datetime) -> Survey:
+def survey(pacing: Pacing, situation: Situation, now: datetime) -> Survey:
     """Return the state of the policy of a rollout."""
     waves = (
-        _wave(pacing, situation, progress, course, state, now)
-        for course, states in pacing.waves(situation)
-        for state in states
+        _wave(pacing, situation, course, state, now) for course, states in pacing.waves(situation) for state in states
     )
     budgets = [
         SurveyedBudget(
@@ -114,9 +112,7 @@ def survey(pacing: Pacing, situation: Situation, progress: Progress, now: dateti
     return Survey(list(islice(waves, MOST_WAVES)), budgets[:MOST_BUDGETS], spans)
 
 
-def _wave(
-    pacing: Pacing, situation: Situation, progress: Progress, course: Course, state: WaveState, now: datetime
-) -> SurveyedWave:
+def _wave(pacing: Pacing, situation: Situation, course: Course, state: WaveState, now: datetime) -> SurveyedWave:
     wave, nodes = course.waves[state.place[1]]
     stopped = len(nodes & situation.withheld)
     if state.missed:
@@ -136,7 +132,7 @@ def _wave(
         stopped,
         "; ".join(map(str, state.missed)),
         # Nothing waits for the gates of the last wave.
-        list(_gates(wave.gates, state, progress, now)) if state.place[1] + 1 < len(course.waves) else [],
+        list(_gates(wave.gates, state, pacing.progress, now)) if state.place[1] + 1 < len(course.waves) else [],
     )
 
 

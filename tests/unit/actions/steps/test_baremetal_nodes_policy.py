@@ -166,7 +166,7 @@ def test_the_next_wave_begins_when_the_query_holds(gate: dict[str, Any], answer:
     assert monitoring.asked == ["up == 1"]
     assert sent(folded.state) == "prepare n2 n3 n4 n5"
     assert folded.state.rollout is not None
-    (given,) = reread(folded.state).rollout.waves.answers["a", 0].values()  # type: ignore[union-attr]
+    (given,) = reread(folded.state).rollout.pace.progress.answers["a", 0].values()  # type: ignore[union-attr]
     assert (given.at, given.by) == (at(5), "Prometheus")
     (note,) = [fact for fact in folded.facts if isinstance(fact, Noted)]
     assert note.text == f"Prometheus lets what follows wave canary of group a begin: {given.detail}"

@@ -88,7 +88,7 @@ def enumerate_outcomes(membership: Membership) -> tuple[float, dict[str, float],
     for outcomes in product((None, *Phase), repeat=len(nodes)):
         weight = prod({None: BOTH, Phase.PREPARE: PREPARE}.get(one, (1 - PREPARE) * DEPLOY) for one in outcomes)
         fails = dict(zip(nodes, outcomes, strict=True))
-        rollout = Rollout.resumed(membership, SERIAL, nodes={}, groups={}, reasons={})
+        rollout = Rollout.resumed(membership, SERIAL)
         while not rollout.done:
             if move := rollout.next_move():
                 rollout.start(move)

@@ -10,12 +10,13 @@ import pytest
 from shipyard_api.domain.groups import GroupStatus, Phase, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.assumptions import PhaseAssumption
+from shipyard_api.domain.rollout.enforcing import enforce
 from shipyard_api.domain.rollout.forecast import Forecast, forecast
 from shipyard_api.domain.rollout.group_runs import Progress
+from shipyard_api.domain.rollout.group_statuses import GroupStatuses
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import SERIAL
 from shipyard_api.domain.rollout.moves import Outcome
-from shipyard_api.domain.rollout.paced import PacedRollout
 from shipyard_api.domain.rollout.planning import plan_groups
 from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
 from shipyard_api.domain.rollout.policy.gates import Gate, GateKind
@@ -24,7 +25,8 @@ from shipyard_api.domain.rollout.policy.pacing import Progress as PolicyProgress
 from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.policy.waves import Scope, Wave, Waves
 from shipyard_api.domain.rollout.policy.windows import Window, Windows
-from shipyard_api.domain.rollout.rehearsal import Pace, open_gates
+from shipyard_api.domain.rollout.rehearsal import gates_now
+from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 from tests.unit.tables import every_row
@@ -34,14 +36,14 @@ STRATEGY = Strategy((DeploymentGroup(GroupName("a"), True, (), (), SuccessCriter
 MEMBERS = {GroupName("a"): frozenset(NodeName(f"n{number}") for number in range(10))}
 SECONDS = {Phase.PREPARE: 600.0, Phase.DEPLOY: 1200.0}
 CANARY = Waves((Wave("canary", Amount(1)),))
+AT_NOON = Progress(at=NOON)
 
 
 def foretold(policy: Policy, failing: float = 0.0, runs: int = 200) -> Forecast:
     phases = {phase: PhaseAssumption(failing, [SECONDS[phase]]) for phase in Phase}
     membership = Membership(STRATEGY, MEMBERS)
-    return forecast(
-        membership, SERIAL, phases, runs=runs, dice=Random(1), pace=Pace(Pacing(policy, membership.members), NOON)
-    )
+    pace = Pacing(policy, membership.members)
+    return forecast(membership, SERIAL, phases, runs=runs, dice=Random(1), progress=AT_NOON, pace=pace)
 
 
 @every_row(
@@ -93,16 +95,15 @@ def played(policy: Policy) -> tuple[float, float]:
     for ends in product((None, *Phase), repeat=len(FOUR.nodes)):
         weight = prod(weights.get(end, (1 - FAILS[Phase.PREPARE]) * FAILS[Phase.DEPLOY]) for end in ends)
         fails = dict(zip(FOUR.nodes, ends, strict=True))
-        rollout = PacedRollout.resumed(FOUR, SERIAL, nodes={}, groups={}, reasons={})
-        rollout.pace(Pacing(policy, FOUR.members))
-        rollout.enforce(NOON)
+        rollout = Rollout.resumed(FOUR, SERIAL, Pacing(policy, FOUR.members))
+        enforce(rollout, NOON)
         while not rollout.done:
             if move := rollout.next_move(NOON):
                 rollout.start(move)
             else:
                 first = rollout.running[0]
                 rollout.finish(first, Outcome(frozenset(n for n in first.nodes if fails[n] is not first.phase)))
-            rollout.enforce(NOON)
+            enforce(rollout, NOON)
         success += weight * (rollout.verdict() is Verdict.SUCCESS)
         lost += weight * sum(status is not NodeStatus.SUCCESS for status in rollout.nodes.values())
     return success, lost
@@ -119,7 +120,9 @@ def test_a_forecast_agrees_with_played_rollouts(policy: Policy) -> None:
     success, lost = played(policy)
     phases = {phase: PhaseAssumption(FAILS[phase], [SECONDS[phase]]) for phase in Phase}
 
-    found = forecast(FOUR, SERIAL, phases, runs=80, dice=Random(1), pace=Pace(Pacing(policy, FOUR.members), NOON))
+    pace = Pacing(policy, FOUR.members)
+
+    found = forecast(FOUR, SERIAL, phases, runs=80, dice=Random(1), progress=AT_NOON, pace=pace)
 
     # Twice the interval: once in 10,000 it would not be.
     assert abs(found.success.probability - success) <= found.success.high - found.success.low
@@ -136,7 +139,7 @@ def test_a_plan_says_when_the_waves_of_a_group_begin() -> None:
     policy = Policy(CANARY, windows=Windows((Window("UTC", time(22), 2 * 3600),)), seconds=SECONDS)
     assumed = {phase: PhaseAssumption(0.0, [SECONDS[phase]]) for phase in Phase}
 
-    (group,) = plan_groups(STRATEGY, MEMBERS, SERIAL, (), assumed, Pace(Pacing(policy, MEMBERS), NOON))
+    (group,) = plan_groups(STRATEGY, MEMBERS, SERIAL, (), assumed, Pacing(policy, MEMBERS), NOON)
     (plain,) = plan_groups(STRATEGY, MEMBERS, SERIAL)
 
     begins = NOON.replace(hour=22)
@@ -151,7 +154,7 @@ def test_a_plan_sends_what_the_policy_lets_through() -> None:
     racks = {node: {"rack": "r1"} for node in MEMBERS[GroupName("a")]}
     policy = Policy(budgets=(Budget("racks", "rack", max_unavailable=Amount(3)),), topology=racks)
 
-    (group,) = plan_groups(STRATEGY, MEMBERS, SERIAL, pace=Pace(Pacing(policy, MEMBERS), NOON))
+    (group,) = plan_groups(STRATEGY, MEMBERS, SERIAL, pace=Pacing(policy, MEMBERS), at=NOON)
 
     assert len(group.sends) == 10
     assert group.can_succeed
@@ -170,10 +173,10 @@ def test_the_gates_that_a_rollout_waits_for_are_those_that_a_rehearsal_would_pas
 ) -> None:
     policy = Policy(Waves((Wave("canary", Amount(1), gates=(gate,)),)))
     nodes = {NodeName("n0"): NodeStatus.SUCCESS if ended else NodeStatus.PREPARED}
-    progress = Progress(nodes, {GroupName("a"): GroupStatus.DEPLOYING})
-    pace = Pace(Pacing(policy, MEMBERS), NOON, PolicyProgress({("a", 0): NOON} if ended else {}))
+    progress = Progress(nodes, {GroupName("a"): GroupStatus.DEPLOYING}, at=NOON)
+    pace = Pacing(policy, MEMBERS, progress=PolicyProgress({("a", 0): NOON} if ended else {}))
 
-    found = open_gates(Membership(STRATEGY, MEMBERS), SERIAL, progress, pace)
+    found = gates_now(Membership(STRATEGY, MEMBERS), SERIAL, progress, pace)
 
     assert [one.gate.kind for one in found] == kinds
 
@@ -183,11 +186,13 @@ def test_thousands_of_groups_of_the_same_nodes_are_looked_at_once_in_a_while(mon
     names = [GroupName(f"g{number}") for number in range(200)]
     groups = [DeploymentGroup(name, False, (), (), SuccessCriteria()) for name in names]
     membership = Membership(Strategy(tuple(groups)), dict.fromkeys(names, MEMBERS[GroupName("a")]))
-    looked, opened = [], PacedRollout._opened
-    monkeypatch.setattr(PacedRollout, "_opened", lambda *given: looked.append(given[1]) or opened(*given))
+    looked, opened = [], GroupStatuses.opened
+    monkeypatch.setattr(GroupStatuses, "opened", lambda *given: looked.append(given[1]) or opened(*given))
     policy = Policy(budgets=(Budget("site", max_unavailable=Amount(4)),))
     phases = {phase: PhaseAssumption(0.0, [SECONDS[phase]]) for phase in Phase}
 
-    forecast(membership, SERIAL, phases, runs=1, dice=Random(1), pace=Pace(Pacing(policy, membership.members), NOON))
+    pace = Pacing(policy, membership.members)
+
+    forecast(membership, SERIAL, phases, runs=1, dice=Random(1), progress=AT_NOON, pace=pace)
 
     assert len(looked) < 20 * len(names)

@@ -5,14 +5,15 @@ from datetime import time, timedelta
 
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.enforcing import blocked, enforce
 from shipyard_api.domain.rollout.modes import SERIAL, Mode
 from shipyard_api.domain.rollout.moves import Outcome
-from shipyard_api.domain.rollout.paced import PacedRollout
 from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
 from shipyard_api.domain.rollout.policy.pacing import Pacing
 from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.policy.waves import Wave, Waves
 from shipyard_api.domain.rollout.policy.windows import Unit, Window, Windows
+from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.strategy import Strategy
 from tests.factories import group
 from tests.unit.actions.steps.instants import T0
@@ -26,9 +27,8 @@ NONE_LOST = Policy(budgets=(Budget("site", max_lost=Amount(0)),))
 A_THIRD_AWAY = Policy(budgets=(Budget("site", max_unavailable=Amount(34, percent=True)),))
 
 
-def paced(policy: Policy, uncounted: str, mode: Mode = SERIAL) -> PacedRollout:
-    rollout = PacedRollout(Strategy((ALL,)), {ALL.name: NODES}, mode)
-    rollout.pace(Pacing(policy, rollout.members))
+def paced(policy: Policy, uncounted: str, mode: Mode = SERIAL) -> Rollout:
+    rollout = Rollout(Strategy((ALL,)), {ALL.name: NODES}, mode, Pacing(policy, {ALL.name: frozenset(NODES)}))
     rollout.leave_out(map(NodeName, uncounted.split()))
     return rollout
 
@@ -61,7 +61,7 @@ def test_the_loss_of_an_uncounted_node_stops_nothing(policy: Policy, uncounted: 
     move = rollout.next_move(T0)
     rollout.start(move)
     rollout.finish(move, Outcome())
-    rollout.enforce(T0)
+    enforce(rollout, T0)
 
     after = rollout.next_move(T0)
     assert move.nodes == ("n1",)
@@ -75,9 +75,10 @@ def test_a_node_that_counts_again_is_judged_again() -> None:
     rollout.start(first)
     rollout.leave_out(())
 
-    assert rollout.blocked(T0) is not None
-    assert str(rollout.pacing.domains[0]) == "budget site"
-    assert len(rollout.pacing.domains[0].nodes) == len(NODES)
+    assert blocked(rollout, T0) is not None
+    assert isinstance(rollout.pace, Pacing)
+    assert str(rollout.pace.domains[0]) == "budget site"
+    assert len(rollout.pace.domains[0].nodes) == len(NODES)
 
 
 BEGIN = T0.replace(hour=22, minute=0, second=0, microsecond=0)
@@ -99,13 +100,13 @@ def test_a_node_begins_only_in_a_window_however_many_of_its_group_have_begun(pol
     rollout.finish(rollout.running[0], Outcome(frozenset(NODES)))
     rollout.start(rollout.next_move(CLOSE))  # what has begun ends
     rollout.finish(rollout.running[0], Outcome(frozenset(NODES)))
-    rollout.enforce(CLOSE)
+    enforce(rollout, CLOSE)
 
     part = f"the 1200 s of a {unit.value}"
     late, early = CLOSE - timedelta(minutes=10), CLOSE - timedelta(minutes=30)
     assert [rollout.next_move(moment) for moment in (CLOSE, late)] == [None, None]
     assert rollout.next_move(early) is not None
-    assert [(rollout.blocked(moment).why, rollout.blocked(moment).until) for moment in (CLOSE, late)] == [
+    assert [(blocked(rollout, moment).why, blocked(rollout, moment).until) for moment in (CLOSE, late)] == [
         ("closed until 2026-03-02T22:00:00Z", BEGIN + timedelta(days=1)),
         (f"{part} do not end before the window closes at 2026-03-01T23:00:00Z", BEGIN + timedelta(days=1)),
     ]

@@ -5,8 +5,9 @@ from datetime import UTC, datetime, time, timedelta
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
 from shipyard_api.domain.rollout.policy.gates import Answer, AtLimit, Gate, GateKind
+from shipyard_api.domain.rollout.policy.pace import Situation
 from shipyard_api.domain.rollout.policy.pacing import Pacing, Progress
-from shipyard_api.domain.rollout.policy.policy import Policy, Situation
+from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.policy.survey import GateStanding, Survey, WaveStanding, survey
 from shipyard_api.domain.rollout.policy.waves import Wave, Waves
 from shipyard_api.domain.rollout.policy.windows import Window, Windows
@@ -38,9 +39,9 @@ def surveyed(policy: Policy, letters: str, progress: Progress | None = None, now
         set(),
         {node for node, letter in by_node.items() if letter == "x"},
         dict.fromkeys(NODES, (A,)),
-        {A},
+        lambda _group: True,
     )
-    return survey(Pacing(policy, {A: frozenset(NODES)}), situation, progress or Progress(), now)
+    return survey(Pacing(policy, {A: frozenset(NODES)}, progress=progress), situation, now)
 
 
 @every_row(
