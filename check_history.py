@@ -209,7 +209,7 @@ def windows(history: History) -> Breaches:
     """No node begins while the maintenance windows of its action are closed."""
     changes, begun = list(history.of("window")), set[tuple[str, str]]()
     for one, node, action, late in history.begins:
-        past = [change for change in changes if change.action == action and change.time + late < one.time]
+        past = [it for it in changes if it.action == action and it.time <= one.time - late * (not it.value.get("open"))]
         if past and not past[-1].value.get("open") and (action, node) not in begun:
             yield one.line, f"{one.operation} of {node} begins, and the window is closed since line {past[-1].line}"
         begun.add((action, node))
@@ -254,7 +254,7 @@ def wrong_end(end: Entry, group: Mapping[str, Any], nodes: Mapping[Any, str], en
     is_blocked = any(ends.get((end.action, parent)) != "ok" for parent in group["depends_on"])
     if end.type == "ok" and (is_blocked or not is_met):
         yield "a dependency has not" if is_blocked else "its criteria are not met"
-    if reason == "dependency" and not is_blocked:
+    if reason == "dependency" and not is_blocked and group["depends_on"]:
         yield "all its dependencies have succeeded"
     if is_met and reason in ("prepare", "deploy"):
         yield f"its criteria are met with {good} of {len(members)} nodes"

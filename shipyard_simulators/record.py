@@ -90,6 +90,8 @@ def _maas(event: Mapping[str, Any]) -> Iterator[Entry]:
         yield _begun(operation, [node])
     elif after in _MAAS_ENDS and before in _OF_MAAS:
         yield _ended(_OF_MAAS[before], _MAAS_ENDS[after], node, event["text"] if "Failed" in after else "")
+        if after == "Ready" and _OF_MAAS[before] == "destroy":
+            yield _ended("prepare", "ok", node, "")  # a machine that is released stays commissioned
 
 
 _OF_MAAS = {**_MAAS_BEGINS, "Testing": "prepare"}

@@ -45,7 +45,6 @@ ROWS = {
         ("prepare", "info", ["n1"], None),
     ),
     "MAAS has commissioned": ("maas", machine("Testing", "Ready", None), ("prepare", "ok", ["n1"], None)),
-    "MAAS has released": ("maas", machine("Releasing", "Ready", None), ("destroy", "ok", ["n1"], None)),
     "MAAS erases": ("maas", machine("Deployed", "Disk erasing"), ("destroy", "invoke", ["n1"], True)),
     "MAAS releases by itself what it has erased": ("maas", machine("Disk erasing", "Releasing", None), None),
     "MAAS allocates": ("maas", machine("Ready", "Allocated"), None),
@@ -77,6 +76,14 @@ def test_an_event_becomes_an_entry(peer, logged, expected):
     shown = tuple(entry.get(name) for name in ("operation", "type", "nodes", "effect"))
     assert shown == expected
     assert (entry["process"], entry["entry"], entry["at"]) == (peer, 1, AT)
+
+
+def test_a_machine_that_maas_has_released_stays_commissioned():
+    found = list(entries("maas", [machine("Releasing", "Ready", None)]))
+    assert [(one["operation"], one["type"], one["entry"]) for one in found] == [
+        ("destroy", "ok", 1),
+        ("prepare", "ok", 2),
+    ]
 
 
 def test_a_fault_is_an_entry_without_a_number():

@@ -14,7 +14,7 @@ import pytest
 
 import check_history
 from tests.conftest import ROOT
-from tests.histories.made import HEADER, Line, Made, right, text
+from tests.histories.made import GROUPS, HEADER, Line, Made, right, text
 
 CHECKER = ROOT / "check_history.py"
 
@@ -252,6 +252,21 @@ def test_any_line_that_is_removed_or_doubled_is_noticed(tmp_path: Path, seed: in
     lines[place : place + 1] = random.choice(([], [lines[place]] * 2))
     code, _ = checked(tmp_path, "".join(lines))
     assert code == 2
+
+
+def test_a_node_may_begin_in_the_moment_in_which_a_window_opens(tmp_path: Path) -> None:
+    made = right()
+    window, begins = first(made, "window", value={"open": True}), first(made, "prepare", "invoke")
+    made.lines.insert(made.lines.index(begins), {**window, "time": begins["time"]})
+    window["value"] = {"open": False}
+    assert found(tmp_path, made.lines) == []
+
+
+def test_a_group_without_dependencies_fails_with_the_teardown_before_it(tmp_path: Path) -> None:
+    made = right()
+    first(made, "action", "invoke")["value"]["groups"] = [{**GROUPS[2], "depends_on": []}]
+    first(made, "group", "fail")["value"] = {"group": "edge", "reason": "dependency"}
+    assert found(tmp_path, made.lines) == []
 
 
 def test_what_a_restored_database_has_lost_is_no_breach(tmp_path: Path) -> None:
