@@ -5,7 +5,7 @@ The wire itself is held by the suites of the ports (tests/contract), whose simul
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
@@ -16,6 +16,11 @@ from shipyard_simulators.server import Served, Server, in_thread
 from shipyard_simulators.tests.in_process import answered
 
 _servers: dict[int, Server] = {}
+
+BEFORE: list[Callable[[], None]] = []
+"""What is called before each request, and may raise for a network that is cut."""
+AFTERWARDS: list[Callable[[], None]] = []
+"""What is called after each answer: a test whose runs are all alike lets the threads of simulators come to rest."""
 
 
 @contextmanager
@@ -43,7 +48,13 @@ def _exchange(connections: Connections, request: Request, limits: Limits) -> Ite
     prepared = requests.PreparedRequest()
     prepared.method, prepared.url, prepared.body = request.method, connections.address + request.target, request.body
     prepared.headers = dict(request.headers)  # type: ignore[assignment]  # any mapping will do
-    given = answered(prepared, server)
+    for call in BEFORE:
+        call()
+    try:
+        given = answered(prepared, server)
+    finally:
+        for call in AFTERWARDS:
+            call()
     headers = {name.lower(): value for name, value in given.headers.items()}
     yield Answer(given.status_code, headers, iter([given.content] if given.content else []))
 

@@ -72,9 +72,11 @@ class Peer:
     ``keeps``: it will be restarted. ``ahead``: seconds that its clock is ahead of the site's. ``options`` are those of
     the simulator.
 
-    ``words``: the phases of a row of the covering array in which it has a part, as its scenario calls them.
+    ``words``: the phases of a row of the covering array in which it has a part, as its scenario calls them. ``shown``:
+    the directory of designs in their addresses, which are the same each time, if it is not the real one.
     """
 
+    shown = ""
     name: ClassVar[str]
     words: ClassVar[Mapping[str, str]]
 
@@ -92,7 +94,7 @@ class Peer:
         self.clock, self.scenario, self.nodes = clock, scenario, nodes
         self.patience, self.keeps, self.ahead, self.options = patience, keeps, ahead, options
         self._cleanup, self._running = ExitStack(), ExitStack()
-        self._directory = Path(self._cleanup.enter_context(TemporaryDirectory(prefix="peer")))
+        self.directory = Path(self._cleanup.enter_context(TemporaryDirectory(prefix="peer")))
         self._past: list[Event] = []
         self._faults: Sequence[Mapping[str, Any]] = ()
         self.simulator = self._running.enter_context(near(self._new(port=0)))
@@ -186,11 +188,11 @@ class DrydockPeer(Peer):
             sleep=self.clock.advance,
         )
         self._cleanup.callback(client.close)
-        template = f"file://{self._directory}/{{revision}}.yaml"
+        template = f"file://{self.shown or self.directory}/{{revision}}.yaml"
         return DrydockProvisioner(client, design_url=template, threads=1, now=self.clock.now)
 
     def publish(self, revision: int, documents: Documents) -> None:
-        (self._directory / f"{revision}.yaml").write_text(yaml.safe_dump_all(documents))
+        (self.directory / f"{revision}.yaml").write_text(yaml.safe_dump_all(documents))
 
     def stumble(self) -> None:
         """Lose all tasks, but no machine: a real one keeps both, this one neither."""
@@ -249,7 +251,7 @@ class MaasPeer(Peer):
             machines=[MachineSeed(node) for node in self.nodes],
             clock=self.clock.of_peers(self.ahead),
             port=port,
-            state=self._directory / "state" if self.keeps else None,
+            state=self.directory / "state" if self.keeps else None,
             **self.options,
         )
 
@@ -266,7 +268,7 @@ class MaasPeer(Peer):
         return MaasProvisioner(client, inventory, options=options, now=self.clock.now)
 
     def forget(self) -> None:
-        (self._directory / "state").unlink(missing_ok=True)
+        (self.directory / "state").unlink(missing_ok=True)
         super().forget()
 
     def begun(self) -> list[Begun]:

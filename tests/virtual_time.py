@@ -64,15 +64,14 @@ class VirtualClock(FakeClock):
         super().advance(max((moment - self.at).total_seconds(), 0.0))
 
     def _next(self) -> datetime | None:
-        """Return the next moment that somebody waits for, after everybody has seen what time it is now."""
+        """Return the next moment that somebody waits for, after each in turn has seen what time it is now."""
         with self._rested:
             waiting = list(self._waiting.values())
+        moments = []
         for one in waiting:
             with one.changed:
                 one.called += 1
                 one.changed.notify_all()
-        moments = []
-        for one in waiting:
             with self._rested:
                 while one.answered < one.called and one.thread.is_alive():
                     self._rested.wait(0.01)

@@ -53,7 +53,7 @@ from tests.factories import document, group_entry, layering_policy, node_documen
 from tests.integration.api.in_process import Client
 from tests.near_peers import near
 from tests.one_action import control, seconds_until_due, state_of
-from tests.simulated_peers import PEERS, scenario
+from tests.simulated_peers import PEERS, Peer, scenario
 from tests.virtual_time import VirtualClock
 from tests.world import SETTLE
 
@@ -138,11 +138,13 @@ def reason_of(node: str) -> str:
 
 
 class Site:
-    """All that a row needs, with its site deployed unless the row deploys it."""
+    """All that a row needs, with its site deployed unless the row deploys it. ``names``: the nodes of its design."""
+
+    names: Sequence[str] = NODES
 
     def __init__(self, url: str, row: Row) -> None:
         self.row, self.cleanup = row, ExitStack()
-        self.clock = VirtualClock()
+        self.clock = self.new_clock(url)
         self.actions: list[ActionId] = []
         self.answers: list[tuple[str, Any]] = []
         try:
@@ -151,11 +153,19 @@ class Site:
             self.close()
             raise
 
+    def new_clock(self, url: str) -> VirtualClock:
+        """Return the time of the site, whose database is emptied."""
+        empty(url)
+        return VirtualClock()
+
+    def new_peer(self) -> Peer:
+        """Return the provisioner of the site."""
+        return PEERS[self.row["provisioner"]](self.clock, self.scenario({}), self.names)
+
     def _begin(self, url: str) -> None:
         row, enter = self.row, self.cleanup.enter_context
         random.seed(0)  # what adapters leave to chance
-        empty(url)
-        self.peer = PEERS[row["provisioner"]](self.clock, self.scenario({}), NODES)
+        self.peer = self.new_peer()
         self.cleanup.callback(self.peer.close)
         self.apiserver: KubernetesSimulator | None = None
         self.members: EtcdSimulator | None = None
@@ -191,7 +201,7 @@ class Site:
             release = tx.software.release(ReleaseId(1))
             assert release
             tx.software.save_release(replace(release, layer=Layer(GRAPH)))
-            tx.software.add_nodes(SITE, map(NodeName, NODES))
+            tx.software.add_nodes(SITE, map(NodeName, self.names))
             for one in tx.software.nodes(SITE):
                 tx.software.save_node(replace(one, roles=("web",)))
 
@@ -230,7 +240,7 @@ class Site:
                     pass
 
     def _wire(self, url: str) -> None:
-        settings = Settings(
+        self.settings = settings = Settings(
             database=DatabaseOptions(url=Secret(url), pool_size=3),
             of_plugins={
                 "drydock": DrydockOptions(url="http://127.0.0.1:9", design_url="http://127.0.0.1:9/{revision}"),
@@ -248,12 +258,9 @@ class Site:
         )
         engines = {"connect": _connect, "connect_readers": _connect_readers}
         with patch.object(ConnectionWatchdog, "watch"), patch.multiple(parts, **engines):
-            made = parts.build(settings)
-        provisioner = self.peer.provisioner(lambda revision: made.rendered.inventory(Revision(revision)))
-        rules = replace(made.rules, limits=provisioner.capabilities.limits)
-        self.made = replace(made, provisioner=provisioner, rules=rules, access=RemoteAccess(self.hosts, addresses))
-        self.store: Store = made.store
-        self.database = made.store._engine
+            self.made = self.joined(parts.build(settings))
+        self.store: Store = self.made.store
+        self.database = self.store._engine
         self.cleanup.callback(self.database.dispose)
         tokens = programs.tokens(load({"DATABASE_URL": url}))
         self._tokens = tokens
@@ -267,6 +274,12 @@ class Site:
             settle=SETTLE,
             worker="worker",
         )
+
+    def joined(self, made: parts.Parts) -> parts.Parts:
+        """Return these parts with the simulated provisioner, and the machines of tasks."""
+        provisioner = self.peer.provisioner(lambda revision: made.rendered.inventory(Revision(revision)))
+        rules = replace(made.rules, limits=provisioner.capabilities.limits)
+        return replace(made, provisioner=provisioner, rules=rules, access=RemoteAccess(self.hosts, addresses))
 
     def caller(self, name: str) -> Client:
         """Return a client of the API with a token of its own."""
@@ -420,7 +433,7 @@ class Site:
     def populate(self) -> None:
         """Let ordinary pods run in the cluster."""
         if self.apiserver:
-            self.apiserver.add(*ordinary(len(NODES)))
+            self.apiserver.add(*ordinary(len(self.names)))
             self.clock.advance(60)
 
     def settle(self) -> None:

@@ -116,7 +116,7 @@ def _undisturbed(seed: int) -> Plan:
         f"n{number:02}": {"rack": f"r{random.randint(1, 3)}", "tags": [], "labels": {}}
         for number in range(random.randint(1, 25))
     }
-    groups, entries = _groups(random, nodes)
+    groups, entries = groups_of(random, nodes)
     interval = random.choice((10, 10, 30))
     never = peer != "drydock" or random.random() < 0.2
     configuration = {
@@ -130,7 +130,7 @@ def _undisturbed(seed: int) -> Plan:
         # What never ends there keeps its queue closed for ever; each look at it from there on would be one too many.
         configuration |= {"prepare_node_interval": 7200, "deploy_interval": 7200}
     played = scenario(
-        _outcomes(random, list(nodes), never=never),
+        outcomes_of(random, list(nodes), never=never),
         {"verify_nodes": 5, "prepare_nodes": PREPARE, "test_machines": TEST, "deploy_nodes": DEPLOY},
         region={"deployments_at_once": random.randint(2, 6)} if peer == "maas" and random.random() < 0.1 else {},
     )
@@ -189,7 +189,7 @@ def _controls(random: Random) -> tuple[tuple[float, Control], ...]:
     return tuple(verbs)
 
 
-def _groups(random: Random, nodes: dict[str, dict[str, Any]]) -> tuple[tuple[Group, ...], list[dict[str, Any]]]:
+def groups_of(random: Random, nodes: dict[str, dict[str, Any]]) -> tuple[tuple[Group, ...], list[dict[str, Any]]]:
     """Return the groups, in the order of the document, and how they stand there; nodes get the tags they need."""
     names = [f"g{number}" for number in range(random.randint(1, 8))]
     order = random.sample(names, len(names))  # parents come first in this one, which nobody else knows
@@ -250,7 +250,7 @@ def _criteria(random: Random, members: int) -> dict[str, int]:
     return {name: threshold for name, threshold in thresholds.items() if random.random() < 0.4}
 
 
-def _outcomes(random: Random, nodes: list[str], *, never: bool) -> dict[str, dict[str, Any]]:
+def outcomes_of(random: Random, nodes: list[str], *, never: bool) -> dict[str, dict[str, Any]]:
     """Return what becomes of nodes that do not simply succeed. One that hangs may be done long after its time."""
     troubled = random.choice((0.0, 0.1, 0.25, 0.4))
     outcomes: dict[str, dict[str, Any]] = {}
@@ -278,12 +278,12 @@ def _episodes(random: Random, peer: str) -> tuple[Episode, ...]:
     episodes, begins = [], random.uniform(0, 60)
     for _ in range(random.choice((0, 1, 2, 3, 4))):
         ends = begins + random.choice((5, 15, 40, 90))
-        episodes.append(Episode(begins, ends, [_fault(random, peer) for _ in range(random.randint(1, 3))]))
+        episodes.append(Episode(begins, ends, [fault_of(random, peer) for _ in range(random.randint(1, 3))]))
         begins = ends + random.uniform(1, 120)
     return tuple(episodes)
 
 
-def _fault(random: Random, peer: str) -> dict[str, Any]:
+def fault_of(random: Random, peer: str) -> dict[str, Any]:
     actions = ["error", "error", "drop", "drop_after_effect", "error_after_effect", "delay", "hang", "truncate"]
     if peer == "maas":
         actions.append("pause")  # it has stored everything, and answers only after some time

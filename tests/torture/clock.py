@@ -1,0 +1,53 @@
+"""The one time of a tortured site: of its database, its workers, its API and its peers."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from tests.torture.virtual_database import VirtualDatabase
+from tests.virtual_time import VirtualClock
+
+_OF_PEERS = ("orchestrator", "conductor")  # threads of simulators that follow the time
+
+
+@dataclass
+class TorturedClock(VirtualClock):
+    """Virtual time that the database reads, too. ``ahead``: seconds by which the database's host has it wrong."""
+
+    database: VirtualDatabase = field(kw_only=True)
+    ahead: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.tell()
+
+    def now(self) -> datetime:
+        """Return the site's time, which is the database's."""
+        return self.at + timedelta(seconds=self.ahead)
+
+    def measure(self) -> None:
+        """Read nothing: the site and its database have one clock."""
+
+    def ahead_of_host(self) -> float:
+        """Return how far the database's clock is ahead of this host's."""
+        return 0.0
+
+    def tell(self) -> None:
+        """Let the database know what time it is."""
+        self.database.tell(self.now())
+
+    def rest(self) -> None:
+        """Return when every thread of a simulator has seen what time it is, and waits."""
+        self.advance(0.0)
+
+    def await_peers(self) -> None:
+        """Return when each thread that a simulator has just started follows the time."""
+        while any(one.name in _OF_PEERS and one not in self._waiting for one in threading.enumerate()):
+            with self._rested:
+                self._rested.wait(0.001)
+        self.rest()
+
+    def _go_to(self, moment: datetime) -> None:
+        super()._go_to(moment)
+        self.tell()

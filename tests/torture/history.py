@@ -1,0 +1,93 @@
+"""The history of a tortured run, in the format of ``check_history``: what the database says, what peers did, faults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from shipyard_api.storage import tables as t
+from shipyard_api.storage.run_history import (
+    Entry,
+    RunHistory,
+    _actions,
+    _controls,
+    _holds,
+    _journal_entry,
+    reading,
+    written,
+)
+from shipyard_simulators.record import entries as of_peer
+from tests.torture.clock import TorturedClock
+
+_APART = 10_000_000  # numbers of journal entries of two histories of a database
+
+
+class TorturedHistory(RunHistory):
+    """A history of a database that may lose its end.
+
+    Where nothing in the database shows a loss, the numbers of entries are given out again: those of each history are
+    ``_APART`` from those of the one before. ``added``: what was recorded beside tables and peers.
+    """
+
+    def __init__(self, engine: sa.Engine, clock: TorturedClock) -> None:
+        super().__init__(engine)
+        self._clock, self._began = clock, clock.now()
+        self.added: list[Entry] = []
+        self._lost: list[Entry] = []
+        self._kept: list[int] = []  # the last entry that each loss has left
+
+    def add(self, process: str, operation: str, kind: str, **more: Any) -> None:
+        """Record that something happened now."""
+        self.added.append({"at": self._clock.now(), "process": process, "operation": operation, "type": kind, **more})
+
+    def read(self, at: datetime | None = None) -> None:
+        """Read the journal: nothing is being written meanwhile."""
+        lines = t.journal.c
+        with self._engine.connect() as connection:
+            ids = connection.scalars(sa.select(lines.id).order_by(lines.id)).all()
+            with_items = sa.select(t.work_items.c.action_id, t.work_items.c.step_id).distinct()
+            items = {(row.action_id, row.step_id) for row in connection.execute(with_items)}
+            new = sa.select(t.journal).where(lines.id > self._settled).order_by(lines.id)
+            rows = [_journal_entry(row, items) for row in connection.execute(new)]
+        self._rows += [{**row, "journal": self._number(int(str(row["journal"])))} for row in rows]
+        self._settled = max(ids, default=0)
+        self._readings.append(reading("journal", [*map(self._number, ids)], at or self._clock.now()))
+
+    def losing(self) -> None:
+        """Keep what tables say of actions, controls and holds that may not be in the history to come."""
+        self._lost += self._of_tables()
+
+    def restored(self) -> None:
+        """Record that the database has lost its end."""
+        self.add("database", "restore", "info")
+        self.read()  # what was kept, and not read before
+        self._kept.append(self._settled)
+
+    def text(self, header: Mapping[str, Any], peers: Mapping[str, list[dict[str, Any]]], foreign: Set[str]) -> str:
+        """Return the history with what each peer's log has; the effects of ``foreign`` jobs are somebody else's."""
+        self.read()
+        known = {_key(entry) for entry in self._of_tables()}
+        entries = [*self.added, *(entry for entry in self._lost if _key(entry) not in known), *self.entries()]
+        for peer, events in peers.items():
+            own = list(of_peer(peer, events))
+            for entry in own:
+                if entry.get("value", {}).get("job") in foreign:
+                    entry["effect"] = False
+            numbers = [entry["entry"] for entry in own if "entry" in entry]
+            entries += [*own, reading(peer, numbers, self._clock.now())]
+        return "".join(written({**header, "made_by": "torture", "design": self.design()}, self._began, entries))
+
+    def _of_tables(self) -> list[Entry]:
+        with self._engine.connect() as connection:
+            return [*_actions(connection, self._begins()), *_controls(connection), *_holds(connection)]
+
+    def _number(self, row: int) -> int:
+        losses = [number for number, kept in enumerate(self._kept, 1) if row > kept]
+        return row + _APART * max(losses, default=0)
+
+
+def _key(entry: Entry) -> tuple[object, ...]:
+    return entry["operation"], entry["type"], entry.get("action"), str(entry.get("nodes")), str(entry["at"])
