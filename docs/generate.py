@@ -18,6 +18,7 @@ import yaml
 from api_page import api_page
 from architecture_page import architecture_page
 from cli_page import cli_page
+from impact_page import impact_page
 
 from shipyard_api.actions.catalog import ACTIONS, catalog
 from shipyard_api.actions.site_checks import ActionDesigns, Systems
@@ -279,6 +280,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/actions.md": actions_page,
     "docs/reference/cli.md": lambda: _page(cli_page()),
     "docs/reference/states.md": states_page,
+    "docs/reference/impact.md": lambda: _page([impact_page()]),
     "docs/reference/architecture.md": architecture,
     "docs/images/watch.svg": watch_image,
 }

@@ -107,9 +107,10 @@ def node_document(
     tags: Sequence[str] = (),
     labels: Mapping[str, str] | None = None,
     host_profile: str | None = None,
+    **further: Any,
 ) -> dict[str, Any]:
     """Return the document of one machine."""
-    data: dict[str, Any] = {"metadata": {"rack": rack, "tags": list(tags), "owner_data": dict(labels or {})}}
+    data: dict[str, Any] = {"metadata": {"rack": rack, "tags": list(tags), "owner_data": dict(labels or {})}, **further}
     if host_profile is not None:
         data["host_profile"] = host_profile
     return document("drydock/BaremetalNode/v1", name, data)

@@ -12,6 +12,7 @@ from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.site_checks import Reads
 from shipyard_api.actions.site_steps import SiteSteps
 from shipyard_api.actions.software_steps import SoftwareSteps
+from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.actions.teardown_steps import TeardownSteps
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.deploy_steps.planning import NO_STEPS, StepPlan
@@ -74,6 +75,9 @@ class StepPlanner(Protocol):
     def skip_deployed(self, revision: int) -> StepPlan:
         """Return the plan of a deployment of the site with the nodes that it leaves alone."""
 
+    def deployed(self, nodes: Collection[NodeName]) -> frozenset[NodeName]:
+        """Return those of the nodes that the provisioner shows as deployed."""
+
     def service(self, template: str, runbook: str, nodes: Collection[NodeName]) -> StepPlan:
         """Return the steps of a template, or of a runbook, on these deployed nodes."""
 
@@ -99,6 +103,10 @@ class Desk(Protocol):
     @property
     def plan_steps(self) -> StepPlanner:
         """The planner of deploy steps."""
+
+    @property
+    def specifications(self) -> Specifications:
+        """What nodes would be given, and were."""
 
     @property
     def check_acceptance(self) -> Callable[[int], Sequence[Finding]]:

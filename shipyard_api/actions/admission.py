@@ -41,7 +41,8 @@ from shipyard_api.domain.parameters import (
     TargetRevision,
 )
 from shipyard_api.domain.remedies import bring_in
-from shipyard_api.domain.specification import labelled
+from shipyard_api.domain.specification.given import LABELS, PLACEMENT, labelled
+from shipyard_api.domain.specification.impact import DONE
 from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.targets import restricted
 from shipyard_api.ports.documents import COMMITS, SITE_ACTIONS, RenderingFailed, UnknownRevision
@@ -210,9 +211,11 @@ def labels_settable(case: Case, desk: Desk) -> Case:
         return case.refused(NothingRelabels(limits.system))
     known = desk.inventory(Revision(case.inputs.revision)).nodes
     labels = {node: dict(sorted(known[node].labels)) for node in case.parameters.targets}
+    wanted = desk.specifications.wanted(case.inputs.revision, labels.keys(), {})
+    placed = {"placed": {node: wanted[node][PLACEMENT] for node in labels}}
     if limits.relabels:
-        return case.having(own={"relabelled": {node: labelled(each) for node, each in labels.items()}})
-    return case.having(labels=labels)
+        return case.having(own={"relabelled": {node: labelled(each) for node, each in labels.items()}, **placed})
+    return case.having(labels=labels, own=placed)
 
 
 def in_cluster(case: Case, desk: Desk) -> Case:
@@ -294,6 +297,37 @@ def site_steps(case: Case, desk: Desk) -> Case:
     """
     plan = desk.plan_steps.skip_deployed(case.inputs.revision)
     return _planned(case, plan, InvalidDesign(plan.findings))
+
+
+def labels_changed(case: Case, desk: Desk) -> Case:
+    """Set the labels of deployed nodes that differ from the design in nothing else that an update leaves alone.
+
+    Where nothing sets labels, such nodes are left as they are.
+    """
+    revision, limits = Revision(case.inputs.revision), desk.rules.limits
+    machines = desk.inventory(revision)
+    nodes = case.site.nodes(machines)
+    impacts = desk.specifications.impacts(
+        revision,
+        nodes,
+        case.steps.requested,
+        deployed=desk.plan_steps.deployed(nodes),
+        services=not limits.no_service,
+    )
+    differ = {node: entry.aspects for node, entry in sorted(impacts.items()) if entry.impact in DONE and entry.aspects}
+    wanted = desk.specifications.wanted(revision, differ.keys(), {})
+    labels = {node: dict(sorted(machines.nodes[node].labels)) for node, aspects in differ.items() if LABELS in aspects}
+    settable = labels if limits.relabels or desk.rules.cluster else {}
+    own: dict[str, Any] = {
+        "placed": {node: wanted[node][PLACEMENT] for node in differ if node in settable},
+        "moved": {node: wanted[node][PLACEMENT] for node in differ if node not in labels},
+    }
+    if settable and limits.relabels:
+        own["relabelled"] = {node: labelled(each) for node, each in settable.items()}
+    elif settable:
+        case = case.having(labels=settable)
+    used = {name: value for name, value in own.items() if value}
+    return case.having(own=used) if used else case
 
 
 def target_steps(case: Case, desk: Desk) -> Case:

@@ -4,6 +4,8 @@ A Drydock does it through its Promenade. For other provisioners the inputs hold 
 directly: labels are set and changed there, and none is removed.
 """
 
+from collections.abc import Sequence
+
 from shipyard_api.actions.action import Action, Parts
 from shipyard_api.actions.admission import (
     committed,
@@ -27,22 +29,26 @@ from shipyard_api.workflow.step import AnyStep, Json
 _RELABEL = StepId("relabel_nodes")
 
 
-def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
+def relabelling(parts: Parts, inputs: Json, nodes: Sequence[NodeName], *, tolerant: bool = False) -> AnyStep:
+    """Return the step that sets the labels of nodes; ``tolerant``: the action goes on if it cannot."""
     checks, systems = parts.site.checks, parts.site.checks.systems
-    relabel: AnyStep
     if "labels" in inputs:
-        relabel = RelabelNodes(_RELABEL, systems.nodes)
-    else:
-        relabel = SiteWork(
-            _RELABEL,
-            Operation.RELABEL_NODES,
-            lambda c: c.relabel_nodes,
-            checks.store,
-            systems.provisioner,
-            nodes=tuple(map(NodeName, inputs.get("targets", ()))),
-            done=(NodesRelabelled(inputs["relabelled"]),) if "relabelled" in inputs else (),
-        )
-    return (*parts.site.validation(), relabel)
+        return RelabelNodes(_RELABEL, systems.nodes, tolerant=tolerant)
+    return SiteWork(
+        _RELABEL,
+        Operation.RELABEL_NODES,
+        lambda c: c.relabel_nodes,
+        checks.store,
+        systems.provisioner,
+        nodes=tuple(nodes),
+        done=(NodesRelabelled(inputs["relabelled"], inputs.get("placed", {})),) if "relabelled" in inputs else (),
+        tolerant=tolerant,
+    )
+
+
+def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
+    targets = [NodeName(node) for node in inputs.get("targets", ())]
+    return (*parts.site.validation(), relabelling(parts, inputs, targets))
 
 
 RELABEL_NODES = Action(

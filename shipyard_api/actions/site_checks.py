@@ -120,7 +120,12 @@ class SiteChecks:
     @property
     def specifications(self) -> Specifications:
         """The comparison of what nodes are given with what they were given."""
-        return Specifications(self.store, self.designs.rendered, lambda text: self.designs.store.fingerprint(text))
+        return Specifications(
+            self.store,
+            self.designs.rendered,
+            lambda text: self.designs.store.fingerprint(text),
+            self.systems.provisioner,
+        )
 
     def no_other_site_action(self, _revision: int) -> Sequence[Finding]:
         """Name the action that holds the site; a unique index has refused a second one already."""

@@ -192,6 +192,7 @@ NothingRelabels = ErrorKind(
         "kubeconfig or url). Configure it. Nothing was changed."
     ),
 )
+NodesNotDeployed = ErrorKind(Conflict, "NodesNotDeployed", "Nodes are not deployed", joined(" ", NAMED))
 NodesDown = ErrorKind(Conflict, "NodesDown", "Nodes are down", joined(" ", NAMED))
 NothingDrains = ErrorKind(
     Conflict,

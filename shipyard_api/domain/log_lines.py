@@ -236,7 +236,9 @@ def _(fact: NodesLeft) -> str:
 
 @_text.register
 def _(fact: NodesRelabelled) -> str:
-    return f"have the labels of the design: {_nodes(tuple(fact.labels))}"
+    moved = tuple(node for node in fact.placement if node not in fact.labels)
+    parts = [f"have the labels of the design: {_nodes(tuple(fact.labels))}"] if fact.labels else []
+    return "; ".join([*parts, *([f"moved in the design: {_nodes(moved)}"] if moved else [])])
 
 
 @_text.register

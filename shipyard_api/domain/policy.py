@@ -89,6 +89,7 @@ GUARDS = (
             ("approve_action", _WRITE, "Approve or refuse what follows a wave of an action."),
             ("action_delete_blocked", "rule:admin_required", "Let a drain delete pods that a budget keeps."),
             ("get_metrics", _READ, "Scrape the metrics of the site and of the API."),
+            ("adopt_nodes", _WRITE, "Record that servers have what a revision gives them."),
             ("list_holds", _READ, "See the holds on nodes."),
             ("place_hold", _WRITE, "Hold a node, so that no action touches it."),
             ("release_hold", _WRITE, "Release a hold."),

@@ -12,7 +12,10 @@ from typing import Any
 
 from shipyard_api.domain.actions import ActionId, ActionName, is_listed
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.specification import LABELS, STEPS
+from shipyard_api.domain.specification.given import STEPS
+from shipyard_api.domain.specification.impact import Impact, class_of
+
+_RELABEL = Impact.RELABEL
 
 
 class Way(Enum):
@@ -52,10 +55,11 @@ def remedies(
 
 
 def _ways(aspects: Collection[str], *, services: bool) -> Sequence[tuple[Way, str]]:
-    if set(aspects) == {LABELS}:
-        return [(Way.RELABEL, "")]
-    if aspects and services and all(aspect.startswith(STEPS) for aspect in aspects):
-        return [(Way.SERVICE, aspect.removeprefix(STEPS)) for aspect in aspects]
+    impact = class_of(aspects, services=services)
+    steps = [aspect for aspect in aspects if aspect.startswith(STEPS)]
+    relabelled = [(Way.RELABEL, "")] if class_of(set(aspects).difference(steps), services=services) is _RELABEL else []
+    if impact in (_RELABEL, Impact.SERVICE):
+        return [*relabelled, *((Way.SERVICE, aspect.removeprefix(STEPS)) for aspect in steps)]
     return [(Way.REDEPLOY, "")]
 
 

@@ -19,7 +19,8 @@ node_sightings = sa.Table(
     sa.Column("at", sa.DateTime(timezone=True), nullable=False),
 )
 
-# What each node was given, as far as it is known: a digest by aspect. No key to actions: it outlives them.
+# What each node was given, as far as it is known: a digest by aspect. No key to actions: it outlives them. An adopted
+# node has no action. ``revisions``: of aspects that came later than the others. ``provisioner``: '' in older rows.
 node_specifications = sa.Table(
     "node_specifications",
     metadata,
@@ -28,6 +29,9 @@ node_specifications = sa.Table(
     sa.Column("revision", sa.Integer),
     sa.Column("aspects", JSONB, nullable=False),
     sa.Column("at", sa.DateTime(timezone=True), nullable=False),
+    sa.Column("revisions", JSONB, nullable=False, server_default=sa.text("'{}'::jsonb")),
+    sa.Column("provisioner", sa.Text, nullable=False, server_default=""),
+    sa.Column("adopted_by", sa.Text, nullable=False, server_default=""),
 )
 
 # Ended actions whose nodes are not observed yet.

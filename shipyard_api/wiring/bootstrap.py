@@ -99,8 +99,10 @@ def api(
     from shipyard_api.api.http.waiting import EndedActions
     from shipyard_api.api.mount import Mount
     from shipyard_api.usecases.actions import build as actions
+    from shipyard_api.usecases.actions.design_changes import changes_of_site
     from shipyard_api.usecases.callers.limit_writes import LimitWrites
     from shipyard_api.usecases.configdocs import build as configdocs
+    from shipyard_api.usecases.configdocs.versions import committed_revision
     from shipyard_api.usecases.deploy_templates.manage import ManageTemplates
     from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
     from shipyard_api.usecases.drift.find import FindDrift
@@ -108,6 +110,7 @@ def api(
     from shipyard_api.usecases.journal import build as journal
     from shipyard_api.usecases.node_operations import build as node_operations
     from shipyard_api.usecases.nodes import build as nodes
+    from shipyard_api.usecases.nodes.adopt import AdoptNodes
     from shipyard_api.usecases.software import build as software
     from shipyard_api.usecases.tokens.tickets import EventTickets
     from shipyard_api.wiring import monitoring
@@ -192,6 +195,7 @@ def api(
         nodes=of_nodes,
         node_operations=operations,
         node_holds=NodeHolds(store, designs, rendered, built.clock),
+        adopt=AdoptNodes(plan_steps, built.clock),
         templates=ManageTemplates(store),
         plan_steps=plan_steps,
         find_drift=FindDrift(
@@ -202,6 +206,7 @@ def api(
             lambda revision: plan_steps(revision).requested,
             partial(design_stores.firmware, rendered, schemas.check),
             rendered.committed_nodes,
+            lambda deployed: changes_of_site(plan_steps, committed_revision(designs.heads()), deployed),
         ),
         software=of_software,
         schemas=schemas,

@@ -15,25 +15,31 @@ from shipyard_api.domain.actions import ActionName, RunState
 from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface, TemplateStep
 from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.error_kinds import ShipyardError
 from shipyard_api.domain.facts.nodes import NodesLeft
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.specification import stepped
+from shipyard_api.domain.specification.given import stepped
+from shipyard_api.domain.specification.impact import Impact, NodeImpact
+from shipyard_api.domain.specification.kinds import Aspect
 from shipyard_api.ports.state.deploy_templates import TemplateId
 from shipyard_api.storage.observation_tables import node_specifications
-from shipyard_api.usecases.actions.design_changes import design_changes
+from shipyard_api.usecases.actions.design_changes import DesignChanges, design_changes
 from shipyard_api.usecases.actions.overview import OverviewAction
+from shipyard_api.usecases.actions.plan_content import classes
 from shipyard_api.usecases.actions.report import Places, ReportAction
 from shipyard_api.usecases.actions.way_back import way_back
+from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import committed_revision
+from shipyard_api.usecases.nodes.adopt import AdoptNodes
 from tests.conftest import ROOT
 from tests.factories import document, group_entry
 from tests.redeploy_world import NODES, RedeployWorld
 from tests.simulated_peers import PEERS
 from tests.world import MIRROR
 
-UPDATE, REDEPLOY, RELABEL, SERVICE = map(
-    ActionName, ("update_site", "redeploy_server", "relabel_nodes", "service_server")
+UPDATE, DEPLOY, REDEPLOY, RELABEL, SERVICE = map(
+    ActionName, ("update_site", "deploy_site", "redeploy_server", "relabel_nodes", "service_server")
 )
 N1 = NodeName("n1")
 
@@ -61,9 +67,22 @@ def committed(world: RedeployWorld) -> Revision:
 
 def changed(world: RedeployWorld) -> list[str]:
     """Return the nodes that a plan names as changed."""
-    changes = design_changes(world.check().plan_steps.specifications, committed(world))
+    return list(changes_of(world).changed)
+
+
+def changes_of(world: RedeployWorld) -> DesignChanges:
+    """Return what a plan says of each node now."""
+    planner = world.check().plan_steps
+    revision = committed(world)
+    changes = design_changes(
+        planner.specifications,
+        revision,
+        planner(revision).requested,
+        planner.deployed(list(map(NodeName, world.site.nodes))),
+        services=not world.rules.limits.no_service,
+    )
     assert changes
-    return list(changes.changed)
+    return changes
 
 
 def act(world: RedeployWorld, name: ActionName, **parameters: Any) -> None:
@@ -94,7 +113,7 @@ def older(world: RedeployWorld, way: str = REINSTALL) -> list[str]:
 @pytest.mark.parametrize("world", PEERS, indirect=True)
 def test_a_changed_server_that_was_left_alone_is_named_until_it_is_redeployed(world: RedeployWorld) -> None:
     assert (older(world), changed(world)) == ([], [])
-    change(world, rack="r9")
+    change(world, platform={"image": "noble"})
     assert changed(world) == ["n1"]
     for _ in range(2):  # it is not forgotten by an action that changed nothing
         act(world, UPDATE)
@@ -108,7 +127,7 @@ def test_a_changed_server_that_was_left_alone_is_named_until_it_is_redeployed(wo
     # What an upgrade makes of the actions alone is the same.
     with world.engine().begin() as connection:
         assert {row.name: row.action_id for row in connection.execute(migration()._SENT)} == given
-        connection.execute(node_specifications.update().values(aspects={}))
+        connection.execute(node_specifications.update().values(aspects={}, revisions={}, provisioner=""))
     assert changed(world) == []  # compared by the revision of each record
 
 
@@ -128,14 +147,67 @@ def test_an_upgrade_makes_the_digests_of_this_release() -> None:
     assert dict(migration()._digests([step.to_json() for step in steps])) == stepped(steps)
 
 
-@pytest.mark.parametrize("world", ["drydock", "ironic"], indirect=True)
-def test_labels_are_given_by_a_relabelling(world: RedeployWorld) -> None:
-    change(world, labels={"rack": "r9"})
+@pytest.mark.parametrize("world", PEERS, indirect=True)
+def test_labels_are_set_by_an_update_of_the_site(world: RedeployWorld) -> None:
+    change(world, labels={"rack": "r9"}, rack="r9")
+    assert changes_of(world).nodes[N1] == NodeImpact(Impact.RELABEL, ("labels", "placement"))
     act(world, UPDATE)
+    assert (older(world), changed(world)) == ([], [])
+    assert "relabel_nodes" in world.steps()
+    # A move in the design alone takes no step, and no label that a peer refuses stops an update.
+    change(world, labels={"rack": "r9"}, rack="r10")
+    act(world, UPDATE)
+    assert (older(world), changed(world), "relabel_nodes" in world.steps()) == ([], [], False)
+
+
+@pytest.mark.parametrize("world", ["drydock", "ironic"], indirect=True)
+def test_labels_of_a_deployment_are_left_and_given_by_a_relabelling(world: RedeployWorld) -> None:
+    change(world, labels={"rack": "r9"})
+    act(world, DEPLOY)
     relabel = "shipyard create action relabel_nodes --param=target_nodes=n1"
     assert (older(world, relabel), changed(world)) == (["n1"], ["n1"])
     act(world, RELABEL, target_nodes="n1")
     assert changed(world) == []
+
+
+@pytest.mark.parametrize("world", ["maas"], indirect=True)
+def test_a_server_that_nobody_knows_is_adopted(world: RedeployWorld) -> None:
+    with world.engine().begin() as connection:
+        connection.execute(node_specifications.delete())
+    assert changes_of(world).counts == {Impact.UNKNOWN: 3}
+    adopt = AdoptNodes(world.check().plan_steps, world.clock)
+    caller = Caller("tester", frozenset({"admin"}), "key")
+    assert adopt([NodeName("n2"), N1], committed(world), caller) == [N1, "n2"]
+    assert changes_of(world).counts == {Impact.UNCHANGED: 2, Impact.UNKNOWN: 1}
+    with world.store().begin() as tx:
+        record = tx.specifications.of([N1])[N1]
+    assert (record.adopted_by, record.revision, record.provisioner) == ("tester", committed(world), "MAAS")
+    with pytest.raises(ShipyardError, match="has no node n9"):
+        adopt([NodeName("n9")], committed(world), caller)
+    with pytest.raises(ShipyardError, match="revision=99"):
+        adopt([N1], Revision(99), caller)
+    # What another provisioner's machine was given says nothing of this one.
+    with world.engine().begin() as connection:
+        connection.execute(node_specifications.update().values(provisioner="Ironic"))
+    assert changes_of(world).counts == {Impact.UNKNOWN: 3}
+
+
+@pytest.mark.parametrize("world", ["ironic"], indirect=True)
+def test_values_are_shown_once_with_their_documents(world: RedeployWorld) -> None:
+    profile = document("drydock/HostProfile/v1", "base", {"platform": {"image": "noble"}})
+    world.site = replace(
+        world.site,
+        nodes={name: {**entry, "host_profile": "base"} for name, entry in world.site.nodes.items()},
+        further=[*world.site.further, profile],
+    )
+    change(world)
+    changes = changes_of(world)
+    assert (changes.counts, changes.uncompared) == ({Impact.REINSTALL: 3}, 0)
+    (value,) = changes.values
+    assert (value.aspect, value.path, value.old, value.new) == (Aspect.IMAGE, "platform.image", "-", '"noble"')
+    assert [(ref.name, ref.path) for ref in value.documents] == [("base", "/data/platform/image")]
+    assert classes(changes) == dict.fromkeys(NODES, "reinstall")  # what a signature covers
+    assert list(value.nodes) == list(NODES)
 
 
 @pytest.mark.parametrize("world", ["ironic"], indirect=True)

@@ -11,7 +11,7 @@ from shipyard_api.domain.actions import ActionName, RunState
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import EtcdForbids, NodesDown, Overtaken, UnknownNodes, WrongState
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.usecases.actions.design_changes import DesignChanges, design_changes
+from shipyard_api.usecases.actions.design_changes import design_changes
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.drift.find import FindDrift, Since
 from tests.redeploy_world import NODES, RedeployWorld
@@ -72,18 +72,20 @@ def test_a_server_that_left_the_design_is_shown_until_it_is_taken_down(world: Re
         inventory = lambda one: rendered.inventory(Revision(one))  # noqa: E731  # as in the wiring
         drift = FindDrift(world.store(), world.provisioner, None, inventory, lambda _: {})
         rows = drift(Since.SUCCESSFUL_SITE_ACTION).differences["design"]
-        return [(one.node, one.kind.value) for one in rows], design_changes(
-            world.check().plan_steps.specifications, Revision(2)
-        )
+        planner = world.check().plan_steps
+        changes = design_changes(planner.specifications, Revision(2), {}, None, services=True)
+        assert changes
+        assert changes.added == changes.changed == []
+        return [(one.node, one.kind.value) for one in rows], list(changes.removed)
 
-    assert shown() == ([], DesignChanges([], [NodeName("n1")], []))  # the new design has not been used yet
+    assert shown() == ([], ["n1"])  # the new design has not been used yet
     world.create(ActionName("update_site"))
     world.run(world.worker())
-    assert shown() == ([("n1", "not-in-design")], DesignChanges([], [NodeName("n1")], []))
+    assert shown() == ([("n1", "not-in-design")], ["n1"])
     world.create(REMOVE, target_nodes="n1")
     world.run(world.worker())
     assert world.state() is RunState.SUCCESS, world.told()
-    assert shown() == ([], DesignChanges([], [], []))
+    assert shown() == ([], [])
     assert [machine.name for machine in world.provisioner.conditions()] == ["n2", "n3"]
 
 

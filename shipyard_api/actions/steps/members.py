@@ -31,7 +31,7 @@ def select(
     to_release = rollout_polls.to_release(store, provisioner, nodes) if released else {}
     planned = Planned()
     if specifications is not None:
-        planned = specifications.plan(question.inputs, nodes, provisioner, services=kind is Kind.SERVICE)
+        planned = specifications.plan(question.inputs, nodes, services=kind is Kind.SERVICE)
     return Members(by_group, plan, to_release, uncounted.ask(store), planned)
 
 

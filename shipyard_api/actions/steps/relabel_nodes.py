@@ -1,7 +1,7 @@
 """The step that sets labels of Kubernetes nodes, one node after another."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import ClassVar, Never
 
@@ -11,7 +11,7 @@ from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.nodes import NodesRelabelled
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SiteInputs
-from shipyard_api.domain.specification import labelled
+from shipyard_api.domain.specification.given import labelled
 from shipyard_api.domain.stored import ByFields, Number
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.cluster_nodes import ClusterNodes
@@ -25,14 +25,19 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True)
 class RelabelState(ByFields):
-    """``todo``: the nodes whose turn comes, with their labels; ``failed``: those that have failed, with the reason."""
+    """``todo``: the nodes whose turn comes, with their labels; ``failed``: those that have failed, with the reason.
+
+    ``placed``: the digest of the placement of each node in the design.
+    """
 
     STORED_VERSION: ClassVar = 1
+    OPTIONAL: ClassVar = frozenset({"placed"})
 
     todo: tuple[tuple[NodeName, Mapping[str, str]], ...]
     timeout: Number
     done: int = 0
     failed: tuple[tuple[NodeName, str], ...] = ()
+    placed: Mapping[NodeName, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,7 @@ class Labelled:
 class RelabelNodes(Step[RelabelState, Never, SetLabels, Labelled]):
     """Sets the labels of the inputs, and changes no others. A node that fails does not keep the next from its turn.
 
-    ``nodes`` is None where no Kubernetes is configured any more.
+    ``nodes`` is None where no Kubernetes is configured any more. ``tolerant``: failures do not fail the step.
     """
 
     version: ClassVar[int] = 1
@@ -62,12 +67,13 @@ class RelabelNodes(Step[RelabelState, Never, SetLabels, Labelled]):
     id: StepId
     nodes: ClusterNodes | None
     always: bool = False
+    tolerant: bool = False
 
     def begin(self, inputs: Json) -> RelabelState:
         """Start with every node."""
         configuration = SiteInputs.from_json(inputs).configuration if "times" in inputs else DeploymentConfiguration()
         todo = tuple((NodeName(node), labels) for node, labels in inputs["labels"].items())
-        return RelabelState(todo, configuration.relabel_nodes.timeout)
+        return RelabelState(todo, configuration.relabel_nodes.timeout, placed=inputs.get("placed", {}))
 
     def load_state(self, stored: Json) -> RelabelState:
         """Return a state from its stored form."""
@@ -81,9 +87,11 @@ class RelabelNodes(Step[RelabelState, Never, SetLabels, Labelled]):
         """Take the next node."""
         if state.todo:
             return Act(SetLabels(*state.todo[0]), now + timedelta(seconds=state.timeout), repeatable=True)
-        if state.failed:
-            return Failed("; ".join(f"{node}: {why}" for node, why in state.failed))
-        return Done(f"{state.done} node(s) have their labels")
+        labelled = f"{state.done} node(s) have their labels"
+        if not state.failed:
+            return Done(labelled)
+        why = "; ".join(f"{node}: {why}" for node, why in state.failed)
+        return Done(f"{labelled}, others do not: {why}") if self.tolerant else Failed(why)
 
     def perform(self, effect: SetLabels, marker: Marker) -> Labelled:
         """Set the labels that are not so yet. Raises Refused for a node that Kubernetes does not have."""
@@ -107,7 +115,8 @@ class RelabelNodes(Step[RelabelState, Never, SetLabels, Labelled]):
             return Folded(replace(state, todo=todo, failed=(*state.failed, (asked.node, report.detail))))
         shown = ", ".join(f"{key}={value}" for key, value in sorted(report.changed.items()))
         note = Noted("Labels", f"{asked.node}: {f'set {shown}' if shown else 'all labels were set already'}")
-        relabelled = NodesRelabelled({asked.node: labelled(asked.labels)})
+        placed = {asked.node: state.placed[asked.node]} if asked.node in state.placed else {}
+        relabelled = NodesRelabelled({asked.node: labelled(asked.labels)}, placed)
         return Folded(replace(state, todo=todo, done=state.done + 1), (note, relabelled))
 
     def touches(self, effect: SetLabels) -> tuple[NodeName, ...]:

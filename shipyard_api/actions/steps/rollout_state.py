@@ -21,7 +21,7 @@ from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.rollout.policy.pace import ALL_AT_ONCE
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.site_design import SiteInputs
-from shipyard_api.domain.specification import older_specification
+from shipyard_api.domain.specification.given import older_specification
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.provisioner import Operation

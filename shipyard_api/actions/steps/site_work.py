@@ -76,7 +76,7 @@ class PollJob:
 class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobReport]):
     """One piece of work, submitted once and polled until it ends or its time is up. ``nodes``: None for the site.
 
-    ``done``: facts that are recorded when it has succeeded.
+    ``done``: facts that are recorded when it has succeeded. ``tolerant``: its failure does not fail the step.
     """
 
     version: ClassVar[int] = 2
@@ -89,6 +89,7 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
     always: bool = False
     nodes: tuple[NodeName, ...] | None = None
     done: tuple[Fact, ...] = ()
+    tolerant: bool = False
 
     def begin(self, inputs: Json) -> SiteWorkState:
         """Start with nothing submitted."""
@@ -108,7 +109,7 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
     def decide(self, state: SiteWorkState, now: datetime) -> Act[SubmitSiteWork] | Look[PollJob] | Done | Failed:
         """Submit, then poll, then end."""
         if state.failed is not None:
-            return Failed(state.failed)
+            return Done(state.failed) if self.tolerant else Failed(state.failed)
         if state.done is not None:
             return Done(state.done)
         design = self.provisioner.design_reference(state.revision)

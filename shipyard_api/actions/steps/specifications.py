@@ -5,7 +5,7 @@ One place compares: plans, warnings about templates, and running actions ask it.
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shipyard_api.domain.deploy_steps.planning import RequestedSteps, only
 from shipyard_api.domain.documents import Rendering, Revision
@@ -13,10 +13,16 @@ from shipyard_api.domain.drift.observations import MachineState
 from shipyard_api.domain.facts.nodes import NodesLeft
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SiteInputs
-from shipyard_api.domain.specification import DESIGN, Aspects, Given, designed, differing, each_stepped
+from shipyard_api.domain.specification.effective import EffectiveDesign
+from shipyard_api.domain.specification.given import DESIGN, Aspects, Given, differing, each_stepped
+from shipyard_api.domain.specification.impact import NodeImpact, impact_of
+from shipyard_api.domain.specification.kinds import Aspect
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.storage.unit_of_work import Store
+
+_IMAGE = Aspect.IMAGE.value
+"""Every design has it; records of earlier releases lack it, and all that follows from documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,34 +38,63 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Specifications:
-    """The comparison. ``rendered`` raises UnknownRevision and RenderingFailed; ``fingerprint`` digests secrets."""
+    """The comparison. ``rendered`` raises UnknownRevision and RenderingFailed; ``fingerprint`` digests secrets.
+
+    What another provisioner than this one was told of a node says nothing of the machine that this one has.
+    """
 
     store: Store
     rendered: Callable[[Revision], Rendering]
     fingerprint: Callable[[bytes], str]
+    provisioner: Provisioner
 
     def wanted(self, revision: int, nodes: Collection[NodeName], steps: RequestedSteps) -> Mapping[NodeName, Aspects]:
         """Return what a revision and these steps give the nodes. Raises UnknownRevision and RenderingFailed."""
-        aspects = designed(self.rendered(Revision(revision)), nodes, self.fingerprint)
+        design = EffectiveDesign.of(self.rendered(Revision(revision)), self.fingerprint)
         of_steps = each_stepped(only(steps, nodes))
-        return {node: {**found, **of_steps.get(node, {})} for node, found in aspects.items()}
+        known = (node for node in nodes if node in design.machines.nodes)
+        return {node: {**design.digests(node), **of_steps.get(node, {})} for node in known}
 
     def differing(self, wanted: Mapping[NodeName, Aspects]) -> Mapping[NodeName, frozenset[str] | None]:
         """Return the aspects in which nodes were given something else; None: there is no record. Others are left out.
 
         A record without a design is compared by its revision.
         """
-        records = self.store.read(lambda tx: tx.specifications.of(wanted.keys()))
-        records = self._completed(records, wanted)
+        records = self.records(wanted)
         found = {
             node: differing(records[node].aspects, aspects) if node in records else None
             for node, aspects in wanted.items()
         }
         return {node: aspects for node, aspects in found.items() if aspects is None or aspects}
 
-    def plan(
-        self, inputs: SiteInputs, nodes: frozenset[NodeName], provisioner: Provisioner, *, services: bool
-    ) -> Planned:
+    def records(self, wanted: Mapping[NodeName, Aspects]) -> Mapping[NodeName, Given]:
+        """Return the records of nodes that can be compared with these aspects."""
+        stored = self.store.read(lambda tx: tx.specifications.of(wanted.keys()))
+        ours = {node: record for node, record in stored.items() if record.provisioner in ("", self.provisioner.name)}
+        return self._completed(ours, wanted)
+
+    def impacts(
+        self,
+        revision: Revision,
+        nodes: Collection[NodeName],
+        steps: RequestedSteps,
+        *,
+        deployed: Collection[NodeName],
+        services: bool,
+    ) -> Mapping[NodeName, NodeImpact]:
+        """Return the class of these nodes of a revision. Raises UnknownRevision and RenderingFailed.
+
+        ``deployed``: those that the provisioner shows so; ``services``: whether it runs steps on them.
+        """
+        shown = frozenset(deployed)
+        wanted = self.wanted(revision, [node for node in nodes if node in shown], steps)
+        records = self.records(wanted)
+        return {
+            node: impact_of(wanted.get(node, {}), records.get(node), deployed=node in shown, services=services)
+            for node in nodes
+        }
+
+    def plan(self, inputs: SiteInputs, nodes: frozenset[NodeName], *, services: bool) -> Planned:
         """Return what the action gives these nodes; deployed ones are left alone unless the action names its targets.
 
         ``services``: it only runs its steps on them. A design that cannot be read gives nothing that is known. Raises
@@ -72,16 +107,16 @@ class Specifications:
         except (RenderingFailed, UnknownRevision):
             return Planned()
         if inputs.targets:
-            return Planned(_texts(wanted))
-        deployed = deployed_of(provisioner, nodes)
+            return Planned(_texts(wanted, self.provisioner.name))
+        deployed = deployed_of(self.provisioner, nodes)
         left = self.differing({node: wanted[node] for node in deployed if node in wanted})
         given = {node: aspects for node, aspects in wanted.items() if node not in deployed}
         if not left:
-            return Planned(_texts(given))
+            return Planned(_texts(given, self.provisioner.name))
         differs = {node: tuple(sorted(aspects)) for node, aspects in sorted(left.items()) if aspects is not None}
         unknown = tuple(sorted(left.keys() - differs.keys()))
-        can_service = not provisioner.capabilities.limits.no_service
-        return Planned(_texts(given), NodesLeft(tuple(differs), unknown, differs, can_service))
+        can_service = not self.provisioner.capabilities.limits.no_service
+        return Planned(_texts(given, self.provisioner.name), NodesLeft(tuple(differs), unknown, differs, can_service))
 
     def _completed(
         self, records: Mapping[NodeName, Given], wanted: Mapping[NodeName, Aspects]
@@ -89,7 +124,7 @@ class Specifications:
         """Return the records with the designs that they lack; without those whose revision cannot be read."""
         completed = dict(records)
         lacking = {
-            node: record for node, record in records.items() if DESIGN not in record.aspects and DESIGN in wanted[node]
+            node: record for node, record in records.items() if _IMAGE not in record.aspects and _IMAGE in wanted[node]
         }
         for revision in {record.revision for record in lacking.values()}:
             nodes = [node for node, record in lacking.items() if record.revision == revision]
@@ -100,7 +135,7 @@ class Specifications:
             for node in nodes:
                 record = completed.pop(node)
                 if node in aspects:
-                    completed[node] = Given(record.action, revision, {**aspects[node], **record.aspects})
+                    completed[node] = replace(record, aspects={**aspects[node], **record.aspects})
         return completed
 
 
@@ -111,5 +146,7 @@ def deployed_of(provisioner: Provisioner, nodes: Collection[NodeName]) -> frozen
     return frozenset(node for node in nodes if node.lower() in names)
 
 
-def _texts(aspects: Mapping[NodeName, Aspects]) -> Mapping[NodeName, str]:
-    return {node: json.dumps(entry, sort_keys=True) for node, entry in aspects.items()}
+def _texts(aspects: Mapping[NodeName, Aspects], provisioner: str = "") -> Mapping[NodeName, str]:
+    """Return the texts of aspects; ``provisioner``: the one that installs the nodes, which get all of them."""
+    whole = {DESIGN: "", "provisioner": provisioner} if provisioner else {}
+    return {node: json.dumps({**entry, **whole}, sort_keys=True) for node, entry in aspects.items()}

@@ -8,6 +8,7 @@ from pathlib import Path
 from shipyard_api.api.airship import (
     action_nodes,
     actions,
+    adoptions,
     approvals,
     callers,
     configdocs,
@@ -139,6 +140,7 @@ def routes(parts: Collaborators) -> dict[str, Guarded]:
         f"{v1}/nodes/{{node_name}}/health": holds.Health(
             ReportHealth(parts.node_holds), parts.schemas, parts.json_bytes
         ),
+        f"{v1}/adoptions": adoptions.Adoptions(parts.adopt, parts.schemas, parts.json_bytes),
         f"{v1}/holds": holds.Holds(parts.node_holds),
         f"{v1}/holds/{{hold_id}}": holds.Hold(parts.node_holds),
         f"{v1}/site/differences": site_differences.SiteDifferences(parts.find_drift),

@@ -27,6 +27,7 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup, PlannedWave
+from shipyard_api.domain.specification.impact import Impact
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.usecases.actions.design_changes import DesignChanges
@@ -139,7 +140,28 @@ def _entity(plan: Plan) -> dict[str, Any]:
 
 
 def _changes(changes: DesignChanges) -> dict[str, Any]:
-    return {"added": list(changes.added), "removed": list(changes.removed), "changed": list(changes.changed)}
+    differing = ((node, entry) for node, entry in changes.nodes.items() if entry.impact is not Impact.UNCHANGED)
+    return {
+        "added": list(changes.added),
+        "removed": list(changes.removed),
+        "changed": list(changes.changed),
+        "counts": {impact.value: number for impact, number in changes.counts.items()},
+        "nodes": [
+            {"name": node, "class": entry.impact.value, "aspects": list(entry.aspects)} for node, entry in differing
+        ],
+        "values": [
+            {
+                "aspect": change.aspect.value,
+                "path": change.path,
+                "old": change.old,
+                "new": change.new,
+                "documents": [{"schema": ref.schema, "name": ref.name, "path": ref.path} for ref in change.documents],
+                "nodes": list(change.nodes),
+            }
+            for change in changes.values
+        ],
+        "uncompared": changes.uncompared,
+    }
 
 
 def _software(plan: SoftwarePlan) -> dict[str, Any]:

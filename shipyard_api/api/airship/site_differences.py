@@ -9,6 +9,8 @@ from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import words
 from shipyard_api.api.http.threads import threaded_peer
 from shipyard_api.domain.drift.differences import Difference
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.specification.impact import NodeImpact
 from shipyard_api.usecases.drift.find import Drift, FindDrift, Since
 
 
@@ -33,8 +35,13 @@ class SiteDifferences:
             "action": {"id": drift.base.id, "name": drift.base.name, "ended_at": zulu(drift.base.ended_at)},
             "compared": drift.compared,
             "differences": [_row(system, row) for system, rows in drift.differences.items() for row in rows],
+            "to_do": None if drift.to_do is None else [_to_do(node, entry) for node, entry in drift.to_do.items()],
             **_left_out(drift),
         }
+
+
+def _to_do(node: NodeName, entry: NodeImpact) -> dict[str, Any]:
+    return {"node": node, "class": entry.impact.value, "aspects": list(entry.aspects)}
 
 
 def _row(system: str, difference: Difference) -> dict[str, Any]:

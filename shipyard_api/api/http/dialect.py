@@ -30,6 +30,7 @@ from shipyard_api.usecases.drift.find import FindDrift
 from shipyard_api.usecases.holds.manage import NodeHolds
 from shipyard_api.usecases.journal.build import JournalUseCases
 from shipyard_api.usecases.node_operations.build import NodeOperationUseCases
+from shipyard_api.usecases.nodes.adopt import AdoptNodes
 from shipyard_api.usecases.nodes.build import NodeUseCases
 from shipyard_api.usecases.software.build import SoftwareUseCases
 
@@ -59,6 +60,7 @@ class UseCases:
     nodes: NodeUseCases
     node_operations: NodeOperationUseCases
     node_holds: NodeHolds
+    adopt: AdoptNodes
     templates: ManageTemplates
     plan_steps: PlanDeploySteps
     find_drift: FindDrift

@@ -38,7 +38,8 @@ def diff() -> None:
 def site(options: GlobalOptions, /, since: str) -> None:
     """Compare what the provisioner and Kubernetes show now with what the last successful site action, and later ones,
     left: nodes that vanished, were released, renamed, powered off or installed again, that are not ready, cordoned, or
-    lost labels of the design. Nodes that an action works on are left out.
+    lost labels of the design. Nodes that an action works on are left out. What the committed design asks of nodes is no
+    drift, and is listed as to do.
 
     Exits 2 if anything differs, and 3 if nothing does but a system could not be asked.
     """

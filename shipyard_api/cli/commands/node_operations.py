@@ -12,7 +12,11 @@ from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import deploy_step_tables, drain_tables
 from shipyard_api.cli.output.answers import Answer
+from shipyard_api.cli.output.node_names import listed
+from shipyard_api.cli.output.printout import Printout, sections
+from shipyard_api.cli.output.shapes import list_at, parse_object
 from shipyard_api.cli.output.status_text import done
+from shipyard_api.node_sets import InvalidNodeSet, expand
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api, Query
@@ -163,6 +167,35 @@ def deploy_steps(options: GlobalOptions, /, name: str) -> None:
 
 
 @click.command(
+    "adopt",
+    short_help="Record that servers have what a revision gives them.",
+    epilog=examples("shipyard node adopt compute[11-14] --revision 3", "shipyard node adopt compute11,compute12"),
+)
+@click.argument("nodes", metavar="NODES")
+@click.option("--revision", type=click.IntRange(1), help="What the servers have. (default: committed)")
+@click.pass_obj
+def adopt(options: GlobalOptions, /, nodes: str, revision: int | None) -> None:
+    """Record that NODES, comma-separated, have what a revision gives them. Nothing is sent to a server.
+
+    Plans show servers as unknown that the provisioner shows as deployed, and of which Shipyard has no record: those
+    that were deployed before it. Adopt them, and later plans say what a change of the design does to them.
+    """
+    try:
+        names = [name.removeprefix("node/") for name in expand([nodes])]
+    except InvalidNodeSet as error:
+        raise click.UsageError(f"NODES: {error}") from error
+
+    def post(api: "Api") -> Answer:
+        return api.post("adoptions", json={"nodes": names, "revision": revision or _committed(api)})
+
+    def adopted(text: str) -> Printout:
+        body = parse_object(text)
+        return sections(f"Adopted with revision {body.get('revision')}: {listed(list_at(body, 'nodes'))}")
+
+    show(options, post, expected=200, cli=adopted)
+
+
+@click.command(
     "drain-plan",
     short_help="Show what a drain of a node would do.",
     epilog=examples("shipyard drain-plan compute11", "shipyard drain-plan compute11 -o json"),
@@ -225,6 +258,7 @@ def _href(revision: int) -> str:
 
 for command in (
     software.run,
+    adopt,
     deploy_steps,
     decommission,
     drain,

@@ -17,7 +17,7 @@ from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import plan_tables
 from shipyard_api.cli.output.answers import Answer
 from shipyard_api.cli.output.printout import Printout
-from shipyard_api.cli.output.shapes import parse_object
+from shipyard_api.cli.output.shapes import JsonObject, object_at, parse_object
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api
@@ -30,6 +30,7 @@ Query = list[tuple[str, str]]
     epilog=examples(
         "shipyard plan deploy_site --forecast",
         "shipyard plan deploy_site --version=buffer",
+        "shipyard plan update_site --version=buffer --check",
         "shipyard plan --retry 01ARZ3NDEKTSV4RRFFQ69G5FAV",
         "shipyard plan deploy_site --store",
     ),
@@ -42,6 +43,7 @@ Query = list[tuple[str, str]]
 @click.option("--retry", metavar="ACTION", help="Plan a retry of this action, in place of an action NAME.")
 @click.option("--force", is_flag=True, help="As for `shipyard retry`.")
 @click.option("--forecast", "with_forecast", is_flag=True, help="Add the forecast, as `shipyard forecast` shows it.")
+@click.option("--check", is_flag=True, help="Exit with 2 if a server would have to be reinstalled.")
 @click.option("--store", is_flag=True, help="Store the plan, to have it approved or to start the action from it.")
 @click.pass_obj
 def plan(
@@ -55,6 +57,7 @@ def plan(
     retry: str | None,
     force: bool,
     with_forecast: bool,
+    check: bool,
     store: bool,
 ) -> None:
     """Show what the action NAME, such as deploy_site, would do now, without starting it.
@@ -85,13 +88,21 @@ def plan(
         return _with_forecast(api, answer, query, body) if planned else answer
 
     table = plan_tables.stored_plan if store else plan_tables.plan
-    show_plan(options, request, expected=201 if store else 200, cli=table)
+    answer = show_plan(options, request, expected=201 if store else 200, cli=table)
+    if check and _reinstalls(answer):
+        raise SystemExit(2)
+
+
+def _reinstalls(plan: JsonObject) -> bool:
+    """Return whether a server would have to be erased to be what the design says."""
+    plan = object_at(plan, "plan") or plan
+    return bool({"reinstall", "replace"}.intersection(object_at(object_at(plan, "changes"), "counts")))
 
 
 def show_plan(
     options: GlobalOptions, request: Callable[["Api"], Answer], *, expected: int, cli: Callable[[str], str | Printout]
-) -> None:
-    """Print a plan as ``show`` does; exit with 1 also if the server would refuse what it plans."""
+) -> JsonObject:
+    """Print a plan as ``show`` does, and return it; exit with 1 also if the server would refuse what it plans."""
     answers: list[Answer] = []
 
     def kept(api: "Api") -> Answer:
@@ -99,8 +110,10 @@ def show_plan(
         return answers[0]
 
     show(options, kept, expected=expected, cli=cli)
-    if parse_object(answers[0].text).get("refused"):
+    plan = parse_object(answers[0].text)
+    if plan.get("refused"):
         raise SystemExit(1)
+    return plan
 
 
 def _with_forecast(api: "Api", plan: Answer, query: Query, body: Mapping[str, object]) -> Answer:

@@ -1,8 +1,10 @@
 """Differences of a site as a table. Pure."""
 
+from collections.abc import Sequence
+
 from shipyard_api.cli.output.node_names import listed
 from shipyard_api.cli.output.printout import Printout, TextTable, sections, table
-from shipyard_api.cli.output.shapes import list_at, object_at, objects_at, parse_object, required
+from shipyard_api.cli.output.shapes import JsonObject, list_at, object_at, objects_at, parse_object, required
 from shipyard_api.cli.output.wording import printable, to_the_second
 
 
@@ -28,6 +30,7 @@ def differences(text: str) -> Printout:
     parts: list[str | TextTable] = [f"{title}: {_number(len(rows))}"]
     if rows:
         parts.append(table(rows, ("Node", "Difference", "Expected", "Seen", "Since", "System"), gap=4))
+    parts += _to_do(objects_at(body, "to_do") if body.get("to_do") else [])
     unanswered = objects_at(body, "unanswered")
     lines = [f"{system.get('system')} could not be asked: {printable(system.get('why'))}" for system in unanswered]
     if skipped := [node.get("node") for node in objects_at(body, "skipped")]:
@@ -35,6 +38,15 @@ def differences(text: str) -> Printout:
     if unsighted := list_at(body, "unsighted"):
         lines.append(f"Not yet known which machine they had: {listed(unsighted)}")
     return sections(*parts, *(["\n".join(lines)] if lines else []))
+
+
+def _to_do(nodes: Sequence[JsonObject]) -> Sequence[str]:
+    """Return what the committed design asks of nodes: no drift, and a plan says the rest of it."""
+    by_class: dict[str, list[object]] = {}
+    for entry in nodes:
+        by_class.setdefault(str(required(entry, "class")), []).append(entry.get("node"))
+    lines = [f"  {name}: {listed(names)}" for name, names in by_class.items()]
+    return ["\n".join(["To do, as `shipyard plan update_site` shows:", *lines])] if lines else []
 
 
 def _number(rows: int) -> str:

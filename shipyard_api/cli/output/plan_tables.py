@@ -23,7 +23,8 @@ from shipyard_api.cli.output.task_tables import stage, tasks
 from shipyard_api.cli.output.wording import to_the_second
 
 _OLDER = "the last revision with these servers"
-_CHANGES = (("Added:", "added"), ("Changed:", "changed"), ("Not In Design:", "removed"))
+_CLASSES = ("relabel", "software", "service", "reinstall", "replace", "unknown")
+"""The classes of deployed nodes that differ, in the order in which they are shown."""
 _STORED = ("Plan", "Action", "Stored", "Approved", "Started")
 _SUMMARY_GAP = 3  # blanks between columns; no contract sets them
 
@@ -96,6 +97,7 @@ def _plan(plan: JsonObject) -> Printout:
     groups = as_objects(required(plan, "groups"), "groups")
     parts: list[TextTable | str | Printout] = [
         fields(about),
+        *_values(object_at(plan, "changes")),
         tree(groups, objects_at(plan, "deploy_steps"), skipped, objects_at(plan, "clean_steps")),
     ]
     parts += forecast_tables.parts(object_at(plan, "forecast")) if plan.get("forecast") else []
@@ -131,10 +133,40 @@ def _nodes(totals: Mapping[str, int], skipped: Sequence[object]) -> str:
 
 
 def _changes(changes: JsonObject) -> Sequence[tuple[str, str]]:
-    rows = [(title, listed(list_at(changes, key))) for title, key in _CHANGES if list_at(changes, key)]
+    counts = object_at(changes, "counts")
+    rows = [("Classes:", ", ".join(f"{number} {name}" for name, number in counts.items()))] if counts else []
+    rows += [("Added:", listed(list_at(changes, "added")))] if list_at(changes, "added") else []
+    for name in _CLASSES:
+        nodes = [entry for entry in objects_at(changes, "nodes") if entry.get("class") == name]
+        aspects = sorted({str(aspect) for entry in nodes for aspect in list_at(entry, "aspects")})
+        why = f" ({', '.join(aspects)})" if aspects else ""
+        rows += [(f"{name.title()}:", f"{listed([entry.get('name') for entry in nodes])}{why}")] if nodes else []
+        if name == "unknown" and nodes:
+            rows.append(("To Adopt:", f"shipyard node adopt {','.join(str(entry.get('name')) for entry in nodes)}"))
     removed = ",".join(map(str, list_at(changes, "removed")))
-    way_out = f"shipyard create action remove_server --param=target_nodes={removed}"
-    return [*rows, ("To Remove:", way_out)] if removed else rows
+    if removed:
+        rows.append(("Not In Design:", listed(list_at(changes, "removed"))))
+        rows.append(("To Remove:", f"shipyard create action remove_server --param=target_nodes={removed}"))
+    return rows
+
+
+def _values(changes: JsonObject) -> Sequence[TextTable | str]:
+    """Return the values that differ, each with the nodes and the documents that it concerns."""
+    rows = [
+        (
+            required(value, "aspect"),
+            required(value, "path"),
+            required(value, "old"),
+            required(value, "new"),
+            listed(list_at(value, "nodes")),
+            ", ".join(str(document.get("name")) for document in objects_at(value, "documents")),
+        )
+        for value in objects_at(changes, "values")
+    ]
+    shown: list[TextTable | str] = [table(rows, ("Aspect", "Value", "Old", "New", "Nodes", "From"))] if rows else []
+    if uncompared := changes.get("uncompared"):
+        shown.append(f"{uncompared} more nodes differ; their values are not listed.")
+    return shown
 
 
 def _groups(groups: Sequence[JsonObject]) -> TextTable:

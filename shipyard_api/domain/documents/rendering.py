@@ -61,6 +61,11 @@ class Rendering:
         return hashlib.sha256(canonical(documents)).hexdigest()
 
     @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """What others have read from the design, by its kind; kept as long as the design."""
+        return {}
+
+    @cached_property
     def machines(self) -> Inventory:
         """The machines of the design; read from its documents at the first use, and kept as long as they are."""
         return inventory(rendered.document for rendered in self.documents)

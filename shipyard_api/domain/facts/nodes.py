@@ -104,11 +104,16 @@ class NodesLeft(Fact, frozen=True):
 
 
 class NodesRelabelled(Fact, frozen=True):
-    """These nodes have the labels of the design now: the digest of each one's labels."""
+    """These nodes have the labels of the design now: the digest of each one's labels, and of its placement."""
 
     kind: ClassVar[str] = "nodes_relabelled"
 
     labels: Mapping[NodeName, str]
+    placement: Mapping[NodeName, str] = {}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the stored form; a placement that did not change is not written."""
+        return {"labels": dict(self.labels), **({"placement": dict(self.placement)} if self.placement else {})}
 
 
 class TargetsKnown(Fact, frozen=True):

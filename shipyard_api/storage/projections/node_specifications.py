@@ -13,6 +13,7 @@ from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited
 from shipyard_api.domain.facts.teardown import TeardownChanged
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.specification.given import LABELS, PLACEMENT
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.ports import provisioner
 from shipyard_api.storage import tables as t
@@ -32,20 +33,30 @@ _OLDER = t.action_nodes.update().where(
 _OLDER = _OLDER.values(older=sa.true())
 # A service changes only the aspects that it gives, of a node that has a record.
 _GIVE = sa.text("""
-    INSERT INTO node_specifications AS known (name, action_id, revision, aspects, at)
-    SELECT held.name, held.action_id, actions.revision, held.given, :at
+    INSERT INTO node_specifications AS known (name, action_id, revision, aspects, revisions, provisioner, at)
+    SELECT held.name, held.action_id, actions.revision, held.given - 'provisioner', given.revisions,
+           coalesce(held.given ->> 'provisioner', ''), :at
     FROM action_nodes held JOIN actions ON actions.id = held.action_id
+    CROSS JOIN LATERAL (
+        SELECT coalesce(jsonb_object_agg(key, actions.revision), '{}') AS revisions
+        FROM jsonb_object_keys(held.given - 'provisioner') key WHERE NOT held.given ? 'design'
+    ) given
     WHERE held.action_id = :action AND held.name = ANY(CAST(:names AS text[])) AND held.given IS NOT NULL
       AND (held.given ? 'design' OR EXISTS (SELECT FROM node_specifications WHERE name = held.name))
     ON CONFLICT (name) DO UPDATE SET
         action_id = excluded.action_id, at = excluded.at,
         revision = CASE WHEN excluded.aspects ? 'design' THEN excluded.revision ELSE known.revision END,
-        aspects = CASE WHEN excluded.aspects ? 'design' THEN '{}' ELSE known.aspects END || excluded.aspects
+        aspects = CASE WHEN excluded.aspects ? 'design' THEN '{}' ELSE known.aspects END || excluded.aspects,
+        revisions = CASE WHEN excluded.aspects ? 'design' THEN '{}' ELSE known.revisions END || excluded.revisions,
+        provisioner = CASE WHEN excluded.aspects ? 'design' THEN excluded.provisioner ELSE known.provisioner END,
+        adopted_by = CASE WHEN excluded.aspects ? 'design' THEN '' ELSE known.adopted_by END
 """)
 _RELABEL = sa.text("""
-    UPDATE node_specifications SET aspects = aspects || jsonb_build_object('labels', given.labels), at = :at
-    FROM unnest(CAST(:names AS text[]), CAST(:labels AS text[])) AS given (name, labels)
-    WHERE node_specifications.name = given.name
+    UPDATE node_specifications
+    SET aspects = aspects || jsonb_build_object(CAST(:aspect AS text), given.digest),
+        revisions = revisions || jsonb_build_object(CAST(:aspect AS text), actions.revision), at = :at
+    FROM unnest(CAST(:names AS text[]), CAST(:digests AS text[])) AS given (name, digest), actions
+    WHERE node_specifications.name = given.name AND actions.id = :action
 """)
 _LOSE = node_specifications.delete().where(node_specifications.c.name == sa.bindparam("of_name"))
 _INSTALLS = frozenset(
@@ -72,8 +83,9 @@ def project(writes: BatchedWrites, line: Line, fact: Fact) -> None:
         case LateResult() if fact.operation in _INSTALLS and fact.succeeded:
             _give(writes, line, fact.succeeded)
         case NodesRelabelled():
-            values = {"names": list(fact.labels), "labels": list(fact.labels.values())}
-            writes.add(_RELABEL, {**values, "at": line.at})
+            for aspect, digests in ((LABELS, fact.labels), (PLACEMENT, fact.placement)):
+                values = {"aspect": aspect, "names": list(digests), "digests": list(digests.values())}
+                writes.add(_RELABEL, {**values, "action": line.action, "at": line.at})
         case TeardownChanged(operation=Operation.DESTROY_NODE):
             writes.add(_LOSE, {"of_name": fact.node})
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from shipyard_api.actions.action import Action, Case, Check, DesignCheck
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.inputs import ActionInputs
+from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.documents import Revision, secret_texts
 from shipyard_api.domain.error_kinds import Invalid, ShipyardError
 from shipyard_api.domain.errors import InvalidParameters, ParametersBreakSchema
@@ -139,6 +140,11 @@ class CheckAction:
     def store(self) -> Store:
         """Our own store."""
         return self.plan_steps.store
+
+    @property
+    def specifications(self) -> Specifications:
+        """What nodes would be given, and were."""
+        return self.plan_steps.specifications
 
     def inventory(self, revision: Revision) -> Inventory:
         """Return the machines of a revision. Raises UnknownRevision and RenderingFailed."""

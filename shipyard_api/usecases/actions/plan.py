@@ -140,7 +140,6 @@ class PlanAction:
             version=None if older else used,
             held=self._holds(checked),
             drains=self._drains(checked, plan.groups),
-            changes=self._changes(request.name, revision),
         )
         return self._foreseen(plan, checked.parameters)
 
@@ -179,7 +178,8 @@ class PlanAction:
         software = self._software(frozen, request.name, revision or checked.revision, groups, written)
         steps = checked.case.steps if checked.case else NO_STEPS
         inputs = _inputs(checked, design.inputs, software)
-        skipped = self._skipped(checked, groups, complete=complete)
+        deployed = self._deployed(checked, groups, design.inputs, complete=complete)
+        skipped = {node for planned in groups for node in planned.members}.intersection(deployed or ())
         definition = None if checked.refusal else self.definitions.get(request.name)
         missing = without_graph(definition, inputs) if definition else ()
         return Plan(
@@ -200,6 +200,7 @@ class PlanAction:
             inputs=inputs,
             frozen=frozen,
             design=self._design(checked.revision or revision),
+            changes=self._changes(checked, revision, deployed),
         )
 
     def retry(self, action: str, *, force: bool, may_override_holds: bool) -> Plan:
@@ -269,28 +270,32 @@ class PlanAction:
         new = [finding for finding in first.findings if finding not in plan.findings]
         return replace(plan, refusal=first.refusal or _run_fails(plan), findings=(*plan.findings, *dict.fromkeys(new)))
 
-    def _skipped(self, checked: Checked, groups: Sequence[PlannedGroup], *, complete: bool) -> Collection[NodeName]:
-        """Return the deployed nodes of an action on the whole site; none if the provisioner is silent, or PeerError.
+    def _deployed(
+        self, checked: Checked, groups: Sequence[PlannedGroup], inputs: SiteInputs | None, *, complete: bool
+    ) -> Collection[NodeName] | None:
+        """Return the deployed nodes of the site, for an action on all of it; None if the provisioner is silent.
 
-        It is asked only if an action has deployed a node of the site.
+        ``complete``: raises ports.errors instead.
         """
         if not ACTIONS[checked.request.name].deploys or (checked.parameters and checked.parameters.targets):
             return ()
-        deployed = checked.case.steps.deployed if checked.case else None
         members = {node for planned in groups for node in planned.members}
-        if not self.store.read(lambda tx: tx.nodes.deployed(members)):
-            return members & (deployed or frozenset())
+        nodes = self.rendered.inventory(Revision(inputs.revision)).nodes.keys() if inputs and members else ()
         try:
-            return self.check.plan_steps.deployed(members)
+            return self.check.plan_steps.deployed({*members, *nodes})
         except PeerError:
             if complete:
                 raise
-            return ()
-
-    def _changes(self, name: ActionName, revision: Revision | None) -> DesignChanges | None:
-        if name not in ACTIONS.of_the_site or revision is None:
             return None
-        return design_changes(self.check.plan_steps.specifications, revision)
+
+    def _changes(
+        self, checked: Checked, revision: Revision | None, deployed: Collection[NodeName] | None
+    ) -> DesignChanges | None:
+        if checked.request.name not in ACTIONS.of_the_site or revision is None:
+            return None
+        steps = checked.case.steps.requested if checked.case else {}
+        services = not self.check.rules.limits.no_service
+        return design_changes(self.check.plan_steps.specifications, revision, steps, deployed, services=services)
 
     def _frozen_steps(self, name: ActionName, inputs: SiteInputs) -> StepPlan:
         if ACTIONS[name].services:

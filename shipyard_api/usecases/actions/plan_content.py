@@ -8,11 +8,14 @@ from typing import Any, NamedTuple
 from shipyard_api.actions.frozen_software import FrozenSoftware
 from shipyard_api.domain.documents import canonical, secret_texts
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.plans.plan import PlanContent
 from shipyard_api.domain.rollout.planning import PlannedGroup
+from shipyard_api.domain.specification.impact import Impact
 from shipyard_api.domain.task_graph.commands import CommandError
 from shipyard_api.domain.task_graph.node_facts import masked
 from shipyard_api.domain.task_graph.tasks import TaskId
+from shipyard_api.usecases.actions.design_changes import DesignChanges
 from shipyard_api.usecases.actions.plan import Plan
 from shipyard_api.usecases.actions.plan_software import SoftwarePlan
 
@@ -21,6 +24,7 @@ from shipyard_api.usecases.actions.plan_software import SoftwarePlan
 _ELSEWHERE = {
     *("v", "revision", "groups", "targets", "target_group", "policy", "deploy_steps", "clean_steps", "labels"),
     *("limits", "software", "action", "name", "made", "kept", "kept_items", "retried", "times", "mode"),
+    *("placed", "moved", "relabelled"),
 }
 # How long phases of this site usually take is measured anew for every action; what the design says of it is kept.
 _MEASURED = {"seconds", "usual"}
@@ -48,7 +52,13 @@ def content_of(plan: Plan) -> PlanContent:
         limits=_limits(inputs),
         policy={name: value for name, value in _mapping(inputs, "policy").items() if name not in _MEASURED},
         labels=_mapping(inputs, "labels"),
+        classes=classes(plan.changes) if plan.changes else {},
     )
+
+
+def classes(changes: DesignChanges) -> Mapping[NodeName, str]:
+    """Return the class of each node that the action changes, leaves with something else, or knows nothing of."""
+    return {node: entry.impact.value for node, entry in changes.nodes.items() if entry.impact is not Impact.UNCHANGED}
 
 
 def _mapping(inputs: JsonObject, name: str) -> Mapping[str, Any]:

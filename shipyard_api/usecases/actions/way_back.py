@@ -8,7 +8,7 @@ from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.redeploy_server import REDEPLOY_SERVER
 from shipyard_api.domain.actions import ENDED, RunState
 from shipyard_api.domain.remedies import Remedy, Way, command, retry, uncordon
-from shipyard_api.domain.specification import older_specification
+from shipyard_api.domain.specification.given import older_specification
 from shipyard_api.node_sets import fold
 from shipyard_api.ports.state.actions import ActionRecord
 

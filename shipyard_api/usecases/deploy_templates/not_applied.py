@@ -7,7 +7,7 @@ from shipyard_api.domain.deploy_steps.planning import PlannedNodes, in_short
 from shipyard_api.domain.findings import Finding, warning
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.remedies import remedies
-from shipyard_api.domain.specification import STEPS
+from shipyard_api.domain.specification.given import STEPS
 
 Differing = Mapping[NodeName, Collection[str] | None]
 

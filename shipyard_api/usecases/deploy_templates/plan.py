@@ -49,7 +49,7 @@ class PlanDeploySteps:
     @property
     def specifications(self) -> Specifications:
         """The comparison with what nodes were given."""
-        return Specifications(self.store, self.rendered.of, self.rendered.fingerprint)
+        return Specifications(self.store, self.rendered.of, self.rendered.fingerprint, self.provisioner)
 
     def __call__(self, revision: int, only: Collection[NodeName] | None = None) -> StepPlan:
         """Return the steps of the nodes of a revision, or only of some of them.

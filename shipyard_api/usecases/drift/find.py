@@ -19,16 +19,18 @@ from shipyard_api.domain.drift.differences import (
     of_members,
     of_teardowns,
 )
-from shipyard_api.domain.drift.observations import DownNode, LeftNode
+from shipyard_api.domain.drift.observations import DownNode, LeftNode, MachineState, ObservedMachine
 from shipyard_api.domain.drift.settings import WantedValues, of_boards, wanted_settings
 from shipyard_api.domain.errors import NoSiteAction
 from shipyard_api.domain.nodes import Inventory, NodeName
+from shipyard_api.domain.specification.impact import Impact, NodeImpact
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.usecases.actions.design_changes import DesignChanges
 
 T = TypeVar("T")
 
@@ -53,7 +55,8 @@ class Drift:
     """The differences of each system, and what could not be compared.
 
     ``compared``: how many nodes were; ``skipped``: nodes that an action works on now. ``unsighted``: compared nodes of
-    which it is not known yet which machine and installation they had.
+    which it is not known yet which machine and installation they had. ``to_do``: no drift, but what the design that is
+    committed asks of nodes as they were given; None if it is not known.
     """
 
     base: ActionRecord
@@ -62,6 +65,7 @@ class Drift:
     compared: int
     skipped: Mapping[NodeName, ActionId]
     unsighted: Sequence[NodeName]
+    to_do: Mapping[NodeName, NodeImpact] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,7 @@ class FindDrift:
     ``steps``: returns what the deploy templates of a revision ask for; ``firmware``: which versions it wants. Boards
     are read node by node, of those nodes alone of which the design wants anything. ``committed``: returns the nodes
     of the committed design, None if they are unknown: then those of the action's design are the servers of the site.
+    ``changes``: returns what the committed design asks of the site, of which the provisioner shows these as deployed.
     """
 
     store: Store
@@ -80,6 +85,7 @@ class FindDrift:
     steps: Callable[[Revision], RequestedSteps]
     firmware: Callable[[Revision], WantedValues] = lambda _: {}
     committed: Callable[[], Collection[NodeName] | None] = lambda: None
+    changes: Callable[[Collection[NodeName] | None], DesignChanges | None] = lambda _: None
 
     def __call__(self, since: Since) -> Drift:
         """Return the drift; raises NoSiteAction if there is nothing to compare with."""
@@ -124,7 +130,23 @@ class FindDrift:
             len(still),
             {node.name: busy[node.name] for node in left if node.name in busy},
             [node.name for node in still if node.observation is None],
+            self._to_do(machines, busy, unanswered),
         )
+
+    def _to_do(
+        self,
+        machines: Sequence[ObservedMachine] | None,
+        busy: Collection[NodeName],
+        unanswered: list[Unanswered],
+    ) -> Mapping[NodeName, NodeImpact] | None:
+        """Return the class of each node that is not as the committed design says."""
+        shown = [machine for machine in machines or () if machine.state is MachineState.DEPLOYED]
+        deployed = None if machines is None else [NodeName(machine.name) for machine in shown]
+        changes = _asked("the design", lambda: self.changes(deployed), unanswered)
+        if changes is None:
+            return None
+        nodes = changes.nodes.items()
+        return {node: entry for node, entry in nodes if entry.impact is not Impact.UNCHANGED and node not in busy}
 
     def _designed(self, base: ActionRecord, unanswered: list[Unanswered]) -> Collection[NodeName] | None:
         """Return the nodes of the action's design."""

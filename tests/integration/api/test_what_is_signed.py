@@ -214,6 +214,7 @@ PARTS_WITHOUT_ROW = {
     "kept": "test_stored_plans: a retry",
     "deploy_steps": "test_plan_content",
     "labels": "test_plan_content",
+    "classes": "what nodes were given: test_left_alone",
 }
 FROZEN_WITHOUT_ROW = {
     "status": "of the newest ended action: conditions read it, and the order shows it",

@@ -19,6 +19,7 @@ NOTHING = {
     "unanswered": [],
     "skipped": [],
     "unsighted": [],
+    "to_do": None,
 }
 DEAD = {"unanswered": [{"system": "Kubernetes", "why": "no answer"}]}
 TITLE = "16 nodes compared with deploy_site action/01M7XV7VKPMDHXJVA7WMC7P6XP"
@@ -33,6 +34,11 @@ CASES = {
             "Node       Difference    Expected    Seen     Since                  System",
             "node/n1    released      deployed    Ready    2026-11-21 01:31:14    MAAS",
         ],
+    ),
+    "no drift, and something to do": (
+        {"to_do": [{"node": name, "class": "reinstall", "aspects": ["image"]} for name in ("n1", "n2")]},
+        0,
+        [f"{TITLE}: no difference", "", "To do, as `shipyard plan update_site` shows:", "  reinstall: n1, n2"],
     ),
     "nothing, as far as is known": (
         {**DEAD, "skipped": [{"node": "n2", "action_id": "A"}], "unsighted": ["n3"]},

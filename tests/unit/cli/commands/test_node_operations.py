@@ -158,3 +158,13 @@ def test_a_drain_plan_begins_with_what_needs_attention(api, run):
         "kubernetes-etcd  Unhealthy  n1           0             no quorum",
     ]
     assert json.loads(run("drain-plan", "n1", "-o", "json").stdout) == PLAN
+
+
+def test_servers_are_adopted_with_the_committed_revision_or_another(api, run):
+    api.replies["POST /plans"] = Reply(200, {"revision": 4})
+    api.replies["POST /adoptions"] = Reply(200, {"nodes": ["n1", "n2"], "revision": 4})
+    assert "Adopted with revision 4: n1, n2" in run("node", "adopt", "n[1-2]").stdout
+    assert json.loads(api.requests[-1].body) == {"nodes": ["n1", "n2"], "revision": 4}
+    run("node", "adopt", "node/n1", "--revision", "2")
+    assert json.loads(api.requests[-1].body) == {"nodes": ["n1"], "revision": 2}
+    assert run("node", "adopt", "n[1-").exit_code == 2

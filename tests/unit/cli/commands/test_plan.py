@@ -134,11 +134,59 @@ def test_nodes_that_are_already_deployed_are_shown_as_such(api, run):
     assert "Nodes:           2: 2 already deployed\n" in unpadded(run("plan", "update_site").stdout)
 
 
+def entry(name, impact, *aspects):
+    return {"name": name, "class": impact, "aspects": list(aspects)}
+
+
+CHANGES = {
+    "added": ["c1", "c2"],
+    "removed": ["n7"],
+    "changed": ["c3", "c4", "c5", "c6"],
+    "counts": {"new": 2, "relabel": 1, "reinstall": 2, "leaves": 1, "unknown": 1},
+    "nodes": [
+        entry("c1", "new"),
+        entry("c2", "new"),
+        entry("c3", "relabel", "labels", "placement"),
+        entry("c4", "reinstall", "image"),
+        entry("c5", "reinstall", "image"),
+        entry("c6", "unknown"),
+        entry("n7", "leaves"),
+    ],
+    "values": [
+        {
+            "aspect": "image",
+            "path": "platform.image",
+            "old": '"jammy"',
+            "new": '"noble"',
+            "documents": [
+                {"schema": "drydock/HostProfile/v1", "name": "base", "path": "/data/platform/image"},
+            ],
+            "nodes": ["c4", "c5"],
+        }
+    ],
+    "uncompared": 7,
+}
+
+
+def test_a_check_fails_if_a_server_would_have_to_be_reinstalled(api, run):
+    for counts, code in (({"relabel": 3}, 0), ({"new": 1, "reinstall": 1}, 2), ({"replace": 1}, 2)):
+        api.replies["POST /plans"] = Reply(200, PLAN | {"changes": {**CHANGES, "counts": counts}})
+        assert run("plan", "update_site", "--check").exit_code == code
+        assert run("plan", "update_site").exit_code == 0
+
+
 def test_what_the_design_changes_is_listed_with_the_way_out_of_what_left_it(api, run):
-    changes = {"added": ["c1", "c2"], "removed": ["n7"], "changed": []}
-    api.replies["POST /plans"] = Reply(200, PLAN | {"changes": changes})
+    api.replies["POST /plans"] = Reply(200, PLAN | {"changes": CHANGES})
     rows = [" ".join(line.split()) for line in run("plan", "update_site").stdout.splitlines()]
-    assert "Added: c1, c2" in rows
+    assert rows[rows.index("Classes: 2 new, 1 relabel, 2 reinstall, 1 leaves, 1 unknown") + 1 :][:5] == [
+        "Added: c1, c2",
+        "Relabel: c3 (labels, placement)",
+        "Reinstall: c4, c5 (image)",
+        "Unknown: c6",
+        "To Adopt: shipyard node adopt c6",
+    ]
+    assert 'image platform.image "jammy" "noble" c4, c5 base' in rows
+    assert "7 more nodes differ; their values are not listed." in rows
     assert rows[rows.index("Not In Design: n7") + 1] == (
         "To Remove: shipyard create action remove_server --param=target_nodes=n7"
     )

@@ -54,7 +54,11 @@ LEFT: dict[str, tuple[dict[str, tuple[str, ...]], bool, list[str]]] = {
     "the design": ({"n1": ("design",), "n2": ("design", BIOS)}, True, [f"{OF_SITE} --param='target_nodes=n[1-2]'"]),
     "no record": ({"n1": ()}, True, [f"{OF_SITE} --param=target_nodes=n1"]),
     "labels": ({"n1": ("labels",)}, False, ["shipyard create action relabel_nodes --param=target_nodes=n1"]),
-    "labels and steps": ({"n1": ("labels", BIOS)}, True, [f"{OF_SITE} --param=target_nodes=n1"]),
+    "labels and steps": (
+        {"n1": ("labels", BIOS)},
+        True,
+        ["shipyard create action relabel_nodes --param=target_nodes=n1", SERVE.format("CUSTOM_BIOS", "n1")],
+    ),
     "steps": ({"n1": (BIOS,)}, True, [SERVE.format("CUSTOM_BIOS", "n1")]),
     "steps of two templates": (
         {"n1": (BIOS, RAID)},

@@ -1,0 +1,74 @@
+"""The page of impacts: what a change of each kind of document does to a server, from the table that decides it."""
+
+from collections.abc import Iterator
+
+from shipyard_api.domain.specification.impact import DONE, Impact, class_of
+from shipyard_api.domain.specification.kinds import KINDS, OTHERS, Aspect, Kind
+
+_WHEN = {
+    Impact.UNCHANGED: ("all aspects are those of its record", "nothing"),
+    Impact.NEW: ("the provisioner does not show it as deployed", "prepares and deploys it"),
+    Impact.RELABEL: ("only `labels` or `placement` differ", "sets the labels, by Kubernetes or the provisioner"),
+    Impact.SERVICE: (
+        "beside these only steps of deploy templates differ, and the provisioner runs steps on deployed servers",
+        "nothing: [`service_server`](../howto/deploy-templates.md)",
+    ),
+    Impact.REINSTALL: ("any other aspect differs", "nothing: [`redeploy_server`](../howto/redeploy-a-server.md)"),
+    Impact.REPLACE: ("`hardware` differs: another machine under its name", "nothing: `redeploy_server`"),
+    Impact.LEAVES: ("deployed, and not in the design any more", "nothing: `remove_server`"),
+    Impact.UNKNOWN: (
+        "the provisioner shows it as deployed, and there is no record of it",
+        "nothing: `shipyard node adopt`",
+    ),
+}
+_INTRODUCTION = """# What a change does to a server
+
+Every value of a design counts for one *aspect* of the nodes that it reaches. Shipyard keeps a digest of each aspect
+that a server was given, and compares. The class of a node follows from the aspects that differ. Plans name it before
+anything runs.
+
+| class | when | `update_site` |
+|---|---|---|"""
+_KINDS = """
+`update_site` erases nothing and drains nothing. Servers that it leaves with an older specification are named until that
+is true no more: in its step and report, on the page, in the event `nodes_left`, and in every later plan.
+
+Values that no table names are of the aspect `other`, and need a reinstallation. A value inherited from a host profile
+counts for every node below it. A secret counts by a keyed digest. A value that moves between a node and its profiles,
+and stays the same, changes nothing. The address of a node in the network of its BMC (`oob.network`) is of `hardware`.
+
+## By kind of document
+"""
+
+
+def impact_page() -> str:
+    """Return docs/reference/impact.md, without its notice."""
+    lines = [_INTRODUCTION]
+    lines += [f"| `{impact.value}` | {when} | {does} |" for impact, (when, does) in _WHEN.items()]
+    lines.append(_KINDS)
+    for name, kind in {**KINDS, **{f"{prefix}*": kind for prefix, kind in OTHERS.items()}}.items():
+        lines += [f"### {name}\n", f"Reaches {kind.reach.value}.\n", *_fields(kind)]
+    lines.append(
+        "### Any other kind\n\nReaches no node: its values count in the documents that they are substituted into."
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _fields(kind: Kind) -> Iterator[str]:
+    if not kind.fields and kind.rest is None:
+        return
+    yield from ("| field | aspect | class |", "|---|---|---|")
+    for name, aspect in kind.fields.items():
+        yield f"| `{name}` | {_cells(aspect, name)} |"
+    yield f"| {'all others' if kind.fields else 'all'} | {_cells(kind.rest)} |"
+    yield ""
+
+
+def _cells(aspect: Aspect | None, name: str = "") -> str:
+    if aspect is None:
+        followed = "the profile that it names is followed" if name.endswith("_profile") else "none: no server holds it"
+        return f"{followed} | `unchanged`"
+    if aspect is Aspect.STEPS:
+        return "`steps` | `service` or `reinstall`"
+    found = class_of([aspect.value], services=False)
+    return f"`{aspect.value}` | `{found.value}`{'' if found in DONE else ', left'}"

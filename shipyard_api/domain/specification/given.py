@@ -1,0 +1,83 @@
+"""The record of what a node was given, by aspect, as digests that can be compared (product, section 14)."""
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.deploy_steps.planning import RequestedSteps, shared_steps
+from shipyard_api.domain.deploy_steps.templates import TemplateStep
+from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.nodes import NodeName
+
+Aspects = Mapping[str, str]
+"""A digest by aspect."""
+
+DESIGN = "design"
+"""Marks what was given as a whole: its documents, and not only an aspect or two."""
+
+LABELS = "labels"
+PLACEMENT = "placement"
+STEPS = "steps:"
+"""The prefix of the aspect of a template: its steps. Steps of priority 0 do not count, as no service runs them."""
+
+_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a node was given, by which action; an adopted node by none.
+
+    ``aspects``: records of earlier releases lack those of the documents. ``revisions``: of the aspects that came later
+    than ``revision``. ``provisioner``: the one that installed the node, empty where it is not known.
+    """
+
+    action: ActionId
+    revision: Revision | None
+    aspects: Aspects
+    revisions: Mapping[str, int] = field(default_factory=dict)
+    provisioner: str = ""
+    adopted_by: str = ""
+
+    def revision_of(self, aspect: str) -> Revision | None:
+        """Return the revision that an aspect is of."""
+        later = self.revisions.get(aspect)
+        return self.revision if later is None else Revision(later)
+
+
+def labelled(labels: Mapping[str, str]) -> str:
+    """Return the digest of labels."""
+    return _digest(json.dumps(labels, sort_keys=True))
+
+
+def stepped(steps: Sequence[TemplateStep]) -> Aspects:
+    """Return the aspects of the templates of a node."""
+    by_template: defaultdict[str, list[str]] = defaultdict(list)
+    for template, step in steps:
+        written = by_template[template]
+        if step.priority:
+            written.append(json.dumps(step.to_json(), sort_keys=True))
+    return {f"{STEPS}{template}": _digest("\n".join(sorted(written))) for template, written in by_template.items()}
+
+
+def each_stepped(requested: RequestedSteps) -> Mapping[NodeName, Aspects]:
+    """Return the aspects of the templates of each node; nodes that share their steps cost no more than one."""
+    return {node: aspects for nodes, steps in shared_steps(requested) for aspects in [stepped(steps)] for node in nodes}
+
+
+def differing(given: Aspects, wanted: Aspects) -> frozenset[str]:
+    """Return the aspects in which a node would have to be given something else."""
+    return frozenset(aspect for aspect, digest in wanted.items() if aspect != DESIGN and given.get(aspect) != digest)
+
+
+def older_specification(nodes: Sequence[str]) -> str:
+    """Return the sentence about servers that an action leaves as they are although its design differs."""
+    omitted = f" and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
+    run = "server runs" if len(nodes) == 1 else "servers run"
+    return f"{len(nodes)} {run} an older specification: {', '.join(nodes[:_NAMED])}{omitted}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
