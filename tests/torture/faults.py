@@ -43,11 +43,11 @@ def _mistreated(random: Random, peer: str) -> Any:
 
 
 def _lost(random: Random, _peer: str) -> Any:
-    return {"age": random.choice((1, 5, 30, 120, 600)), "sign": random.random() < 0.5, "lives": random.random() < 0.5}
+    return {"age": random.choice((1, 5, 30, 120, 300)), "sign": random.random() < 0.5, "lives": random.random() < 0.5}
 
 
 def _aged(random: Random, _peer: str) -> Any:
-    return {"age": random.choice((1, 5, 30, 120, 600))}
+    return {"age": random.choice((1, 5, 30, 120, 300))}
 
 
 def _some(random: Random, _peer: str) -> Any:

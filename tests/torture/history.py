@@ -13,14 +13,15 @@ from shipyard_api.storage.run_history import (
     Entry,
     RunHistory,
     _actions,
-    _controls,
-    _holds,
     _journal_entry,
     reading,
     written,
 )
 from shipyard_simulators.record import entries as of_peer
 from tests.torture.clock import TorturedClock
+
+Numbers = tuple[tuple[int, int], ...]
+"""The last entry that each loss has left, with the number of the loss."""
 
 _APART = 10_000_000  # numbers of journal entries of two histories of a database
 
@@ -36,8 +37,9 @@ class TorturedHistory(RunHistory):
         super().__init__(engine)
         self._clock, self._began = clock, clock.now()
         self.added: list[Entry] = []
+        self.numbers: Numbers = ()
         self._lost: list[Entry] = []
-        self._kept: list[int] = []  # the last entry that each loss has left
+        self._losses = 0
 
     def add(self, process: str, operation: str, kind: str, **more: Any) -> None:
         """Record that something happened now."""
@@ -57,20 +59,25 @@ class TorturedHistory(RunHistory):
         self._readings.append(reading("journal", [*map(self._number, ids)], at or self._clock.now()))
 
     def losing(self) -> None:
-        """Keep what tables say of actions, controls and holds that may not be in the history to come."""
-        self._lost += self._of_tables()
+        """Keep what tables say of actions that may not be in the history to come."""
+        with self._engine.connect() as connection:
+            self._lost += _actions(connection, self._begins())
 
-    def restored(self) -> None:
-        """Record that the database has lost its end."""
+    def restored(self, kept: Numbers) -> None:
+        """Record that the database has lost its end; ``kept``: the numbers when what it has now was copied."""
         self.add("database", "restore", "info")
+        self.numbers = kept
         self.read()  # what was kept, and not read before
-        self._kept.append(self._settled)
+        self._losses += 1
+        self.numbers = (*kept, (self._settled, self._losses))
 
     def text(self, header: Mapping[str, Any], peers: Mapping[str, list[dict[str, Any]]], foreign: Set[str]) -> str:
         """Return the history with what each peer's log has; the effects of ``foreign`` jobs are somebody else's."""
         self.read()
-        known = {_key(entry) for entry in self._of_tables()}
-        entries = [*self.added, *(entry for entry in self._lost if _key(entry) not in known), *self.entries()]
+        there = self.entries()
+        known = {entry["action"] for entry in there if (entry["operation"], entry["type"]) == ("action", "invoke")}
+        lost = {str(entry): entry for entry in self._lost if entry["action"] not in known}
+        entries = [*self.added, *lost.values(), *there]
         for peer, events in peers.items():
             own = list(of_peer(peer, events))
             for entry in own:
@@ -80,14 +87,5 @@ class TorturedHistory(RunHistory):
             entries += [*own, reading(peer, numbers, self._clock.now())]
         return "".join(written({**header, "made_by": "torture", "design": self.design()}, self._began, entries))
 
-    def _of_tables(self) -> list[Entry]:
-        with self._engine.connect() as connection:
-            return [*_actions(connection, self._begins()), *_controls(connection), *_holds(connection)]
-
     def _number(self, row: int) -> int:
-        losses = [number for number, kept in enumerate(self._kept, 1) if row > kept]
-        return row + _APART * max(losses, default=0)
-
-
-def _key(entry: Entry) -> tuple[object, ...]:
-    return entry["operation"], entry["type"], entry.get("action"), str(entry.get("nodes")), str(entry["at"])
+        return row + _APART * max((loss for kept, loss in self.numbers if row > kept), default=0)

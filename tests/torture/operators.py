@@ -54,8 +54,11 @@ class Operators:
             self.world.populate()
         name, parameters = self.waiting.pop(0)
         if name == "commit":
-            self.world.commit(**parameters)
-            self.world.history.add("operator", "commit", "ok", value=dict(parameters))
+            is_committed = self.world.try_commit(**parameters)
+            self.world.history.add("operator", "commit", "ok" if is_committed else "fail", value=dict(parameters))
+            if not is_committed:
+                self.waiting.insert(0, (name, parameters))
+                self.world.clock.advance(TENDS)
             return
         self._create("/actions", {"name": name, "parameters": dict(parameters)}, (name, parameters))
 

@@ -15,6 +15,7 @@ from tests.simulated_peers import PEERS, scenario
 from tests.torture.faults import KINDS
 
 HOLDS = ("all", "no_deployment", "no_teardown", "no_criteria")
+BUSY = 140.0  # seconds that an action lasts at least, as a rule
 DURATIONS = {
     "verify_nodes": 5,
     "prepare_nodes": 40,
@@ -109,7 +110,7 @@ def plan_of(seed: int, provisioner: str = "") -> Plan:
         section={**section, **_policy(Random(f"policy of {seed}"))},
         scenario=scenario(outcomes_of(random, list(nodes), never=False), DURATIONS),
         actions=actions,
-        faults=_faults(Random(f"faults of {seed}"), peer, quiet),
+        faults=_faults(Random(f"faults of {seed}"), peer, len(actions) * BUSY),
         operators=_deeds(others, list(nodes), quiet),
         quiet=quiet,
         retries=others.choice((0.0, 0.5, 1.0)),
@@ -207,13 +208,13 @@ def _deeds(random: Random, nodes: Sequence[str], quiet: float) -> Sequence[Deed]
     return sorted(deeds, key=lambda deed: deed.at)
 
 
-def _faults(random: Random, peer: str, quiet: float) -> Sequence[Deed]:
+def _faults(random: Random, peer: str, busy: float) -> Sequence[Deed]:
     """Return the faults of a run: a few kinds of them, so that runs differ, each several times."""
     kinds = [kind for kind in KINDS.values() if kind.most and peer in kind.peers]
-    chosen = random.sample(kinds, random.randint(1, min(4, len(kinds))))
+    chosen = random.sample(kinds, random.randint(1, min(5, len(kinds))))
     deeds = []
     for kind in chosen:
         for _ in range(random.randint(1, kind.most)):
-            at = random.uniform(0, quiet)
+            at = random.uniform(0, busy)
             deeds.append(Deed(at, kind.name, kind.drawn(random, peer)))
     return sorted(deeds, key=lambda deed: deed.at)

@@ -10,6 +10,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from shipyard_api.storage import histories
+from tests.torture.history import Numbers
 from tests.torture.plan import Deed
 from tests.torture.world import STALLED, Strike, Worker, World
 from tests.world import KilledError
@@ -87,6 +88,7 @@ def _full_disk(world: World, value: Value, _worker: Worker | None) -> None:
 def _lost_history(world: World, value: Value, _worker: Worker | None) -> None:
     """Copy the database, and let the copy take its place some time later, in the middle of a turn."""
     copy = world.virtual.keep()
+    world.kept[copy] = world.history.numbers
     deed = Deed(0.0, "restore", {**value, "copy": copy})
     world.later(value["age"], lambda: world.due(deed))
 
@@ -96,12 +98,12 @@ def _restore(world: World, value: Value, worker: Worker | None) -> None:
     world.virtual.go_back(value["copy"], world.clock.now(), sign=value["sign"])
     if not value["lives"]:
         histories.HIGHEST.clear()
-    _changed(world, worker)
+    _changed(world, worker, world.kept[value["copy"]])
 
 
 def _dump(world: World, value: Value, _worker: Worker | None) -> None:
     """Dump all rows, and restore them some time later into the living database, emptied with TRUNCATE."""
-    rows = world.virtual.dump()
+    rows, kept = world.virtual.dump(), world.history.numbers
 
     def restore() -> None:
         if not world.has_database:
@@ -109,7 +111,7 @@ def _dump(world: World, value: Value, _worker: Worker | None) -> None:
             return
         world.history.losing()
         world.virtual.truncate_and_restore(rows)
-        _changed(world, None)
+        _changed(world, None, kept)
 
     world.later(value["age"], restore)
 
@@ -131,14 +133,13 @@ def _anothers_task(world: World, value: Value, _worker: Worker | None) -> None:
     world.of_site.rest()
 
 
-def _changed(world: World, worker: Worker | None) -> None:
+def _changed(world: World, worker: Worker | None, kept: Numbers) -> None:
     """Let the site go on with another history."""
     world.histories += 1
     _bury_others(world, worker)
     world.requeue(None, STALLED)
-    there = {action for (action,) in world.virtual.all("SELECT id FROM actions")}
-    world.accepted = [action for action in world.accepted if action in there]
-    world.history.restored()
+    world.accepted = [action for action in world.accepted if action in world.actions_there()]
+    world.history.restored(kept)
 
 
 def _bury_others(world: World, worker: Worker | None) -> None:

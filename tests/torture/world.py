@@ -31,6 +31,7 @@ from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases import replication
 from shipyard_api.usecases.retention import prune
 from shipyard_api.wiring import bootstrap, parts
+from shipyard_api.yaml_stream import write_documents
 from shipyard_simulators.drydock.designs import Designs
 from shipyard_simulators.maas import simulator as maas
 from tests import near_peers
@@ -41,7 +42,7 @@ from tests.simulated_peers import PEERS, Peer
 from tests.torture.chance import decided
 from tests.torture.clock import TorturedClock
 from tests.torture.faults import KINDS
-from tests.torture.history import TorturedHistory
+from tests.torture.history import Numbers, TorturedHistory
 from tests.torture.plan import Deed, Plan
 from tests.torture.virtual_database import VirtualDatabase
 from tests.world import KilledError
@@ -160,6 +161,7 @@ class World(Site):
         self.is_full = False
         self.foreign: set[str] = set()  # jobs at the provisioner of somebody else
         self.deliveries = 0
+        self.kept: dict[str, Numbers] = {}  # what the history was at when a copy was made
         self.histories = 1  # of the database, those that left no sign among them
         self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
@@ -240,6 +242,14 @@ class World(Site):
             *further,
         ]
 
+    def try_commit(self, **labels: str) -> bool:
+        """Put a design into force; return whether it is, which needs the provisioner's answer."""
+        documents = self.documents(labels)
+        for revision in range(1, 10):
+            self.peer.publish(revision, documents)
+        loaded = self.ask("POST", "/configdocs/design?buffermode=replace", write_documents(documents))
+        return loaded.status_code == 201 and self.ask("POST", "/commitconfigdocs").status_code == 200
+
     # Time and turns.
 
     def later(self, seconds: float, call: Callable[[], None]) -> None:
@@ -261,6 +271,17 @@ class World(Site):
         """Return the actions that have not ended, the oldest first."""
         query = "SELECT id FROM actions WHERE NOT state = ANY(%s) ORDER BY id"
         return [action for (action,) in self.virtual.all(query, (list(ENDED_STATES),))]
+
+    def actions_there(self) -> set[str]:
+        """Return the actions that the database knows."""
+        return {action for (action,) in self.virtual.all("SELECT id FROM actions")}
+
+    def stragglers(self) -> list[str]:
+        """Return the jobs that are still watched although their actions have gone on."""
+        if not self.has_database:
+            return ["unknown: the database is away"]
+        query = "SELECT job FROM stragglers WHERE ended_at IS NULL ORDER BY job"
+        return [job for (job,) in self.virtual.all(query)]
 
     @property
     def has_database(self) -> bool:
@@ -376,12 +397,10 @@ class World(Site):
 
         ``key``: the Idempotency-Key.
         """
-        if isinstance(body, bytes):
-            return super().ask(method, path, body, expect=expect)
         headers = {"Idempotency-Key": key} if key else {}
-        sent = None
+        sent = body if isinstance(body, bytes) else json.dumps(body) if body is not None else None
         if body is not None:
-            headers["Content-Type"], sent = "application/json", json.dumps(body)
+            headers["Content-Type"] = "application/x-yaml" if isinstance(body, bytes) else "application/json"
         answer = self.client.simulate_request(method, f"{API}{path}", body=sent, headers=headers)
         said = f"{method} {path}: {answer.status_code} {answer.text}"
         assert answer.status_code < 500 or not self.has_database, said
