@@ -80,6 +80,26 @@ class Pair:
         self.primary, self.standby = self.standby, self.primary
         assert self._ask(self.primary, "SELECT pg_promote(true, 60)") == [(True,)]
 
+    def unlink(self) -> None:
+        """Let no commit wait for the standby any more."""
+        self._ask(self.primary, "ALTER SYSTEM RESET synchronous_standby_names")
+        self._ask(self.primary, "SELECT pg_reload_conf()")
+
+    def cut_standby(self) -> None:
+        """Stop the standby: it knows nothing of what comes after."""
+        self._stop(self.standby)
+
+    def promote_cut(self) -> None:
+        """Lose the primary; make the standby that was cut the primary, without what came after."""
+        self._stop(self.primary)
+        self._servers[self.standby] = start(self._data(self.standby))
+        self.promote()
+
+    def lose_primary(self) -> None:
+        """Stop the primary after the standby has all of it, and make that the primary."""
+        self._stop(self.primary)
+        self.promote()
+
     def keep(self, *, plain_copy: bool) -> Path:
         """Copy the files of the primary: by a base backup, or plainly while it is stopped."""
         cluster, kept = Cluster.at(self._data(self.primary)), self.directory / "kept"

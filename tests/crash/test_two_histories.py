@@ -33,7 +33,7 @@ from tests.redeploy_world import NODES, RedeployWorld
 from tests.simulated_peers import PEERS, scenario
 from tests.simulated_world import SimulatedWorld, Site
 from tests.software_world import SoftwareWorld
-from tests.standby import Pair, pair
+from tests.standby import pair
 from tests.two_histories import play
 
 ALL = 100
@@ -58,7 +58,7 @@ def test_a_promoted_standby_tells_another_history() -> None:
         url = servers.url
 
         assert state(url) == (1, "", "")
-        unlink(servers)
+        servers.unlink()
         assert state(url)[2].startswith("replication is asynchronous")
         check_old_primary(url)
 
@@ -83,12 +83,6 @@ def state(url: str) -> tuple[int, str, str]:
     return history.number, history.difference, replication.finding
 
 
-def unlink(servers: Pair) -> None:
-    """Let no commit wait for the standby any more."""
-    servers._ask(servers.primary, "ALTER SYSTEM RESET synchronous_standby_names")
-    servers._ask(servers.primary, "SELECT pg_reload_conf()")
-
-
 LESS = "the server has written less than before, as from a copy of its files or from a snapshot"
 
 
@@ -108,12 +102,11 @@ def test_a_process_that_lives_notices_what_leaves_no_sign_in_the_database(loss: 
         made = connect(servers.primary_url, pool_size=1)
         migrations.upgrade(made, ROOT / "migrations")
         made.dispose()
-        unlink(servers)
+        servers.unlink()
         assert state(servers.primary_url)[0] == 1
         kept, dump = None, tmp_path / "dump"
         if loss == "the way back to the old primary":
-            servers._stop(servers.primary)
-            servers.promote()
+            servers.lose_primary()
         elif loss == "pg_restore --clean":
             run("pg_dump", "--format=custom", f"--file={dump}", servers.primary_url)
         else:

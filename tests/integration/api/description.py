@@ -14,6 +14,11 @@ from shipyard_api.settings import share_directory
 from shipyard_api.yaml_stream import read_documents
 
 _BASE = "urn:shipyard:openapi"
+# Of the protocol, and what every answer has for the sake of browsers; the document describes what clients read.
+_OF_HTTP = {
+    *("content-type", "content-length", "content-encoding", "vary", "cache-control"),
+    *("x-content-type-options", "referrer-policy", "content-security-policy", "cross-origin-resource-policy"),
+}
 METHODS = ("get", "post", "put", "patch", "delete", "head", "options", "trace")
 
 
@@ -66,6 +71,9 @@ def check(method: str, path: str, answer: Result) -> None:
     for header, reference in response["headers"].items():
         shape = at(reference["$ref"]) if "$ref" in reference else reference
         assert answer.headers.get(header) or not shape.get("required"), f"{method} {template}: no {header}"
+    described = {name.lower() for name in response["headers"]} | _OF_HTTP
+    undescribed = {name for name in answer.headers if name.lower() not in described}
+    assert undescribed == set(), f"{method} {template}, {answer.status}: {undescribed} are not described"
     if "content" not in response:
         assert answer.content == b""
         return
