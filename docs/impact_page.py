@@ -31,7 +31,8 @@ anything runs.
 |---|---|---|"""
 _KINDS = """
 `update_site` erases nothing and drains nothing. Servers that it leaves with an older specification are named until that
-is true no more: in its step and report, on the page, in the event `nodes_left`, and in every later plan.
+is true no more: in its step and report, on the page, in the event `nodes_left`, in `shipyard get nodes`, and in every
+later plan.
 
 Values that no table names are of the aspect `other`, and need a reinstallation. A value inherited from a host profile
 counts for every node below it. A secret counts by a keyed digest. A value that moves between a node and its profiles,

@@ -151,6 +151,9 @@ class Run:
     def _within(self, data: Any) -> str:
         """Change a value below data, or add one."""
         spots = [spot for spot in _spots(data, ()) if spot[1][-1] not in ("host_profile", "hardware_profile", "labels")]
+        if not spots:
+            data["invented"] = f"{data.get('invented', '')}x"
+            return "invented"
         holder, path = self.chance.choice(spots)
         if self.chance.random() < 0.1 and isinstance(holder, dict) and path[0] not in ("rack", "tags", "addressing"):
             holder[f"{path[-1]}_2"] = "new"

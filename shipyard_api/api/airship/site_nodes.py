@@ -84,6 +84,7 @@ def _latest(record: LastNodeRecord, designed: Collection[NodeName] | None) -> di
         "cordon": _cordon(record.node.name, record.cordon),
         "roles": list(record.roles),
         "tags": list(record.tags),
+        "impact": record.impact and {"class": record.impact.impact.value, "aspects": list(record.impact.aspects)},
     }
 
 

@@ -52,11 +52,12 @@ def site_statuses(text: str) -> Printout:
 
 def nodes(text: str, *, wide: bool = False) -> Printout:
     """Return a line for each node: its state after its latest action; ``wide``: with more columns."""
-    headers = ("Node", "Status", "Group", "Action", "Updated", "Why", *(("Groups", "Detail") if wide else ()))
+    headers = ("Node", "Status", "Impact", "Group", "Action", "Updated", "Why", *(("Groups", "Detail") if wide else ()))
     rows = [
         (
             f"node/{required(node, 'name')}",
             _status(node),
+            _impact(node),
             node.get("group") or "",
             f"action/{node.get('action_id')}",
             to_the_second(node.get("updated_at")),
@@ -68,12 +69,20 @@ def nodes(text: str, *, wide: bool = False) -> Printout:
     return Printout([table(rows, headers, gap=4)])
 
 
+def _impact(node: JsonObject) -> str:
+    """Return the class of a node, with the aspects in which it differs from the committed design."""
+    impact = object_at(node, "impact") if node.get("impact") else {}
+    aspects = ", ".join(map(str, list_at(impact, "aspects")))
+    return f"{impact.get('class', '')}{f' ({aspects})' if aspects else ''}"
+
+
 def node(text: str) -> Printout:
     """Return the node's state, and then what each action did with it, the newest first."""
     body = parse_object(text)
     about = [
         ("Name:", body.get("name")),
         ("Status:", _status(body)),
+        *([("Impact:", _impact(body))] if body.get("impact") else []),
         *([("To Remove:", _removal(body))] if body.get("in_design") is False else []),
         *_late_rows(body),
         *_cordon_rows(body),

@@ -9,6 +9,7 @@ from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.domain.specification.impact import NodeImpact
 from shipyard_api.domain.teardown.left_cordons import LeftCordon
 from shipyard_api.domain.teardown.order import Operation, Outcome
 from shipyard_api.ports.state.groups import PhaseRecord
@@ -65,7 +66,8 @@ class LastNodeRecord:
     """A node in the latest action that worked on it, its active holds, and the cordon that a drain left behind.
 
     Without such an action, it is the latest that contains it. ``pending``: of a held node, what open actions have still
-    to do with it. ``roles``, ``tags``: those assigned to it for tasks.
+    to do with it. ``roles``, ``tags``: those assigned to it for tasks. ``impact``: what the committed design asks of a
+    deployed node; None if it is not known, or the design lacks it.
     """
 
     action: ActionId
@@ -75,6 +77,7 @@ class LastNodeRecord:
     pending: Sequence[PendingWork] = ()
     roles: Sequence[str] = ()
     tags: Sequence[str] = ()
+    impact: NodeImpact | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ class RenderedDesigns:
     ) -> None:
         self._designs = designs
         self._remember, self._now = remember, now
-        self._committed: tuple[float, frozenset[NodeName] | None] | None = None
+        self._committed: tuple[float, tuple[Revision, Rendering] | None] | None = None
         self._cache: OrderedDict[_CacheKey, Rendering] = OrderedDict()
         self._lock = threading.Lock()
         self._in_progress: dict[_CacheKey, Future[Rendering]] = {}
@@ -70,25 +70,30 @@ class RenderedDesigns:
         return self.of(revision).machines
 
     def committed_nodes(self) -> frozenset[NodeName] | None:
-        """Return the machines of the committed design; None if there is none, or it cannot be read now.
+        """Return the machines of the committed design; None if there is none, or it cannot be read now."""
+        committed = self.committed()
+        return None if committed is None else frozenset(committed[1].machines.nodes)
+
+    def committed(self) -> tuple[Revision, Rendering] | None:
+        """Return the committed revision and its design; None if there is none, or it cannot be read now.
 
         The answer is at most ``remember`` seconds old, and not older than the last commit of this process.
         """
         known = self._committed
         if known is not None and self._now() < known[0]:
             return known[1]
-        nodes = self._committed_nodes()
-        self._committed = self._now() + self._remember, nodes
-        return nodes
+        design = self._read_committed()
+        self._committed = self._now() + self._remember, design
+        return design
 
     def forget_committed(self) -> None:
-        """Let ``committed_nodes`` ask the store again."""
+        """Let ``committed`` ask the store again."""
         self._committed = None
 
-    def _committed_nodes(self) -> frozenset[NodeName] | None:
+    def _read_committed(self) -> tuple[Revision, Rendering] | None:
         try:
             committed = committed_revision(self._designs.heads())
-            return None if committed is None else frozenset(self.inventory(committed).nodes)
+            return None if committed is None else (committed, self.of(committed))
         except (RenderingFailed, UnknownRevision, PeerError):
             return None
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from shipyard_api.actions.protection import ReadProtection
 from shipyard_api.actions.site_checks import ActionDesigns
+from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.documents import DesignStore
@@ -13,6 +14,7 @@ from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
+from shipyard_api.usecases.nodes.compare import CompareNodes
 from shipyard_api.usecases.nodes.drain_plan import PlanDrain
 from shipyard_api.usecases.nodes.list import ListNodes
 from shipyard_api.usecases.nodes.statuses import SiteStatuses
@@ -41,10 +43,12 @@ def build(
     page_of: Callable[[str], str | None],
 ) -> NodeUseCases:
     """Return the use cases. ``cluster``: None where no Kubernetes is configured; the addresses as of ``ListNodes``."""
+    specifications = Specifications(store, rendered.of, rendered.fingerprint, provisioner)
+    compare = CompareNodes(specifications, rendered.committed)
     protection = ReadProtection(ActionDesigns(designs, rendered.of), rules)
     return NodeUseCases(
         check_etcd=CheckEtcd(protection, cluster, etcd),
         plan_drain=PlanDrain(protection, cluster, etcd),
-        list=ListNodes(store, job_address, page_of, rendered.committed_nodes),
+        list=ListNodes(store, job_address, page_of, rendered.committed_nodes, compare),
         statuses=SiteStatuses(provisioner),
     )

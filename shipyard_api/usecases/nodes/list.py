@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from shipyard_api.domain.errors import NodeNotFound
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.specification.impact import NodeImpact
 from shipyard_api.ports.state.nodes import LastNodeRecord, NodeHistory, NodeRecord, TeardownRecord
 from shipyard_api.storage.unit_of_work import Store
 
@@ -26,13 +27,15 @@ class OneNode:
 class ListNodes:
     """The use case; changes nothing. ``job_address``, ``page_of``: where the provisioner shows them; None: nowhere.
 
-    ``designed``: the nodes of the committed design; None if they are not known.
+    ``designed``: the nodes of the committed design; None if they are not known. ``compare``: returns what that design
+    asks of nodes, the second ones of which actions left deployed.
     """
 
     store: Store
     job_address: Callable[[str], str | None]
     page_of: Callable[[str], str | None]
     designed: Callable[[], Collection[NodeName] | None]
+    compare: Callable[[Collection[NodeName], Collection[NodeName]], Mapping[NodeName, NodeImpact]] = lambda *_: {}
 
     def page(
         self, *, status: Collection[str], prefix: str, names: Collection[str] = (), after: str, limit: int
@@ -44,11 +47,18 @@ class ListNodes:
             holds, cordons = tx.holds.active(shown), tx.nodes.left_cordons(shown)
             pending = tx.nodes.pending([hold.node for hold in holds]) if holds else {}
             assigned = tx.software.assigned(shown)
+        impacts = self._impacts(records)
         by_name = defaultdict(list)
         for hold in holds:
             by_name[hold.node].append(hold)
         return [
-            replace(record, holds=by_name[name], cordon=cordons.get(name), pending=pending.get(name, ()))
+            replace(
+                record,
+                holds=by_name[name],
+                cordon=cordons.get(name),
+                pending=pending.get(name, ()),
+                impact=impacts.get(name),
+            )
             for name, record in zip(shown, (_with_labels(record, assigned) for record in records), strict=True)
         ]
 
@@ -70,8 +80,13 @@ class ListNodes:
             last = LastNodeRecord(teardowns[0].action, record)
         if last is None:
             raise NodeNotFound(node)
-        last = _with_labels(last, assigned)
+        last = replace(_with_labels(last, assigned), impact=self._impacts([last]).get(NodeName(node)))
         return OneNode(replace(last, holds=holds, cordon=cordon, pending=pending), history, teardowns)
+
+    def _impacts(self, records: Sequence[LastNodeRecord]) -> Mapping[NodeName, NodeImpact]:
+        names = [NodeName(record.node.name) for record in records]
+        deployed = [NodeName(record.node.name) for record in records if record.node.status is NodeStatus.SUCCESS]
+        return self.compare(names, deployed)
 
 
 def _with_labels(
