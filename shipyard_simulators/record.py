@@ -118,7 +118,7 @@ def _kubernetes(event: Mapping[str, Any]) -> Iterator[Entry]:
 
 def _faults(peer: str, event: Mapping[str, Any]) -> Iterator[Entry]:
     """Yield the fault that a request met."""
-    if event["event"] == EVENT and event["fault"]:
+    met = {EVENT: event.get("fault"), "request_faulted": event.get("action")}.get(event["event"])
+    if met:
         value = {"peer": peer, "method": event["method"], "path": event["path"]}
-        fault = {"process": "fault", "operation": event["fault"], "type": "info"}
-        yield {"at": event["time"], **fault, "value": value}
+        yield {"at": event["time"], "process": "fault", "operation": met, "type": "info", "value": value}

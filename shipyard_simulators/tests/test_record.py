@@ -86,11 +86,18 @@ def test_a_machine_that_maas_has_released_stays_commissioned():
     ]
 
 
-def test_a_fault_is_an_entry_without_a_number():
-    request = event("request", method="POST", path="/tasks", status=None, fault="drop_after_effect")
+@pytest.mark.parametrize(
+    "request_log",
+    [
+        event("request", method="POST", path="/tasks", status=None, fault="drop_after_effect"),
+        event("request_faulted", method="POST", path="/tasks", action="drop_after_effect"),
+    ],
+    ids=["a log of requests", "Drydock's"],
+)
+def test_a_fault_is_an_entry_without_a_number(request_log):
     good = event("request", method="GET", path="/tasks", status=200, fault=None)
     started = event("verb", verb="active", node="n1")
-    found = list(entries("ironic", [good, request, started]))
+    found = list(entries("ironic", [good, request_log, started]))
     assert [(one["process"], one["operation"], one.get("entry")) for one in found] == [
         ("fault", "drop_after_effect", None),
         ("ironic", "deploy", 1),

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
+from tests import run_histories
 from tests.acceptance.programs import left_running, marked, run
 from tests.conftest import ROOT, site_file
 from tests.stand import Stand
@@ -35,11 +37,17 @@ on_every_provisioner = pytest.mark.parametrize(
 
 
 def demo(*words: str, **settings: str) -> dict[str, Any]:
-    """Run the demo; it must end as its scenario says, print one JSON document and leave nothing behind."""
+    """Run the demo; it must end as its scenario says, print one JSON document and leave nothing behind.
+
+    Its history must keep every rule of the checker.
+    """
     mark, environment = marked()
     environment |= settings
-    ended = run(["demo", *words, "--json", "--speed", "1000"], environment)
-    assert ended.returncode == 0, ended.stderr
+    with TemporaryDirectory() as directory:
+        history = Path(directory, "run.jsonl")
+        ended = run(["demo", *words, "--json", "--speed", "1000", "--history", str(history)], environment)
+        assert ended.returncode == 0, ended.stderr
+        assert run_histories.broken(history) == []
     assert left_running(mark) == []
     return dict(json.loads(ended.stdout))
 

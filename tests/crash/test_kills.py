@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,15 @@ import pytest
 import yaml
 
 from shipyard_api.storage import migrations
+from shipyard_api.storage.run_history import Entry, RunHistory
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_simulators.embedded_postgres.server import RunningPostgres, temporary
+from tests import run_histories
 from tests.conftest import ROOT
 from tests.cuttable import cuttable
 from tests.databases import let_go
 from tests.factories import layering_policy
-from tests.stand import Stand
+from tests.stand import SHORT, Stand
 
 
 class Blow(Enum):
@@ -177,8 +180,10 @@ def _peer(directory: Path, trial: Trial) -> dict[str, Any]:
     return {"provisioner": trial.provisioner, "machines": machines}
 
 
-def troubled_run(directory: Path, server: RunningPostgres, url: str, trial: Trial) -> tuple[Ending, Stand]:
-    """The same site while workers are killed at random instants and the database is restarted."""
+def troubled_run(
+    directory: Path, server: RunningPostgres, url: str, trial: Trial, happened: list[Entry]
+) -> tuple[Ending, Stand]:
+    """The same site while workers are killed at random instants and the database is restarted: ``happened``."""
     scenario = directory / "faults.yaml"
     faults = {"name": "now-and-then", "seed": 5, "service": FAULTS[trial.provisioner]}
     scenario.write_text(yaml.safe_dump(faults))
@@ -194,6 +199,7 @@ def troubled_run(directory: Path, server: RunningPostgres, url: str, trial: Tria
         for blow in range(trial.blows):
             time.sleep(pick.uniform(0.2, 3.0))
             name, sort = pick.choice(workers), pick.choice(trial.sorts)
+            happened.append(_fault(sort.name.lower(), sort.value))
             if sort is Blow.KILL_WORKER:
                 stand.kill(name)
                 stand.start(name)
@@ -208,11 +214,17 @@ def troubled_run(directory: Path, server: RunningPostgres, url: str, trial: Tria
                 if blow % 2:
                     os.kill(server.pid, signal.SIGKILL)
                 server.restart()
+                happened.append(_fault("restart", "the database"))
             stand.tend()
         ended_early = stand.action(action)["verdict"] is not None
         stand.wait(action)
         assert not ended_early, "the action ended before all the blows: the trial is too short to mean anything"
         return ending(stand, action), stand
+
+
+def _fault(kind: str, what: str) -> Entry:
+    now = datetime.now(UTC)
+    return {"at": now, "process": "fault", "operation": kind, "type": "info", "value": {"what": what}}
 
 
 def check(tmp_path: Path, server: RunningPostgres, trial: Trial) -> None:
@@ -223,7 +235,8 @@ def check(tmp_path: Path, server: RunningPostgres, trial: Trial) -> None:
     _clone(server.url, "calm_run")
     _clone(server.url, "troubled_run")
     expected = calm_run(calm, f"{head}/calm_run", trial)
-    found, stand = troubled_run(troubled, server, f"{head}/troubled_run", trial)
+    happened: list[Entry] = []
+    found, stand = troubled_run(troubled, server, f"{head}/troubled_run", trial, happened)
 
     assert found == expected
     begun = Counter(_begun(trial.provisioner, stand.events()))
@@ -231,6 +244,12 @@ def check(tmp_path: Path, server: RunningPostgres, trial: Trial) -> None:
     assert {name for _phase, name in begun} == {
         name for name, (status, _reason) in found[2].items() if status != "not_started"
     }
+    engine, settle = connect(f"{head}/troubled_run"), float(SHORT["SHIPYARD_ENGINE_SETTLE_SECONDS"])
+    header = {"made_by": "crash", "provisioner": trial.provisioner, "seed": trial.seed, "settle": settle}
+    peers, now = {trial.provisioner: stand.events()}, datetime.now(UTC)
+    name = f"kills-{trial.seed}"
+    assert run_histories.breaches(name, RunHistory(engine), now, peers, more=happened, **header) == []
+    engine.dispose()
 
 
 def _begun(provisioner: str, events: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
