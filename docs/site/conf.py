@@ -7,6 +7,7 @@ site is built or read, but for mermaid, which release/site.py puts below .build.
 import html
 import os
 import re
+import sys
 from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "docs" / "site"))
+import film  # noqa: E402  # beside this file
+
 _SETUP = ConfigParser()
 _SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
 
@@ -24,7 +28,7 @@ html_title = f"Shipyard {version}"
 root_doc = "docs/README"
 extensions = ["myst_parser"]
 include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**"]
-exclude_patterns = ["docs/changes/**"]
+exclude_patterns = ["docs/changes/**", "docs/film/**"]
 nitpicky = True
 
 myst_heading_anchors = 4
@@ -56,6 +60,7 @@ def setup(app: Any) -> None:
     app.add_directive("mermaid", Mermaid)
     app.connect("source-read", _navigation)
     app.connect("html-page-context", _script)
+    app.connect("build-finished", _film)
 
 
 def _navigation(app: Any, document: str, source: list[str]) -> None:
@@ -75,3 +80,9 @@ def _script(app: Any, page: str, template: str, context: dict[str, Any], tree: A
     if 'class="mermaid"' in context.get("body", "") and (_STATIC / "mermaid.min.js").is_file():
         app.add_js_file("mermaid.min.js")
         app.add_js_file("diagrams.js")
+
+
+def _film(app: Any, failure: Exception | None) -> None:
+    """Put the film beside the pages: it is no document, and has its own data."""
+    if failure is None:
+        film.write(Path(app.outdir) / "docs" / "film")
