@@ -1,9 +1,7 @@
-"""Connections whose answers have a deadline as a whole, status line and headers included.
+"""Requests to one address, through the requests library, whose answers have a deadline as a whole, headers included.
 
 The library's timeouts bound the time between two pieces only, so a peer that sends a byte now and then would hold a
-thread for ever. Connections, with their TLS, are urllib3's; chunks and lengths are read by the standard library. What
-these and requests do beyond that took three quarters of the CPU of a request: redirects, retries, cookies and proxies,
-which are not wanted, and headers parsed as those of e-mail.
+thread for ever. So at the deadline, or when the answer is no longer wanted, the socket of the exchange is shut.
 """
 
 import contextlib
@@ -11,21 +9,25 @@ import http.client
 import io
 import socket
 import ssl
+import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from errno import ETIMEDOUT
-from http import HTTPStatus
+from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import certifi
-from urllib3 import HTTPResponse
+from requests import PreparedRequest, Session
+from requests import Response as Received
+from requests.adapters import HTTPAdapter
+from requests.structures import CaseInsensitiveDict
 from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import HTTPError
+from urllib3.poolmanager import PoolManager
 
 KEPT = 32
 """Connections to a peer that are kept for the next request; beyond them, one is made for each request in flight."""
@@ -47,11 +49,10 @@ _OPTIONS = [
     *((level, getattr(socket, name), value) for name, level, value in _ALIVE if hasattr(socket, name)),
 ]
 _PIECE = 64 * 1024
-_MOST_FIELDS = 200
-_LONGEST_LINE = 64 * 1024
+_NO_COOKIES = DefaultCookiePolicy(allowed_domains=[])
 
 FAILURES = (OSError, HTTPError, http.client.HTTPException)
-"""What an exchange raises, also while its answer is read."""
+"""What an exchange raises, also while its answer is read; errors of requests are OSErrors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +93,8 @@ class Answer:
 class Connections:
     """Connections to one address, for any thread.
 
-    ``verify``: a file or directory of trusted certificates, True for the public authorities, False for none. ``tls``:
-    trust and credentials instead; ``server_name``: checked instead of the address.
+    ``verify``: a file or directory of trusted certificates, True for the public authorities. ``tls``: trust and
+    credentials instead; ``server_name``: checked instead of the address.
     """
 
     def __init__(
@@ -101,11 +102,13 @@ class Connections:
     ) -> None:
         address = urlsplit(base_url)
         self.address = f"{address.scheme}://{address.netloc}"
-        self._host, self._port = address.hostname or "", address.port
-        self._is_secure = address.scheme == "https"
-        self._verify, self._tls, self._server_name = verify, tls, server_name
-        self._kept: deque[HTTPConnection] = deque()
-        weakref.finalize(self, _close, self._kept)
+        trust = {"ssl_context": tls, "server_hostname": server_name or None} if tls else _trust(verify)
+        self._adapter = _Adapter(trust)
+        self._session = _Session()
+        self._session.trust_env = False
+        self._session.cookies.set_policy(_NO_COOKIES)
+        self._session.mount(self.address, self._adapter)
+        weakref.finalize(self, self._adapter.close)
 
     @contextlib.contextmanager
     def exchange(self, request: Request, limits: Limits) -> Iterator[Answer]:
@@ -113,179 +116,169 @@ class Connections:
 
         Raises one of ``FAILURES``.
         """
-        connection = self._idle() or self.connect(limits.connect)
-        is_whole = False
-        try:
-            stream = _Stream(connection.sock, limits)
-            # A peer may answer and hang up before it has read everything.
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                connection.sock.sendall(_text(request, _host_header(connection)))
-            with _Response(stream, method=request.method) as response:  # type: ignore[arg-type]
-                response.begin()
-                yield Answer(response.status, response.fields, _pieces(response))
-                is_whole = not response.will_close and (response.isclosed() or response.length == 0)
-        finally:
-            if is_whole and len(self._kept) < KEPT:
-                self._kept.append(connection)
-            else:
-                connection.close()
-
-    def connect(self, seconds: float) -> HTTPConnection:
-        """Return a new connection. Raises one of ``FAILURES``."""
-        settings: dict[str, Any] = {"port": self._port, "timeout": seconds, "socket_options": _OPTIONS}
-        if not self._is_secure:
-            connection = HTTPConnection(self._host, **settings)
-        elif self._tls:
-            connection = HTTPSConnection(
-                self._host, **settings, ssl_context=self._tls, server_hostname=self._server_name or None
-            )
-        else:
-            connection = HTTPSConnection(self._host, **settings, **_trust(self._verify))
-        try:
-            connection.connect()
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        prepared = PreparedRequest()
+        prepared.method, prepared.url, prepared.body = request.method, self.address + request.target, request.body
+        prepared.headers = CaseInsensitiveDict(request.headers)
+        with _Watch(limits) as watch:
+            try:
+                timeouts = (limits.connect, limits.read)
+                received = self._session.send(prepared, stream=True, timeout=timeouts, allow_redirects=False)
+                with contextlib.closing(received):
+                    headers = {name.lower(): value.strip() for name, value in received.headers.items()}
+                    yield Answer(received.status_code, headers, _pieces(received, watch))
+            except FAILURES as error:
+                watch.check(error)
+                raise
 
     def close(self) -> None:
         """Close the connections that are not in use; others may still be made."""
-        _close(self._kept)
+        self._adapter.close()
 
-    def _idle(self) -> HTTPConnection | None:
-        """Return a kept connection that the peer has not closed, the one that was used last."""
-        while True:
-            try:
-                connection = self._kept.pop()
-            except IndexError:
+
+class _Watch:
+    """Shuts the socket of this thread's exchange at the deadline, or when its answer is no longer wanted."""
+
+    _of_thread = threading.local()
+    # Between the look at whose a connection is and its end.
+    _lock = threading.Lock()
+
+    def __init__(self, limits: Limits) -> None:
+        self._deadline, self._waiting = limits.deadline, limits.waiting
+        self._over = threading.Event()
+        self._trouble: Exception | None = None
+        self._connection: _Watched | None = None
+
+    def __enter__(self) -> "_Watch":
+        self._of_thread.now = self
+        threading.Thread(target=self._watch, name="deadline", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._of_thread.now = None
+        self._over.set()
+
+    @classmethod
+    def uses(cls, connection: "_Watched") -> None:
+        """Note which connection the exchange of this thread uses; an earlier exchange leaves it alone from now on."""
+        watch: _Watch = cls._of_thread.now
+        with cls._lock:
+            watch._connection, connection.watch = connection, watch
+
+    def check(self, cause: BaseException | None = None) -> None:
+        """Raise TimeoutError, or what ``is_wanted`` raised, if the socket was shut here."""
+        if self._trouble is not None:
+            raise self._trouble from cause
+
+    def _watch(self) -> None:
+        self._trouble = self._awaited_trouble()
+        # Once more while it is still connecting.
+        while self._trouble is not None and not self._over.is_set():
+            with self._lock, contextlib.suppress(OSError, AttributeError):
+                if self._connection is not None and self._connection.watch is self:
+                    self._connection.sock.shutdown(socket.SHUT_RDWR)
+            self._over.wait(0.1)
+
+    def _awaited_trouble(self) -> Exception | None:
+        while (left := self._deadline - time.monotonic()) > 0:
+            if self._over.wait(min(left, self._waiting.every) if self._waiting else left):
                 return None
-            if connection.is_connected:
-                return connection
-            connection.close()
-
-
-def _close(connections: deque[HTTPConnection]) -> None:
-    with contextlib.suppress(IndexError):
-        while True:
-            connections.pop().close()
-
-
-class _Stream(io.RawIOBase):
-    """What a socket receives until the deadline; afterwards TimeoutError. Closing it leaves the socket open."""
-
-    def __init__(self, sock: socket.socket, limits: Limits) -> None:
-        self._socket = sock
-        self._limits = limits
-        self._seconds = limits.read
-        sock.settimeout(limits.read)
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        """Return a buffer of this stream, as sockets do."""
-        return io.BufferedReader(self, _PIECE)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        _, read, deadline, waiting = self._limits
-        began = time.monotonic()
-        until = min(deadline, began + read)
-        while (left := until - time.monotonic()) > 0:
-            # Mostly it is the same for every piece.
-            longest = read if deadline - began > read else left
-            self._wait_at_most(min(left, waiting.every) if waiting else longest)
             try:
-                return self._socket.recv_into(buffer)
-            except TimeoutError as error:
-                if error.errno == ETIMEDOUT:  # the kernel has given up
-                    raise
-                if waiting and not waiting.is_wanted():
-                    raise TimeoutError("the answer is no longer wanted") from None
-        raise TimeoutError("the answer is late")
-
-    def _wait_at_most(self, seconds: float) -> None:
-        if seconds != self._seconds:  # each setting is a call of the kernel
-            self._seconds = seconds
-            self._socket.settimeout(seconds)
+                if self._waiting and not self._waiting.is_wanted():
+                    return TimeoutError("the answer is no longer wanted")
+            except Exception as error:  # noqa: BLE001  # raised where the answer is awaited
+                return error
+        return TimeoutError("the answer is late")
 
 
-def _text(request: Request, host: str) -> bytes:
-    lines = [f"{request.method} {request.target} HTTP/1.1", f"Host: {host}"]
-    lines += [f"{name}: {value}" for name, value in request.headers.items()]
-    return "\r\n".join([*lines, "", ""]).encode("ascii") + (request.body or b"")
+class _Session(Session):
+    def get_redirect_target(self, resp: Received) -> None:
+        """Follow no redirect, nor read what comes with it."""
 
 
-def _host_header(connection: HTTPConnection) -> str:
-    host = connection.host if connection.host.isascii() else connection.host.encode("idna").decode("ascii")
-    host = f"[{host.partition('%')[0]}]" if ":" in host else host
-    return host if connection.port == connection.default_port else f"{host}:{connection.port}"
+class _Lines:
+    """The lines of a head, with the last one."""
+
+    def __init__(self, stream: io.BufferedIOBase) -> None:
+        self._stream = stream
+        self.last = b""
+
+    def readline(self, limit: int = -1) -> bytes:
+        self.last = self._stream.readline(limit)
+        return self.last
+
+    def close(self) -> None:
+        self._stream.close()
 
 
 class _Response(http.client.HTTPResponse):
-    """Reads the head of an answer without ``email``, whose parser took half as long as all the rest of a request."""
-
-    fields: dict[str, str]
+    """Takes no head that is cut short, or has lines that are no headers, for a whole one, as the library does."""
 
     def begin(self) -> None:
-        """Read the head; ``fields`` has its headers, with lower-case names."""
-        version, status, self.reason = self._read_status()  # type: ignore[attr-defined]
-        while status == HTTPStatus.CONTINUE:
-            _fields(self.fp)
-            version, status, self.reason = self._read_status()  # type: ignore[attr-defined]
-        if not version.startswith("HTTP/1."):
-            raise http.client.UnknownProtocol(version)
-        self.code = self.status = status
-        self.version = 10 if version == "HTTP/1.0" else 11
-        self.fields = _fields(self.fp)
-        self.headers = self.msg = self.fields  # type: ignore[assignment]  # as what is inherited looks for them
-        self.chunked = self.fields.get("transfer-encoding", "").lower() == "chunked"
-        self.chunk_left = None
-        length = self.fields.get("content-length", "").partition(",")[0]
-        self.length = int(length) if length.isdecimal() and not self.chunked else None
-        if status in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED) or status < 200 or self._method == "HEAD":  # type: ignore[attr-defined]
-            self.length = 0
-        ends = self._check_close()  # type: ignore[attr-defined]
-        self.will_close = ends or (self.length is None and not self.chunked)
+        stream: Any = self.fp
+        lines: Any = _Lines(stream)  # it has what ``begin`` needs of a stream
+        self.fp = lines
+        try:
+            super().begin()
+        finally:
+            self.fp = stream if self.fp is lines else self.fp
+        if lines.last not in (b"\r\n", b"\n") or self.headers.defects:
+            raise http.client.IncompleteRead(lines.last)
 
 
-def _fields(stream: io.BufferedIOBase) -> dict[str, str]:
-    """Read the headers of an answer, a repeated one as one value (RFC 9110, 5.2). Raises HTTPException."""
-    fields: dict[str, str] = {}
-    name = ""
-    for _ in range(_MOST_FIELDS):
-        line = stream.readline(_LONGEST_LINE)
-        if line in (b"\r\n", b"\n"):
-            return fields
-        if not line.endswith(b"\n"):
-            raise http.client.IncompleteRead(line)
-        text = line.decode("latin-1")
-        if text[0] in " \t" and name:  # goes on from the line before
-            fields[name] += f" {text.strip()}"
-            continue
-        name, colon, value = text.partition(":")
-        name, value = name.strip().lower(), value.strip()
-        if colon:
-            fields[name] = f"{fields[name]}, {value}" if name in fields else value
-        else:
-            name = ""  # no header
-    raise http.client.HTTPException(f"more than {_MOST_FIELDS} headers")
+class _Watched(HTTPConnection):
+    response_class = _Response
+    watch: _Watch | None = None
+
+    def connect(self) -> None:
+        _Watch.uses(self)
+        super().connect()
+
+    def request(self, *arguments: Any, **options: Any) -> None:
+        _Watch.uses(self)
+        super().request(*arguments, **options)
 
 
-def _pieces(response: _Response) -> Iterator[bytes]:
-    """Yield the body as it arrives. Raises IncompleteRead if the connection ends before it does."""
-    source: Any = response
-    if response.fields.get("content-encoding", "identity").lower() != "identity":
-        # We ask for none; a peer may do it all the same.
-        source = HTTPResponse(response, response.fields, preload_content=False)
+class _WatchedTls(_Watched, HTTPSConnection):
+    pass
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Watched
+
+
+class _TlsPool(HTTPSConnectionPool):
+    ConnectionCls = _WatchedTls
+
+
+class _Adapter(HTTPAdapter):
+    """Connections with keep-alive probes, and the trust of this address instead of that of each request."""
+
+    def __init__(self, trust: Mapping[str, Any]) -> None:
+        self._trust = trust
+        super().__init__(pool_connections=1, pool_maxsize=KEPT)
+
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **_: Any) -> None:
+        self.poolmanager = PoolManager(
+            num_pools=connections, maxsize=maxsize, block=block, socket_options=_OPTIONS, **self._trust
+        )
+        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+
+    def get_connection_with_tls_context(self, request: PreparedRequest, *_: Any, **__: Any) -> HTTPConnectionPool:
+        pool: HTTPConnectionPool = self.poolmanager.connection_from_url(str(request.url))
+        return pool
+
+    def cert_verify(self, *_: Any) -> None:
+        """Change nothing: the pool has its trust."""
+
+
+def _pieces(received: Received, watch: _Watch) -> Iterator[bytes]:
+    """Yield the body as it arrives, decompressed. Raises one of ``FAILURES`` if it ends too early."""
     # read1() returns what has arrived; read() would wait for a full piece.
-    while piece := source.read1(_PIECE):
+    while piece := received.raw.read1(_PIECE, decode_content=True):
         yield piece
-    if response.length:
-        raise http.client.IncompleteRead(b"", response.length)
+    watch.check()
 
 
 def _trust(verify: bool | str) -> dict[str, Any]:
-    if not verify:
-        return {"cert_reqs": "CERT_NONE"}
-    place = certifi.where() if verify is True else verify
+    place = verify if isinstance(verify, str) else certifi.where()
     return {"cert_reqs": "CERT_REQUIRED", "ca_cert_dir" if Path(place).is_dir() else "ca_certs": place}

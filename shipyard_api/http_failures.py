@@ -75,7 +75,10 @@ def hung_up(error: PeerError) -> bool:
 
 def silent(error: PeerError) -> bool:
     """Return whether the peer took the connection and then did not answer in time, or not completely."""
-    return isinstance(error.__cause__, TimeoutError)
+    from urllib3.exceptions import ReadTimeoutError
+
+    cause = error.__cause__
+    return cause is not None and isinstance(_innermost(cause), TimeoutError | ReadTimeoutError)
 
 
 def _died(error: BaseException | None) -> bool:
