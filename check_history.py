@@ -73,7 +73,8 @@ class History:
 
     def groups(self, action: str) -> Mapping[str, Mapping[str, Any]]:
         """Return the groups of an action by name; those of the header if it has none of its own."""
-        return {group["name"]: group for group in self.own_groups.get(action) or self.design.get("groups") or ()}
+        own = self.own_groups.get(action)
+        return {group["name"]: group for group in (self.design.get("groups") or () if own is None else own)}
 
     def restored(self, since: int, until: int) -> bool:
         """Return whether the database lost a part of its history between two lines."""

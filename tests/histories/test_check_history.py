@@ -262,6 +262,14 @@ def test_a_node_may_begin_in_the_moment_in_which_a_window_opens(tmp_path: Path) 
     assert found(tmp_path, made.lines) == []
 
 
+def test_an_action_with_no_groups_asks_for_no_order_of_the_design(tmp_path: Path) -> None:
+    made = right()
+    first(made, "action", "invoke")["value"]["groups"] = []
+    done = first(made, "group", "ok", epoch=2)
+    done["type"] = "info"
+    assert found(tmp_path, made.lines) == []
+
+
 def test_a_group_without_dependencies_fails_with_the_teardown_before_it(tmp_path: Path) -> None:
     made = right()
     first(made, "action", "invoke")["value"]["groups"] = [{**GROUPS[2], "depends_on": []}]
