@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from unittest.mock import patch
+
+from shipyard_api.workflow.attempts import Attempts
 from tests.conftest import ROOT
 from tests.torture.faults import KINDS, SURVIVED, NotHere
-from tests.torture.plan import plan_of
+from tests.torture.plan import Deed, plan_of
 from tests.torture.record import PAGE, page, read
 from tests.torture.run import played
 from tests.torture.strikes import STRIKES
@@ -30,6 +34,14 @@ def test_a_seed_has_one_history_and_keeps_every_promise(database_url: str) -> No
     assert list(first.complaints) == []
     assert first.text == second.text
     assert first.faults
+
+
+def test_a_worker_that_sends_again_without_looking_is_found(database_url: str) -> None:
+    plan = plan_of(23, "drydock")
+    kills = [Deed(5.0 * number, "kill") for number in range(30)]
+    with patch.object(Attempts, "_find", lambda *_: None):
+        found = played(database_url, replace(plan, faults=kills, actions=plan.actions[:1], operators=[]))
+    assert {complaint.split(": ")[1] for complaint in found.complaints} == {"effects_once"}
 
 
 def test_the_page_is_written_from_the_record() -> None:
