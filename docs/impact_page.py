@@ -9,6 +9,10 @@ _WHEN = {
     Impact.UNCHANGED: ("all aspects are those of its record", "nothing"),
     Impact.NEW: ("the provisioner does not show it as deployed", "prepares and deploys it"),
     Impact.RELABEL: ("only `labels` or `placement` differ", "sets the labels, by Kubernetes or the provisioner"),
+    Impact.SOFTWARE: (
+        "beside these only `software` differs: the tasks that run on it, with its values in them",
+        "runs its tasks in the software stage",
+    ),
     Impact.SERVICE: (
         "beside these only steps of deploy templates differ, and the provisioner runs steps on deployed servers",
         "nothing: [`service_server`](../howto/deploy-templates.md)",
@@ -37,6 +41,7 @@ later plan.
 Values that no table names are of the aspect `other`, and need a reinstallation. A value inherited from a host profile
 counts for every node below it. A secret counts by a keyed digest. A value that moves between a node and its profiles,
 and stays the same, changes nothing. The address of a node in the network of its BMC (`oob.network`) is of `hardware`.
+The task graph is no document: its tasks are of `software`.
 
 ## By kind of document
 """

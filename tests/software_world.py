@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any
 
 from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, SiteChecks, Systems
@@ -202,5 +204,6 @@ def software(store: Any, tasks: RemoteTasks, hosts: Mapping[NodeName, Host], sec
         return [error("FileMissing", f"Task '{name}': {file} is missing.") for name, file in files if file == "a"]
 
     systems = Systems(None, access=RemoteAccess(tasks, reach, sources))  # type: ignore[arg-type]  # no step here asks a provisioner
-    designs = ActionDesigns(None, lambda _revision: rendering)  # type: ignore[arg-type]  # no step here stores one
+    prints = SimpleNamespace(fingerprint=lambda text: hashlib.sha256(text).hexdigest())
+    designs = ActionDesigns(prints, lambda _revision: rendering)  # type: ignore[arg-type]  # no step here stores one
     return Definition(ActionName("update_software"), SoftwareSteps(SiteChecks(store, designs, systems, RULES)).steps)

@@ -21,7 +21,7 @@ from shipyard_api.domain.facts.nodes import (
 )
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.policy import PolicyStopped, WaveEnded
-from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
+from shipyard_api.domain.facts.software import NodeResult, SoftwareGiven, TaskChanged, TaskStatus
 from shipyard_api.domain.facts.steps import (
     AttemptFailed,
     Broke,
@@ -78,6 +78,7 @@ SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
             ),
         ),
     ),
+    "nodes have their software": ("software_given", {"nodes": 2}, SoftwareGiven(2)),
     "a step begins": ("step_started", {}, StepStarted()),
     "a wave of a group ends": (
         "wave_ended",

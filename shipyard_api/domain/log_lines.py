@@ -28,7 +28,7 @@ from shipyard_api.domain.facts.nodes import (
 )
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.policy import PolicyStopped, WaveEnded
-from shipyard_api.domain.facts.software import TaskChanged
+from shipyard_api.domain.facts.software import SoftwareGiven, TaskChanged
 from shipyard_api.domain.facts.steps import AttemptFailed, Broke, Intended, StepEnded, StepStarted, Waiting
 from shipyard_api.domain.facts.teardown import (
     EtcdMemberRemoved,
@@ -80,6 +80,11 @@ def _(fact: TaskChanged) -> str:
         )
     parts = "; ".join(f"{how} on {', '.join(on)}" for how, on in nodes.items())
     return f"{fact.task}: {parts}, marker {fact.marker}"
+
+
+@_text.register
+def _(fact: SoftwareGiven) -> str:
+    return f"{fact.nodes} node(s) have all of their tasks"
 
 
 @_text.register

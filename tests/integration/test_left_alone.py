@@ -192,6 +192,13 @@ def test_a_server_that_nobody_knows_is_adopted(world: RedeployWorld) -> None:
     assert changes_of(world).counts == {Impact.UNKNOWN: 3}
 
 
+@pytest.mark.parametrize("world", ["maas"], indirect=True)
+def test_tasks_that_a_server_has_not_run_are_software(world: RedeployWorld) -> None:
+    specifications, revision = world.check().plan_steps.specifications, committed(world)
+    found = specifications.impacts(revision, [N1], {}, deployed=[N1], services=False, software={N1: "digest"})
+    assert found == {N1: NodeImpact(Impact.SOFTWARE, ("software",))}
+
+
 @pytest.mark.parametrize("world", ["ironic"], indirect=True)
 def test_values_are_shown_once_with_their_documents(world: RedeployWorld) -> None:
     profile = document("drydock/HostProfile/v1", "base", {"platform": {"image": "noble"}})

@@ -16,6 +16,7 @@ from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.specification.given import Given
 from shipyard_api.domain.task_graph.layers import SITE as CLUSTER
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.remote_tasks import RemoteFile
@@ -78,6 +79,32 @@ def test_a_failed_node_runs_nothing_more_and_its_group_tolerates_it(worlds: Worl
     report = ReportAction(world.store(), world.clock, Places())(world.action)
     assert report.tolerated == {"w2": "one: exit status 1"}
     assert report.skipped_tasks == {"never": "its condition is false"}
+
+
+def test_a_run_of_the_whole_graph_gives_nodes_their_software(worlds: Worlds) -> None:
+    def given(**changes: Any) -> dict[str, str | None]:
+        """Return the software of each node after a run on servers whose records know of none yet."""
+        world = worlds(**{"graph": GRAPH, "roles": SITE, **changes})
+        nodes = {NodeName(name): Given(ActionId(""), Revision(1), {"image": "x"}) for name in SITE}
+        with world.store().begin() as tx:
+            tx.specifications.adopt(nodes, now=world.clock.now())
+        world.run(world.worker())
+        with world.store().begin() as tx:
+            records = tx.specifications.of(nodes)
+        assert {record.aspects["image"] for record in records.values()} == {"x"}
+        return {str(node): record.aspects.get("software") for node, record in records.items()}
+
+    whole = given()
+    assert whole["w1"] == whole["w2"] == whole["w3"] == whole["d1"] is not None
+    failing = FakeRemoteTasks(failing={("run one", NodeName("w2"))})
+    assert given(tasks=failing) == {**whole, "w2": None}
+    # A task that was changed is other software; some of the tasks alone are none.
+    other = given(
+        graph=[{**entry, "parameters": {"cmd": "more"}} if entry["id"] == "two" else entry for entry in GRAPH]
+    )
+    assert None not in other.values()
+    assert not {*other.values()} & {*whole.values()}
+    assert given(limited={"skip": ["one"]}) == dict.fromkeys(SITE)
 
 
 def test_a_stop_leaves_running_tasks_to_their_end_and_begins_nothing(worlds: Worlds) -> None:

@@ -6,6 +6,7 @@ One place compares: plans, warnings about templates, and running actions ask it.
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from shipyard_api.domain.deploy_steps.planning import RequestedSteps, only
 from shipyard_api.domain.documents import Rendering, Revision
@@ -81,13 +82,19 @@ class Specifications:
         *,
         deployed: Collection[NodeName],
         services: bool,
+        software: Mapping[NodeName, str] = MappingProxyType({}),
     ) -> Mapping[NodeName, NodeImpact]:
         """Return the class of these nodes of a revision. Raises UnknownRevision and RenderingFailed.
 
-        ``deployed``: those that the provisioner shows so; ``services``: whether it runs steps on them.
+        ``deployed``: those that the provisioner shows so; ``services``: whether it runs steps on them. ``software``:
+        the digests of the tasks that would run.
         """
         shown = frozenset(deployed)
         wanted = self.wanted(revision, [node for node in nodes if node in shown], steps)
+        wanted = {
+            node: {**aspects, Aspect.SOFTWARE.value: software[node]} if node in software else aspects
+            for node, aspects in wanted.items()
+        }
         records = self.records(wanted)
         return {
             node: impact_of(wanted.get(node, {}), records.get(node), deployed=node in shown, services=services)

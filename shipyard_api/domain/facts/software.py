@@ -1,5 +1,6 @@
 """Facts about tasks of the software stage."""
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -48,9 +49,25 @@ class TaskChanged(Fact, frozen=True):
         return {"task": self.task, "marker": self.marker, "results": [_known(result) for result in self.results]}
 
 
+class SoftwareGiven(Fact, frozen=True):
+    """All tasks of a run of the whole graph have succeeded on these nodes.
+
+    The journal keeps how many nodes there are; ``given``, the digest of the software of each, is kept in their records.
+    """
+
+    kind: ClassVar[str] = "software_given"
+
+    nodes: int
+    given: Mapping[NodeName, str] = {}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the stored form."""
+        return {"nodes": self.nodes}
+
+
 def _known(result: NodeResult) -> dict[str, Any]:
     written: dict[str, Any] = to_builtins(result)
     return {key: value for key, value in written.items() if value or (key == "exit_status" and value is not None)}
 
 
-FACTS: tuple[type[Fact], ...] = (TaskChanged,)
+FACTS: tuple[type[Fact], ...] = (TaskChanged, SoftwareGiven)

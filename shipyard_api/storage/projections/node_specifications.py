@@ -10,10 +10,12 @@ from shipyard_api.domain.facts.groups import MembersKnown
 from shipyard_api.domain.facts.jobs import LateResult
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesLeft, NodesRelabelled
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited
+from shipyard_api.domain.facts.software import SoftwareGiven
 from shipyard_api.domain.facts.teardown import TeardownChanged
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.specification.given import LABELS, PLACEMENT
+from shipyard_api.domain.specification.kinds import Aspect
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.ports import provisioner
 from shipyard_api.storage import tables as t
@@ -51,7 +53,7 @@ _GIVE = sa.text("""
         provisioner = CASE WHEN excluded.aspects ? 'design' THEN excluded.provisioner ELSE known.provisioner END,
         adopted_by = CASE WHEN excluded.aspects ? 'design' THEN '' ELSE known.adopted_by END
 """)
-_RELABEL = sa.text("""
+_MOVE = sa.text("""
     UPDATE node_specifications
     SET aspects = aspects || jsonb_build_object(CAST(:aspect AS text), given.digest),
         revisions = revisions || jsonb_build_object(CAST(:aspect AS text), actions.revision), at = :at
@@ -85,7 +87,10 @@ def project(writes: BatchedWrites, line: Line, fact: Fact) -> None:
         case NodesRelabelled():
             for aspect, digests in ((LABELS, fact.labels), (PLACEMENT, fact.placement)):
                 values = {"aspect": aspect, "names": list(digests), "digests": list(digests.values())}
-                writes.add(_RELABEL, {**values, "action": line.action, "at": line.at})
+                writes.add(_MOVE, {**values, "action": line.action, "at": line.at})
+        case SoftwareGiven(given=given) if given:
+            values = {"aspect": Aspect.SOFTWARE.value, "names": list(given), "digests": list(given.values())}
+            writes.add(_MOVE, {**values, "action": line.action, "at": line.at})
         case TeardownChanged(operation=Operation.DESTROY_NODE):
             writes.add(_LOSE, {"of_name": fact.node})
 

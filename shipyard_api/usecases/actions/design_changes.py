@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 from shipyard_api.actions.steps.specifications import Specifications
@@ -87,18 +88,24 @@ def design_changes(
     deployed: Collection[NodeName] | None,
     *,
     services: bool,
+    software: Mapping[NodeName, str] = MappingProxyType({}),
 ) -> DesignChanges | None:
     """Return the changes of a revision with these deploy steps; None if it cannot be rendered.
 
     ``deployed``: the nodes that the provisioner shows so; None if it does not answer: then those that were given
-    anything. ``services``: whether it runs steps on them.
+    anything. ``services``: whether it runs steps on them. ``software``: the digests of the tasks that would run.
     """
     with specifications.store.begin() as tx:
         left = {*tx.specifications.names(), *(node.name for node in tx.observations.left_nodes(ActionId("")))}
     try:
         designed = specifications.rendered(revision).machines.nodes.keys()
         found = specifications.impacts(
-            revision, designed, steps, deployed=left if deployed is None else deployed, services=services
+            revision,
+            designed,
+            steps,
+            deployed=left if deployed is None else deployed,
+            services=services,
+            software=software,
         )
         nodes = {**found, **dict.fromkeys(left - designed, NodeImpact(Impact.LEAVES))}
         values, uncompared = _Comparison(specifications, revision).of(nodes)

@@ -32,6 +32,7 @@ from shipyard_api.domain.parameters import Parameters
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup, plan_groups
 from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.domain.specification.software import software_digests
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.clock import Clock
@@ -200,7 +201,7 @@ class PlanAction:
             inputs=inputs,
             frozen=frozen,
             design=self._design(checked.revision or revision),
-            changes=self._changes(checked, revision, deployed),
+            changes=self._changes(checked, revision, deployed, software),
         )
 
     def retry(self, action: str, *, force: bool, may_override_holds: bool) -> Plan:
@@ -289,13 +290,21 @@ class PlanAction:
             return None
 
     def _changes(
-        self, checked: Checked, revision: Revision | None, deployed: Collection[NodeName] | None
+        self,
+        checked: Checked,
+        revision: Revision | None,
+        deployed: Collection[NodeName] | None,
+        software: SoftwarePlan | None,
     ) -> DesignChanges | None:
         if checked.request.name not in ACTIONS.of_the_site or revision is None:
             return None
         steps = checked.case.steps.requested if checked.case else {}
         services = not self.check.rules.limits.no_service
-        return design_changes(self.check.plan_steps.specifications, revision, steps, deployed, services=services)
+        specifications, digests = self.check.plan_steps.specifications, dict[NodeName, str]()
+        if software and (stage := software.stage):
+            keys, fingerprint = stage.facts.keys, self.rendered.fingerprint
+            digests = dict(software_digests(stage.flow.nodes_of, stage.documents, keys, fingerprint))
+        return design_changes(specifications, revision, steps, deployed, services=services, software=digests)
 
     def _frozen_steps(self, name: ActionName, inputs: SiteInputs) -> StepPlan:
         if ACTIONS[name].services:

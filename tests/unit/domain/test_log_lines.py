@@ -39,6 +39,7 @@ TEXTS = {
     "a member leaves": (
         "n1: member 17 has left etcd cluster calico-etcd; below the site's minimum: at least 3 members, 2 would remain"
     ),
+    "nodes have their software": "2 node(s) have all of their tasks",
     "steps are skipped": "steps: x",
     "an action ends": "state: success",
     "a note": "Parameter: x is unknown",

@@ -11,6 +11,7 @@ from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported
+from shipyard_api.domain.facts.software import SoftwareGiven
 from shipyard_api.domain.findings import warning
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.nodes import NodeName
@@ -129,7 +130,7 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
             return new if before is None else replace(new, before=before.part(piece.nodes))
 
         items = tuple(NewItem(ItemId(piece.id), work(piece).to_json()) for piece in pieces)
-        return Folded(state, _tolerated(state), items=items)
+        return Folded(state, (*_tolerated(state), *_given(state)), items=items)
 
 
 def _first_nodes(state: StageState) -> Callable[[NodeName], bool]:
@@ -194,6 +195,16 @@ def _tolerated(state: StageState) -> tuple[Fact, ...]:
     """Return the note that names the nodes which failed within their tolerance."""
     text = reasons(state.failed, state.execution.unmet()) if tolerates(state) else ""
     return (Noted("Failures Tolerated", text),) if text else ()
+
+
+def _given(state: StageState) -> tuple[Fact, ...]:
+    """Return the nodes on which every task has succeeded, once the run has ended."""
+    execution, software = state.execution, state.software
+    if not software.given or not execution.has_ended:
+        return ()
+    lacking = {*state.failed, *execution.unmet()}
+    given = {node: digest for node, digest in software.given.items() if node not in lacking}
+    return (SoftwareGiven(len(given), given),) if given else ()
 
 
 def reasons(failed: Mapping[NodeName, str], unmet: Mapping[NodeName, str], most: int = 3) -> str:

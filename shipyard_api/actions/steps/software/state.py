@@ -27,7 +27,8 @@ class StageSoftware:
     what the design keeps secret and any of these tasks has in its parameters; no output shows it. ``kept``: what a
     retry does not run again, as ``Execution.done``. ``facts``: what tasks may know of the site.
     ``noop``: tasks only show what they would do. ``connect_timeout``: see ``TaskOnNodes``. ``skipped``: why other tasks
-    of the graph do not run; empty for a run that an earlier release planned.
+    of the graph do not run; empty for a run that an earlier release planned. ``given``: the digest of the software of
+    each node that runs the whole graph, see ``domain.specification.software``.
     """
 
     flow: Flow
@@ -41,6 +42,7 @@ class StageSoftware:
     noop: bool = False
     connect_timeout: int | None = None
     skipped: Mapping[TaskId, str] = field(default_factory=dict)
+    given: Mapping[NodeName, str] = field(default_factory=dict)
 
     @classmethod
     def find(cls, texts: Iterable[str]) -> "StageSoftware | None":
@@ -103,6 +105,7 @@ class StageSoftware:
             **({"noop": True} if self.noop else {}),
             **({"connect_timeout": self.connect_timeout} if self.connect_timeout else {}),
             **({"skipped": dict(self.skipped)} if self.skipped else {}),
+            **({"given": _given_to_json(self.given)} if self.given else {}),
         }
         return json.dumps(stored, separators=(",", ":"))
 
@@ -125,7 +128,15 @@ class StageSoftware:
             stored.get("noop", False),
             stored.get("connect_timeout"),
             {TaskId(task): why for task, why in stored.get("skipped", {}).items()},
+            {NodeName(node): digest for digest, nodes in stored.get("given", {}).items() for node in nodes},
         )
+
+
+def _given_to_json(given: Mapping[NodeName, str]) -> Json:
+    by_digest: dict[str, list[NodeName]] = {}
+    for node, digest in given.items():
+        by_digest.setdefault(digest, []).append(node)
+    return by_digest
 
 
 def _facts_to_json(facts: SiteFacts) -> Json:

@@ -1,0 +1,36 @@
+"""The software of nodes as an aspect: the tasks that run on each, with the values of that node in them."""
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.commands import keys_in
+from shipyard_api.domain.task_graph.tasks import TaskId
+
+
+def software_digests(
+    tasks: Mapping[TaskId, Sequence[NodeName]],
+    documents: Mapping[TaskId, JsonObject],
+    keys: Callable[[NodeName], Mapping[str, str]],
+    fingerprint: Callable[[bytes], str],
+) -> Mapping[NodeName, str]:
+    """Return the digest of each node on which a task runs.
+
+    ``tasks``: the nodes of each. ``documents``: the tasks, whose parameters may have secrets. ``keys``: returns the
+    values of a node's own keys. ``fingerprint``: the keyed digest.
+    """
+    by_node: defaultdict[NodeName, list[str]] = defaultdict(list)
+    for task, nodes in tasks.items():
+        names = keys_in(documents[task])
+        line = f"{task} {fingerprint(_text(documents[task]))}"
+        for node in nodes:
+            used = {name: value for name, value in keys(node).items() if name in names} if names else {}
+            by_node[node].append(f"{line} {fingerprint(_text(used))}" if used else line)
+    return {node: hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:32] for node, lines in by_node.items()}
+
+
+def _text(value: object) -> bytes:
+    return json.dumps(value, sort_keys=True, default=str).encode()

@@ -1,0 +1,27 @@
+"""The software of a node: its tasks, with its own values in them."""
+
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.specification.software import software_digests
+from shipyard_api.domain.task_graph.tasks import TaskId
+
+A, B = TaskId("a"), TaskId("b")
+N1, N2, N3 = map(NodeName, ("n1", "n2", "n3"))
+
+
+def digests(tasks: dict[TaskId, list[NodeName]], address: str = "10.0.0.1", command: str = "x") -> dict[NodeName, str]:
+    documents = {A: {"parameters": {"cmd": command}}, B: {"parameters": {"cmd": "ping {ADDRESS}"}}}
+    keys = {"ADDRESS": address, "OTHER": address}
+    return dict(software_digests(tasks, documents, lambda _: keys, lambda text: text.hex()))
+
+
+def test_nodes_with_the_same_tasks_have_the_same_software() -> None:
+    found = digests({A: [N1, N2, N3], B: [N1, N2]})
+    assert found[N1] == found[N2] != found[N3]
+    assert digests({B: [N2, N1], A: [N3, N2, N1]}) == found
+
+
+def test_a_changed_task_is_other_software_where_it_runs_and_a_changed_value_where_it_is_used() -> None:
+    tasks = {A: [N1, N3], B: [N1, N2]}
+    before, other, moved = digests(tasks), digests(tasks, command="y"), digests(tasks, address="10.0.0.2")
+    assert {node for node in before if before[node] != other[node]} == {N1, N3}
+    assert {node for node in before if before[node] != moved[node]} == {N1, N2}
