@@ -54,14 +54,16 @@ def step_of(
     """Return by how much the database's clock was set since the anchor of this host; zero if it was not.
 
     ``site``: the site's time if it was not set. ``others``: when the anchors of other hosts were left. One that is
-    fresh proves that this host was suspended instead. ``inaccuracy``: seconds that the reading took.
+    fresh proves that this host was suspended instead; for a step ahead it must be younger than the step, since every
+    anchor from before a step seems at least that old. ``inaccuracy``: seconds that the reading took.
     """
     if anchor is None:
         return _NONE
     step = site - anchor.at - timedelta(seconds=seconds - anchor.seconds)
     if abs(step) <= _STEP + timedelta(seconds=inaccuracy):
         return _NONE
-    return _NONE if any(-_STEP <= site - at <= _AGREES for at in others) else step
+    fresh = _AGREES if step < _NONE else min(_AGREES, step - _STEP)
+    return _NONE if any(-_STEP <= site - at < fresh for at in others) else step
 
 
 class DatabaseClock:

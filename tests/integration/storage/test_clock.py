@@ -25,6 +25,9 @@ HOUR, SECOND, NONE = timedelta(hours=1), timedelta(seconds=1), timedelta(0)
         pytest.param(NOON + HOUR, 3700.0, (), NONE, id="nobody has looked for an hour"),
         pytest.param(NOON + HOUR, 105.0, (NOON + HOUR - SECOND,), NONE, id="this host was suspended"),
         pytest.param(NOON + HOUR + 5 * SECOND, 105.0, (NOON + 2 * SECOND,), HOUR, id="set ahead, two hosts"),
+        pytest.param(NOON + 15 * SECOND, 105.0, (NOON + 2 * SECOND,), 10 * SECOND, id="ahead by seconds, two hosts"),
+        pytest.param(NOON + 15 * SECOND, 105.0, (NOON + 9 * SECOND,), NONE, id="suspended for seconds, two hosts"),
+        pytest.param(NOON - 5 * SECOND, 105.0, (NOON + 2 * SECOND,), -10 * SECOND, id="set back by seconds, two hosts"),
         pytest.param(NOON - HOUR + 5 * SECOND, 105.0, (NOON + 2 * SECOND,), -HOUR, id="set back, two hosts"),
     ],
 )
