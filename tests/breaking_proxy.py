@@ -9,10 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from email.message import Message
 from enum import Enum
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from tests.waiting import PATIENCE
 
@@ -27,6 +29,12 @@ class Breakage(Enum):
     REFUSED = "refused"  # the connection is closed before the peer hears of it
     RESET = "reset"  # the peer does the work, and the connection is reset in the middle of the answer
     LOST = "answer lost"  # the peer does the work, and no answer ever comes
+    LATE = "late"  # the connection is closed, and the peer hears of it when it is delivered
+    STALE = "stale"  # a read is answered as the same one was the first time
+
+
+ON_THE_WIRE = (Breakage.REFUSED, Breakage.RESET, Breakage.LOST)
+"""What a wire does by itself."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,8 @@ class BreakingProxy(ThreadingHTTPServer):
         self.peer = urlsplit(peer)
         self.calls: list[Call] = []
         self.broken: list[Call] = []
+        self.late: list[Callable[[], object]] = []
+        self.answers: dict[str, bytes] = {}
         self._breaks = breaks
         self._numbers: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -59,6 +69,12 @@ class BreakingProxy(ThreadingHTTPServer):
     def url(self) -> str:
         """Where it listens."""
         return f"http://127.0.0.1:{self.server_port}"
+
+    def deliver(self) -> None:
+        """Let the peer hear of the requests that are late."""
+        late, self.late = self.late, []
+        for ask in late:
+            ask()
 
     def shutdown_request(self, request: Any) -> None:
         """Only close: a farewell first would turn a reset into a regular end."""
@@ -111,7 +127,13 @@ class _Handler(BaseHTTPRequestHandler):
         breakage = self.server.note(kind_of(self.command, self.path, body))
         if breakage is Breakage.REFUSED:
             return
-        answer = self._ask(body)
+        if breakage is Breakage.LATE:
+            self.server.late.append(partial(_ask, self.server.peer, self.command, self.path, self.headers, body))
+            return
+        asked = f"{self.command} {self.path}"
+        stale = self.server.answers.get(asked) if breakage is Breakage.STALE else None
+        answer = stale or _ask(self.server.peer, self.command, self.path, self.headers, body)
+        self.server.answers.setdefault(asked, answer)
         if breakage is Breakage.LOST:
             self.connection.settimeout(30)
             self.rfile.read(1)  # until the client gives up
@@ -122,23 +144,22 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.wfile.write(answer)
 
-    def _ask(self, body: bytes) -> bytes:
-        """Return the peer's answer as it would stand on the wire, or nothing where the peer hung up."""
-        connection = http.client.HTTPConnection(
-            self.server.peer.hostname or "", self.server.peer.port, timeout=PATIENCE
-        )
-        try:
-            connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
-            for name, value in self.headers.items():
-                connection.putheader(name, value)
-            connection.endheaders(body)
-            answer = connection.getresponse()
-            head = f"HTTP/1.0 {answer.status} {answer.reason}\r\n"
-            head += "".join(f"{name}: {value}\r\n" for name, value in answer.getheaders())
-            return head.encode("latin-1") + b"\r\n" + answer.read()
-        except (OSError, http.client.HTTPException):
-            return b""
-        finally:
-            connection.close()
-
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _pass  # noqa: N815 - the names that http.server looks for
+
+
+def _ask(peer: SplitResult, method: str, path: str, headers: Message, body: bytes) -> bytes:
+    """Return the peer's answer as it would stand on the wire, or nothing where the peer hung up."""
+    connection = http.client.HTTPConnection(peer.hostname or "", peer.port, timeout=PATIENCE)
+    try:
+        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+        for name, value in headers.items():
+            connection.putheader(name, value)
+        connection.endheaders(body)
+        answer = connection.getresponse()
+        head = f"HTTP/1.0 {answer.status} {answer.reason}\r\n"
+        head += "".join(f"{name}: {value}\r\n" for name, value in answer.getheaders())
+        return head.encode("latin-1") + b"\r\n" + answer.read()
+    except (OSError, http.client.HTTPException):
+        return b""
+    finally:
+        connection.close()

@@ -54,7 +54,7 @@ class IronicSite(Site):
         played = parse_scenario(yaml.safe_dump(scenario))
         self.simulator = cleanup.enter_context(ironic_simulator.running(played, time_scale=TIME_SCALE, **too_old))
         self.url = self.simulator.url
-        self._begin(IronicClient(self.url, read_pause=0.0), plot, cleanup)
+        self._begin(IronicClient(plot.through(self.url), read_pause=0.0), plot, cleanup)
         for node in NODES:
             self.call("POST", "/v1/nodes", {"driver": "redfish", "name": node.name})
 
@@ -80,6 +80,13 @@ class IronicSite(Site):
     def effects(self, name: str) -> object:
         with urllib.request.urlopen(f"{self.url}/simulator/log", timeout=PATIENCE) as answer:
             return [event for event in json.load(answer) if event.get("node") == name and event.get("verb")]
+
+    def record(self, name: str) -> list[str]:
+        """Return the verbs that Ironic was sent for the node and has obeyed."""
+        with urllib.request.urlopen(f"{self.url}/simulator/log", timeout=PATIENCE) as answer:
+            return [
+                str(event["verb"]) for event in json.load(answer) if event.get("node") == name and event.get("verb")
+            ]
 
     def before_effects(self, act: Callable[[], None]) -> bool:
         client = self.provisioner._client

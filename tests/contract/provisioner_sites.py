@@ -107,6 +107,10 @@ class Site:
         """Return what was done with a machine, by the records of the peer."""
         return [self.jobs(operation) for operation in Operation]
 
+    def record(self, name: str) -> list[str]:
+        """Return what the peer's own record says was begun on a machine, in order; empty if it has no such record."""
+        return []
+
     def before_effects(self, act: Callable[[], None]) -> bool:
         """Act between each later listing of machines and what is done by it; return whether there are such listings."""
         return False
@@ -152,13 +156,17 @@ class Site:
 
 @dataclass(frozen=True)
 class Plot:
-    """What is to go wrong on a site: with its design, its health, an operation, the first submission, its nodes."""
+    """What is to go wrong on a site: with its design, its health, an operation, the first submission, its nodes.
+
+    ``through``: the address under which the adapter reaches a peer at this one.
+    """
 
     invalid: bool = False
     unhealthy: bool = False
     failing: Operation | None = None
     first_submit: Slip | None = None
     fates: Mapping[str, Fate] = field(default_factory=dict)
+    through: Callable[[str], str] = str
 
 
 StartSite = Callable[[Plot], Site]
@@ -216,7 +224,7 @@ class DrydockSite(Site):
         designs = cleanup.enter_context(_design_store(_documents(valid=not plot.invalid)))
         self.log = directory / "drydock.log"
         self.url = cleanup.enter_context(_simulator(self.log, scenario))
-        client = DrydockClient(self.url, token=lambda: "any", read_pause=0.0, retry_pause=0.0)
+        client = DrydockClient(plot.through(self.url), token=lambda: "any", read_pause=0.0, retry_pause=0.0)
         cleanup.callback(client.close)
         template = f"deckhand+{designs}/revisions/{{revision}}/rendered-documents"
         self.provisioner = DrydockProvisioner(client, design_url=template)
@@ -234,6 +242,11 @@ class DrydockSite(Site):
 
     def jobs(self, operation: Operation) -> list[JobId]:
         return [JobId(one["task_id"]) for one in self.tasks(operation)]
+
+    def record(self, name: str) -> list[str]:
+        """Return the requested tasks that name the machine."""
+        tasks = ((task["created"], task["action"]) for operation in Operation for task in self.tasks(operation))
+        return [action for _, action in sorted(tasks)]
 
 
 class MaasSite(Site):
@@ -279,12 +292,13 @@ class MaasSite(Site):
         )
         self.url, self.simulator = simulator.url, simulator
         self._cleanup, self._options, self._bad_name = cleanup, options, plot.invalid
+        self._reached = plot.through(self.url)
         self._readable = True
         self.restart()
 
     def restart(self) -> None:
         """Forget everything that is not in MAAS, as a worker does that is started anew."""
-        self.client = MaasClient(f"{self.url}/MAAS/api/2.0", api_key=self._key, read_pause=0.0)
+        self.client = MaasClient(f"{self._reached}/MAAS/api/2.0", api_key=self._key, read_pause=0.0)
         self._cleanup.callback(self.client.close)
         self.provisioner = MaasProvisioner(self.client, self._inventory, options=self._options)
 
@@ -306,6 +320,10 @@ class MaasSite(Site):
     def past(self, name: str) -> list[str | None]:
         """Return each status that the machine ever had, in order; None once it is removed."""
         return [change["to"] for change in self.effects(name) if change["kind"] == "status"]
+
+    def record(self, name: str) -> list[str]:
+        """Return the statuses that the machine ever had."""
+        return [str(status) for status in self.past(name)]
 
     def effects(self, name: str) -> list[dict[str, Any]]:
         with urllib.request.urlopen(f"{self.url}/simulator/machines", timeout=PATIENCE) as answer:

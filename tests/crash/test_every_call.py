@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.breaking_proxy import Breakage, Call, proxy
+from tests.breaking_proxy import ON_THE_WIRE, Breakage, Call, proxy
 from tests.simulated_peers import PEERS, Begun, scenario
 from tests.simulated_world import SimulatedWorld, Site
 
@@ -37,7 +37,7 @@ SITE = Site(
 N5 = {"drydock": ("failure", "timeout")}  # it tells of no node before the task ends, and this one never does
 
 
-each_breakage = pytest.mark.parametrize("breakage", list(Breakage), ids=lambda one: one.value.replace(" ", "-"))
+each_breakage = pytest.mark.parametrize("breakage", ON_THE_WIRE, ids=lambda one: one.value.replace(" ", "-"))
 
 
 @dataclass(frozen=True)
