@@ -8,6 +8,8 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
+from tests.model.states import Violated
+
 S = TypeVar("S")
 
 
@@ -23,8 +25,8 @@ class World(Protocol[S]):
     def key(self, state: S) -> Hashable:
         """Return what distinguishes the state from all that it is not equal to."""
 
-    def violated(self, state: S) -> str:
-        """Return which property a state violates, and how; empty for none."""
+    def violated(self, state: S) -> Violated | None:
+        """Return which property a state violates, and how."""
 
     def ended(self, state: S) -> bool:
         """Return whether all that was accepted has come to its end."""
@@ -37,6 +39,7 @@ class World(Protocol[S]):
 class Violation:
     """A property that does not hold, and the steps to the state that shows it, from the beginning."""
 
+    name: str
     what: str
     story: tuple[str, ...]
 
@@ -68,31 +71,35 @@ def explore(
     *,
     most: int | None = None,
     settle_every: int = 0,
+    only: str | None = None,
     until: Callable[[], bool] = lambda: False,
     progress: Callable[[Explored[S]], None] | None = None,
 ) -> Explored[S]:
     """Explore until everything is known, a property is violated, there are ``most`` states, or ``until`` says so.
 
-    ``settle_every``: from each of so many states, one is let go on without faults, and must come to its end.
+    ``only``: the only property that counts, by its name. ``settle_every``: from each of so many states, one is let go
+    on without faults, and must come to its end.
     """
     explored: Explored[S] = Explored()
     first = world.initial()
     explored.came_from[hash_of(world.key(first))] = None
     ahead: deque[tuple[S, Hashable, int]] = deque([(first, hash_of(world.key(first)), 0)])
+    labels: dict[str, str] = {}
     while ahead:
         state, key, depth = ahead.popleft()
         explored.states += 1
         explored.depth = max(explored.depth, depth)
-        if what := world.violated(state):
-            explored.violation = Violation(what, explored.story(key))
+        violated = world.violated(state)
+        if violated is not None and only in (None, violated.name):
+            explored.violation = Violation(*violated, explored.story(key))
             return explored
         if world.ended(state):
             explored.ends += 1
         elif settle_every and explored.states % settle_every == 0:
             explored.settled += 1
-            if world.settled(state) is None:
+            if only in (None, "end") and world.settled(state) is None:
                 what = "after the last fault the action does not come to its end"
-                explored.violation = Violation(what, explored.story(key))
+                explored.violation = Violation("end", what, explored.story(key))
                 return explored
         if progress is not None and explored.states % 10_000 == 0:
             progress(explored)
@@ -102,7 +109,7 @@ def explore(
             explored.steps += 1
             found = hash_of(world.key(after))
             if found not in explored.came_from:
-                explored.came_from[found] = (key, label)
+                explored.came_from[found] = (key, labels.setdefault(label, label))
                 ahead.append((after, found, depth + 1))
     explored.complete = True
     return explored

@@ -12,16 +12,18 @@ from types import FunctionType
 from typing import Any, cast
 
 from shipyard_api.domain.rollout.policy.pacing import Pacing
+from shipyard_api.storage.clock import step_of
+from shipyard_api.usecases.actions import control
 from shipyard_api.workflow.attempts import Attempts
 from shipyard_api.workflow.turn import Engine
 from tests.model.database import Rows
-from tests.model.states import Scope
-from tests.model.turns import SNAPSHOT, STANDBY
+from tests.model.states import CLOCK, SNAPSHOT, STANDBY, Scope
+from tests.model.surroundings import Surroundings
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """``broken``: the rule that does not hold any more; ``property``: a part of what the model says then."""
+    """``broken``: the rule that does not hold any more; ``property``: the one that this violates, by its name."""
 
     name: str
     broken: str
@@ -39,6 +41,10 @@ LOCK = Scope("lock", ticks=4, lock=6)
 COPY = Scope("copy", ticks=3, faults=frozenset({SNAPSHOT}))
 PLAIN = Scope("plain", ticks=4)
 OPEN = Scope("open", ticks=1, fence=False)
+ITEMS = Scope("items", ticks=1, nodes=("n1", "n2"), items=True, operator=frozenset({"stop"}))
+RETRY = Scope("retry", ticks=1, retry=True, operator=frozenset({"stop", "again", "retry"}))
+MACHINES = Scope("machines", ticks=2, marks=True, machines=True)
+SET_CLOCK = Scope("set clock", ticks=1, faults=frozenset({CLOCK}), clock=10)
 WINDOW = Scope("window", ticks=6, nodes=("n1", "n2"), window=3)
 LOST = Scope("lost", ticks=3, marks=True, faults=frozenset({STANDBY}))
 
@@ -50,7 +56,7 @@ MUTATIONS = (
         "at, now = self._clock.monotonic(), self._clock.now()",
         "at = self._clock.monotonic()",
         LOCK,
-        "begun twice",
+        "once",
     ),
     Mutation(
         "settling sends",
@@ -59,7 +65,7 @@ MUTATIONS = (
         "ends(claim, unit)",
         "False",
         STOP,
-        "after the stop",
+        "stop",
     ),
     Mutation(
         "a marker names the turn",
@@ -68,7 +74,7 @@ MUTATIONS = (
         "effect=unit.identity(stored)",
         'effect={**unit.identity(stored), "turn": claim.epoch}',
         LOST,
-        "begun twice",
+        "once",
     ),
     Mutation(
         "the search comes before the request has settled",
@@ -77,7 +83,7 @@ MUTATIONS = (
         "timedelta(seconds=self._settle)",
         "timedelta(0)",
         PLAIN,
-        "begun twice",
+        "once",
     ),
     Mutation(
         "nothing is too late",
@@ -86,7 +92,7 @@ MUTATIONS = (
         "return TooLate()",
         "pass",
         PLAIN,
-        "begun twice",
+        "once",
     ),
     Mutation(
         "no fence",
@@ -95,7 +101,7 @@ MUTATIONS = (
         "claim.epoch != self.now_is.epoch",
         "False",
         OPEN,
-        "a later one has begun",
+        "fence",
     ),
     Mutation(
         "an urgent turn ignores the attempt",
@@ -104,16 +110,16 @@ MUTATIONS = (
         "claim.intent is not None and not claim.intent.repeatable",
         "False",
         STOP,
-        "does not know of",
+        "known",
     ),
     Mutation(
         "holds are read before the lock",
         "the transaction that writes an intent reads the holds behind the lock that a hold takes",
-        Rows.held,
-        "self._waits()\n    known = self.now_is.holds",
-        "known = self.now_is.holds\n    self._waits()",
+        Rows.holds_on,
+        "self.waits()\n    known = self.now_is.holds",
+        "known = self.now_is.holds\n    self.waits()",
         HOLD,
-        "which is held",
+        "hold",
     ),
     Mutation(
         "a search that finds nothing reads no holds",
@@ -122,7 +128,16 @@ MUTATIONS = (
         "if touches and (holds",
         "if not touches and (holds",
         HOLD,
-        "which is held",
+        "hold",
+    ),
+    Mutation(
+        "a loss changes the identity of the database",
+        "what a peer keeps no mark of is looked for first, also where nothing shows a loss",
+        Attempts._attempted,
+        "unit.unmarked(attempt.asked)",
+        "attempt.claim.lost.noticed is not None",
+        COPY,
+        "once",
     ),
     Mutation(
         "the look before the first request is left out",
@@ -131,7 +146,7 @@ MUTATIONS = (
         "unit.unmarked(attempt.asked)",
         "False",
         COPY,
-        "begun twice",
+        "once",
     ),
     Mutation(
         "the window is asked once a group",
@@ -140,7 +155,43 @@ MUTATIONS = (
         "    if windows is None:",
         "    if windows is None or any(map(situation.has_begun, self.members[group])):",
         WINDOW,
-        "after the window has closed",
+        "window",
+    ),
+    Mutation(
+        "an item settles for its sibling",
+        "a step that is stopped ends once each of its items has ended",
+        Engine._items_end_first,
+        "not tx.items.stop_open(claim, why, now=now)",
+        "not tx.items.stop_open(claim, why, now=now) or tx.items.gather(claim)[0]",
+        ITEMS,
+        "known",
+    ),
+    Mutation(
+        "a retry keeps a newer action's node",
+        "a retry repeats what a newer action has lost",
+        control._retry_inputs,
+        "sorted((kept | deployed) - lost)",
+        "sorted(kept | deployed)",
+        RETRY,
+        "deployed",
+    ),
+    Mutation(
+        "a stale listing is judged",
+        "what is done with a machine follows from the machine, read just before",
+        Surroundings.advance,
+        "machine = machine_of(self._peer.machines, node)",
+        "machine = listed",
+        MACHINES,
+        "once",
+    ),
+    Mutation(
+        "a step of the clock passes for a host that was suspended",
+        "only a reading younger than a step proves that this host was suspended instead",
+        step_of,
+        "min(_AGREES, step - _STEP)",
+        "_AGREES",
+        SET_CLOCK,
+        "once",
     ),
 )
 

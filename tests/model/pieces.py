@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from shipyard_api.domain.actions import ActionName
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.workflow.turn import Engine
-from tests.model.database import ACTION, Rows
+from tests.model.database import ACTION, NAME, Rows, action_id
+from tests.model.item_rows import ItemRows
 
 
 class Suspended(BaseException):  # not an error: a turn is left here, and nothing of ours may catch it
@@ -154,16 +156,27 @@ class Piece:
 
 
 class Recording:
-    """A transaction whose answers are kept. Everything is on one object: rows, journal, items and actions."""
+    """A transaction whose answers are kept; ``rows`` have those of items beside them."""
 
     def __init__(self, rows: Rows, seen: list[Seen]) -> None:
+        self.turns = self.journal = self.actions = _Recorded(rows, seen)
+        self.items = _Recorded(ItemRows(rows), seen)
+
+
+class _Recorded:
+    """The rows of one sort, whose answers are kept."""
+
+    def __init__(self, rows: Rows | ItemRows, seen: list[Seen]) -> None:
         self._rows = rows
         self._seen = seen
-        self.turns = self.journal = self.items = self.actions = self
 
     def inputs(self, _action: object) -> dict[str, Any]:
         """Return the inputs of the action; the state of its step has them."""
         return {}
+
+    def name(self, _action: object) -> ActionName:
+        """Return the name of the action."""
+        return NAME
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._rows, name)
@@ -187,18 +200,30 @@ class Replayed:
         """Return the inputs of the action; the state of its step has them."""
         return {}
 
-    def __getattr__(self, name: str) -> Any:
-        return lambda *_args, **_named: next(self._answers).value
+    def name(self, _action: object) -> ActionName:
+        """Return the name of the action."""
+        return NAME
+
+    def __getattr__(self, _name: str) -> Any:
+        return self._next
+
+    def _next(self, *_args: object, **_named: object) -> Any:
+        return next(self._answers).value
 
 
-def run_piece(engine: Engine, outside: Outside, log: Log, surroundings: Any) -> Log | None:
+def run_piece(engine: Engine, outside: Outside, log: Log, surroundings: Any, unit: str) -> Log | None:
     """Run a turn from the place where it was left to its next contact; return the place then, None at its end.
+
+    ``unit``: the number of an action, else a turn of the next item that is due.
 
     Whatever ends a turn of ours, fenced or without a database, ends it here: the worker is idle again.
     """
     piece = outside.piece = Piece(log, surroundings)
     try:
-        engine.turn(ACTION)
+        if unit.isdecimal():
+            engine.turn(action_id(int(unit)))
+        else:
+            engine.items.turn(ACTION, "run")
     except Suspended:
         return tuple(piece.log)
     except (surroundings.FENCED, StoreUnavailable):

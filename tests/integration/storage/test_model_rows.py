@@ -68,7 +68,7 @@ def test_the_rows_of_the_model_answer_as_those_of_postgres(
 
     def both(call: Callable[[Any], Any]) -> tuple[Any, Any]:
         nonlocal database
-        rows = Rows(database, now, lambda: None)
+        rows = Rows(database, now, lambda: None, action=action)
         answers: list[Any] = []
         try:
             answers.append(call(rows))
