@@ -132,9 +132,11 @@ class Operators:
 
     def _answer_gates(self, action: str) -> None:
         asked = self.world.ask("GET", f"/actions/{action}/approvals")
-        if asked.status_code == 200 and asked.json["waiting"] and (self.is_quiet or self.dice.random() < 0.5):
-            body = {"approve": self.dice.random() < 0.85, "reason": "fans"}
-            self._ask("POST", f"/actions/{action}/approvals", body)
+        for gate in asked.json["waiting"] if asked.status_code == 200 else ():
+            if self.is_quiet or self.dice.random() < 0.5:
+                named = {name: gate[name] for name in ("group", "wave") if gate[name]}
+                body = {"approve": self.dice.random() < 0.85, "reason": "fans", **named}
+                self._ask("POST", f"/actions/{action}/approvals", body)
 
     def _answer_doubts(self, action: str) -> None:
         """Say whose the jobs are that Drydock cannot show: the world knows who sent them."""

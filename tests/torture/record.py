@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,8 @@ class Total:
 def keep(total: Total) -> None:
     """Add a run to the record, and write the page."""
     record = read()
-    record["runs"].append(asdict(total))
+    counted = {name: dict(value) if isinstance(value, Counter) else value for name, value in vars(total).items()}
+    record["runs"].append(counted)
     RECORD.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     PAGE.write_text(page(record), encoding="utf-8")
 
