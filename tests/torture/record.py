@@ -13,6 +13,7 @@ from tests.conftest import ROOT
 
 RECORD = Path(__file__).with_name("record.json")
 PAGE = ROOT / "docs" / "torture.md"
+_OF_WHOM = "A failure is of the product, of the checker, or of the torture itself; each says which."
 _INTRODUCTION = """\
 # Torture
 
@@ -75,7 +76,7 @@ def page(record: Mapping[str, Any]) -> str:
     seeds, hours = sum(run["seeds"] for run in runs), sum(run["node_hours"] for run in runs)
     head = ("commit", "seeds", "provisioners", "virtual node-hours", "turns delivered", "faults", "failed seeds")
     mended = [(one["seed"], one["what"], one["mended"] or "not mended yet") for one in found]
-    none = ["No run has found a fault of the product."]
+    none = ["None."]
     return "\n".join(
         [
             _INTRODUCTION,
@@ -88,6 +89,8 @@ def page(record: Mapping[str, Any]) -> str:
             *_table(("kind", "times"), sorted(faults.items())),
             "",
             "## Failures found",
+            "",
+            _OF_WHOM,
             "",
             *(_table(("seed", "what was wrong", "mended by"), mended) if found else none),
             "",
