@@ -1,6 +1,6 @@
 """Budgets: how many nodes may be in flight or lost, over the action or per value of a label (product, section 13)."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -44,6 +44,10 @@ class Domain:
     value: str
     nodes: frozenset[NodeName]
 
+    def allows(self, nodes: Collection[NodeName]) -> bool:
+        """Return whether these nodes may be unavailable together."""
+        return self.unavailable is None or len(self.nodes.intersection(nodes)) <= self.unavailable
+
     def __str__(self) -> str:
         value = f" of {self.budget.by} {self.value}" if self.budget.by else ""
         return f"budget {self.budget.name}{value}"
@@ -81,3 +85,18 @@ def domains(
                 by_value.setdefault(value, set()).add(node)
         budget_domains.extend(Domain(budget, value, frozenset(by_value[value])) for value in sorted(by_value))
     return tuple(budget_domains)
+
+
+def batch_size(nodes: Sequence[NodeName], most: int, budgets: Sequence[Domain]) -> tuple[int, Domain | None]:
+    """Return the largest batches, up to ``most`` nodes, that keep every budget; and one that forbids larger ones.
+
+    The nodes of a batch are unavailable together. A budget never forbids a single node.
+    """
+    reason: Domain | None = None
+    for size in range(min(most, len(nodes)), 1, -1):
+        batches = [nodes[start : start + size] for start in range(0, len(nodes), size)]
+        full = next((domain for domain in budgets for batch in batches if not domain.allows(batch)), None)
+        if full is None:
+            return (most if reason is None else size), reason
+        reason = full
+    return (most if reason is None else 1), reason

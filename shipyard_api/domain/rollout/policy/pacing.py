@@ -8,7 +8,7 @@ not deploy what it has prepared, as a group that failed its preparation does not
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from shipyard_api.domain.groups import Phase
@@ -332,17 +332,7 @@ class Pacing(Pace):
         windows = self.policy.windows
         if windows is None:
             return None
-        seconds = self._seconds(situation, group, place, windows.unit)
-        opening = windows.opening(now, seconds)
-        if opening is not None and opening <= now:
-            return None
-        what = f"the {seconds:g} s of a {windows.unit.value}"
-        if opening is None:
-            return Blocked("windows", f"no window is as long as {what}", never=True)
-        begin, end = next(windows.spans(now))
-        if begin <= now:
-            return Blocked("windows", f"{what} do not end before the window closes at {_zulu(end)}", until=opening)
-        return Blocked("windows", f"closed until {_zulu(opening)}", until=opening)
+        return windows.blocked(now, self._seconds(situation, group, place, windows.unit))
 
     def _seconds(self, situation: Situation, group: GroupName, place: int, unit: Unit) -> float:
         """Return the seconds of what begins with a wave of the group and must end inside the window.
@@ -374,10 +364,6 @@ def _full(situation: Situation, domain: Domain, unavailable: dict[Domain, int]) 
 
 def _wave_rule(course: Course, name: str) -> str:
     return f"wave {name} of group {course.group}" if course.group is not None else f"wave {name}"
-
-
-def _zulu(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _stop(rule: str, why: str, nodes: Iterable[NodeName]) -> Stop:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from math import ceil
 
 from shipyard_api.domain.groups import Phase
@@ -10,6 +11,21 @@ from shipyard_api.domain.rollout.policy.budgets import Budget
 from shipyard_api.domain.rollout.policy.gates import Gate, GateKind
 from shipyard_api.domain.rollout.policy.waves import Waves
 from shipyard_api.domain.rollout.policy.windows import Windows
+
+
+class Rule(Enum):
+    """A kind of rule, which has a meaning for some actions; the values are the keys of a policy."""
+
+    WAVES = "waves"
+    BUDGETS = "budgets"
+    WINDOWS = "windows"
+    LATE = "late"
+
+
+EVERY_RULE = frozenset(Rule)
+
+ON_SERVERS = frozenset({Rule.BUDGETS, Rule.WINDOWS})
+"""The rules for an action on named servers: a wave of them has no meaning."""
 
 
 @dataclass(frozen=True, slots=True)

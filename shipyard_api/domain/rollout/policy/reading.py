@@ -1,6 +1,6 @@
 """Read the rollout policy of a deployment configuration, and check it against the site (product, section 13)."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from types import MappingProxyType
@@ -9,15 +9,16 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from shipyard_api.domain.findings import Finding, error, info, warning
 from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits
 from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
 from shipyard_api.domain.rollout.policy.gates import AtLimit, Gate, GateKind
 from shipyard_api.domain.rollout.policy.lateness import ANY, LEAST, Lateness, OnLate, Usual
-from shipyard_api.domain.rollout.policy.policy import Policy
+from shipyard_api.domain.rollout.policy.policy import Policy, Rule
 from shipyard_api.domain.rollout.policy.waves import REST, Scope, Wave, Waves
 from shipyard_api.domain.rollout.policy.window_holds import window_holds
-from shipyard_api.domain.rollout.policy.windows import Unit, Windows, parse_window
+from shipyard_api.domain.rollout.policy.windows import ServerWindows, Unit, Windows, parse_window
 from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
 from shipyard_api.domain.strategy.selectors import select
@@ -28,7 +29,16 @@ RACK = "rack"
 CERTAINTY = 95
 """The percent of the measured durations that must fit into a window, unless the policy says another."""
 
-_PACING = ("waves", "budgets", "windows")
+_KEYS: Mapping[Rule, tuple[str, ...]] = {
+    Rule.WAVES: ("waves", "waves_over", "stop_after_bad_waves"),
+    Rule.BUDGETS: ("budgets",),
+    Rule.WINDOWS: ("windows",),
+    Rule.LATE: ("late",),
+}
+"""The keys of each rule in a policy as it is written."""
+
+PASSED = (Rule.BUDGETS, Rule.WINDOWS)
+"""The rules that ``force`` passes. A gate between waves is approved instead."""
 
 # How many nodes without a label a finding names.
 _NAMED = 5
@@ -41,10 +51,11 @@ class PolicyInputs(ByFields):
     ``chosen``, ``topology``: as in ``Policy``. ``seconds``: how long each phase may take, by the phase's word.
     ``scale``: the length of a second in gates; anything but 1 is for simulated sites. Windows are not scaled.
     ``usual``, ``models``: when a node is late, as in ``Lateness``, by the phase's word; empty without ``late``.
+    ``passed``: the action was forced past its budgets and windows.
     """
 
     FIRST: ClassVar = ("scale",)
-    OPTIONAL: ClassVar = frozenset({"usual", "models"})
+    OPTIONAL: ClassVar = frozenset({"usual", "models", "passed"})
 
     data: Mapping[str, Any]
     chosen: Mapping[str, Sequence[NodeName]] = field(default_factory=dict)
@@ -53,6 +64,7 @@ class PolicyInputs(ByFields):
     scale: float = 1.0
     usual: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     models: Mapping[NodeName, str] = field(default_factory=dict)
+    passed: bool = False
 
     @property
     def queries(self) -> Sequence[str]:
@@ -93,10 +105,38 @@ class PolicyInputs(ByFields):
         inputs = cls(data, chosen, {node: by_label for node, by_label in values.items() if by_label}, lengths)
         return replace(inputs, **_late(data["late"], inventory, learn)) if "late" in data else inputs
 
+    def binds(self, action: str, *, usually: bool) -> bool:
+        """Return whether the policy applies to an action; ``usually``: unless it names its actions."""
+        named = self.data.get("actions")
+        return usually if named is None else action in named
+
+    def only(self, rules: Collection[Rule]) -> "PolicyInputs":
+        """Return the policy without all other rules."""
+        return replace(self, data=only(self.data, rules))
+
+    def asks(self, rule: Rule) -> bool:
+        """Return whether the policy has such a rule, which was not passed."""
+        return bool(self.data.get(rule.value)) and not (self.passed and rule in PASSED)
+
+    @property
+    def can_be_passed(self) -> bool:
+        """Whether the policy has a rule that ``force`` passes."""
+        return any(map(self.asks, PASSED))
+
     @property
     def paces(self) -> bool:
         """Whether a rule of the policy can keep nodes from beginning."""
-        return any(self.data.get(rule) for rule in _PACING)
+        return any(map(self.asks, (Rule.WAVES, Rule.BUDGETS, Rule.WINDOWS)))
+
+    @property
+    def of_servers(self) -> ServerWindows | None:
+        """The windows of an action in which each server begins by itself; None if it asks none."""
+        return ServerWindows(self.data["windows"]["open"], self.length) if self.asks(Rule.WINDOWS) else None
+
+    @property
+    def length(self) -> float:
+        """The seconds that preparing and deploying a server take."""
+        return sum(self.seconds.values())
 
     @property
     def lateness(self) -> Lateness | None:
@@ -116,8 +156,8 @@ class PolicyInputs(ByFields):
         """The policy as a value."""
         return Policy(
             _waves(self.data, self.scale),
-            tuple(_budget(entry) for entry in self.data.get("budgets", ())),
-            _windows(self.data.get("windows")),
+            tuple(map(_budget, self.data["budgets"])) if self.asks(Rule.BUDGETS) else (),
+            _windows(self.data["windows"]) if self.asks(Rule.WINDOWS) else None,
             {name: frozenset(nodes) for name, nodes in self.chosen.items()},
             self.topology,
             {Phase(name): seconds for name, seconds in self.seconds.items()},
@@ -131,6 +171,19 @@ class PolicyInputs(ByFields):
             for phase, lengths in self.usual.items()
         }
         return replace(self, seconds=seconds, scale=self.scale * factor, usual=usual)
+
+
+def on_servers(data: JsonObject, rules: Collection[Rule]) -> JsonObject:
+    """Return what these rules of a policy mean for an action on named servers: each must fit into a window."""
+    kept = only(data, rules)
+    windows = kept.get("windows")
+    return {**kept, "windows": {**windows, "fits": Unit.SERVER.value}} if windows else kept
+
+
+def only(data: JsonObject, rules: Collection[Rule]) -> JsonObject:
+    """Return a policy as it is written, without all other rules."""
+    others = {key for rule, keys in _KEYS.items() if rule not in rules for key in keys}
+    return {key: value for key, value in data.items() if key not in others}
 
 
 def check_policy(
@@ -162,7 +215,7 @@ def check_dates(inputs: PolicyInputs, now: datetime) -> Iterator[Finding]:
 
 def check_windows(inputs: PolicyInputs, now: datetime) -> Iterator[Finding]:
     """Return why no server would ever begin, if no window that is long enough opens any more."""
-    windows, seconds = _windows(inputs.data.get("windows")), sum(inputs.seconds.values())
+    windows, seconds = inputs.policy.windows, inputs.length
     if windows is None or windows.opening(now, seconds) is not None:
         return
     if windows.opening(now, 0.0) is None:

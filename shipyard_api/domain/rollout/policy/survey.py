@@ -12,6 +12,7 @@ from shipyard_api.domain.rollout.policy.gates import Gate, standing
 from shipyard_api.domain.rollout.policy.pace import Situation, WaveState
 from shipyard_api.domain.rollout.policy.pacing import Pacing, Progress
 from shipyard_api.domain.rollout.policy.waves import Course
+from shipyard_api.domain.rollout.policy.windows import Windows
 
 MOST_WAVES = 500
 MOST_BUDGETS = 100
@@ -108,8 +109,13 @@ def survey(pacing: Pacing, situation: Situation, now: datetime) -> Survey:
     ]
     budgets.sort(key=lambda budget: -budget.share)
     windows = pacing.policy.windows
-    spans = list(islice(windows.spans(now), _SPANS)) if windows else []
+    spans = list(next_spans(windows, now)) if windows else []
     return Survey(list(islice(waves, MOST_WAVES)), budgets[:MOST_BUDGETS], spans)
+
+
+def next_spans(windows: Windows, now: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """Return begin and end of the windows that are open, or come next."""
+    return islice(windows.spans(now), _SPANS)
 
 
 def _wave(pacing: Pacing, situation: Situation, course: Course, state: WaveState, now: datetime) -> SurveyedWave:

@@ -1,6 +1,6 @@
 """Maintenance windows (product, section 13). A window closes for beginning: what has begun ends."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from enum import Enum
@@ -8,8 +8,15 @@ from heapq import merge
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.rollout.policy.pace import Blocked
+from shipyard_api.domain.stored import ByFields, Number
+
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 """The days of the week, as Python counts them."""
+
+RULE = "windows"
+"""The name of the rule."""
 
 # How far ahead a window is looked for: windows that repeat on days of the week come again within a fortnight, and a
 # window on a date that is further away than a year is a mistake in the date.
@@ -83,6 +90,19 @@ class Windows:
                 return earliest
         return None
 
+    def blocked(self, now: datetime, seconds: float) -> Blocked | None:
+        """Return why work of this length may not begin now, None if it may."""
+        opening = self.opening(now, seconds)
+        if opening is not None and opening <= now:
+            return None
+        what = f"the {seconds:g} s of a {self.unit.value}"
+        if opening is None:
+            return Blocked(RULE, f"no window is as long as {what}", never=True)
+        begin, end = next(self.spans(now))
+        if begin <= now:
+            return Blocked(RULE, f"{what} do not end before the window closes at {_zulu(end)}", until=opening)
+        return Blocked(RULE, f"closed until {_zulu(opening)}", until=opening)
+
     def spans(self, now: datetime) -> Iterator[tuple[datetime, datetime]]:
         """Return begin and end of the open times that end after now, in order; windows that touch are one."""
         span: tuple[datetime, datetime] | None = None
@@ -96,6 +116,22 @@ class Windows:
                 span = begin, end
         if span is not None:
             yield span
+
+
+@dataclass(frozen=True, slots=True)
+class ServerWindows(ByFields):
+    """The windows in which a server may begin by itself, as a design writes them; ``seconds``: what must fit."""
+
+    open: Sequence[JsonObject]
+    seconds: Number = 0.0
+
+    def blocked(self, now: datetime) -> Blocked | None:
+        """Return why a server may not begin now, None if it may."""
+        return Windows(tuple(map(parse_window, self.open)), Unit.SERVER).blocked(now, self.seconds)
+
+
+def _zulu(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def parse_window(entry: Mapping[str, Any]) -> Window:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,7 +10,9 @@ from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.domain.rollout.policy.lateness import Lateness, OnLate, Usual
-from shipyard_api.domain.rollout.policy.reading import PolicyInputs, check_dates, check_policy
+from shipyard_api.domain.rollout.policy.policy import EVERY_RULE, ON_SERVERS, Rule
+from shipyard_api.domain.rollout.policy.reading import PolicyInputs, check_dates, check_policy, on_servers
+from shipyard_api.domain.rollout.policy.windows import ServerWindows, Unit
 from tests.conftest import ROOT
 from tests.unit.tables import every_row
 
@@ -180,3 +183,55 @@ def test_an_action_freezes_what_selectors_labels_and_limits_meant() -> None:
     assert policy.topology == {"n1": {"rack": "r1", "pdu": "a"}, "n2": {"rack": "r1"}, "n3": {"rack": "r2"}}
     assert policy.seconds == {Phase.PREPARE: 900, Phase.DEPLOY: 450}
     assert policy.waves.waves[0].gates[0].seconds == 50
+
+
+BOTH = {
+    "waves": [{"name": "c", "nodes": 1}],
+    "budgets": [{"name": "r", "max_unavailable": 1}],
+    "windows": {"open": [NIGHT]},
+}
+
+
+@every_row(
+    {
+        "not named, and usual": ({}, "redeploy_server", True, True),
+        "not named, and not usual": ({}, "update_software", False, False),
+        "named": ({"actions": ["update_software"]}, "update_software", False, True),
+        "another is named": ({"actions": ["update_software"]}, "redeploy_server", True, False),
+        "none is named": ({"actions": []}, "deploy_site", True, False),
+    },
+)
+def test_a_policy_binds_the_actions_that_it_names(
+    data: dict[str, Any], action: str, usually: bool, bound: bool
+) -> None:
+    assert schema_faults(data) == []
+    assert PolicyInputs(data).binds(action, usually=usually) is bound
+
+
+def test_an_action_that_a_policy_cannot_bind_is_a_fault() -> None:
+    assert schema_faults({"actions": ["relabel_nodes"]}) == [f"{PREFIX}actions/0"]
+
+
+def test_force_passes_budgets_and_windows_and_no_wave() -> None:
+    whole = PolicyInputs(BOTH, seconds={"prepare": 60, "deploy": 90})
+    forced = PolicyInputs.from_json(replace(whole, passed=True).to_json())
+
+    assert (bool(whole.policy.budgets), bool(whole.policy.windows), whole.can_be_passed) == (True, True, True)
+    assert (forced.policy.budgets, forced.policy.windows, forced.of_servers) == ((), None, None)
+    assert forced.policy.waves == whole.policy.waves
+    assert (forced.paces, forced.can_be_passed) == (True, False)
+    assert "passed" not in whole.to_json()
+
+
+def test_of_a_policy_servers_have_budgets_and_windows_into_which_each_must_fit() -> None:
+    servers = PolicyInputs(on_servers({**BOTH, "late": {}}, ON_SERVERS), seconds={"prepare": 60, "deploy": 90})
+
+    assert sorted(servers.data) == ["budgets", "windows"]
+    assert servers.policy.windows is not None
+    assert servers.policy.windows.unit is Unit.SERVER
+    assert servers.of_servers == ServerWindows([NIGHT], 150.0)
+    assert "windows" not in whole_without(Rule.WINDOWS)
+
+
+def whole_without(rule: Rule) -> Mapping[str, Any]:
+    return PolicyInputs(BOTH).only(EVERY_RULE - {rule}).data
