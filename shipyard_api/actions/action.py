@@ -24,6 +24,7 @@ from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.parameters import Parameter, Parameters, parse_parameters
+from shipyard_api.domain.rollout.policy.policy import Rule
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.teardown.protection import Protection
@@ -142,7 +143,7 @@ class Case:
     ``inputs``: what the action would work from, as far as it is known. ``findings``: those of its design, None if it
     was not read. ``warnings``: for the caller, beside the action. ``version``: the one that ``target-revision`` names.
     ``commits``: those that no site action has used. ``steps``: the deploy steps of the nodes. ``refusal``: None while
-    nothing refuses the request.
+    nothing refuses the request. ``may_pass_policy``: whether ``force`` of this caller passes budgets and windows.
     """
 
     action: "Action"
@@ -157,6 +158,7 @@ class Case:
     commits: Sequence[Revision] = ()
     steps: StepPlan = NO_STEPS
     refusal: ShipyardError | None = None
+    may_pass_policy: bool = False
 
     @property
     def site(self) -> SiteInputs:
@@ -211,6 +213,7 @@ class Action:
     deploys nodes. ``tears_down``: it takes servers out of their cluster, and may take etcd members out. ``services``:
     it runs deploy steps on deployed servers. ``relabels``: it changes only the labels of its targets.
     ``runs_tasks``: it runs the task graph of a site that has one. ``limited``: its limits can change while it runs.
+    ``rules``: those of a rollout policy that have a meaning for it.
     """
 
     name: ActionName
@@ -232,6 +235,7 @@ class Action:
     relabels: bool = False
     runs_tasks: bool = False
     limited: bool = False
+    rules: Collection[Rule] = frozenset()
 
     @property
     def removes(self) -> bool:
@@ -247,6 +251,11 @@ class Action:
             NodeWork.OTHER: self.runs_tasks or self.relabels,
         }
         return frozenset(work for work, applies in done.items() if applies)
+
+    @property
+    def takes_nodes(self) -> bool:
+        """Whether it deploys, erases, drains or services nodes; a policy that names no actions binds it then."""
+        return not self.works.isdisjoint({NodeWork.DEPLOYMENT, NodeWork.TEARDOWN})
 
     @property
     def knows(self) -> frozenset[str]:

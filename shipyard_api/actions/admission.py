@@ -41,6 +41,14 @@ from shipyard_api.domain.parameters import (
     TargetRevision,
 )
 from shipyard_api.domain.remedies import bring_in
+from shipyard_api.domain.rollout.policy.budgets import batch_size, domains
+from shipyard_api.domain.rollout.policy.findings import (
+    closed_now,
+    policy_not_passed,
+    policy_passed,
+    smaller_batches,
+)
+from shipyard_api.domain.rollout.policy.policy import Rule
 from shipyard_api.domain.specification.given import LABELS, PLACEMENT, labelled
 from shipyard_api.domain.specification.impact import DONE
 from shipyard_api.domain.strategy.selectors import select
@@ -114,6 +122,41 @@ def design_sound(case: Case, desk: Desk) -> Case:
     if design.inputs is None or (errors(design.findings) and not case.parameters.continues_on_fail):
         return case.refused(InvalidDesign(design.findings))
     return case
+
+
+def paced(case: Case, desk: Desk) -> Case:
+    """Keep of the site's policy the rules that bind the action and have a meaning for it.
+
+    ``force`` passes its budgets and windows, if the caller may; a gate between waves is approved instead.
+    """
+    action, policy = case.action, case.site.policy
+    if policy is None:
+        return case
+    bound = policy.binds(action.name, usually=action.takes_nodes)
+    policy = policy.only(action.rules if bound else {Rule.LATE})
+    if not action.deploys and not action.services:
+        policy = replace(policy, seconds={})  # nobody knows how long a teardown takes
+    if case.parameters.force and policy.can_be_passed:
+        found = policy_passed(action.name) if case.may_pass_policy else policy_not_passed(action.name)
+        policy = replace(policy, passed=case.may_pass_policy)
+        case = replace(case, warnings=(*case.warnings, found))
+    elif not action.on_site and (found_closed := closed_now(policy, desk.rules.now())):
+        case = replace(case, warnings=(*case.warnings, found_closed))
+    kept = policy if policy.paces or policy.passed or policy.lateness else None
+    return case.having(site=replace(case.site, policy=kept))
+
+
+def batches_fit(case: Case, desk: Desk) -> Case:
+    """Take down as many targets at a time as the budgets of the policy allow."""
+    policy, teardown, wanted = case.site.policy, case.inputs.teardown, case.parameters.max_parallel_nodes
+    if policy is None or teardown is None:
+        return case
+    targets = case.parameters.targets
+    size, budget = batch_size(targets, wanted, domains(policy.policy.budgets, dict.fromkeys(targets), policy.topology))
+    if budget is None:
+        return case
+    case = replace(case, warnings=(*case.warnings, smaller_batches(budget, size, wanted)))
+    return case.having(teardown=replace(teardown, max_parallel_nodes=size), site=replace(case.site, batch=size))
 
 
 def windows_open(case: Case, desk: Desk) -> Case:

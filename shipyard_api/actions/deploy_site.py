@@ -9,12 +9,14 @@ from shipyard_api.actions.admission import (
     commits_used,
     committed,
     design_sound,
+    paced,
     share_small,
     site_steps,
     windows_open,
 )
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.parameters import CONTINUES, FORCED, INTERMEDIATE
+from shipyard_api.domain.rollout.policy.policy import EVERY_RULE
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.workflow.step import AnyStep, Json
 
@@ -35,11 +37,12 @@ DEPLOY_SITE = Action(
     name=ActionName("deploy_site"),
     steps=_steps,
     parameters=(CONTINUES, INTERMEDIATE, FORCED),
-    admission=(committed, commits_used, design_sound, windows_open, share_small),
+    admission=(committed, commits_used, design_sound, paced, windows_open, share_small),
     asks_peers=(acceptance_runs, site_steps),
     reads=DesignRules.read,
     groups=strategy_of_site,
     on_site=True,
     deploys=True,
     runs_tasks=True,
+    rules=EVERY_RULE,
 )

@@ -6,6 +6,7 @@ from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import Parameter
+from shipyard_api.domain.rollout.policy.policy import Rule
 from shipyard_api.workflow.step import AnyStep, Json
 
 
@@ -18,5 +19,11 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
 
 _NODE = Parameter("targets", ("node",), lambda given, _: (NodeName(str(given.get("node"))),))
 NODE_OPERATION = Action(
-    name=ActionName("node_operation"), steps=_steps, parameters=(_NODE,), listed=False, exclusive=False, limited=True
+    name=ActionName("node_operation"),
+    steps=_steps,
+    parameters=(_NODE,),
+    listed=False,
+    exclusive=False,
+    limited=True,
+    rules={Rule.WINDOWS},
 )

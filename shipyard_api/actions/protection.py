@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from shipyard_api.actions.site_checks import ActionDesigns
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.findings import error
+from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.teardown.etcd_documents import genesis_hosts, read_etcd_clusters
 from shipyard_api.domain.teardown.protection import Protection
@@ -45,3 +46,13 @@ class ReadProtection:
         inputs, _ = self.rules.read_configuration(committed, rendering)
         limits = inputs.configuration.teardown if inputs else usual
         return Protection(limits, committed, clusters, genesis_hosts(documents), faults)
+
+    def policy(self) -> PolicyInputs | None:
+        """Return the rules of the newest committed policy for single servers, None without any."""
+        if (committed := self.revision()) is None:
+            return None
+        try:
+            inputs, _ = self.rules.read_run(committed, self.designs.rendered(committed))
+        except (RenderingFailed, UnknownRevision):
+            return None
+        return inputs.policy if inputs else None

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from shipyard_api.actions.action import Action, Parts
 from shipyard_api.actions.admission import (
+    batches_fit,
     cleaning_possible,
     cleaning_steps,
     committed,
@@ -19,12 +20,14 @@ from shipyard_api.actions.admission import (
     etcd_allows,
     of_target_revision,
     on_targets,
+    paced,
     rebuild_possible,
     share_small,
     something_drains,
     target_revision_exists,
     target_steps,
     teardown_limits,
+    windows_open,
 )
 from shipyard_api.actions.site_steps import PREPARE_AND_DEPLOY_NODES
 from shipyard_api.actions.steps.rollout_messages import Kind
@@ -44,6 +47,7 @@ from shipyard_api.domain.parameters import (
     SERVERS,
     Parameters,
 )
+from shipyard_api.domain.rollout.policy.policy import ON_SERVERS
 from shipyard_api.domain.site_design import DesignRules, SiteInputs, stored_strategy
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.targets import TARGET_GROUP, in_batch, in_batches, targeted_in_batches
@@ -65,10 +69,11 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
         steps.append(teardown.check(numbered(CHECK_TEARDOWN, number), checked, inputs))
         if number == 0:
             steps += [site.verify_site(), site.prepare_site()]
-        if teardown.drains or not rebuild:
+        taken_down = teardown.drains or not rebuild
+        if taken_down:
             steps.append(teardown.nodes(numbered(DESTROY_NODES, number), nodes, inputs))
         step, group = numbered(PREPARE_AND_DEPLOY_NODES, number), in_batch(TARGET_GROUP, number)
-        steps.append(site.prepare_and_deploy_nodes(step, nodes, group, kind=_kind(inputs)))
+        steps.append(site.prepare_and_deploy_nodes(step, nodes, group, kind=_kind(inputs), begins=not taken_down))
     return tuple(steps)
 
 
@@ -88,9 +93,10 @@ def numbered(name: str, number: int) -> StepId:
     return StepId(in_batch(name, number))
 
 
-def batches_of_targets(parameters: Parameters, _inputs: SiteInputs | None) -> Strategy:
-    """Return the groups of an action on single servers: its batches."""
-    return targeted_in_batches(parameters.targets, parameters.max_parallel_nodes)
+def batches_of_targets(parameters: Parameters, inputs: SiteInputs | None) -> Strategy:
+    """Return the groups of an action on single servers: its batches, which budgets of a policy may make smaller."""
+    size = inputs.batch if inputs and inputs.batch else parameters.max_parallel_nodes
+    return targeted_in_batches(parameters.targets, size)
 
 
 def _facts(_parts: Parts, inputs: Json) -> tuple[Fact, ...]:
@@ -115,6 +121,9 @@ REDEPLOY_SERVER = Action(
         rebuild_possible,
         cleaning_possible,
         teardown_limits,
+        paced,
+        batches_fit,
+        windows_open,
         something_drains,
         share_small,
     ),
@@ -124,4 +133,5 @@ REDEPLOY_SERVER = Action(
     deploys=True,
     tears_down=True,
     limited=True,
+    rules=ON_SERVERS,
 )

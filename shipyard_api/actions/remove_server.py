@@ -7,21 +7,25 @@ together before the first is touched.
 
 from shipyard_api.actions.action import Action, Parts
 from shipyard_api.actions.admission import (
+    batches_fit,
     committed,
     design_sound,
     disks_preserved,
     etcd_allows,
     of_last_with_targets,
     on_targets,
+    paced,
     share_small,
     something_drains,
     teardown_limits,
+    windows_open,
 )
 from shipyard_api.actions.redeploy_server import CHECK_TEARDOWN, DESTROY_NODES, batches, batches_of_targets, numbered
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.nodes import TargetsKnown
 from shipyard_api.domain.parameters import CONTINUES, FORCED, LIMITS, PARALLEL, PRESERVES, SERVERS
+from shipyard_api.domain.rollout.policy.policy import ON_SERVERS
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.workflow.step import AnyStep, Json
 
@@ -56,6 +60,9 @@ REMOVE_SERVER = Action(
         on_targets,
         disks_preserved,
         teardown_limits,
+        paced,
+        batches_fit,
+        windows_open,
         something_drains,
         share_small,
     ),
@@ -64,4 +71,5 @@ REMOVE_SERVER = Action(
     groups=batches_of_targets,
     tears_down=True,
     limited=True,
+    rules=ON_SERVERS,
 )

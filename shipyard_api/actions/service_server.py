@@ -9,6 +9,7 @@ from shipyard_api.actions.admission import (
     committed,
     design_sound,
     on_deployed_groups,
+    paced,
     service_possible,
     service_steps,
     share_small,
@@ -17,6 +18,7 @@ from shipyard_api.actions.admission import (
 )
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.parameters import CONTINUES, DRAIN_LIMITS, FORCED, RUNBOOKS, SOME_TARGETS, TEMPLATES
+from shipyard_api.domain.rollout.policy.policy import EVERY_RULE, Rule
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.workflow.step import AnyStep, Json
@@ -37,6 +39,7 @@ SERVICE_SERVER = Action(
     admission=(
         committed,
         design_sound,
+        paced,
         windows_open,
         service_possible,
         teardown_limits,
@@ -48,4 +51,5 @@ SERVICE_SERVER = Action(
     groups=strategy_of_site,
     on_site=True,
     services=True,
+    rules=EVERY_RULE - {Rule.LATE},
 )

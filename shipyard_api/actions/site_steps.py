@@ -115,8 +115,12 @@ class SiteSteps:
         group: str = TARGET_GROUP,
         *,
         kind: Kind = Kind.DEPLOYMENT,
+        begins: bool = True,
     ) -> BaremetalNodes:
-        """Return the step that prepares and deploys the nodes, group by group; or only ``targets``, as one group."""
+        """Return the step that prepares and deploys the nodes, group by group; or only ``targets``, as one group.
+
+        ``begins``: as of the step.
+        """
         systems = self.checks.systems
         return BaremetalNodes(
             step,
@@ -131,6 +135,7 @@ class SiteSteps:
             acceptance=SoftwareSteps(self.checks).acceptance,
             gates=pacing.answers(self.checks.store, systems.queries),
             specifications=self.checks.specifications,
+            begins=begins,
         )
 
     def drain_and_service_nodes(self, limits: TeardownLimits) -> BaremetalNodes:

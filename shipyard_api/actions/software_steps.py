@@ -14,6 +14,7 @@ from shipyard_api.domain.actions import ActionId, StepId
 from shipyard_api.domain.documents import Rendering, Revision
 from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.specification.software import software_digests
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.task_graph.commands import NodeFiles
@@ -43,7 +44,10 @@ class SoftwareSteps:
             return ()
         access = self.checks.systems.access
         item = TaskItem(access.tasks if access else None, splits=True, facts=self._facts)
-        return (SoftwareStage(step, partial(self.plan, deploys=deploys), item),)
+        # The nodes of an action that deploys have begun already.
+        policy = PolicyInputs.from_json(inputs["policy"]) if "policy" in inputs and not deploys else None
+        windows = policy.of_servers if policy else None
+        return (SoftwareStage(step, partial(self.plan, deploys=deploys), item, windows=windows),)
 
     def _facts(self, action: str, nodes: Sequence[NodeName]) -> Mapping[NodeName, NodeFiles]:
         with self.checks.store.begin() as tx:

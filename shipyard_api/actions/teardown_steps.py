@@ -24,6 +24,7 @@ from shipyard_api.domain.actions import ActionId, RunState, StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.findings import Finding, error, errors, info
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.drain_plan import plan_drain
@@ -179,6 +180,8 @@ class TeardownSteps:
         """Return a step that takes these nodes through the phases."""
         configuration = SiteInputs.from_json(inputs).configuration if "times" in inputs else DeploymentConfiguration()
 
+        policy = PolicyInputs.from_json(inputs["policy"]) if "policy" in inputs else None
+
         def task(node: NodeName, operations: tuple[Operation, ...]) -> TeardownTask:
             return TeardownTask(
                 node,
@@ -192,6 +195,7 @@ class TeardownSteps:
                 destroy=configuration.destroy_nodes,
                 queue_limit=configuration.queue_limit,
                 leaves=leaves,
+                windows=policy.of_servers if policy else None,
             )
 
         kind = NodeTeardown(self._operations(), self._history, self._limits, self._faults, self.pace)

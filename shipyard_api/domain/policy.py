@@ -99,6 +99,11 @@ GUARDS = (
                 "Report whether a node is healthy, which holds it or ends that.",
             ),
             ("action_force_hold", "rule:admin_required", "Override holds with force when an action is created."),
+            (
+                "action_force_policy",
+                "rule:admin_required",
+                "Pass the budgets and windows of a rollout policy with force when an action is created.",
+            ),
             ("node_decommission", _WRITE, "Take a node out of Kubernetes and etcd: all operations but its removal."),
             ("node_drain", _WRITE, "Drain a node."),
             ("node_clear_labels", _WRITE, "Clear the labels of a node."),

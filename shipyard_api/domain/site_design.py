@@ -21,10 +21,17 @@ from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits, check_names
 from shipyard_api.domain.rollout.modes import Mode, OnTimeout
 from shipyard_api.domain.rollout.policy.lateness import Usual
-from shipyard_api.domain.rollout.policy.reading import PolicyInputs, check_dates, check_policy, check_windows
+from shipyard_api.domain.rollout.policy.policy import ON_SERVERS, Rule
+from shipyard_api.domain.rollout.policy.reading import (
+    PolicyInputs,
+    check_dates,
+    check_policy,
+    check_windows,
+    on_servers,
+)
 from shipyard_api.domain.strategy import selectors, strategy
 from shipyard_api.domain.strategy.strategy import GroupName
-from shipyard_api.domain.targets import TARGET_GROUP, targeted, targeted_in_batches
+from shipyard_api.domain.targets import TARGET_GROUP, strategy_of
 from shipyard_api.domain.teardown.etcd_documents import read_etcd_clusters
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.version_rule import VersionRule, expected
@@ -73,7 +80,7 @@ class SiteInputs:
     @property
     def strategy(self) -> strategy.Strategy:
         """The deployment strategy."""
-        return _strategy_of(self.targets, self.groups, self.target_group, self.batch)
+        return strategy_of(self.targets, self.groups, self.target_group, self.batch)
 
     def nodes(self, machines: Inventory) -> frozenset[NodeName]:
         """Return the nodes of all groups of the strategy. ``machines``: those of the design."""
@@ -158,20 +165,7 @@ class SiteInputs:
 def stored_strategy(stored: Mapping[str, Any]) -> strategy.Strategy:
     """Return the strategy in the stored inputs of any release; the usual one if they name no groups."""
     targets = tuple(NodeName(name) for name in stored.get("targets") or ())
-    return _strategy_of(targets, stored.get("groups"), batch=stored.get("max_parallel_nodes", 0))
-
-
-def _strategy_of(
-    targets: tuple[NodeName, ...],
-    groups: Mapping[str, Any] | None,
-    target_group: GroupName = TARGET_GROUP,
-    batch: int = 0,
-) -> strategy.Strategy:
-    if targets and batch:
-        return targeted_in_batches(targets, batch)
-    if targets:
-        return targeted(targets, target_group)
-    return strategy.ALL_AT_ONCE if groups is None else strategy.parse_strategy(groups)
+    return strategy_of(targets, stored.get("groups"), batch=stored.get("max_parallel_nodes", 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +228,7 @@ class DesignRules:
         """Return a finding for each gate that asks a query which nothing answers."""
         for path in inputs.policy.queries if inputs.policy and not self.queries else ():
             message = "This gate asks a query of Prometheus, but Shipyard is configured with none ([prometheus] url)."
-            finding = error("PolicyQueryUnanswerable", message, path=path)
-            yield finding.about(DocumentRef(deployment_configuration.SCHEMA, deployment_configuration.NAME))
+            yield error("PolicyQueryUnanswerable", message, path=path).about(_CONFIGURATION)
 
     def _unscaled(self) -> Mapping[Phase, Sequence[float]]:
         """Return the measured durations as the design would write them: its inputs are scaled as a whole."""
@@ -251,20 +244,33 @@ class DesignRules:
         }
 
     def read_configuration(self, revision: int, rendering: Rendering) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
-        """Return the inputs of an action that touches no node, and findings about the configuration alone."""
+        """Return the inputs of an action that takes no node, and findings about the configuration alone."""
+        return self._configured(revision, rendering, ())
+
+    def read_run(self, revision: int, rendering: Rendering) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
+        """Return the same for a run of tasks, or an operation on one node: a policy may bind it to windows."""
+        return self._configured(revision, rendering, {Rule.WINDOWS})
+
+    def _configured(
+        self, revision: int, rendering: Rendering, rules: Collection[Rule]
+    ) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
         findings = _secret_inputs(rendering, deployment_configuration.SCHEMA)
         if findings:
             return None, findings
         documents = tuple(rendered.document for rendered in rendering.documents)
         configuration, named, all_findings = _configuration(documents, self.check)
+        if configuration is None:
+            return None, tuple(all_findings)
         # Servers of single actions were burned in before they joined.
-        configuration = configuration and replace(configuration, burn_in=None)
-        inputs = SiteInputs(revision, configuration, named, None) if configuration else None
-        return inputs and inputs.scaled(self.time_scale), tuple(all_findings)
+        policy = on_servers(configuration.policy, rules) if configuration.policy and rules else None
+        inputs = SiteInputs(revision, replace(configuration, burn_in=None, policy=policy), named, None)
+        inputs, faults = _with_policy(inputs, rendering.machines, self.limits, self._unscaled, self.learn)
+        broken = [finding.about(_CONFIGURATION) for finding in errors(faults)]
+        return None if broken else inputs.scaled(self.time_scale), (*all_findings, *broken)
 
     def read_targeted(self, revision: int, rendering: Rendering) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
         """Return the inputs of an action on single servers, still without its targets, and all findings."""
-        inputs, findings = self.read_configuration(revision, rendering)
+        inputs, findings = self._configured(revision, rendering, ON_SERVERS)
         if inputs is None:
             return None, findings
         inputs, faults = self._resolve_join(inputs)
@@ -284,8 +290,7 @@ class DesignRules:
             "([kubernetes] kubeconfig or url).",
             path="/kubernetes/join",
         )
-        ref = DocumentRef(deployment_configuration.SCHEMA, deployment_configuration.NAME)
-        return settled, (finding.about(ref),)
+        return settled, (finding.about(_CONFIGURATION),)
 
 
 def read_design(
@@ -328,11 +333,7 @@ def read_design(
 
 
 def _with_policy(
-    inputs: SiteInputs,
-    machines: Inventory,
-    declared: ProvisionerLimits,
-    measured: Measured,
-    learn: Learn,
+    inputs: SiteInputs, machines: Inventory, declared: ProvisionerLimits, measured: Measured, learn: Learn
 ) -> tuple[SiteInputs, tuple[Finding, ...]]:
     """Return the inputs with the policy of the site, and the findings about it."""
     configuration = inputs.configuration
@@ -391,7 +392,7 @@ def _strategy(
             "strategy used will be all-at-once."
         )
         finding = info("DeploymentStrategyNotSpecified", message)
-        return None, [finding.about(DocumentRef(deployment_configuration.SCHEMA, deployment_configuration.NAME))]
+        return None, [finding.about(_CONFIGURATION)]
     return document, [finding.about(document.ref) for finding in _strategy_faults(document, check)]
 
 

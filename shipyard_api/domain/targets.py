@@ -8,7 +8,7 @@ from shipyard_api.domain.errors import InvalidTargets
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.criteria import Criterion, SuccessCriteria
 from shipyard_api.domain.strategy.selectors import Selector
-from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
+from shipyard_api.domain.strategy.strategy import ALL_AT_ONCE, DeploymentGroup, GroupName, Strategy, parse_strategy
 
 TARGET_GROUP = GroupName("target-group")
 _NAME_LENGTH = 253  # as in DNS
@@ -56,6 +56,20 @@ def targeted_in_batches(nodes: Sequence[NodeName], size: int) -> Strategy:
     names = [GroupName(in_batch(TARGET_GROUP, number)) for number in range(len(in_batches(nodes, size)))]
     parents: list[tuple[GroupName, ...]] = [(), *((name,) for name in names)]
     return Strategy(tuple(map(_group, names, in_batches(nodes, size), parents)))
+
+
+def strategy_of(
+    targets: tuple[NodeName, ...],
+    groups: Mapping[str, Any] | None,
+    target_group: GroupName = TARGET_GROUP,
+    batch: int = 0,
+) -> Strategy:
+    """Return the strategy of an action: on its targets, in batches if it has any; else on the groups as written."""
+    if targets and batch:
+        return targeted_in_batches(targets, batch)
+    if targets:
+        return targeted(targets, target_group)
+    return ALL_AT_ONCE if groups is None else parse_strategy(groups)
 
 
 def _group(name: GroupName, nodes: tuple[NodeName, ...], parents: tuple[GroupName, ...] = ()) -> DeploymentGroup:

@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import yaml
+
 from shipyard_api.actions.catalog import ACTIONS
 
 PACKAGE = Path(__file__).parents[2] / "shipyard_api"
@@ -78,3 +80,11 @@ def test_the_commands_that_create_actions_are_written_in_one_place() -> None:
 
 def _names(path: Path, command: str) -> bool:
     return command in path.read_text(encoding="utf-8")
+
+
+def test_a_policy_may_name_the_actions_for_which_a_rule_has_a_meaning() -> None:
+    schema = yaml.safe_load((PACKAGE.parent / "schemas" / "deployment_configuration_v1.yaml").read_text("utf-8"))
+    named = schema["$defs"]["policy"]["properties"]["actions"]["items"]["enum"]
+
+    assert sorted(named) == sorted(action.name for action in ACTIONS if action.rules)
+    assert [action.name for action in ACTIONS if action.takes_nodes and not action.rules] == []

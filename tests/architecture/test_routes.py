@@ -14,7 +14,7 @@ from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.api import sites
 from shipyard_api.api.airship import app as app_module
-from shipyard_api.api.airship.holds import FORCE_RULE
+from shipyard_api.api.airship.holds import FORCE_RULE, POLICY_RULE
 from shipyard_api.api.airship.limits import DELETE_RULE
 from shipyard_api.api.airship.plans import STORE_RULE
 from shipyard_api.api.http.authentication import Guarded
@@ -105,7 +105,7 @@ def test_every_method_has_a_rule_that_exists_and_no_rule_is_left_over(routes: di
         used |= {*resource.policy.values(), getattr(resource, "cleartext_rule", None)}
 
     used |= {f"workflow_orchestrator:action_{name}" for name in ACTIONS.listed}  # what POST /actions asks as well
-    used |= {FORCE_RULE, DELETE_RULE, STORE_RULE, WITHOUT_APPROVAL}
+    used |= {FORCE_RULE, POLICY_RULE, DELETE_RULE, STORE_RULE, WITHOUT_APPROVAL}
     assert used - {None} == {rule.name for rule in GUARDS}
 
 

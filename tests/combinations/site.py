@@ -89,10 +89,19 @@ PIPELINES: Mapping[str, Mapping[str, Any]] = {
     "as_prepared": {"deploy_as_prepared": True, "max_parallel_groups": 2},
     "in_flight": {"max_nodes_in_flight": 2, "max_parallel_groups": 2},
 }
+OPEN_MINUTES = 20
 POLICIES: Mapping[str, Mapping[str, Any]] = {
     "none": {},
     "canary": {"policy": {"waves": [{"name": "canary", "nodes": 1, "gates": [{"soak": 60}]}]}},
     "one": {"policy": {"budgets": [{"name": "site", "max_unavailable": 1}]}},
+    "window": {
+        "policy": {
+            "windows": {
+                "open": [{"zone": "UTC", "start": f"{hour:02}:00", "minutes": OPEN_MINUTES} for hour in range(24)],
+                "durations": {"prepare": 1, "deploy": 1},
+            }
+        }
+    },
 }
 GROUPS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "one": [group_entry("all", critical=True, selectors=[{"node_names": list(NODES)}])],
@@ -278,12 +287,12 @@ class Site:
     def joined(self, made: parts.Parts) -> parts.Parts:
         """Return these parts with the simulated provisioner, and the machines of tasks."""
         provisioner = self.peer.provisioner(lambda revision: made.rendered.inventory(Revision(revision)))
-        rules = replace(made.rules, limits=provisioner.capabilities.limits)
+        rules = replace(made.rules, limits=provisioner.capabilities.limits, now=self.clock.now)
         return replace(made, provisioner=provisioner, rules=rules, access=RemoteAccess(self.hosts, addresses))
 
-    def caller(self, name: str) -> Client:
+    def caller(self, name: str, roles: str = "admin") -> Client:
         """Return a client of the API with a token of its own."""
-        _, token = self._tokens.create(name, "admin")
+        _, token = self._tokens.create(name, roles)
         return Client(self._app, headers={"X-Auth-Token": token})
 
     # What an operator does.

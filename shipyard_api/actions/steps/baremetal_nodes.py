@@ -81,7 +81,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     ``cluster`` is None where no cluster is configured. ``targets``: the only nodes, deployed as the group ``group``;
     empty: what the inputs of the action say. ``kind``: the operation on the nodes. ``acceptance``: how acceptance tasks
     run, None for a step whose groups have none. ``gates``: who answers the gates of a policy. ``specifications``:
-    compares what nodes are given, None for a step that keeps no record.
+    compares what nodes are given, None for no record. ``begins``: nodes begin with it; else they must come back.
     """
 
     id: StepId
@@ -97,12 +97,14 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     acceptance: PlanAcceptance | None = None
     gates: pacing.GateAnswers | None = None
     specifications: Specifications | None = None
+    begins: bool = True
     version: ClassVar[int] = VERSION
 
     def begin(self, inputs: Json) -> RolloutState:
         """Start without knowing any member."""
         kept = tuple(NodeName(node) for node in inputs.get("kept", ()))
         site = SiteInputs.from_json(inputs)
+        site = site if self.begins else replace(site, policy=None)
         if self.targets:
             site = replace(site, targets=self.targets, target_group=self.group, batch=0)
         return RolloutState(site, kept=kept, kept_from=inputs.get("retried", ""), action=inputs.get("action", ""))

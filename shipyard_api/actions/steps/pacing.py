@@ -10,6 +10,7 @@ from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.approvals import WaveGate
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.enforcing import blocked, open_gates
 from shipyard_api.domain.rollout.policy.gates import Answer, Gate, Met, Unmet
@@ -39,7 +40,7 @@ class GateAnswers(Protocol):
 def of(
     inputs: SiteInputs,
     members: Mapping[GroupName, frozenset[NodeName]],
-    stored: Mapping[str, Any] | None = None,
+    stored: JsonObject | None = None,
     uncounted: frozenset[NodeName] = frozenset(),
 ) -> Pacing | None:
     """Return the policy of a rollout, with its stored progress; None without one that paces it.
@@ -52,12 +53,12 @@ def of(
     return Pacing(inputs.policy.policy, members, at_once=at_once, uncounted=uncounted, progress=progress)
 
 
-def stopped_nodes(stored: Mapping[str, Any]) -> Mapping[NodeName, str]:
+def stopped_nodes(stored: JsonObject) -> Mapping[NodeName, str]:
     """Return the nodes that the stored policy of a rollout has stopped, with the rule of each."""
     return {NodeName(node): rule for node, rule in stored.get("withheld", {}).items()}
 
 
-def spared_nodes(stored: Mapping[str, Any]) -> Sequence[NodeName]:
+def spared_nodes(stored: JsonObject) -> Sequence[NodeName]:
     """Return the nodes that were prepared before the action: to a policy, they have not begun."""
     return [NodeName(node) for node in stored.get("spared", ())]
 

@@ -17,7 +17,7 @@ from shipyard_api.api.airship.action_views import (
     waiting_entity,
 )
 from shipyard_api.api.airship.errors import ControlNotFound, InvalidKey, UnknownAction
-from shipyard_api.api.airship.holds import may_override
+from shipyard_api.api.airship.holds import may_override, may_pass_policy
 from shipyard_api.api.airship.limits import DELETE_RULE
 from shipyard_api.api.airship.paging import link_next, wanted_actions
 from shipyard_api.api.airship.parameters import action_name, parameters
@@ -114,6 +114,7 @@ class Actions:
             strict=bool(boolean(req, "strict", default=False)),
             idempotency=_idempotency(req, body),
             may_override_holds=may_override(req),
+            may_pass_policy=may_pass_policy(req),
             agreement=agreement(req),
             further={key: value for key, value in body.items() if key not in ("name", "parameters")},
         )

@@ -131,6 +131,15 @@ def _check_shown(reason: str) -> None:
         raise SchemaViolated([error("HiddenCharacter", message, path="/reason", diagnostic="printable")])
 
 
+POLICY_RULE = "workflow_orchestrator:action_force_policy"
+"""Who may pass budgets and windows of a rollout policy with ``force``."""
+
+
+def may_pass_policy(req: falcon.Request) -> bool:
+    """Return whether the caller may pass budgets and windows of a rollout policy with ``force``."""
+    return may(req, POLICY_RULE)
+
+
 def may_override(req: falcon.Request) -> bool:
     """Return whether the caller may override holds with ``force``."""
     return may(req, FORCE_RULE)

@@ -10,7 +10,7 @@ from shipyard_api.api.airship.costly_work import CostlyWork
 from shipyard_api.api.airship.deploy_steps import planned_entity
 from shipyard_api.api.airship.drain_plans import drain_plan_entity
 from shipyard_api.api.airship.errors import InvalidPlan
-from shipyard_api.api.airship.holds import hold_entity, may_override
+from shipyard_api.api.airship.holds import hold_entity, may_override, may_pass_policy
 from shipyard_api.api.airship.parameters import action_name, parameters
 from shipyard_api.api.airship.statuses import details, messages
 from shipyard_api.api.airship.stored_plans import listed_entity, stored_entity
@@ -99,6 +99,7 @@ class Plans:
             boolean(req, "allow-intermediate-commits", default=None),
             strict=bool(boolean(req, "strict", default=False)),
             may_override_holds=may_override(req),
+            may_pass_policy=may_pass_policy(req),
         )
         return self._plan(request, Version(body.get("version", Version.COMMITTED.value)), complete=complete)
 

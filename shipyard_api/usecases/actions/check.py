@@ -232,6 +232,7 @@ class CheckAction:
             allows_commits=_allows_intermediate_commits(request, action, parameters),
             inputs=ActionInputs(),
             refusal=refused,
+            may_pass_policy=request.may_pass_policy,
         )
         return Checked(request, case, warnings)
 

@@ -196,7 +196,7 @@ def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[JsonObject, list[
     for of_another_request in (FURTHER, OVERRIDDEN):
         inputs.pop(of_another_request, None)
     if ACTIONS[old.name].reads:
-        inputs |= SiteInputs.from_json(inputs).to_json()
+        inputs |= _asking_policy(SiteInputs.from_json(inputs)).to_json()
     if ACTIONS[old.name].limited:
         # As an operator has set them since. Whether pods may be deleted needs a right that this caller may not have.
         frozen = TeardownLimits.from_json(inputs.get(LIMITS, {}))
@@ -208,6 +208,11 @@ def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[JsonObject, list[
     again = ACTIONS[old.name].deploys
     deployed = {node for node, (name, _) in newest.items() if again and ACTIONS[name].deploys} - lost
     return inputs, sorted((kept | deployed) - lost)
+
+
+def _asking_policy(site: SiteInputs) -> SiteInputs:
+    """Return the inputs of another try, which asks the policy again where the first was forced past it."""
+    return replace(site, policy=site.policy and replace(site.policy, passed=False))
 
 
 def _kept_items(tx: Transaction, old: ActionRecord, inputs: JsonObject) -> dict[StepId, list[ItemId]]:

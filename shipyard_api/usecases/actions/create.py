@@ -23,6 +23,7 @@ from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.plans.plan import PlanContent
+from shipyard_api.domain.rollout.policy.reading import PASSED
 from shipyard_api.domain.task_graph.command_run import COMMAND
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.site_plan import graph_warnings
@@ -159,6 +160,7 @@ class CreateAction:
             exclusive=ACTIONS[request.name].exclusive,
             nodes=nodes_of_run(inputs),
             facts=(
+                *_passed(case, caller),
                 *first_notes(definition, inputs, checked.warnings),
                 *(Noted("Tag check", finding.message) for finding in software.tags),
                 *(Noted("Task graph", finding.message) for finding in software.graph),
@@ -190,6 +192,15 @@ class CreateAction:
         with self.store.begin() as tx:
             site = tx.software.cluster(SITE)
         return site is not None and bool(site.layer.tasks)
+
+
+def _passed(case: Case, caller: Caller) -> tuple[Fact, ...]:
+    """Return who has forced the action past which rules of the policy."""
+    policy = case.inputs.site.policy if case.inputs.site else None
+    if policy is None or not policy.passed:
+        return ()
+    rules = " and ".join(rule.value for rule in PASSED if policy.data.get(rule.value))
+    return (Noted("Policy Passed", f"{caller.user} has forced the action past the {rules} of the rollout policy"),)
 
 
 def first_notes(definition: Definition, inputs: Mapping[str, Any], warnings: Sequence[Finding]) -> tuple[Fact, ...]:

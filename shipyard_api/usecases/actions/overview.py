@@ -15,9 +15,11 @@ from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.nodes import NodesLeft
 from shipyard_api.domain.findings import Level
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.remedies import Remedy, remedies
-from shipyard_api.domain.rollout.policy.survey import Survey, survey
+from shipyard_api.domain.rollout.policy.reading import PolicyInputs
+from shipyard_api.domain.rollout.policy.survey import Survey, next_spans, survey
 from shipyard_api.domain.site_design import stored_strategy
 from shipyard_api.domain.strategy.criteria import SuccessCriteria, needed
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
@@ -153,16 +155,21 @@ def lacking_of(tx: Transaction, action: ActionId, older: Sequence[NodeName]) -> 
     return remedies(older, differs, services=services)
 
 
-def _survey(tx: Transaction, action: ActionId, now: datetime) -> Survey | None:
-    """Return the state of the policy, from the state of the step that deploys the nodes."""
-    for memory, fixed in tx.task_results.step_states(action):
+def _survey(tx: Transaction, action: ActionRecord, inputs: JsonObject, now: datetime) -> Survey | None:
+    """Return the state of the policy, from the state of the step that deploys the nodes; of servers that begin each by
+    itself, only the windows.
+    """
+    if (policy := PolicyInputs.from_json(inputs["policy"]) if "policy" in inputs else None) is None:
+        return None
+    for memory, fixed in tx.task_results.step_states(action.id):
         if "policy" in memory:
             state = RolloutState.from_json({**memory, "fixed": fixed})
             if (rollout := state.rollout) is None:
                 return None
             pace = pacing.of(state.inputs, rollout.members, memory["policy"], rollout.uncounted)
             return survey(pace, rollout.situation(), now) if pace else None
-    return None
+    windows = None if ACTIONS[action.name].on_site else policy.policy.windows
+    return Survey([], [], list(next_spans(windows, now))) if windows else None
 
 
 def _overview(tx: Transaction, action: str, now: datetime) -> Overview:
@@ -179,7 +186,7 @@ def _overview(tx: Transaction, action: str, now: datetime) -> Overview:
     ]
     failed = [node.name for node in nodes if node.status is NodeStatus.FAILURE]
     cordoned = left_cordoned(tx, record, [NodeName(node.name) for node in nodes])
-    policy = _survey(tx, record.id, now) if "policy" in inputs else None
+    policy = _survey(tx, record, inputs, now)
     waiting = approvals_of(tx, record).waiting if policy else ()
     warnings = _warnings(tx, record.id)
     older = [NodeName(node.name) for node in nodes if node.older]

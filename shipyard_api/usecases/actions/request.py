@@ -27,7 +27,8 @@ class ActionRequest:
 
     ``further``: members of the request that mean nothing here and are shown with it. ``strict``: refuse unknown
     parameters. ``idempotency``: None for a request without a key, which is never replayed. ``may_override_holds``:
-    whether the policy lets the caller do so with the parameter ``force``. ``agreement``: the plan that it is to follow.
+    whether the policy lets the caller do so with the parameter ``force``. ``may_pass_policy``: the same of budgets and
+    windows of a rollout policy. ``agreement``: the plan that it is to follow.
     """
 
     name: ActionName
@@ -37,6 +38,7 @@ class ActionRequest:
     idempotency: Idempotency | None = None
     further: JsonObject = field(default_factory=dict)
     may_override_holds: bool = False
+    may_pass_policy: bool = False
     agreement: Agreement = ALONE
 
     def key(self, caller: Caller) -> RequestKey | None:

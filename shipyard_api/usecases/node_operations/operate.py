@@ -5,7 +5,7 @@ The action does the work, whatever becomes of its caller. The same call attaches
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shipyard_api.actions.catalog import ACTIONS
@@ -27,6 +27,7 @@ from shipyard_api.domain.node_operations import (
     refused,
 )
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.teardown.design_references import NotOurDesign, parse_reference
 from shipyard_api.domain.teardown.drain import OnBlocked
@@ -65,12 +66,13 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """``parameters``: what makes two calls the same."""
+    """``parameters``: what makes two calls the same. ``policy``: the windows that bind the call, None without."""
 
     node: NodeName
     parameters: dict[str, Any]
     revision: Revision | None
     limits: TeardownLimits
+    policy: PolicyInputs | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +120,9 @@ class OperateNodes:
         named = checked.revision if operation in WITH_DESIGN else None
         if named is not None and (forbidden := self.check_etcd.of_node(named, checked.node)):
             raise OperationRefused(refused(FAILURES[operation], *forbidden))
+        windows = checked.policy.of_servers if checked.policy else None
+        if windows and (reason := windows.blocked(self.rules.now())):
+            raise OperationRefused(_conflict(f"{operation.value} waits for no maintenance window: {reason.why}"))
         with self.store.begin() as tx:
             tx.actions.lock_creation()
             if action := _attached(tx, operation, checked):
@@ -165,7 +170,8 @@ class OperateNodes:
         parameters: dict[str, Any] = {"node": call.node, "operation": operation.value, **sent}
         if revision is not None:
             parameters["revision"] = revision
-        return _Checked(NodeName(call.node), parameters, revision or protection.revision, limits)
+        bound = None if operation is NodeOperation.UNCORDON else _binding(self.check_etcd.protection.policy())
+        return _Checked(NodeName(call.node), parameters, revision or protection.revision, limits, bound)
 
     def _revision(self, body: JsonObject | None) -> tuple[Revision | None, str]:
         if body is None:
@@ -191,6 +197,7 @@ class OperateNodes:
             "operation": operation.value,
             LIMITS: checked.limits.to_json(),
             "must_exist": True,
+            **({"policy": checked.policy.to_json()} if checked.policy else {}),
         }
         return NewAction(
             id=action,
@@ -204,6 +211,14 @@ class OperateNodes:
             steps=self.definition.step_ids(inputs),
             exclusive=NODE_OPERATION.exclusive,
         )
+
+
+def _binding(policy: PolicyInputs | None) -> PolicyInputs | None:
+    """Return the rules of the committed policy that bind single operations: windows, if it names them."""
+    if policy is None or not policy.binds(NODE_OPERATION.name, usually=NODE_OPERATION.takes_nodes):
+        return None
+    windows = replace(policy.only(NODE_OPERATION.rules), seconds={})
+    return windows if windows.paces else None
 
 
 def _attached(tx: Transaction, operation: NodeOperation, checked: _Checked) -> ActionId | None:

@@ -14,6 +14,7 @@ from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.documents import Collection, Document, RenderedDocument, Rendering, Revision
 from shipyard_api.domain.findings import Finding, error, errors, info, warning
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.policy.policy import Rule
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
 from shipyard_api.ports.errors import Unavailable
@@ -169,5 +170,5 @@ def test_the_first_steps_of_an_action_judge_only_what_its_admission_reads(name: 
 
     found = [finding for step in (CONFIGURATION, VALIDATE_DOCUMENTS) for finding in steps[step].ask(3)]
 
-    faults = ["PolicyBudgetAllowsNothing"] * 2 if ACTIONS[name].on_site else []
+    faults = ["PolicyBudgetAllowsNothing"] * 2 if Rule.BUDGETS in ACTIONS[name].rules else []
     assert [finding.name for finding in errors(found)] == faults

@@ -48,6 +48,7 @@ CONTRACT = {
 # Ours that guard a parameter instead of a route.
 PARAMETERS = {
     "action_force_hold": {"admin"},
+    "action_force_policy": {"admin"},
     "action_delete_blocked": {"admin"},
     "action_without_approval": {ANYONE},
 }
@@ -69,7 +70,13 @@ def test_a_rule_is_satisfied_by_the_roles_of_the_contract(name: str) -> None:
 def test_every_action_has_a_rule_of_its_own() -> None:
     named = {rule.name.removeprefix(f"{PREFIX}action_") for rule in GUARDS if f"{PREFIX}action_" in rule.name}
 
-    assert named == {*(name for name in ACTIONS.listed), "force_hold", "delete_blocked", "without_approval"}
+    assert named == {
+        *(name for name in ACTIONS.listed),
+        "force_hold",
+        "force_policy",
+        "delete_blocked",
+        "without_approval",
+    }
 
 
 def test_the_basis_has_the_names_of_the_contract() -> None:

@@ -15,6 +15,7 @@ from shipyard_api.domain.facts.software import SoftwareGiven
 from shipyard_api.domain.findings import warning
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.policy.windows import ServerWindows
 from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.task_graph.execution import Ended, Execution, Piece
 from shipyard_api.ports.provisioner import Marker
@@ -53,6 +54,8 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
     An item ends as soon as its nodes go different ways. The nodes that have ended go on with their next tasks, and the
     others with the same task in an item of their own, under the same marker (ADR 0026).
 
+    ``windows``: those in which a node begins, with its first task; None if no policy binds the action.
+
     A plan follows from the task graph, the roles and tags at the time when the step begins, and stays as it is. A retry
     of the action plans again, and runs what did not succeed and what depends on it.
     """
@@ -63,6 +66,7 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
     plan: Callable[[PlanSoftware], StageSoftware | NoPlan]
     item_kind: TaskItem
     always: bool = False
+    windows: ServerWindows | None = None
 
     def begin(self, inputs: Json) -> StageState:
         """Start without a plan."""
@@ -126,6 +130,7 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
         def work(piece: Piece) -> TaskOnNodes:
             first = [node for node in piece.nodes if is_first(node)]
             new = software.work(state.action, piece.task, piece.nodes, first)
+            new = replace(new, windows=self.windows) if first else new
             before = states[ItemId(piece.goes_on)] if piece.goes_on is not None else None
             return new if before is None else replace(new, before=before.part(piece.nodes))
 

@@ -8,6 +8,8 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.policy.pace import Blocked
+from shipyard_api.domain.rollout.policy.windows import ServerWindows
 from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.task_graph.commands import NodeFiles, RemoteTask, filled, keys_in, rehearsal, remote_task
 from shipyard_api.domain.task_graph.execution import Execution, Limit, Rules, Running
@@ -281,10 +283,10 @@ class TaskOnNodes(ByFields):
     ``before``: the state of the task on these nodes where an earlier item began it, as stored by ``TaskState``.
     ``own``: values of ``{NAME}`` that differ by node. ``first``: nodes that get their facts before it.
     ``noop``: the run only shows commands. ``connect_timeout``: seconds in which a node must take it, where the
-    patience of the stage does not count.
+    patience of the stage does not count. ``windows``: those in which it may begin, because a node begins with it.
     """
 
-    OPTIONAL: ClassVar = frozenset({"secrets", "before", "own", "first", "noop", "connect_timeout"})
+    OPTIONAL: ClassVar = frozenset({"secrets", "before", "own", "first", "noop", "connect_timeout", "windows"})
 
     task: TaskId
     document: Json
@@ -296,6 +298,7 @@ class TaskOnNodes(ByFields):
     first: tuple[NodeName, ...] = ()
     noop: bool = False
     connect_timeout: int | None = None
+    windows: ServerWindows | None = None
 
     @property
     def action(self) -> str:
@@ -353,6 +356,11 @@ class TaskState(ByFields):
         """Return the state of a task that has not begun, or that an earlier item began."""
         state = cls(replace(work, before=None), tuple(host.name for host in work.hosts))
         return state if work.before is None else cls.from_json({**work.before, "work": state.work.to_json()})
+
+    def blocked(self, now: datetime) -> Blocked | None:
+        """Return the rule by which the nodes may not begin now, None if they may or have begun."""
+        windows, begun = self.work.windows, self.began or self.running or self.silent
+        return None if windows is None or begun else windows.blocked(now)
 
     def part(self, nodes: Collection[NodeName]) -> Json:
         """Return what an item goes on from that has the task on some of these nodes only; see ``TaskOnNodes``."""

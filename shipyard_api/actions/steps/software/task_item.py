@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from shipyard_api.actions.steps.pacing import POLICY
 from shipyard_api.actions.steps.software.state import TaskOnNodes, TaskState
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
@@ -63,7 +64,7 @@ class StartTask:
 
 @dataclass(frozen=True, slots=True)
 class LookAtTask:
-    """Look at a task that has begun."""
+    """Look at a task that has begun; no host is asked while no window is open for it to begin."""
 
     work: TaskOnNodes
     hosts: tuple[Host, ...]
@@ -103,6 +104,8 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
         """Start it everywhere, then look until it has ended everywhere."""
         if self._divides(state):
             return self._end(state)
+        if state.waiting and state.blocked(now):
+            return Look(LookAtTask(state.work, ()))
         if state.waiting:
             asked = now if state.work.connect_timeout else None
             effect = StartTask(state.work, state.hosts(state.waiting), state.hosts(state.running), asked)
@@ -133,6 +136,8 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
 
     def ask(self, question: LookAtTask) -> Results:
         """Look at it."""
+        if not question.hosts:
+            return {}
         work = question.work
         return self._tasks("look").look(Marker(work.marker), work.remote, question.hosts)
 
@@ -153,6 +158,11 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
         self, state: TaskState, asked: LookAtTask | StartTask, report: Results | PeerFailure, now: datetime
     ) -> Folded[TaskState]:
         """Take what each node reported; say once which nodes do not answer, and why."""
+        if not asked.hosts and (reason := state.blocked(now)):
+            why = f"{reason.rule}: {reason.why}"
+            if reason.until is not None:
+                return Folded(state, wait_until=reason.until, awaited=Awaited(POLICY, why))
+            report = PeerFailure(why, refused=True, nodes=dict.fromkeys(state.waiting, why))
         if isinstance(report, PeerFailure):
             report = _of_trouble(report, asked)
         before, task = frozenset(state.running), state.work.remote

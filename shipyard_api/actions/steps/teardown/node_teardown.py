@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
+from shipyard_api.actions.steps.pacing import POLICY
 from shipyard_api.actions.steps.teardown.destroy import Destroy, Recalled
 from shipyard_api.actions.steps.teardown.part import SILENCE_PAUSE, Pace, Part, ReadLimits, Request
-from shipyard_api.actions.steps.teardown.state import NodeState, TeardownTask, moved
+from shipyard_api.actions.steps.teardown.state import NodeState, TeardownTask, moved, waiting
 from shipyard_api.actions.steps.teardown.uncordon import UNCORDON_SECONDS
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.teardown import TeardownChanged, TeardownWaits
@@ -18,11 +19,13 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import GUARDED, WENT_WELL, Operation, Outcome, Teardown
-from shipyard_api.domain.waiting import of_doubt
+from shipyard_api.domain.waiting import Awaited, of_doubt
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, ItemKind, Json, Look, PeerFailure
 
 RECALL = "recall"
+PACE = "pace"
+"""The question that is only a wait: no window is open for the node to begin."""
 DONE_BEFORE = "done before the history was lost, as the provisioner shows"
 
 DESIGN_SECONDS = 300.0
@@ -90,6 +93,8 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
             task = state.task
             details: Json = {"since": lost.after.isoformat(), "answers": lost.answers.to_json()}
             return Look(Request(None, task.node, task.action, task.revision, now, RECALL, details))
+        if (state.order is None or state.order.failed is None) and state.blocked(now):
+            return Look(Request(None, state.node, state.task.action, state.task.revision, now, PACE))
         if state.order is None:
             task = state.task
             details = {"etcd": bool(GUARDED & set(task.operations))}
@@ -100,12 +105,19 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
                 return Act(taken_back, now + timedelta(seconds=UNCORDON_SECONDS), repeatable=True)
             return Failed(_failure(state, state.order, failed))
         operation = state.order.next_operation()
-        return Done(_summary(state.order)) if operation is None else self.parts[operation].decide(state, now)
+        if operation is None:
+            return Done(_summary(state.order))
+        decision = self.parts[operation].decide(state, now)
+        if isinstance(decision, Act) and state.task.windows and not state.started:
+            return replace(decision, effect=replace(decision.effect, begins=True))
+        return decision
 
     def ask(self, question: Request) -> Answer:
         """Read the history, or have the operation ask."""
         if question.operation is not None:
             return self._answer(question, self.parts[question.operation].ask(question))
+        if question.what == PACE:
+            return self._answer(question, None)
         destroy = self.parts.get(Operation.DESTROY_NODE)
         if question.what == RECALL:
             if not isinstance(destroy, Destroy):
@@ -131,6 +143,10 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
 
     def fold(self, state: NodeState, asked: Request, report: Answer | PeerFailure, now: datetime) -> Folded[NodeState]:
         """Have the operation judge the report."""
+        if asked.begins and not (isinstance(report, PeerFailure) and report.nodes):
+            state = replace(state, started=True)
+        if asked.what == PACE:
+            return _await_window(state, now)
         if asked.what == _TAKE_BACK:
             return self._taken_back(state, report, now)
         if isinstance(report, PeerFailure):
@@ -154,8 +170,8 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
         return self.parts[asked.operation].fold(state, asked, report.report, now)
 
     def identity(self, effect: Json) -> Json:
-        """Return the request without its time."""
-        return {name: value for name, value in effect.items() if name != "at"}
+        """Return the request without its time, and the same whether or not the node begins with it."""
+        return {name: value for name, value in effect.items() if name not in ("at", "begins")}
 
     def touches(self, effect: Request) -> tuple[NodeName, ...]:
         """Return the node."""
@@ -233,13 +249,26 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
         return self.parts[Operation.UNCORDON if effect.what == _TAKE_BACK else effect.operation]
 
 
+def _await_window(state: NodeState, now: datetime) -> Folded[NodeState]:
+    """Wait until a window opens; the time limit of the first operation begins then. Refuse what none will hold."""
+    reason, order = state.blocked(now), state.order or Teardown(state.task.operations)
+    operation = order.next_operation()
+    if reason is None or operation is None:
+        return Folded(state)
+    why = f"{reason.rule}: {reason.why}"
+    if reason.until is None:
+        return moved(state, order.forbid(operation, why), now)
+    state = replace(state, since=reason.until if state.since else None)
+    return replace(waiting(state, operation, reason.until, (why,)), awaited=Awaited(POLICY, why))
+
+
 def _goes_back(state: NodeState) -> bool:
     """Return whether a failed teardown has done nothing to the node that cannot be taken back.
 
     A drain that was called alone, or with other operations of its own, is repeated by its caller: its cordon stays.
     """
     order, began = state.teardown, state.teardown.outcomes
-    if state.task.must_exist or order.etcd_removal_has_begun:
+    if (state.task.windows and not state.started) or state.task.must_exist or order.etcd_removal_has_begun:
         return False
     return Operation.DRAIN in began and all(
         began.get(operation, Outcome.REFUSED) is Outcome.REFUSED for operation in GUARDED

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from shipyard_api.actions.steps.teardown.state import NodeState, moved, waiting
 from shipyard_api.domain.actions import ActionId
@@ -29,8 +29,11 @@ SILENCE_PAUSE = 10.0
 class Request(ByFields):
     """A question about a node, or an effect on it. ``what`` distinguishes the requests of an operation.
 
-    ``at``: when it was decided. ``more``: what else the operation needs, as JSON.
+    ``at``: when it was decided. ``more``: what else the operation needs, as JSON. ``begins``: it is the first effect on
+    the node, which a policy was asked for.
     """
+
+    OPTIONAL: ClassVar = frozenset({"begins"})
 
     operation: Operation | None
     node: NodeName
@@ -39,6 +42,7 @@ class Request(ByFields):
     at: datetime
     what: str = ""
     more: JsonObject = field(default_factory=dict)
+    begins: bool = False
 
 
 @dataclass(frozen=True, slots=True)

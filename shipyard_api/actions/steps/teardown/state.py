@@ -12,6 +12,8 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.teardown import TeardownChanged, TeardownWaits
 from shipyard_api.domain.histories import LostHistory
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.policy.pace import Blocked
+from shipyard_api.domain.rollout.policy.windows import ServerWindows
 from shipyard_api.domain.stored import ByFields, Number
 from shipyard_api.domain.teardown.etcd_members import MemberId
 from shipyard_api.domain.teardown.limits import TeardownLimits
@@ -28,9 +30,10 @@ class TeardownTask(ByFields):
     ``must_exist``: a node that Kubernetes lacks is a fault, although it was never deployed.
     ``limits``: those that hold until they are changed. ``destroy``: interval and limit of the provisioner's job,
     ``queue_limit`` that of its wait in a queue. ``leaves``: whether the provisioner is to forget the node.
+    ``windows``: those in which the node may begin; None if no policy binds the action, or the node has begun.
     """
 
-    OPTIONAL: ClassVar = frozenset({"leaves"})
+    OPTIONAL: ClassVar = frozenset({"leaves", "windows"})
 
     node: NodeName
     action: ActionId
@@ -43,6 +46,7 @@ class TeardownTask(ByFields):
     destroy: PhaseLimits = PhaseLimits(30, 86_400)  # noqa: RUF009  # immutable
     queue_limit: Number = 86_400
     leaves: bool = False
+    windows: ServerWindows | None = None
 
 
 class Removal(NamedTuple):
@@ -61,7 +65,8 @@ class NodeState(ByFields):
     found on the node; ``removal``: see there; ``uid``: the node to delete; ``job``: the provisioner's; ``checked``:
     nothing forbids it.
 
-    ``cordon``: whether the cordon was taken back after a failure.
+    ``cordon``: whether the cordon was taken back after a failure. ``started``: the first effect may have been sent, so
+    that no window is asked any more.
 
     ``lost``: what the database may lack of the action's history, None before the first turn; ``asked``: the occasion on
     which the provisioner was asked for it.
@@ -95,6 +100,7 @@ class NodeState(ByFields):
     cordon: str = ""
     lost: LostHistory | None = None
     asked: str = ""
+    started: bool = False
 
     @property
     def node(self) -> NodeName:
@@ -112,6 +118,11 @@ class NodeState(ByFields):
     def expected(self) -> UnknownNode:
         """What it means that Kubernetes does not know the node."""
         return UnknownNode.NEVER_JOINED if self.never_joined else UnknownNode.IS_A_FAULT
+
+    def blocked(self, now: datetime) -> Blocked | None:
+        """Return the rule by which the node may not begin now, None if it may or has begun."""
+        windows = self.task.windows
+        return None if windows is None or self.started else windows.blocked(now)
 
     def begun(self, operation: Operation) -> bool:
         """Return whether the operation runs."""
@@ -158,6 +169,7 @@ def moved(state: NodeState, order: Teardown, now: datetime, facts: tuple[Fact, .
             since=now,
             lost=state.lost,
             asked=state.asked,
+            started=state.started,
         )
     return Folded(state, (*facts, *changed))
 

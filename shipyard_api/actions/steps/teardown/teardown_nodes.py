@@ -101,8 +101,7 @@ class TeardownNodes(Step[TeardownState, Never, Never, Never]):
             state = replace(state, phase=phase, todo=state.nodes)
         one_by_one = self.phases[phase].one_by_one
         new = state.todo[: 0 if state.open else 1] if one_by_one else state.todo
-        operations = self.phases[phase].operations
-        items = tuple(NewItem(self._item(node, phase), self.task(node, operations).to_json()) for node in new)
+        items = tuple(NewItem(self._item(node, phase), self._task(node, phase).to_json()) for node in new)
         state = replace(state, todo=state.todo[len(new) :], open=(*state.open, *new))
         return Folded(state, items=items)
 
@@ -116,6 +115,11 @@ class TeardownNodes(Step[TeardownState, Never, Never, Never]):
         left = tuple(node for node in state.nodes if node not in failed)
         why = f"{self.id} failed: {'; '.join(f'{node}: {why}' for node, why in state.failed)}"
         return (NodesGivenUp(left, why),) if left and not state.open else ()
+
+    def _task(self, node: NodeName, phase: int) -> TeardownTask:
+        """Return what an item works from; a node begins with its first phase."""
+        task = self.task(node, self.phases[phase].operations)
+        return task if phase == 0 else replace(task, windows=None)
 
     def _item(self, node: NodeName, phase: int) -> ItemId:
         return ItemId(f"{node}/{self.phases[phase].name}")

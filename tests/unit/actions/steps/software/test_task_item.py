@@ -10,12 +10,13 @@ from shipyard_api.actions.steps.software.task_item import SILENCE_SECONDS, LookA
 from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.facts.steps import Waiting
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.policy.windows import ServerWindows
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState
-from shipyard_api.workflow.step import Done, Failed, PeerFailure
+from shipyard_api.workflow.step import Act, Done, Failed, Look, PeerFailure
 from tests.unit.actions.steps.instants import at
 from tests.unit.tables import every_row
 
@@ -227,3 +228,33 @@ def test_a_task_is_refused_once_the_nodes_can_be_reached_no_more() -> None:
     for ask in (lambda: ITEM.perform(START, Marker("m")), lambda: ITEM.ask(LOOK)):
         with pytest.raises(Refused, match="not configured any more"):
             ask()
+
+
+EVENING = ServerWindows([{"zone": "UTC", "start": "22:00", "minutes": 60}])
+
+
+def test_a_node_begins_with_its_first_task_in_a_window_and_goes_on_after_it() -> None:
+    now = at(0).replace(hour=12)
+    state = TaskState(replace(WORK, windows=EVENING), (A, B))
+    waits = ITEM.decide(state, now)
+    folded = ITEM.fold(state, waits.question, ITEM.ask(waits.question), now)
+    began = replace(folded.state, waiting=(A,), running=(B,), began=now)
+
+    assert waits == Look(LookAtTask(state.work, ()))
+    assert (folded.state, folded.facts) == (state, ())
+    assert folded.wait_until == now.replace(hour=22, minute=0, second=0)
+    assert folded.awaited is not None
+    assert folded.awaited.what.startswith("windows: closed until")
+    assert isinstance(ITEM.decide(folded.state, folded.wait_until), Act)
+    assert isinstance(ITEM.decide(ITEM.load_state(began.to_json()), now), Act)
+
+
+def test_nodes_for_which_no_window_comes_fail_without_a_task() -> None:
+    never = ServerWindows([{**EVENING.open[0], "dates": ["2020-01-01"]}])
+    state = TaskState(replace(WORK, windows=never), (A, B))
+    asked = ITEM.decide(state, at(0))
+    folded = ITEM.fold(state, asked.question, {}, at(0))
+
+    assert sorted(folded.state.failed) == [A, B]
+    assert folded.state.failed[A] == "windows: no window is as long as the 0 s of a server"
+    assert isinstance(ITEM.decide(folded.state, at(0)), Failed)

@@ -10,22 +10,24 @@ from typing import Any, cast
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shipyard_api.actions.steps.pacing import POLICY
 from shipyard_api.actions.steps.teardown.destroy import Destroy, Recalled
 from shipyard_api.actions.steps.teardown.drain import Drain
 from shipyard_api.actions.steps.teardown.etcd import AwaitEtcd, EtcdGuard, RemoveEtcd
 from shipyard_api.actions.steps.teardown.kubelet import ShutDownKubelet
 from shipyard_api.actions.steps.teardown.labels import ClearLabels
-from shipyard_api.actions.steps.teardown.node_teardown import RECALL, Answer, History, NodeTeardown
+from shipyard_api.actions.steps.teardown.node_teardown import PACE, RECALL, Answer, History, NodeTeardown
 from shipyard_api.actions.steps.teardown.part import Part, Request
 from shipyard_api.actions.steps.teardown.removal import RemoveFromCluster
 from shipyard_api.actions.steps.teardown.state import NodeState, TeardownTask
 from shipyard_api.actions.steps.teardown.uncordon import Uncordon
 from shipyard_api.domain.actions import ActionId
-from shipyard_api.domain.facts.teardown import TeardownChanged
+from shipyard_api.domain.facts.teardown import TeardownChanged, TeardownWaits
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.histories import LostHistory
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.reconciliation import Doubt, DoubtfulJob, JobAnswers
+from shipyard_api.domain.rollout.policy.windows import ServerWindows
 from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.etcd_documents import EtcdAccess
 from shipyard_api.domain.teardown.etcd_members import Minimum
@@ -35,10 +37,11 @@ from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import TEARDOWN, Operation, Outcome
 from shipyard_api.domain.teardown.pods import Budget, Controller, Pod, PodUid
 from shipyard_api.domain.teardown.protection import Protection
+from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports import provisioner
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.workflow.step import Act, Done, Failed, PeerFailure
+from shipyard_api.workflow.step import Act, Done, Failed, Look, PeerFailure
 from tests.factories import node
 from tests.fakes.clock import FakeClock
 from tests.fakes.cluster_nodes import FakeClusterNodes
@@ -64,6 +67,7 @@ class Item:
     began_earlier: bool = False
     was_deployed: bool = True
     force: bool = False
+    windows: ServerWindows | None = None
     faults: tuple[Finding, ...] = ()
     label_cleared: bool = False
     crashes: frozenset[int] = frozenset()
@@ -71,6 +75,7 @@ class Item:
     clock: FakeClock = field(default_factory=FakeClock)
     facts: list[Any] = field(default_factory=list)
     calls: int = 0
+    began_at: datetime | None = None
 
     def __post_init__(self) -> None:
         self.cluster = FakeClusterNodes(self.clock.now)
@@ -100,7 +105,7 @@ class Item:
 
     def run(self, operations: tuple[Operation, ...] = TEARDOWN) -> str:
         """Run the item to its end; return how it ended, with its sentence."""
-        task = TeardownTask(N1, ActionId("A1"), 3, operations, self.limits, force=self.force)
+        task = TeardownTask(N1, ActionId("A1"), 3, operations, self.limits, force=self.force, windows=self.windows)
         state = self.kind.begin(task.to_json())
         for number in range(3000):
             state = self.kind.load_state(state.to_json())
@@ -111,6 +116,7 @@ class Item:
                 return f"failed: {decision.reason}"
             if isinstance(decision, Act):
                 asked: Request = decision.effect
+                self.began_at = self.began_at or self.clock.now()
                 report = self._perform(decision, Marker(f"m-{number}"))
             else:
                 asked = cast(Request, decision.question)  # type: ignore[union-attr]
@@ -434,3 +440,51 @@ def test_only_a_cordon_of_ours_is_taken_back(
 
     assert item.run((Operation.UNCORDON,)).startswith(ended)
     assert item.cluster.changes("uncordon") == uncordoned
+
+
+NIGHT = ServerWindows([{"zone": "UTC", "start": "22:00", "minutes": 1}])
+OPENS = FakeClock().now().replace(hour=22)
+
+
+def test_a_node_begins_while_a_window_is_open_and_ends_after_its_close() -> None:
+    item = Item(windows=NIGHT)
+    item.etcd.form("etcd", "n1", "n2", "n3")
+
+    assert item.run().startswith("done: ")
+    assert item.clock.now() > OPENS + timedelta(minutes=1)
+    assert item.began_at == OPENS
+    waits = [one for one in item.facts if isinstance(one, TeardownWaits)]
+    assert waits[0].reasons == ("windows: closed until 2026-03-02T22:00:00Z",)
+
+
+def test_a_node_for_which_no_window_comes_is_not_touched() -> None:
+    item = Item(windows=ServerWindows([{"zone": "UTC", "start": "22:00", "minutes": 60, "dates": ["2020-01-01"]}]))
+
+    assert item.run() == (
+        "failed: drain: windows: no window is as long as the 0 s of a server; not tried: "
+        + ", ".join(operation.value for operation in TEARDOWN if operation is not Operation.DRAIN)
+    )
+    assert item.cluster.changes("cordon") == []
+
+
+def test_a_first_effect_that_was_not_sent_is_not_decided_any_more_once_the_window_is_closed() -> None:
+    kind = Item().kind
+    task = TeardownTask(N1, ActionId("A1"), 3, TEARDOWN, windows=NIGHT)
+    begun = kind.begin(task.to_json())
+    asked = kind.decide(begun, OPENS)
+    known = kind.fold(begun, asked.question, Answer(History(False, True), TeardownLimits()), OPENS).state
+    first = kind.decide(known, OPENS)
+    late = OPENS + timedelta(minutes=2)
+    after = kind.decide(known, late)
+    waits = kind.fold(known, after.question, Answer(None, TeardownLimits()), late)
+    lost = kind.fold(known, first.effect, PeerFailure("no answer", refused=False), OPENS).state
+    held = kind.fold(known, first.effect, PeerFailure("held", refused=True, nodes={N1: "held"}), OPENS).state
+
+    assert isinstance(first, Act)
+    assert isinstance(after, Look)
+    assert after.question.what == PACE
+    assert waits.wait_until == OPENS + timedelta(days=1)
+    assert waits.awaited == Awaited(POLICY, "windows: closed until 2026-03-03T22:00:00Z")
+    assert waits.state.since == waits.wait_until  # the drain's time limit begins then
+    assert (lost.started, held.started) == (True, False)
+    assert isinstance(kind.decide(kind.load_state(lost.to_json()), late), Act)

@@ -1,5 +1,6 @@
 """The step that fans out over nodes and phases: which item begins when."""
 
+from dataclasses import replace
 from typing import Any
 
 from shipyard_api.actions.steps.teardown.state import TeardownTask
@@ -8,6 +9,7 @@ from shipyard_api.domain.actions import ActionId, StepId
 from shipyard_api.domain.facts.nodes import NodesGivenUp
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.policy.windows import ServerWindows
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.workflow.step import Done, Failed, Gather
 from tests.unit.actions.steps.instants import T0
@@ -79,3 +81,20 @@ def test_nodes_that_a_failed_step_leaves_are_given_up_with_its_reason() -> None:
     last = STEP.gather(first.state, ended("n2/drain"), T0)
     assert last.facts == (NodesGivenUp((N2,), "destroy_nodes failed: n1: why"),)
     assert STEP.give_up("check_teardown failed") == (NodesGivenUp((N1, N2), "check_teardown failed"),)
+
+
+def test_a_node_asks_for_its_window_in_its_first_phase_only() -> None:
+    windows = ServerWindows([{"zone": "UTC", "start": "22:00", "minutes": 60}])
+    step = replace(
+        STEP,
+        nodes=(N1,),
+        task=lambda node, operations: TeardownTask(node, ActionId("A1"), 3, operations, windows=windows),
+    )
+    asks = []
+    state = step.begin({})
+    for over in ([], ["n1/drain"], ["n1/leave"]):
+        folded = step.gather(state, ended(*over), T0)
+        state = folded.state
+        asks += ["windows" in item.task for item in folded.items]
+
+    assert asks == [True, False, False]
