@@ -29,8 +29,9 @@ OPTIONS: dict[str, Sequence[str]] = {
     "batch": ("1", "2"),
     "groups": ("one", "several", "shared", "lenient"),
     "pipeline": ("serial", "parallel", "as_prepared", "in_flight"),
-    # The rollout policy of the site: one node of each group before the others; or one node at a time.
-    "policy": ("none", "canary", "one"),
+    # The rollout policy of the site: one node of each group before the others; one node at a time; or windows, of 20
+    # minutes each hour.
+    "policy": ("none", "canary", "one", "window"),
     "cluster": ("kubernetes", "none", "promenade"),
     "etcd": ("none", "members"),
     "held": ("no", "yes"),

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from tests.combinations.budgets import budget_of
 from tests.combinations.hosts import COMMANDS
 from tests.combinations.model import SITE_ACTIONS, TEARING_DOWN, Row
-from tests.combinations.site import GROUPS, NODES, STEPS, Site, reason_of, targets_of
+from tests.combinations.site import GROUPS, NODES, OPEN_MINUTES, STEPS, Site, reason_of, targets_of
 from tests.simulated_peers import time_of
 
 FIRST_STEP = "One of the first steps would fail"
@@ -133,8 +134,16 @@ def _groups(site: Site, asked: Asked) -> list[str]:
 
 def _policy(site: Site, asked: Asked) -> list[str]:
     """By the peer's log, a node begins only after those on which the policy lets it wait have succeeded."""
-    if site.row["policy"] == "none" or site.row["action"] not in (*SITE_ACTIONS, "service_server"):
+    policy, action = site.row["policy"], site.row["action"]
+    if policy == "none" or action not in (*TEARING_DOWN, *SITE_ACTIONS, "service_server"):
         return []
+    if policy != "canary" and site.row["force"] == "yes" and not asked.is_retry:
+        return []  # it is passed
+    if policy == "window":
+        return _outside_of_windows(site, asked)
+    if action in TEARING_DOWN:
+        # A retry keeps the batches of the action, which was forced past its budgets.
+        return _down_together(site, asked) if policy == "one" and site.row["force"] == "no" else []
     begun: dict[str, datetime] = {}
     for one in sorted(site.peer.begun(), key=lambda one: one.at):
         if one.at >= asked.since:
@@ -158,6 +167,37 @@ def _policy(site: Site, asked: Asked) -> list[str]:
         for name, firsts in before.items()
         for first in firsts
         if first not in begun or first in failed - done.keys() or done.get(first, begun[name]) > begun[name]
+    ]
+
+
+def _touched(site: Site, asked: Asked) -> dict[str, datetime]:
+    """Return when each node was first touched, by the logs of the provisioner, of Kubernetes and of Promenade."""
+    first: dict[str, datetime] = {}
+    log = [(one.at, one.node) for one in (*site.peer.begun(), *site.peer.destroyed())]
+    changes = (one for one in site.cluster_events() if one["event"] == "node_changed" and one["cordoned"])
+    log += [(time_of(one), one["node"]) for one in changes]
+    calls = site.promenade.events() if site.promenade else []
+    log += [(time_of(one), one["path"].split("/")[-2]) for one in calls if one.get("path", "").endswith("/drain")]
+    for at, node in sorted(log):
+        if at >= asked.since:
+            first.setdefault(node, at)
+    return first
+
+
+def _outside_of_windows(site: Site, asked: Asked) -> list[str]:
+    late = {node: at for node, at in _touched(site, asked).items() if at.minute >= OPEN_MINUTES}
+    return [f"{node}: was touched at {at}, when no window was open" for node, at in late.items()]
+
+
+def _down_together(site: Site, asked: Asked) -> list[str]:
+    """One server is down at a time: the next begins when the one before is deployed, or destroyed for good."""
+    touched, removes = _touched(site, asked), site.row["action"] == "remove_server"
+    ended = site.peer.destroyed() if removes else [one for one in site.peer.ended() if one.ok and one.phase == "deploy"]
+    done = {one.node: one.at for one in ended if one.at >= asked.since}
+    return [
+        f"{node}: began while {before} was down"
+        for before, node in pairwise(sorted(touched, key=touched.__getitem__))
+        if before not in done or done[before] > touched[node]
     ]
 
 

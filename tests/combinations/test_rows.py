@@ -99,7 +99,11 @@ SIDE_BY_SIDE: Row = {
 # A retry keeps the limits that were set while the action ran.
 LIMITED: Row = {**PLAIN, "targets": "1", "fails": "first", "phase": "drain", "control": "limits", "cured": "no"}
 
-PLAYED = [*ACCEPTED, RETRIED, SIDE_BY_SIDE, LIMITED]
+# No pair asks for it: servers that a policy binds, and that nobody forces past it.
+IN_WINDOWS: Row = {**PLAIN, "targets": "3", "batch": "2", "policy": "window", "cluster": "promenade"}
+ONE_BY_ONE: Row = {**IN_WINDOWS, "policy": "one", "cluster": "kubernetes", "fails": "last", "phase": "deploy"}
+
+PLAYED = [*ACCEPTED, RETRIED, SIDE_BY_SIDE, LIMITED, IN_WINDOWS, ONE_BY_ONE]
 
 
 @pytest.mark.parametrize("row", cases(PLAYED))
