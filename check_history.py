@@ -19,8 +19,7 @@ FORBIDDEN = {"all": WORK, "no_deployment": ("prepare", "deploy", "service"), "no
 """The work that a hold of each class forbids; other classes forbid none."""
 TEXTS = ("process", "operation", "type", "action", "phase", "marker")
 NUMBERS = ("epoch", "journal", "entry", "timeline")
-NEEDED = {"reading": ("source", "ids"), "group": ("group",)}
-"""Texts that the value of an operation needs."""
+NEEDED = {"reading": ("source", "ids"), "group": ("group",)}  # texts that the value of an operation needs
 FOREVER = float("inf")
 
 Breaches = Iterator[tuple[int, str]]  # the line that shows each, and what is broken
@@ -229,7 +228,7 @@ def groups_in_order(history: History) -> Breaches:
 
 def criteria(history: History) -> Breaches:
     """Each group ends as its nodes, its criteria and its dependencies say, and each action as its critical groups."""
-    nodes, ends = dict[tuple[str, str], str](), dict[tuple[str, str], str]()
+    nodes, ends = dict[tuple[str, str], str](), {("a step", one.action): one.type for one in history.of("step", "fail")}
     uncounted = {node for one in history.of("hold") if one.value.get("class") == "no_criteria" for node in one.nodes}
     for one in history.entries:
         groups = history.groups(one.action) if one.operation in ("group", "action") else {}
@@ -255,7 +254,8 @@ def wrong_end(end: Entry, group: Mapping[str, Any], nodes: Mapping[Any, str], en
     is_blocked = any(ends.get((end.action, parent)) != "ok" for parent in group["depends_on"])
     if end.type == "ok" and (is_blocked or not is_met):
         yield "a dependency has not" if is_blocked else "its criteria are not met"
-    if reason == "dependency" and not is_blocked and group["depends_on"]:
+    is_cut_off = not group["depends_on"] or ("a step", end.action) in ends  # the group waited for a step of the action
+    if reason == "dependency" and not is_blocked and not is_cut_off:
         yield "all its dependencies have succeeded"
     if is_met and reason in ("prepare", "deploy"):
         yield f"its criteria are met with {good} of {len(members)} nodes"

@@ -296,6 +296,14 @@ def test_a_phase_that_the_policy_begins_again_is_no_breach(tmp_path: Path) -> No
     assert found(tmp_path, made.lines) == []
 
 
+def test_a_group_that_an_earlier_step_cuts_off_is_no_breach(tmp_path: Path) -> None:
+    made = right()
+    group = a_group_that_fails_by_no_dependency(made)
+    assert {rule for _, rule in found(tmp_path, made.lines)} == {"criteria"}
+    after(made, group, operation="step", journal=None, epoch=None, value={"step": "destroy_nodes.2", "state": "failed"})
+    assert found(tmp_path, made.lines) == []
+
+
 LINES = text(right().lines).splitlines()
 BROKEN = {
     "empty": ("", "1: no JSON: Expecting value"),
