@@ -66,7 +66,7 @@ def next_actions(
 def retried(database: Database, old: Past, step: AnyStep) -> JsonObject | None:
     """Return the inputs of a retry of an action, by force; None if it is refused."""
     ended = (*database.past, _past(database))
-    site = _Site(ended)
+    site = Ended(ended)
     control = ControlAction(_store(site), {NAME: Definition(NAME, fixed(step))}, lambda: action_id(len(ended)))
     try:
         control.retry(action_id(old.number), _OPERATOR, force=True, may_override_holds=True)
@@ -99,7 +99,7 @@ def _past(database: Database) -> Past:
     return Past(database.number, database.state, database.created_at, database.inputs, database.nodes)
 
 
-def _store(site: "_Site") -> Store:
+def _store(site: "Ended") -> Store:
     """Return a store whose transactions read the actions of the site."""
     rows: Any = SimpleNamespace(
         actions=site,
@@ -118,7 +118,7 @@ def _store(site: "_Site") -> Store:
 
 
 @dataclass
-class _Site:
+class Ended:
     """The actions of a site, which have all ended, as ``storage.actions`` and ``storage.nodes`` show them."""
 
     ended: Sequence[Past]
@@ -140,7 +140,12 @@ class _Site:
         return [SimpleNamespace(name=node) for node, now in nodes if not status or now.value in status]
 
     def deployed(self, action: ActionId) -> list[NodeName]:
-        return [node for node, status in self._of(action).nodes if status is NodeStatus.SUCCESS]
+        return self.deployed_by(self._of(action))
+
+    @staticmethod
+    def deployed_by(past: Past) -> list[NodeName]:
+        """Return the nodes that an action has deployed."""
+        return [node for node, status in past.nodes if status is NodeStatus.SUCCESS]
 
     def newest_since(
         self, moment: datetime, nodes: Sequence[NodeName]
