@@ -38,13 +38,14 @@ STREAMS = {
 }
 # The contract has 500 for a design that cannot be rendered, and clients know it.
 SAYS_500 = {("GET", "/api/v1.0/renderedconfigdocs")}
-# Some of the parameters exclude each other, or take node sets, which the document can only say in words.
+# What they take is narrower than the document can say but in words: parameters that exclude each other, node sets.
 EXCLUSIVE = {
     ("GET", "/api/v1.0/actions/{action_id}/nodes"),
     ("GET", "/api/v1.0/configdocs"),
     ("GET", "/api/v1.0/etcd-cluster-health-statuses"),  # its reference may also have the form that a site has set
     ("GET", "/api/v1.0/holds"),
     ("GET", "/api/v1.0/nodes"),
+    ("PUT", "/api/v1.0/nodes/{node_name}/health"),  # its reason holds no character that a list would not show
 }
 
 
