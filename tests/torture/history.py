@@ -38,6 +38,7 @@ class TorturedHistory(RunHistory):
         self._clock, self._began = clock, clock.now()
         self.added: list[Entry] = []
         self.numbers: Numbers = ()
+        self._known: set[int] = set()
         self._lost: list[Entry] = []
         self._losses = 0
 
@@ -54,7 +55,10 @@ class TorturedHistory(RunHistory):
             items = {(row.action_id, row.step_id) for row in connection.execute(with_items)}
             new = sa.select(t.journal).where(lines.id > self._settled).order_by(lines.id)
             rows = [_journal_entry(row, items) for row in connection.execute(new)]
-        self._rows += [{**row, "journal": self._number(int(str(row["journal"])))} for row in rows]
+        numbered = {self._number(int(str(row["journal"]))): row for row in rows}
+        # A copy may have rows that were read long ago, in a history since then.
+        self._rows += [{**row, "journal": number} for number, row in numbered.items() if number not in self._known]
+        self._known |= numbered.keys()
         self._settled = max(ids, default=0)
         self._readings.append(reading("journal", [*map(self._number, ids)], at or self._clock.now()))
 
