@@ -221,9 +221,10 @@ def _actions(connection: sa.Connection, begins: Mapping[object, object]) -> Iter
 
 
 def _windows(action: str, inputs: JsonObject, began: datetime, ended: datetime | None) -> Iterator[Entry]:
-    """Yield when the maintenance windows of an action open and close, up to its end."""
-    opened = ((inputs.get("policy") or {}).get("data", {}).get("windows") or {}).get("open", ())
-    if not opened:
+    """Yield when the maintenance windows of an action open and close, up to its end; none that ``force`` has passed."""
+    policy = inputs.get("policy") or {}
+    opened = (policy.get("data", {}).get("windows") or {}).get("open", ())
+    if not opened or policy.get("passed"):
         return
     entry: Entry = {"process": "clock", "operation": "window", "type": "info", "action": action}
     yield {**entry, "at": began, "value": {"open": False}}
