@@ -173,7 +173,10 @@ def _policy(site: Site, asked: Asked) -> list[str]:
 def _touched(site: Site, asked: Asked) -> dict[str, datetime]:
     """Return when each node was first touched, by the logs of the provisioner, of Kubernetes and of Promenade."""
     first: dict[str, datetime] = {}
-    log = [(one.at, one.node) for one in (*site.peer.begun(), *site.peer.destroyed())]
+    # A retry brings a server back that was taken down before, and may release its machine first, whatever the windows.
+    brings_back = asked.is_retry and site.row["action"] in TEARING_DOWN
+    begun = () if brings_back else (*site.peer.begun(), *site.peer.destroyed())
+    log = [(one.at, one.node) for one in begun]
     changes = (one for one in site.cluster_events() if one["event"] == "node_changed" and one["cordoned"])
     log += [(time_of(one), one["node"]) for one in changes]
     calls = site.promenade.events() if site.promenade else []
