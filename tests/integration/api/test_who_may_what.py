@@ -83,6 +83,7 @@ EXPECTED: dict[tuple[str, str], set[str] | None] = {
     ("GET", f"{V1}/nodes/n1"): READ,
     ("POST", f"{V1}/nodes/n1/holds"): WRITE,
     ("PUT", f"{V1}/nodes/n1/health"): HEALTH,
+    ("POST", f"{V1}/adoptions"): WRITE,
     ("GET", f"{V1}/holds"): READ,
     ("GET", f"{V1}/holds/{ULID}"): READ,
     ("DELETE", f"{V1}/holds/{ULID}"): WRITE,
