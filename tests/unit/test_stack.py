@@ -65,7 +65,7 @@ def test_settings_of_another_provisioner_are_of_no_interest() -> None:
 def test_settings_that_the_service_cannot_use_end_it_before_anything_starts(capfd: pytest.CaptureFixture[str]) -> None:
     given = given_settings({"SHIPYARD_DESIGNS_STORE": "deckhand"}, "drydock")
     site = Path(shipyard_simulators.__path__[0], "sites", "five-groups.yaml")
-    options = StackOptions(0, None, "calm", 100.0, None, False, "drydock", site, False)
+    options = StackOptions(0, None, "calm", 100.0, None, False, "drydock", site, False, None)
     with pytest.raises(SystemExit, match="2"):
         refuse_unusable(options, given)
     assert capfd.readouterr().err == "Error: [deckhand] url is not set\n"

@@ -41,7 +41,7 @@ from shipyard_api.domain.facts.nodes import (
 )
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.policy import PolicyStopped, WaveEnded
-from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
+from shipyard_api.domain.facts.software import NodeResult, SoftwareGiven, TaskChanged, TaskStatus
 from shipyard_api.domain.facts.steps import AttemptFailed
 from shipyard_api.domain.facts.teardown import (
     EtcdMemberRemoved,
@@ -242,6 +242,7 @@ FACTS: dict[type[Fact], tuple[Fact, bool]] = {
     NodesGivenUp: (NodesGivenUp((N1,), "destroy_nodes failed"), False),
     NodesKept: (NodesKept((N1,), "other"), False),
     NodesLeft: (NodesLeft((N1,)), False),
+    SoftwareGiven: (SoftwareGiven(1, {N1: "d"}), False),
     NodesRelabelled: (NodesRelabelled({N1: "d"}), False),
     TargetsKnown: (TargetsKnown((NodeName("n9"),)), False),
     FindingReported: (FINDING, True),
