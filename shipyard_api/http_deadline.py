@@ -7,6 +7,7 @@ thread for ever. So at the deadline, or when the answer is no longer wanted, the
 import contextlib
 import http.client
 import io
+import re
 import socket
 import ssl
 import threading
@@ -102,6 +103,8 @@ class Connections:
     ) -> None:
         address = urlsplit(base_url)
         self.address = f"{address.scheme}://{address.netloc}"
+        # A zone means something on this host only (RFC 6874); older releases of Python send it.
+        self._host = {"Host": re.sub(r"%[^]]*", "", address.netloc)} if "%" in address.netloc else {}
         trust = {"ssl_context": tls, "server_hostname": server_name or None} if tls else _trust(verify)
         self._adapter = _Adapter(trust)
         self._session = _Session()
@@ -118,7 +121,7 @@ class Connections:
         """
         prepared = PreparedRequest()
         prepared.method, prepared.url, prepared.body = request.method, self.address + request.target, request.body
-        prepared.headers = CaseInsensitiveDict(request.headers)
+        prepared.headers = CaseInsensitiveDict({**self._host, **request.headers})
         with _Watch(limits) as watch:
             try:
                 timeouts = (limits.connect, limits.read)
