@@ -121,7 +121,7 @@ def write(out: Path) -> None:
 def checked(file: Path) -> str:
     """Return what the checker says of a history; raises SystemExit if a rule is broken."""
     ran = subprocess.run(
-        [sys.executable, "-m", "check_history", file.name],
+        [sys.executable, "-B", "-m", "check_history", file.name],  # leaves nothing beside the sources of a release
         env={"PYTHONPATH": str(ROOT)},
         cwd=file.parent,
         capture_output=True,
