@@ -77,7 +77,7 @@ def _served(folder: Path) -> Iterator[dict[str, str]]:
     ready = folder / "ready.json"
     up = ["up", "--data-dir", str(folder / "data"), "--ready-file", str(ready), "--speed", "1000"]
     settings = {**os.environ, "SHIPYARD_API_WRITES_PER_MINUTE": "0"}
-    stack = subprocess.Popen([sys.executable, "-m", "shipyard_api.stack", *up], env=settings)
+    stack = subprocess.Popen([sys.executable, "-m", "shipyard_api.programs.stack", *up], env=settings)
     try:
         deadline = time.monotonic() + LONGEST_START
         while not ready.is_file():

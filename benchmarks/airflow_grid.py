@@ -156,7 +156,7 @@ def serving(home: Path, tasks: int) -> Iterator[tuple[Callable[[Any], Figures], 
     with server.temporary(options) as one, server.temporary(options) as other:
         token = fill(one.url, tasks)
         with (
-            gunicorn("shipyard_api.asgi:app", one.url, chdir=Path("/")) as (port, _),
+            gunicorn("shipyard_api.programs.asgi:app", one.url, chdir=Path("/")) as (port, _),
             airflow(home, other.url, tasks) as address,
         ):
             yield (

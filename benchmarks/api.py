@@ -151,7 +151,7 @@ def main() -> int:
             server.temporary({"fsync": "off", "synchronous_commit": "off", "max_connections": "200"})
         )
         token = prepared(postgres.url)
-        port, master = stack.enter_context(gunicorn("shipyard_api.asgi:app", postgres.url, chdir=ROOT))
+        port, master = stack.enter_context(gunicorn("shipyard_api.programs.asgi:app", postgres.url, chdir=ROOT))
         bare_port, _ = stack.enter_context(gunicorn("bare_api:app", postgres.url, chdir=ROOT / "benchmarks"))
         other = stack.enter_context(baseline(options.baseline.resolve(), postgres.url)) if options.baseline else None
         one, all_, post = f"{v1}/actions", f"{v1}/actions", f"{v1}/configdocs/bench?buffermode=replace"

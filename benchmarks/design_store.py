@@ -33,7 +33,6 @@ from shipyard_api.domain.documents import (
     parse_documents,
     render,
 )
-from shipyard_api.settings import share_directory
 from shipyard_api.storage import migrations
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import connect
@@ -41,6 +40,7 @@ from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.wiring.settings import share_directory
 from shipyard_api.yaml_stream import read_documents, write_documents
 from shipyard_simulators.embedded_postgres import server
 

@@ -150,7 +150,7 @@ def main(arguments: Sequence[str]) -> int:
                 {"action": ACTION},
             )
         _, token = ApiTokens(Store(engine, ProcrastinateWakeup())).create("benchmark", "admin")
-        with gunicorn("shipyard_api.asgi:app", running.url, chdir=ROOT, workers=1) as (port, master):
+        with gunicorn("shipyard_api.programs.asgi:app", running.url, chdir=ROOT, workers=1) as (port, master):
             code = measure(engine, port, master, token, number)
         engine.dispose()
     return code

@@ -82,7 +82,7 @@ def parents() -> Mapping[int, int]:
 
 def is_worker(pid: int) -> bool:
     try:
-        return b"shipyard_api.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"shipyard_api.programs.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
 

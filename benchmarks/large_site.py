@@ -203,7 +203,7 @@ def worker_peak(parent: int) -> float:
             command = status.with_name("cmdline").read_bytes()
         except OSError:
             continue
-        if int(status_fields["PPid"]) == parent and b"shipyard_api.worker" in command:
+        if int(status_fields["PPid"]) == parent and b"shipyard_api.programs.worker" in command:
             return int(status_fields["VmHWM"].split()[0]) / 1024
     raise AssertionError(f"no worker among the children of {parent}")
 

@@ -24,10 +24,10 @@ import psycopg2
 import sqlalchemy as sa
 from served import gunicorn
 
-from shipyard_api.settings import Settings, load, share_directory
 from shipyard_api.storage import migrations
 from shipyard_api.storage.table_metadata import metadata
 from shipyard_api.storage.unit_of_work import connect
+from shipyard_api.wiring.settings import Settings, load, share_directory
 from shipyard_simulators.embedded_postgres import server
 
 SITES, NODES, CHILDREN = 500, 200, 8
@@ -154,7 +154,7 @@ def applications(urls: Sequence[str]) -> None:
 
 def workers(urls: Sequence[str], postmaster: int) -> None:
     """Show what a worker for each site costs, forked from a process that has imported all of it."""
-    from shipyard_api import logs
+    from shipyard_api.observing import logs
     from shipyard_api.wiring import bootstrap
 
     logs.configure("ERROR")
@@ -276,9 +276,9 @@ def stacks(urls: Sequence[str]) -> None:
     found, held = [], 0.0
     with ExitStack() as running:
         for number, url in enumerate(urls[:2], 1):
-            _, master = running.enter_context(gunicorn("shipyard_api.asgi:app", url, chdir=root))
+            _, master = running.enter_context(gunicorn("shipyard_api.programs.asgi:app", url, chdir=root))
             environ = {"PATH": os.environ["PATH"], "DATABASE_URL": url, **ENVIRONMENT}
-            worker = subprocess.Popen([sys.executable, "-m", "shipyard_api.worker"], env=environ, cwd=root)
+            worker = subprocess.Popen([sys.executable, "-m", "shipyard_api.programs.worker"], env=environ, cwd=root)
             running.callback(worker.wait)
             running.callback(worker.terminate)
             found += [master, worker.pid]

@@ -44,7 +44,7 @@ def memory(parent: int) -> Counter[str]:
     for pid in (int(one.name) for one in Path("/proc").glob("[0-9]*")):
         try:
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
-            name = "API" if b"gunicorn" in command else "worker" if b"shipyard_api.worker" in command else ""
+            name = "API" if b"gunicorn" in command else "worker" if b"shipyard_api.programs.worker" in command else ""
             if name and _is_below(pid, parent):
                 found[name] += int(re.findall(r"Pss: +(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text())[0]) // 1024
         except FileNotFoundError:

@@ -13,12 +13,12 @@ from falcon.testing import TestClient
 
 from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.setting_types import Address, Secret
-from shipyard_api.settings import DatabaseOptions, Settings
+from shipyard_api.settings.types import Address, Secret
 from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_api.wiring import bootstrap
+from shipyard_api.wiring.settings import DatabaseOptions, Settings
 from shipyard_simulators.embedded_postgres import server
 
 ROUNDS = 7

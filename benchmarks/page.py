@@ -106,7 +106,7 @@ def main() -> int:
     with server.temporary({"fsync": "off", "synchronous_commit": "off"}) as postgres:
         token = fill(postgres.url, NODES)
         with (
-            gunicorn("shipyard_api.asgi:app", postgres.url, chdir=Path("/")) as (port, _),
+            gunicorn("shipyard_api.programs.asgi:app", postgres.url, chdir=Path("/")) as (port, _),
             sync_playwright() as driver,
         ):
             browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)

@@ -66,7 +66,9 @@ def pool(directory: Path) -> Iterator[None]:
     """Run the pool of workers of a directory of sites."""
     environ = {"PATH": os.environ["PATH"], "SHIPYARD_CONFIG": os.devnull, "SHIPYARD_LOG_LEVEL": "ERROR"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "shipyard_api.worker", "--sites", str(directory)], env=environ, stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "shipyard_api.programs.worker", "--sites", str(directory)],
+        env=environ,
+        stdout=subprocess.DEVNULL,
     )
     try:
         yield

@@ -37,8 +37,8 @@ from shipyard_api.domain.policy import default_roles
 from shipyard_api.domain.strategy import selectors, strategy
 from shipyard_api.domain.strategy.criteria import needed
 from shipyard_api.ports.state.actions import StepRecord
-from shipyard_api.setting_types import Secret
-from shipyard_api.settings import DEFAULT_FILE, section_types, share_directory
+from shipyard_api.settings.types import Secret
+from shipyard_api.wiring.settings import DEFAULT_FILE, section_types, share_directory
 from shipyard_api.yaml_stream import read_documents
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -11,8 +11,8 @@ from typing import Any
 from shipyard_api.adapters.gunicorn import first_check
 from shipyard_api.adapters.gunicorn.logger import JsonLogger
 from shipyard_api.adapters.gunicorn.metrics_directory import memory_directory, own_directory
-from shipyard_api.settings import SettingsError, load
-from shipyard_api.site_files import VARIABLE, load_process
+from shipyard_api.wiring.settings import SettingsError, load
+from shipyard_api.wiring.site_files import VARIABLE, load_process
 
 try:
     settings = load_process(os.environ) if os.environ.get(VARIABLE) else load(os.environ)
@@ -22,7 +22,7 @@ except SettingsError as error:
 
 bind = os.environ.get("SHIPYARD_BIND", "127.0.0.1:9000")
 workers = settings.api.workers
-# One event loop a process; SHIPYARD_API_THREADS is the size of the pool in which requests work (shipyard_api.asgi).
+# One event loop a process; SHIPYARD_API_THREADS is the size of the pool in which requests work (programs/asgi.py).
 worker_class = "asgi"
 # Connections that one process holds; more are closed at once. Each is an open file, and the rest needs some.
 worker_connections = max(16, min(2000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 100))
@@ -72,7 +72,7 @@ def on_starting(server: Any) -> None:
 
 def _check() -> None:
     """Do what each process of the server does later, and look at the database; one that is away is an outage."""
-    import shipyard_api.asgi  # noqa: F401  # reports faults, and exits
+    import shipyard_api.programs.asgi  # noqa: F401  # reports faults, and exits
     from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
     from shipyard_api.storage.schema_check import check_database
 
@@ -101,7 +101,7 @@ def post_worker_init(worker: Any) -> None:
     if worker.age == 1:  # its number among all that were ever started
         addresses = [str(listener) for listener in worker.sockets]
         fields = {"addresses": addresses, "processes": worker.cfg.workers}
-        logging.getLogger("shipyard_api.asgi").info("API is ready", extra=fields)
+        logging.getLogger("shipyard_api.programs.asgi").info("API is ready", extra=fields)
 
 
 def when_ready(server: Any) -> None:

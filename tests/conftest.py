@@ -12,11 +12,12 @@ import re
 import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shipyard_api import request_context
+from shipyard_api.observing import request_context
 from tests import forked
 from tests.databases import Databases, Run, one_after_another
 
@@ -129,6 +130,13 @@ def empty_database_url(postgres: Databases) -> Iterator[str]:
     """The address of a database without any table."""
     with postgres.without_tables() as url:
         yield url
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """Yield a directory for sockets: their paths have at most 107 characters, which that of a test may exceed."""
+    with TemporaryDirectory(dir="/tmp") as directory:  # a name of its own
+        yield Path(directory)
 
 
 @pytest.fixture

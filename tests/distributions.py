@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shipyard_api import plugins
+from shipyard_api.settings import plugins
 from tests.conftest import ROOT
 
 

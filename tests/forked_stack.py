@@ -12,8 +12,8 @@ import time
 import traceback
 from pathlib import Path
 
-from shipyard_api import programs, stack
 from shipyard_api.child_processes import Child
+from shipyard_api.programs import launch, stack
 from tests import forked
 
 
@@ -74,4 +74,4 @@ def fork(child: Child) -> None:
 
 if __name__ == "__main__":
     start, Child.start = Child.start, fork  # type: ignore[method-assign]  # for this process
-    sys.exit(programs.run_program(lambda: stack.main(prog_name="shipyard")))
+    sys.exit(launch.run_program(lambda: stack.main(prog_name="shipyard")))

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import requests
 
-from shipyard_api.http_deadline import Answer, Connections, Limits, Request
+from shipyard_api.http.deadline import Answer, Connections, Limits, Request
 from shipyard_simulators.server import Served, Server, in_thread
 from shipyard_simulators.tests.in_process import answered
 

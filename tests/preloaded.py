@@ -16,8 +16,8 @@ for name in (
     "psycopg_pool",
     "requests",
     "shipyard_api.adapters.oslo_policy.policy",
-    "shipyard_api.stack",
-    "shipyard_api.worker",
+    "shipyard_api.programs.stack",
+    "shipyard_api.programs.worker",
 ):
     import_module(name)
 assert "prometheus_client" not in sys.modules

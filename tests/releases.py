@@ -74,7 +74,16 @@ class Release:
     @property
     def application(self) -> str:
         """The application that gunicorn serves."""
-        return f"shipyard_api.{'asgi' if (self.tree / 'shipyard_api' / 'asgi.py').is_file() else 'wsgi'}:app"
+        return f"{self.program('asgi', 'wsgi')}:app"
+
+    def program(self, *names: str) -> str:
+        """Return the module of a program, by the first of its names that this release has, in a folder or not."""
+        package = self.tree / "shipyard_api"
+        for name in names:
+            for place in (f"programs/{name}", name):
+                if (package / f"{place}.py").is_file():
+                    return f"shipyard_api.{place.replace('/', '.')}"
+        raise LookupError(names)
 
     def environment(self, more: Mapping[str, str]) -> dict[str, str]:
         """Return an environment in which Python imports this release."""
@@ -82,7 +91,7 @@ class Release:
 
     def admin(self, url: str, *words: str) -> str:
         """Run a command of its administration; return what it printed."""
-        command = [sys.executable, "-m", "shipyard_api.admin", *words]
+        command = [sys.executable, "-m", self.program("admin"), *words]
         environment = self.environment({"DATABASE_URL": url})
         done = subprocess.run(command, cwd=self.tree, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
@@ -169,7 +178,7 @@ class Releases(Stand):
             configuration = str(release.tree / "etc" / "gunicorn.conf.py")
             self._spawn(name, "gunicorn", ["-c", configuration, release.application], self.service(), self.listener)
         else:
-            self._spawn(name, "shipyard_api.worker", [], self.service())
+            self._spawn(name, release.program("worker"), [], self.service())
 
     def _spawn(
         self,

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import requests
 
-from shipyard_api import programs
-from shipyard_api.settings import load, share_directory
+from shipyard_api.programs import launch
+from shipyard_api.wiring.settings import load, share_directory
 from tests.forked import Program
 from tests.stand import Stand
 from tests.waiting import PATIENCE, until
@@ -29,7 +29,7 @@ class Site(Stand):
     installation: str = ""
 
     def _begin(self) -> None:
-        tokens = programs.tokens(load({"DATABASE_URL": self.database_url}))
+        tokens = launch.tokens(load({"DATABASE_URL": self.database_url}))
         _, self.token = tokens.create("tester", "admin")
         _, design_token = tokens.create("simulator", "peer")
         self.url = f"{self.installation}/sites/{self.name}"
@@ -75,8 +75,8 @@ class Installation:
     def start(self) -> None:
         """Start the API and the pool."""
         configuration = str(share_directory() / "etc" / "gunicorn.conf.py")
-        self._spawn("api", "gunicorn", ["-c", configuration, "shipyard_api.asgi:app"], self.listener)
-        self._spawn("pool", "shipyard_api.worker", ["--sites", str(self.sites)])
+        self._spawn("api", "gunicorn", ["-c", configuration, "shipyard_api.programs.asgi:app"], self.listener)
+        self._spawn("pool", "shipyard_api.programs.worker", ["--sites", str(self.sites)])
 
     def reload(self) -> None:
         """Let both read the directory again, and wait until nothing is served as it was before."""

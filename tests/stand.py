@@ -18,8 +18,8 @@ from typing import Any
 
 import requests
 
-from shipyard_api import programs
-from shipyard_api.settings import load, share_directory
+from shipyard_api.programs import launch
+from shipyard_api.wiring.settings import load, share_directory
 from tests.forked import Program
 from tests.waiting import PATIENCE, until
 
@@ -87,7 +87,7 @@ class Stand:
 
     def _tokens(self) -> tuple[str, str]:
         """Create the tokens of the test and of the simulated provisioner."""
-        tokens = programs.tokens(load({"DATABASE_URL": self.database_url}))
+        tokens = launch.tokens(load({"DATABASE_URL": self.database_url}))
         return tokens.create("tester", "admin")[1], tokens.create("simulator", "peer")[1]
 
     def _start_simulator(self, design_token: str) -> str:
@@ -107,10 +107,10 @@ class Stand:
         """Start the API, or a worker under any other name."""
         if name == "api":
             configuration = share_directory() / "etc" / "gunicorn.conf.py"
-            words = ["-c", str(configuration), "shipyard_api.asgi:app"]
+            words = ["-c", str(configuration), "shipyard_api.programs.asgi:app"]
             self._spawn(name, "gunicorn", words, self.service(), self.listener)
         else:
-            self._spawn(name, "shipyard_api.worker", [], {**self.service(), **self.worker_settings})
+            self._spawn(name, "shipyard_api.programs.worker", [], {**self.service(), **self.worker_settings})
 
     def tend(self) -> None:
         """Start workers again that have ended, as a supervisor does: one that loses its database ends itself."""

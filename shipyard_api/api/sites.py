@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import falcon
 import falcon.asgi
 
-from shipyard_api import request_context
 from shipyard_api.api.airship import error_answers as airship_errors
 from shipyard_api.api.airship.statuses import problem
 from shipyard_api.api.dashboard.app import PREFIX as DASHBOARD
@@ -30,6 +29,7 @@ from shipyard_api.api.http.problems import Problems
 from shipyard_api.api.http.request_context import RequestContextMiddleware
 from shipyard_api.api.http.security_headers import SecurityHeaders
 from shipyard_api.api.mount import Mount
+from shipyard_api.observing import request_context
 
 LOG = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from shipyard_api.cli.output import answers
 from shipyard_api.cli.output.answers import Answer
 from shipyard_api.cli.output.shapes import JsonObject, as_object, as_objects, parse_json
 from shipyard_api.http import HttpClient, RequestOptions
-from shipyard_api.http_failures import hung_up
+from shipyard_api.http.failures import hung_up
 from shipyard_api.ports.errors import PeerError
 
 if TYPE_CHECKING:

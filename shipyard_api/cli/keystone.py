@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from shipyard_api.cli.global_options import KeystoneOptions, ca_bundle
 from shipyard_api.http import checked_base
-from shipyard_api.http_failures import describe_failure
+from shipyard_api.http.failures import describe_failure
 
 if TYPE_CHECKING:
     from keystoneauth1.identity.v3 import Password, Token

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-PROGRAM = (sys.executable, "-m", "shipyard_api.stack")
+PROGRAM = (sys.executable, "-m", "shipyard_api.programs.stack")
 START_LIMIT = 120.0  # seconds until it serves
 STOP_LIMIT = 30.0  # seconds between SIGTERM and SIGKILL
 _LAST_LINES = 30
@@ -27,7 +27,7 @@ class StackError(Exception):
 def running(
     scenario: Path, speed: float, provisioner: str, site: Path, history: Path | None = None
 ) -> Iterator[Mapping[str, Any]]:
-    """Run ``shipyard_api.stack`` in a temporary directory and yield the content of its ready file.
+    """Run ``shipyard_api.programs.stack`` in a temporary directory and yield the content of its ready file.
 
     ``history``: where it writes the history of the run when it stops.
 

@@ -26,6 +26,7 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.reconciliation import Doubt, JobAnswers
 from shipyard_api.domain.teardown.limits import TeardownLimits
+from shipyard_api.observing.telemetry import traceparent
 from shipyard_api.ports.state.actions import (
     FURTHER,
     LIMITS,
@@ -52,7 +53,6 @@ from shipyard_api.storage.projections.line import Line
 from shipyard_api.storage.running_site_actions import MOVING, on_nodes, on_site
 from shipyard_api.storage.successors import newest_successor
 from shipyard_api.storage.turns import Turns
-from shipyard_api.telemetry import traceparent
 
 # Any number that no other advisory lock in this database uses.
 _CREATION_LOCK = 0x5317_ACC7

@@ -4,10 +4,10 @@ from shipyard_api.adapters.identity.loopback import LoopbackIdentities
 from shipyard_api.adapters.identity.options import IdentityKind
 from shipyard_api.adapters.identity.tokens import TokenIdentities
 from shipyard_api.ports.identity import Identities, Policy
-from shipyard_api.settings import Settings, SettingsError
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_api.wiring import keystone_identities
+from shipyard_api.wiring.settings import Settings, SettingsError
 
 POLICY_SECONDS = 0.1
 """How long a change of the policy file may go unnoticed."""

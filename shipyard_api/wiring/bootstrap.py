@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 from ulid import ULID
 
-from shipyard_api import logs
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.adapters.identity.options import IdentityKind
 from shipyard_api.domain.actions import NODE_OPERATION
 from shipyard_api.domain.findings import Finding
-from shipyard_api.plugins import ASSIGNMENTS
-from shipyard_api.settings import Settings, SettingsError, share_directory
+from shipyard_api.observing import logs
+from shipyard_api.settings.plugins import ASSIGNMENTS
 from shipyard_api.storage.addresses import SERVER_KEEPALIVES, conninfo
 from shipyard_api.storage.connection_bound import ConnectionBound
 from shipyard_api.storage.rivals import avoid_old_primary, check_old_primary
@@ -38,6 +37,7 @@ from shipyard_api.wiring import (
     provisioners,
     webhooks,
 )
+from shipyard_api.wiring.settings import Settings, SettingsError, share_directory
 from shipyard_api.workflow.turn import Engine
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shipyard_api.adapters.kubernetes.options import KubernetesOptions
-from shipyard_api.settings import Settings, SettingsError
+from shipyard_api.wiring.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
     from shipyard_api.adapters.kubernetes.access import Access

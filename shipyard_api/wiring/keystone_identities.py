@@ -1,7 +1,7 @@
 """Builds the identity service of a Keystone from the settings, for ``bootstrap``."""
 
 from shipyard_api.ports.identity import Identities
-from shipyard_api.settings import Settings, SettingsError
+from shipyard_api.wiring.settings import Settings, SettingsError
 
 
 def identities(settings: Settings) -> Identities:

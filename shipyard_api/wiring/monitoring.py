@@ -9,13 +9,13 @@ from importlib import import_module
 from shipyard_api.adapters.opentelemetry.options import TraceOptions
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.http import clock_ahead
-from shipyard_api.plugins import DESIGN_STORES
+from shipyard_api.observing.telemetry import observe_with
 from shipyard_api.ports.metrics import Exposition, Queries
-from shipyard_api.settings import Settings, SettingsError
+from shipyard_api.settings.plugins import DESIGN_STORES
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.telemetry import observe_with
 from shipyard_api.usecases.clock_skew import ClockSkew, Reading
 from shipyard_api.wiring import provisioners
+from shipyard_api.wiring.settings import Settings, SettingsError
 
 
 def api_metrics(store: Store, clocks: Callable[[], Mapping[str, float]], site: str = "") -> Exposition:

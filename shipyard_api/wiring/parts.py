@@ -22,7 +22,6 @@ from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.etcd import Etcd
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.state.errors import StoreUnavailable
-from shipyard_api.settings import Settings, SettingsError, Severity, share_directory
 from shipyard_api.storage.addresses import check_address, open_connection
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.connection_bound import ConnectionBound
@@ -40,6 +39,7 @@ from shipyard_api.wiring import (
     provisioners,
     remote_nodes,
 )
+from shipyard_api.wiring.settings import Settings, SettingsError, Severity, share_directory
 from shipyard_api.workflow.definition import Definition
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from functools import partial
 from typing import Any, Protocol
 
 from shipyard_api.adapters.keystone.options import KeystoneOptions
-from shipyard_api.plugins import PROVISIONERS
 from shipyard_api.ports.provisioner_plugin import CatalogTokens, PeerTokens
-from shipyard_api.setting_types import PeerAuth
-from shipyard_api.settings import Settings, SettingsError
+from shipyard_api.settings.plugins import PROVISIONERS
+from shipyard_api.settings.types import PeerAuth
+from shipyard_api.wiring.settings import Settings, SettingsError
 
 
 class PeerOptions(Protocol):

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from shipyard_api.adapters.promenade.design_validation import PromenadeValidation
 from shipyard_api.adapters.promenade.teardown import PromenadeTeardown
 from shipyard_api.domain.findings import Finding
-from shipyard_api.settings import Settings
 from shipyard_api.wiring import peer_tokens, provisioners
+from shipyard_api.wiring.settings import Settings
 
 
 def design_of(settings: Settings) -> Callable[[int], str]:

@@ -7,13 +7,13 @@ from functools import partial
 from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.http import segment
-from shipyard_api.plugins import PROVISIONERS
 from shipyard_api.ports.links import Links
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.provisioner_plugin import ProvisionerPlugin, Section, Surroundings
-from shipyard_api.settings import Settings, SettingsError
+from shipyard_api.settings.plugins import PROVISIONERS
 from shipyard_api.usecases.actions.report import Places
 from shipyard_api.wiring.peer_tokens import keystone_tokens, peer_tokens
+from shipyard_api.wiring.settings import Settings, SettingsError
 
 
 def chosen(settings: Settings) -> tuple[ProvisionerPlugin, Section]:

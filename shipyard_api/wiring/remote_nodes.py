@@ -14,7 +14,7 @@ from shipyard_api.domain.task_graph.commands import differs_by_node, remote_task
 from shipyard_api.domain.task_graph.roles import MASTER
 from shipyard_api.domain.task_graph.site_plan import SitePlan
 from shipyard_api.ports.remote_tasks import Host
-from shipyard_api.settings import Settings, SettingsError
+from shipyard_api.wiring.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
     from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks

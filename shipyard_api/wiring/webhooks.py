@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from shipyard_api.adapters.webhooks.options import Target
-from shipyard_api.settings import Settings, SettingsError
 from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.wiring.settings import Settings, SettingsError
 
 
 def targets(settings: Settings) -> Sequence[Target]:

@@ -35,12 +35,12 @@ from shipyard_api.domain.headlines import headline
 from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.waiting import Awaited, of_doubt
+from shipyard_api.observing.telemetry import SUCCESS, Kind, observed
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable, Undecided
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.turns import Intent
 from shipyard_api.storage.unit_of_work import Store, Transaction
-from shipyard_api.telemetry import SUCCESS, Kind, observed
 from shipyard_api.workflow.bulkhead import Bulkhead, peer_of
 from shipyard_api.workflow.claims import C, Rows, UnitClaim
 from shipyard_api.workflow.step import Act, AnyUnit, Look, PeerFailure

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from shipyard_api import request_context
 from shipyard_api.domain.actions import ActionId, StepId
 from shipyard_api.domain.items import ItemState
+from shipyard_api.observing import request_context
+from shipyard_api.observing.request_context import RequestContext
+from shipyard_api.observing.telemetry import Kind
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
 from shipyard_api.ports.state.items import ItemClaim
-from shipyard_api.request_context import RequestContext
 from shipyard_api.storage.unit_of_work import Store, Transaction
-from shipyard_api.telemetry import Kind
 from shipyard_api.workflow.attempts import BROKEN_TURNS, Again, Attempt, Attempts, ends
 from shipyard_api.workflow.observation import observed_turn
 from shipyard_api.workflow.step import Act, AnyItemKind, AnyStep, Done, Failed, Gather, Look

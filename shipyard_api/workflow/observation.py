@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from shipyard_api.observing.telemetry import Kind, observed
 from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
-from shipyard_api.telemetry import Kind, observed
 
 
 @contextmanager

@@ -12,17 +12,17 @@ from contextlib import ExitStack
 from datetime import datetime, timedelta
 from typing import Any
 
-from shipyard_api import request_context
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepState
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.waiting import ITEMS, WaitingFor, of_items
+from shipyard_api.observing import request_context
+from shipyard_api.observing.request_context import RequestContext
+from shipyard_api.observing.telemetry import Kind
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
 from shipyard_api.ports.state.items import ItemClaim
 from shipyard_api.ports.state.turns import Claim
-from shipyard_api.request_context import RequestContext
 from shipyard_api.storage.unit_of_work import Store, Transaction
-from shipyard_api.telemetry import Kind
 from shipyard_api.workflow.attempts import ATTEMPTS, BROKEN_TURNS, PAUSED, Again, Attempt, Attempts, ends, log_facts
 from shipyard_api.workflow.bulkhead import Bulkhead
 from shipyard_api.workflow.definition import Definition, Steps, skipped_by_failure, unknown_part

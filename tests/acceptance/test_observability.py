@@ -53,7 +53,7 @@ def test_api_and_worker_are_scraped_and_probed(tmp_path: Path, database_url: str
             for _ in range(6)
         ]
         probe = subprocess.run(
-            [sys.executable, "-m", "shipyard_api.worker", "--probe"],
+            [sys.executable, "-m", "shipyard_api.programs.worker", "--probe"],
             env={**os.environ, **status, "SHIPYARD_CONFIG": os.devnull},
             capture_output=True,
             text=True,

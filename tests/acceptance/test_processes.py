@@ -16,11 +16,11 @@ import psycopg2
 import pytest
 import requests
 
-from shipyard_api import programs
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.actions import ActionId
-from shipyard_api.settings import load
+from shipyard_api.programs import launch
 from shipyard_api.storage.unit_of_work import Store, connect
+from shipyard_api.wiring.settings import load
 from tests.acceptance.programs import left_running, marked, processes, reachable, up
 from tests.conftest import ROOT
 from tests.databases import empty
@@ -37,7 +37,7 @@ READY = {"api": "API is ready", "worker-1": "worker is ready", "worker-2": "work
 def test_two_deploy_site_at_once_are_one_action_that_two_workers_share(tmp_path: Path, database_url: str) -> None:
     """Drydock fetches the designs with a token of ours as password, and a webhook is told everything."""
     hooks = tmp_path / "webhooks.yaml"
-    _, secret = programs.tokens(load({"DATABASE_URL": database_url})).create("drydock", "viewer")
+    _, secret = launch.tokens(load({"DATABASE_URL": database_url})).create("drydock", "viewer")
     with (
         running() as hook,
         Stand(tmp_path, database_url, scale=0.01, worker_settings={"SHIPYARD_WEBHOOKS_FILE": str(hooks)}) as stand,
@@ -94,7 +94,7 @@ def _worker(url: str, log: Path) -> Iterator[Program]:
     settings["SHIPYARD_DRYDOCK_DESIGN_URL"] = "http://127.0.0.1:9/{revision}"
     with log.open("wb") as output, contextlib.closing(psycopg2.connect(url)) as connection:
         connection.autocommit = True
-        process = Program("shipyard_api.worker", [], {**os.environ, **settings}, output.fileno())
+        process = Program("shipyard_api.programs.worker", [], {**os.environ, **settings}, output.fileno())
         with connection.cursor() as cursor:
 
             def registered() -> bool:
@@ -111,13 +111,13 @@ def _worker(url: str, log: Path) -> Iterator[Program]:
 
 
 def test_a_worker_that_lost_its_database_exits_with_1_and_a_stopped_one_with_0(
-    tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, short_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And its service manager learns that it is ready, alive and stopping."""
     log = tmp_path / "worker.log"
-    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+    monkeypatch.setenv("NOTIFY_SOCKET", str(short_path / "notify"))
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-        manager.bind(str(tmp_path / "notify"))
+        manager.bind(str(short_path / "notify"))
         manager.settimeout(PATIENCE)
         with _worker(database_url, log) as stopped:
             assert [manager.recv(100), manager.recv(100)] == [b"READY=1", b"WATCHDOG=1"]

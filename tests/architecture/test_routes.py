@@ -25,9 +25,9 @@ from shipyard_api.domain.documents import Version
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.policy import GUARDS, WITHOUT_APPROVAL, default_roles
-from shipyard_api.setting_types import Secret
-from shipyard_api.settings import DatabaseOptions, Settings, share_directory
+from shipyard_api.settings.types import Secret
 from shipyard_api.wiring import bootstrap
+from shipyard_api.wiring.settings import DatabaseOptions, Settings, share_directory
 from tests.integration.api import description
 from tests.integration.api.in_process import Client
 from tests.unit.tables import every_row

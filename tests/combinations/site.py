@@ -15,7 +15,6 @@ from urllib.request import Request, urlopen
 import yaml
 from falcon.testing import Result
 
-from shipyard_api import programs
 from shipyard_api.actions.site_checks import RemoteAccess
 from shipyard_api.adapters.deckhand.options import DeckhandOptions
 from shipyard_api.adapters.drydock.options import DrydockOptions
@@ -28,14 +27,15 @@ from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.layers import SITE, Layer, ReleaseId
 from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
-from shipyard_api.plugins import EMBEDDED, DesignStoreName
-from shipyard_api.setting_types import Count, HeaderSecret, Secret
-from shipyard_api.settings import ApiOptions, DatabaseOptions, DesignStoreOptions, Settings, load
+from shipyard_api.programs import launch
+from shipyard_api.settings.plugins import EMBEDDED, DesignStoreName
+from shipyard_api.settings.types import Count, HeaderSecret, Secret
 from shipyard_api.storage.connection_watchdog import ConnectionWatchdog
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.journal.follow import FollowJournal, as_fields
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
 from shipyard_api.wiring import bootstrap, parts
+from shipyard_api.wiring.settings import ApiOptions, DatabaseOptions, DesignStoreOptions, Settings, load
 from shipyard_api.workflow.turn import Engine
 from shipyard_api.yaml_stream import write_documents
 from shipyard_simulators.deckhand.simulator import DeckhandSimulator
@@ -271,7 +271,7 @@ class Site:
         self.store: Store = self.made.store
         self.database = self.store._engine
         self.cleanup.callback(self.database.dispose)
-        tokens = programs.tokens(load({"DATABASE_URL": url}))
+        tokens = launch.tokens(load({"DATABASE_URL": url}))
         self._tokens = tokens
         with patch.object(parts, "build", lambda *_: self.made):
             self._app = bootstrap.api(settings)

@@ -23,9 +23,9 @@ from shipyard_api.adapters.encryption.fernet import FernetEncryption, new_key
 from shipyard_api.domain.documents import CONTROL, DOCUMENT, Collection, DataCheck, Document, Revision, SchemaFault
 from shipyard_api.domain.documents.document import with_defaults
 from shipyard_api.ports.documents import DesignStore
-from shipyard_api.settings import load
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.wiring.design_stores import other_store
+from shipyard_api.wiring.settings import load
 from tests.integration.storage.rows import empty
 from tests.waiting import PATIENCE, until
 

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.provisioner import JobId, Operation, Provisioner
-from shipyard_api.settings import load
 from shipyard_api.wiring.provisioners import provisioner
+from shipyard_api.wiring.settings import load
 from tests.contract.provisioner_sites import NODES, Fate, Plot, Site, Slip
 from tests.distributions import installed_example
 

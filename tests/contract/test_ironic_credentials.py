@@ -8,8 +8,8 @@ import pytest
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import Provisioner
-from shipyard_api.settings import SettingsError, load
 from shipyard_api.wiring import provisioners
+from shipyard_api.wiring.settings import SettingsError, load
 from shipyard_simulators.ironic import simulator as ironic_simulator
 from shipyard_simulators.scenario import parse_scenario
 from tests.peer import Answer, Peer, running

@@ -9,8 +9,8 @@ from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.provisioner import Marker, Operation, Work
-from shipyard_api.settings import Settings, SettingsError, load
 from shipyard_api.wiring import parts, peer_tokens, promenades, provisioners
+from shipyard_api.wiring.settings import Settings, SettingsError, load
 from tests.peer import Answer, Peer, running
 
 ISSUE = "POST /v3/auth/tokens"

@@ -12,8 +12,8 @@ import pytest
 
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from shipyard_api.ports.metrics import Queries, QueryResult
-from shipyard_api.settings import load
 from shipyard_api.wiring.monitoring import queries
+from shipyard_api.wiring.settings import load
 from shipyard_simulators.held_port import HeldPort
 from tests.peer import Answer, Peer, running
 from tests.waiting import until

@@ -16,7 +16,7 @@ import psycopg2
 import pytest
 import requests
 
-from shipyard_api.settings import share_directory
+from shipyard_api.wiring.settings import share_directory
 from shipyard_simulators.embedded_postgres.server import temporary
 from tests import hosts
 from tests.crash.test_take_over import Journal, design, judge, migrate
@@ -85,10 +85,10 @@ def site(directory: Path) -> Iterator[Site]:
             host = Host(number, directory, environment)
             stack.callback(host.close)
             made.all.append(host)
-            host.start("worker", "shipyard_api.worker")
+            host.start("worker", "shipyard_api.programs.worker")
             bind = f"{host.address(Net.SITE)}:9000"
             configuration = str(share_directory() / "etc" / "gunicorn.conf.py")
-            host.start("api", "gunicorn", "-c", configuration, "-b", bind, "shipyard_api.asgi:app")
+            host.start("api", "gunicorn", "-c", configuration, "-b", bind, "shipyard_api.programs.asgi:app")
         yield made
 
 

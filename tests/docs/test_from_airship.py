@@ -3,7 +3,7 @@
 import re
 from dataclasses import fields, is_dataclass
 
-from shipyard_api.settings import section_types
+from shipyard_api.wiring.settings import section_types
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs" / "howto" / "come-from-airship.md"

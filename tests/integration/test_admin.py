@@ -14,16 +14,16 @@ from pathlib import Path
 import psycopg2
 import pytest
 
-from shipyard_api import programs
 from shipyard_api.adapters.encryption.fernet import new_key
-from shipyard_api.admin import main
 from shipyard_api.domain.replication import Replication
 from shipyard_api.ports.state.errors import UnsuitableDatabase
-from shipyard_api.programs import run_program
-from shipyard_api.settings import load
+from shipyard_api.programs import launch
+from shipyard_api.programs.admin import main
+from shipyard_api.programs.launch import run_program
 from shipyard_api.storage import migrations, schema
 from shipyard_api.storage.measures import Measures
 from shipyard_api.wiring import bootstrap, monitoring
+from shipyard_api.wiring.settings import load
 from tests.conftest import ROOT
 from tests.forked import ToItsEnd
 
@@ -295,7 +295,7 @@ def test_a_token_is_made_listed_without_its_secret_and_revoked(admin: Admin, dat
 
 
 def test_the_list_of_tokens_tells_their_state_roles_and_last_use(admin: Admin, database_url: str) -> None:
-    tokens = programs.tokens(load({"SHIPYARD_CONFIG": os.devnull, "DATABASE_URL": database_url}))
+    tokens = launch.tokens(load({"SHIPYARD_CONFIG": os.devnull, "DATABASE_URL": database_url}))
     _, secret = tokens.create("busy", "admin", "peer")
     tokens.authenticate(secret)
     tokens.create("over", "viewer", lifetime=timedelta(seconds=-1))

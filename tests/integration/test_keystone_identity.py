@@ -26,7 +26,7 @@ import pytest
 import requests
 
 from shipyard_api.child_processes import die_with_parent
-from shipyard_api.settings import share_directory
+from shipyard_api.wiring.settings import share_directory
 from tests.waiting import PATIENCE
 
 URL = os.environ.get("KEYSTONE_URL", "").rstrip("/")
@@ -132,7 +132,7 @@ def serving(database_url: str, log: Path, **settings: str) -> Iterator[Api]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SHIPYARD_")}
         configuration = share_directory() / "etc" / "gunicorn.conf.py"
         process = subprocess.Popen(
-            [sys.executable, "-m", "gunicorn", "-c", str(configuration), "shipyard_api.asgi:app"],
+            [sys.executable, "-m", "gunicorn", "-c", str(configuration), "shipyard_api.programs.asgi:app"],
             env={**kept, **told},
             stdin=subprocess.DEVNULL,
             stdout=out,

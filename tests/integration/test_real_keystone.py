@@ -21,8 +21,8 @@ from shipyard_api.adapters.keystone.tokens import Tokens
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import JobReport, JobState, Marker, Operation, Work
-from shipyard_api.settings import load
 from shipyard_api.wiring import provisioners
+from shipyard_api.wiring.settings import load
 from tests import real_ironic
 from tests.real_ironic import KEYSTONE_URL, call, remove
 from tests.waiting import PATIENCE, until

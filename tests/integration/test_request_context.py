@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shipyard_api import request_context
 from shipyard_api.domain.actions import ActionId
+from shipyard_api.observing import request_context
 from shipyard_api.storage.unit_of_work import Store
 from tests.software_world import SoftwareWorld
 from tests.task_graphs import task

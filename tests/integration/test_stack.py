@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from shipyard_api import stack
+from shipyard_api.programs import stack
 
 
 @pytest.fixture(autouse=True)

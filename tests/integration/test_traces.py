@@ -6,7 +6,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from shipyard_api.adapters.opentelemetry.traces import Traces
-from shipyard_api.telemetry import Kind, observe_with, observed
+from shipyard_api.observing.telemetry import Kind, observe_with, observed
 from tests.world import World
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from shipyard_api.settings import load
+from shipyard_api.wiring.settings import load
 from tests.packaging.conftest import ROOT, Run
 
 CHART = ROOT / "charts" / "shipyard"

@@ -22,10 +22,10 @@ import yaml
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 import shipyard_simulators
-from shipyard_api import programs
 from shipyard_api.cli.commands.demo_policy import with_parts
-from shipyard_api.node_sets import expand
-from shipyard_api.settings import load
+from shipyard_api.domain.node_sets import expand
+from shipyard_api.programs import launch
+from shipyard_api.wiring.settings import load
 from tests.acceptance.programs import marked, reachable, up
 from tests.conftest import ROOT
 
@@ -78,7 +78,7 @@ def playing(scenario: str, policy: Mapping[str, Any] | None = None) -> Iterator[
     with reachable() as directory:
         child, ready = up(directory, environment, ["--speed", "100", "--scenario", scenario])
         try:
-            tokens = programs.tokens(load({"SHIPYARD_CONFIG": os.devnull, "DATABASE_URL": ready["database_url"]}))
+            tokens = launch.tokens(load({"SHIPYARD_CONFIG": os.devnull, "DATABASE_URL": ready["database_url"]}))
             stack = Stack(ready["url"], ready["token"], "", tokens.create("bob", "admin")[1])
             design = (SIMULATORS / "sites" / "five-groups.yaml").read_bytes()
             if policy:

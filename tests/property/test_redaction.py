@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shipyard_api.logs import redacted, shortened
+from shipyard_api.observing.logs import redacted, shortened
 
 AWKWARD = ['"', "'", "\\", "a", "b ", ",", ":", "=", "{", "]", "\n", "é", "password", "token=", "***", "://", "@"]
 # Nothing is nobody's secret.

@@ -32,7 +32,7 @@ from shipyard_api.ports.documents import (
 )
 from shipyard_api.ports.errors import Unavailable
 from shipyard_api.ports.provisioner_plugin import PeerTokens
-from shipyard_api.setting_types import SettingsError
+from shipyard_api.settings.types import SettingsError
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import EarlierWork, JobId, JobReport, JobState, Marker, Operation, Work
 from shipyard_api.ports.provisioner_plugin import ProvisionerPlugin, Surroundings
-from shipyard_api.setting_types import Address, Secret
+from shipyard_api.settings.types import Address, Secret
 
 SYSTEM = "Redfish"
 IMAGES = (Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from shipyard_api import request_context
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.http import HttpClient, Params, RequestOptions, Response, refusal, retry_after, segment
+from shipyard_api.observing import request_context
 from shipyard_api.ports.errors import Busy, PeerError, Purpose, Refused, Unavailable
 from shipyard_api.yaml_stream import Limits, YamlFault, read_documents, write_documents
 

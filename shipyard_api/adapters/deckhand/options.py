@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from shipyard_api.setting_types import Address, HeaderSecret, PeerAuth
+from shipyard_api.settings.types import Address, HeaderSecret, PeerAuth
 
 
 @dataclass(frozen=True, slots=True)

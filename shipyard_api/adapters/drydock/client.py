@@ -11,13 +11,13 @@ from typing import Any
 from msgspec import Raw, Struct, ValidationError
 from msgspec.json import Decoder
 
-from shipyard_api import request_context
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.http import HttpClient, Params, Response, busy, refusal, retry_after, segment
-from shipyard_api.peer_restarts import PeerRestarts
+from shipyard_api.http.restarts import PeerRestarts
+from shipyard_api.observing import request_context
+from shipyard_api.observing.scrubbing import Scrubber
 from shipyard_api.ports.errors import Busy, PeerError, Unavailable
 from shipyard_api.ports.provisioner import JobId, Marker
-from shipyard_api.scrubbing import Scrubber
 
 from .translate import SYSTEM, context_marker
 

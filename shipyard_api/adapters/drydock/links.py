@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from urllib.parse import unquote, urlsplit
 
-from shipyard_api import request_context
 from shipyard_api.http import HttpClient
+from shipyard_api.observing import request_context
 from shipyard_api.ports.errors import Refused, Unavailable
 
 from .translate import SYSTEM

@@ -9,7 +9,7 @@ from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.links import Links
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.provisioner_plugin import ProvisionerPlugin, SimulatedPeer, Surroundings
-from shipyard_api.setting_types import PeerAuth, SettingsError
+from shipyard_api.settings.types import PeerAuth, SettingsError
 
 from .addresses import DrydockAddresses
 from .options import DrydockOptions

@@ -13,6 +13,7 @@ from shipyard_api.domain.drift.observations import ObservedMachine
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.selectors import Selector
+from shipyard_api.observing.request_context import propagated
 from shipyard_api.ports.errors import PeerError, Refused
 from shipyard_api.ports.provisioner import (
     Capabilities,
@@ -27,7 +28,6 @@ from shipyard_api.ports.provisioner import (
     Work,
     each_report,
 )
-from shipyard_api.request_context import propagated
 
 from . import results, translate
 from .client import DrydockClient

@@ -14,9 +14,9 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
 from shipyard_api.domain.strategy.selectors import Selector, selects_every_node
+from shipyard_api.observing.scrubbing import Scrubber, without_users
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import EarlierWork, JobAhead, JobId, Marker, Operation, Wipe, Work
-from shipyard_api.scrubbing import Scrubber, without_users
 
 SYSTEM = "Drydock"
 LONGEST_DESIGN_REFERENCE = 128  # characters; a longer one makes the creation of a task fail with 500

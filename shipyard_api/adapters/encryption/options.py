@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from shipyard_api.setting_types import Secret
+from shipyard_api.settings.types import Secret
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.teardown.etcd_documents import EtcdAccess
 from shipyard_api.domain.teardown.etcd_members import MemberId
 from shipyard_api.http import HttpClient, Response, refusal
-from shipyard_api.peer_restarts import PeerRestarts
+from shipyard_api.http.restarts import PeerRestarts
+from shipyard_api.observing.scrubbing import Scrubber
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.etcd import MemberRemoval, NotEtcd
-from shipyard_api.scrubbing import Scrubber
 
 T = TypeVar("T")
 

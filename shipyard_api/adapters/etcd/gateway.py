@@ -21,11 +21,11 @@ from shipyard_api.domain.teardown.etcd_members import (
     ask_order,
     members_on,
 )
-from shipyard_api.http_failures import silent
-from shipyard_api.peer_restarts import PeerRestarts
+from shipyard_api.http.failures import silent
+from shipyard_api.http.restarts import PeerRestarts
+from shipyard_api.observing.request_context import propagated
 from shipyard_api.ports.errors import PeerError, Unavailable
 from shipyard_api.ports.etcd import MemberRemoval, NotEtcd
-from shipyard_api.request_context import propagated
 
 T = TypeVar("T")
 

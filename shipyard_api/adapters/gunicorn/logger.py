@@ -4,7 +4,7 @@ from typing import Any
 
 from gunicorn.glogging import Logger
 
-from shipyard_api.logs import JsonLines
+from shipyard_api.observing.logs import JsonLines
 
 
 class JsonLogger(Logger):  # type: ignore[misc]  # gunicorn has no types

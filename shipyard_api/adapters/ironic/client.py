@@ -23,8 +23,8 @@ from shipyard_api.http import (
     retry_after,
     segment,
 )
+from shipyard_api.observing.scrubbing import Scrubber
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
-from shipyard_api.scrubbing import Scrubber
 
 SYSTEM = "Ironic"
 NEWEST = 115  # N of the newest version 1.N that this adapter is tested with

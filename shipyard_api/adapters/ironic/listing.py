@@ -11,9 +11,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
+from shipyard_api.adapters.ironic.shared_reading import SharedReading
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import Operation, Work
-from shipyard_api.shared_reading import SharedReading
 
 from . import translate
 from .client import LARGEST_PAGE, IronicClient, parsed

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from shipyard_api.setting_types import Address, Secret, authority_faults
+from shipyard_api.settings.types import Address, Secret, authority_faults
 
 
 class IronicAuth(Enum):

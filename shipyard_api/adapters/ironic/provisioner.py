@@ -16,6 +16,7 @@ from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.markers import same_action
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.strategy.selectors import Selector, select
+from shipyard_api.observing.request_context import propagated
 from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import (
@@ -30,7 +31,6 @@ from shipyard_api.ports.provisioner import (
     Work,
     each_report,
 )
-from shipyard_api.request_context import propagated
 
 from . import burn_in, deploy_steps, health, runbooks, site, translate
 from .client import SYSTEM, IronicClient

@@ -20,8 +20,8 @@ from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 
 from shipyard_api import http
+from shipyard_api.observing.scrubbing import Scrubber
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
-from shipyard_api.scrubbing import Scrubber
 
 from .options import KeystoneOptions, Scope
 

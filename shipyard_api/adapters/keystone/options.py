@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
-from shipyard_api.setting_types import Address, authority_faults
+from shipyard_api.settings.types import Address, authority_faults
 
 
 class Scope(Enum):

@@ -8,9 +8,9 @@ from shipyard_api.adapters.kubernetes.rights import needed_right
 from shipyard_api.adapters.kubernetes.translate import one_line
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.http import HttpClient, RequestOptions
-from shipyard_api.peer_restarts import EXPLANATION
+from shipyard_api.http.restarts import EXPLANATION
+from shipyard_api.observing.scrubbing import Scrubber
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
-from shipyard_api.scrubbing import Scrubber
 
 PAGE = 500
 MERGE_PATCH = "application/merge-patch+json"

@@ -11,9 +11,9 @@ from shipyard_api.adapters.kubernetes.objects import POLICY_V1, POLICY_V1BETA1
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.teardown.pods import Pod, PodUid
 from shipyard_api.http import segment
+from shipyard_api.observing.request_context import propagated
 from shipyard_api.ports.cluster_nodes import Eviction, EvictionOutcome
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
-from shipyard_api.request_context import propagated
 
 AT_ONCE = 20
 LONGEST = 25.0  # seconds for all pods of one call

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from shipyard_api.setting_types import Address, HeaderSecret, authority_faults
+from shipyard_api.settings.types import Address, HeaderSecret, authority_faults
 
 
 @dataclass(frozen=True, slots=True)

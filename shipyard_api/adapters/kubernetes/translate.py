@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.scrubbing import Scrubber
+from shipyard_api.observing.scrubbing import Scrubber
 
 LONGEST_WHY = 500  # characters
 

@@ -10,8 +10,8 @@ import msgspec
 
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.http import HttpClient, Params, RequestOptions, Response, refusal, retry_after, segment
+from shipyard_api.observing.scrubbing import Scrubber
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
-from shipyard_api.scrubbing import Scrubber
 
 from . import json_list
 from .oauth import ApiKey, signer

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from shipyard_api.setting_types import Address, Secret
+from shipyard_api.settings.types import Address, Secret
 
 
 class Erase(Enum):

@@ -8,7 +8,7 @@ from pathlib import Path
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.provisioner_plugin import ProvisionerPlugin, SimulatedPeer, Surroundings
-from shipyard_api.setting_types import SettingsError, file_text
+from shipyard_api.settings.types import SettingsError, file_text
 
 from .options import MaasOptions
 

@@ -12,6 +12,7 @@ from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.strategy.selectors import Selector, select
+from shipyard_api.observing.request_context import propagated
 from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import (
@@ -27,7 +28,6 @@ from shipyard_api.ports.provisioner import (
     Work,
     each_report,
 )
-from shipyard_api.request_context import propagated
 
 from . import deploy_steps, job_tags, translate
 from .client import SYSTEM, MaasClient

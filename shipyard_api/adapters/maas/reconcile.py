@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 
 from shipyard_api.domain.deploy_steps.templates import DeployStep
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.observing.request_context import propagated
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, Operation, Wipe, Work, goes_beyond
-from shipyard_api.request_context import propagated
 
 from . import deploy_steps
 from .client import MaasClient

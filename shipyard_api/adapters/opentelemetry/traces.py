@@ -19,8 +19,8 @@ from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace import SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from shipyard_api import request_context
-from shipyard_api.telemetry import SUCCESS, Activity, Kind, within
+from shipyard_api.observing import request_context
+from shipyard_api.observing.telemetry import SUCCESS, Activity, Kind, within
 
 _KINDS = {
     Kind.REQUEST: SpanKind.SERVER,

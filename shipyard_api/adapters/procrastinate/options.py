@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shipyard_api.setting_types import Port
+from shipyard_api.settings.types import Port
 
 
 @dataclass(frozen=True, slots=True)

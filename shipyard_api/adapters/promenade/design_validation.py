@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from shipyard_api import request_context
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.http import HttpClient, Response
+from shipyard_api.observing import request_context
 from shipyard_api.ports.errors import Unavailable
 
 SYSTEM = "Promenade"

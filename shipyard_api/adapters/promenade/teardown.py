@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from shipyard_api import request_context
 from shipyard_api.adapters.promenade.answers import Status, etcd_health, read_status
 from shipyard_api.adapters.promenade.design_validation import SYSTEM
 from shipyard_api.domain.nodes import NodeName
@@ -13,11 +12,12 @@ from shipyard_api.domain.teardown.etcd_health import Health
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.http import HttpClient, RequestOptions, Response, refusal, segment
-from shipyard_api.http_failures import silent
-from shipyard_api.peer_restarts import PeerRestarts
+from shipyard_api.http.failures import silent
+from shipyard_api.http.restarts import PeerRestarts
+from shipyard_api.observing import request_context
+from shipyard_api.observing.scrubbing import Scrubber
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.teardown_service import NodeNotFound, NoTeardownApi, ServiceReport
-from shipyard_api.scrubbing import Scrubber
 
 MARGIN = 60.0  # seconds beyond an operation's own time
 CHECK_TIME = 60.0  # seconds for calls that do no work

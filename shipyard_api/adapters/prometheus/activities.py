@@ -12,8 +12,8 @@ from time import perf_counter
 from prometheus_client import CollectorRegistry, Histogram, values
 from prometheus_client.values import MultiProcessValue
 
-from shipyard_api import request_context
-from shipyard_api.telemetry import Activity, Kind
+from shipyard_api.observing import request_context
+from shipyard_api.observing.telemetry import Activity, Kind
 
 # Seconds. Peers take milliseconds for a query, and up to minutes for a wipe or a drain that they answer at its end.
 _BUCKETS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)

@@ -12,9 +12,9 @@ import asyncssh
 from shipyard_api.adapters.ssh import text
 from shipyard_api.adapters.ssh.login import Access, LoginFiles
 from shipyard_api.adapters.ssh.options import PORT
+from shipyard_api.observing.telemetry import NO_ANSWER, SUCCESS, Kind, observed
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.remote_tasks import Host
-from shipyard_api.telemetry import NO_ANSWER, SUCCESS, Kind, observed
 
 T = TypeVar("T")
 

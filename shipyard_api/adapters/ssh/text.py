@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from shipyard_api.domain.exact_secrets import HIDDEN
-from shipyard_api.scrubbing import SHORTEST, Scrubber, forms
+from shipyard_api.observing.scrubbing import SHORTEST, Scrubber, forms
 
 _ESCAPES = re.compile(
     # Strings for the terminal (titles, links, …) with their end, sequences with parameters, the rest. A string that

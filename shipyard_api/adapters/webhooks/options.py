@@ -14,7 +14,7 @@ import yaml
 from shipyard_api.domain.facts.codec import KINDS
 from shipyard_api.http import checked_base
 from shipyard_api.ports.state.journal import EventFormat
-from shipyard_api.setting_types import Secret
+from shipyard_api.settings.types import Secret
 
 SHORTEST_SECRET = 32
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 from shipyard_api.adapters.webhooks.options import Target, key_of
 from shipyard_api.http import HttpClient
+from shipyard_api.observing.scrubbing import Scrubber
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.state.journal import EventFormat
-from shipyard_api.scrubbing import Scrubber
 
 # The part of an answer that is read; its content does not matter.
 _MOST_BYTES = 64 * 1024

@@ -23,7 +23,7 @@ from shipyard_api.api.airship.errors import ServiceBusy, TooMuchWork
 from shipyard_api.api.http.limits import LEFT
 from shipyard_api.api.http.second_process import Asked, SecondProcess, SecondProcessLost
 from shipyard_api.api.http.threads import COSTLY_THREADS, rendered, start_costly
-from shipyard_api.request_context import marker, propagated, site
+from shipyard_api.observing.request_context import marker, propagated, site
 
 Clock = Callable[[], float]
 Work = Callable[[], float | None]

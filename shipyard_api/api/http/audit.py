@@ -11,7 +11,7 @@ import falcon
 
 from shipyard_api.api.http.methods import WRITES
 from shipyard_api.api.http.request_context import created_action
-from shipyard_api.logs import AUDIT, shortened, shortened_query
+from shipyard_api.observing.logs import AUDIT, shortened, shortened_query
 
 LOG = logging.getLogger(AUDIT)
 

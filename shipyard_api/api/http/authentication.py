@@ -12,10 +12,10 @@ from typing import Any, Protocol, runtime_checkable
 import falcon
 import falcon.asgi
 
-from shipyard_api import request_context
 from shipyard_api.api.http.limits import AUTHENTICATED
 from shipyard_api.api.http.threads import in_thread
 from shipyard_api.domain.error_kinds import Forbidden, Unauthenticated
+from shipyard_api.observing import request_context
 from shipyard_api.ports import identity as ports
 from shipyard_api.ports.identity import ACCEPTED
 from shipyard_api.usecases.callers.caller import Caller

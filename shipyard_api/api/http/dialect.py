@@ -17,10 +17,10 @@ from shipyard_api.api.http.entity_tags import EntityTags
 from shipyard_api.api.http.request_context import RequestContextMiddleware
 from shipyard_api.api.http.security_headers import SecurityHeaders
 from shipyard_api.api.http.write_limit import WriteLimit
-from shipyard_api.plugins import Group
 from shipyard_api.ports.identity import Identities, Policy
 from shipyard_api.ports.schemas import Schemas
-from shipyard_api.setting_types import SettingsError
+from shipyard_api.settings.plugins import Group
+from shipyard_api.settings.types import SettingsError
 from shipyard_api.usecases.actions.build import ActionUseCases
 from shipyard_api.usecases.callers.limit_writes import LimitWrites
 from shipyard_api.usecases.configdocs.build import ConfigdocsUseCases

@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 
 from shipyard_api.api.http.limits import STREAM, Application, Message, Receive, Scope, Send
-from shipyard_api.telemetry import Kind, observed, of_status
+from shipyard_api.observing.telemetry import Kind, observed, of_status
 
 ROUTE = "shipyard.route"
 """In the scope of a request: the template of its route, set once it is known."""

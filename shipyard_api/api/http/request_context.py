@@ -8,11 +8,11 @@ from urllib.parse import unquote_to_bytes
 import falcon
 import falcon.asgi
 
-from shipyard_api import request_context
 from shipyard_api.api.http.errors import InvalidAddress
 from shipyard_api.api.http.observation import ROUTE
 from shipyard_api.domain.actions import ActionId
-from shipyard_api.request_context import RequestContext
+from shipyard_api.observing import request_context
+from shipyard_api.observing.request_context import RequestContext
 
 REQUEST_ID_HEADER = "X-Shipyard-Req"
 # Of a path in each line of the log; a caller chooses how long it is.

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 import falcon
 
-from shipyard_api.request_context import propagated, site
+from shipyard_api.observing.request_context import propagated, site
 
 P = ParamSpec("P")
 T = TypeVar("T")

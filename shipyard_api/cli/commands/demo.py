@@ -23,7 +23,7 @@ from shipyard_api.cli.output.printing import print_output
 from shipyard_api.cli.output.snapshot import Snapshot
 from shipyard_api.cli.output.status_text import status_text
 from shipyard_api.cli.output.wording import printable, printable_lines, reason_text, status_words
-from shipyard_api.node_sets import expand
+from shipyard_api.domain.node_sets import expand
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api

@@ -14,7 +14,7 @@ from shipyard_api.cli.output import hold_tables
 from shipyard_api.cli.output.answers import Answer
 from shipyard_api.cli.output.node_names import listed
 from shipyard_api.cli.output.shapes import JsonObject, parse_object
-from shipyard_api.node_sets import InvalidNodeSet, expand, is_node_set
+from shipyard_api.domain.node_sets import InvalidNodeSet, expand, is_node_set
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api

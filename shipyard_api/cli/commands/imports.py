@@ -52,7 +52,7 @@ def deckhand(**_: object) -> None:
     last one stopped. A store with other revisions is refused. Works on the database that DATABASE_URL names; the token
     for Deckhand is in the settings.
     """
-    become("shipyard_api.imports", "deckhand")
+    become("shipyard_api.programs.imports", "deckhand")
 
 
 @import_.command(

@@ -12,7 +12,7 @@ from shipyard_api.cli.commands.tasks import show_software, tasks_of
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import software_tables
 from shipyard_api.cli.output.printout import Printout
-from shipyard_api.node_sets import InvalidNodeSet, expand
+from shipyard_api.domain.node_sets import InvalidNodeSet, expand
 
 _ID = click.IntRange(1)
 _PRIMARY = "Whether one of its nodes is the primary."

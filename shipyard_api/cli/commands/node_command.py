@@ -10,7 +10,7 @@ import click
 from shipyard_api.cli.commands.request import path_segment
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.output.wording import printable, printable_lines
-from shipyard_api.node_sets import fold
+from shipyard_api.domain.node_sets import fold
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api

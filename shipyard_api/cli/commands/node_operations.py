@@ -16,7 +16,7 @@ from shipyard_api.cli.output.node_names import listed
 from shipyard_api.cli.output.printout import Printout, sections
 from shipyard_api.cli.output.shapes import list_at, parse_object
 from shipyard_api.cli.output.status_text import done
-from shipyard_api.node_sets import InvalidNodeSet, expand
+from shipyard_api.domain.node_sets import InvalidNodeSet, expand
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api, Query

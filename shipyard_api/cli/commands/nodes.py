@@ -15,7 +15,7 @@ from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import answers, node_tables
 from shipyard_api.cli.output.shapes import JsonObject, as_object, objects_at, parse_object
 from shipyard_api.cli.output.wording import NODE_STATUS_WORDS
-from shipyard_api.node_sets import is_node_set
+from shipyard_api.domain.node_sets import is_node_set
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api, Query

@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem
 from shipyard_api.cli.commands.demo import SPEEDS, known_provisioner, provisioners, require_demo_parts, scenarios
 from shipyard_api.cli.commands.syntax import examples
 
-_ADMIN = "shipyard_api.admin"
+_ADMIN = "shipyard_api.programs.admin"
 _OF_GUNICORN = ("--bind", "--workers", "--threads", "--certfile", "--keyfile")  # for completion; gunicorn has more
 _SITES_VARIABLE = "SHIPYARD_SITES"
 _sites = click.option(
@@ -96,7 +96,7 @@ def serve(sites: str | None, gunicorn: tuple[str, ...]) -> None:
     if sites:
         os.environ[_SITES_VARIABLE] = sites
     configuration = share("etc", "gunicorn.conf.py")
-    run("gunicorn", ["--no-control-socket", "-c", str(configuration), *gunicorn, "shipyard_api.asgi:app"])
+    run("gunicorn", ["--no-control-socket", "-c", str(configuration), *gunicorn, "shipyard_api.programs.asgi:app"])
 
 
 def share(*parts: str) -> Path:
@@ -122,7 +122,7 @@ def share(*parts: str) -> Path:
 @_sites
 def worker(**_: object) -> None:
     """Run actions until a signal asks to stop. One per site is enough; several share the work."""
-    become("shipyard_api.worker")
+    become("shipyard_api.programs.worker")
 
 
 @click.command(
@@ -187,7 +187,7 @@ def up(**_: object) -> None:
     file in SHIPYARD_CONFIG apply; settings of the stack itself, such as the provisioner's address, are refused.
     """
     require_demo_parts()
-    become("shipyard_api.stack", "up")
+    become("shipyard_api.programs.stack", "up")
 
 
 @click.group(

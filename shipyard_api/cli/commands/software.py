@@ -23,7 +23,7 @@ from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import action_tables, task_tables
 from shipyard_api.cli.output.task_tables import Progress
 from shipyard_api.cli.output.wording import printable_lines
-from shipyard_api.node_sets import parts
+from shipyard_api.domain.node_sets import parts
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api

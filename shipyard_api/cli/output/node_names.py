@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from shipyard_api.cli.output.wording import printable
-from shipyard_api.node_sets import fold
+from shipyard_api.domain.node_sets import fold
 
 FEW = 8
 """How many names a cell shows as they are; the forms raw and format have them all."""

@@ -7,9 +7,9 @@ from shipyard_api.actions.admission import commits_used
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.redeploy_server import REDEPLOY_SERVER
 from shipyard_api.domain.actions import ENDED, RunState
+from shipyard_api.domain.node_sets import fold
 from shipyard_api.domain.remedies import Remedy, Way, command, retry, uncordon
 from shipyard_api.domain.specification.given import older_specification
-from shipyard_api.node_sets import fold
 from shipyard_api.ports.state.actions import ActionRecord
 
 _REPAIRED = "when the cause is repaired; it keeps the nodes that are deployed"

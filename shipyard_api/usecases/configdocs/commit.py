@@ -10,9 +10,9 @@ from shipyard_api.domain.documents import Rendering, Revision, RevisionTag, scru
 from shipyard_api.domain.errors import Blocked, BufferChanged, BufferEmpty
 from shipyard_api.domain.findings import Finding, error, errors
 from shipyard_api.domain.site_design import DesignRules
+from shipyard_api.observing.request_context import propagated
 from shipyard_api.ports.documents import DesignStore, LockHeld, RenderingFailed, WriterLock
 from shipyard_api.ports.errors import PeerError
-from shipyard_api.request_context import propagated
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import read_versions
 

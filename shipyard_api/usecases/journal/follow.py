@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
 
-from shipyard_api import request_context
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.facts.fact import JournalFact
 from shipyard_api.domain.log_lines import sentence
+from shipyard_api.observing import request_context
 from shipyard_api.ports.state.journal import ActionEntry, Ends
 from shipyard_api.storage.unit_of_work import Store
 

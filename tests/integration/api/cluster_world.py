@@ -22,9 +22,9 @@ from shipyard_api.api.mount import Mount
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState
 from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.settings import Settings
 from shipyard_api.storage import tables as t
 from shipyard_api.wiring import bootstrap, parts
+from shipyard_api.wiring.settings import Settings
 from shipyard_api.workflow.turn import Engine
 from tests.factories import document
 from tests.fakes.clock import FakeClock

@@ -23,14 +23,14 @@ from shipyard_api.adapters.identity.options import IdentityOptions, Seconds
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.api.mount import Mount
-from shipyard_api.plugins import DesignStoreName
 from shipyard_api.ports.identity import digest
-from shipyard_api.setting_types import Contact, Count, Secret
-from shipyard_api.settings import ApiOptions, DatabaseOptions, DesignStoreOptions, Settings
+from shipyard_api.settings.plugins import DesignStoreName
+from shipyard_api.settings.types import Contact, Count, Secret
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.wiring import bootstrap
+from shipyard_api.wiring.settings import ApiOptions, DatabaseOptions, DesignStoreOptions, Settings
 from tests.integration.api.cluster_world import ClusterWorld, Programs, programs
 from tests.integration.api.recorded import Everything
 from tests.integration.api.wire import Caller, Site

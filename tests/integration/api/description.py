@@ -10,7 +10,7 @@ import yaml
 from falcon.testing import Result
 from jsonschema_rs import Draft202012Validator, Registry
 
-from shipyard_api.settings import share_directory
+from shipyard_api.wiring.settings import share_directory
 from shipyard_api.yaml_stream import read_documents
 
 _BASE = "urn:shipyard:openapi"

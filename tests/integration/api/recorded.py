@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.facts.fact import Fact
-from shipyard_api.logs import JsonLines
+from shipyard_api.observing.logs import JsonLines
 from shipyard_api.storage.unit_of_work import Store
 from tests.integration.api.wire import Caller
 

@@ -93,7 +93,7 @@ def gunicorn(url: str, token: str, *, path: str = "", **environment: str) -> Ite
             **({"SHIPYARD_BIND": f"unix:{path}"} if path else {}),
             **environment,
         }
-        words = ["-c", str(ROOT / "etc" / "gunicorn.conf.py"), "--chdir", str(ROOT), "shipyard_api.asgi:app"]
+        words = ["-c", str(ROOT / "etc" / "gunicorn.conf.py"), "--chdir", str(ROOT), "shipyard_api.programs.asgi:app"]
         process = Program("gunicorn", words, environ, 1, None if path else listening)
     server = Server(port, token, path, process.terminate)
     try:

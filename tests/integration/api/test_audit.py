@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api import logs
-from shipyard_api.setting_types import Count
-from shipyard_api.settings import ApiOptions
+from shipyard_api.observing import logs
+from shipyard_api.settings.types import Count
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_api.wiring import bootstrap
+from shipyard_api.wiring.settings import ApiOptions
 from tests.integration.api import canaries, description
 from tests.integration.api.conftest import new_site, settings
 from tests.integration.api.in_process import Client

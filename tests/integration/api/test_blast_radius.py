@@ -6,10 +6,10 @@ import falcon
 import sqlalchemy as sa
 
 from shipyard_api.domain.documents import Revision, RevisionTag
-from shipyard_api.setting_types import Share
-from shipyard_api.settings import ActionOptions
+from shipyard_api.settings.types import Share
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.wiring import bootstrap
+from shipyard_api.wiring.settings import ActionOptions
 from tests.integration.api.conftest import new_site, settings
 from tests.integration.api.wire import JSON, messages, small_design
 from tests.integration.storage.rows import empty

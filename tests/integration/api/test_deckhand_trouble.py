@@ -7,7 +7,7 @@ import pytest
 from falcon.testing import Result
 
 from shipyard_api.adapters.deckhand.options import DeckhandOptions
-from shipyard_api.setting_types import Secret
+from shipyard_api.settings.types import Secret
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_api.wiring import bootstrap

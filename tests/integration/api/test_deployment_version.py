@@ -3,9 +3,9 @@
 import falcon
 import sqlalchemy as sa
 
-from shipyard_api.settings import DocumentInfoOptions, Severity, ValidationOptions
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.wiring import bootstrap
+from shipyard_api.wiring.settings import DocumentInfoOptions, Severity, ValidationOptions
 from tests.factories import document
 from tests.integration.api.conftest import new_site, settings
 from tests.integration.api.wire import messages, small_design

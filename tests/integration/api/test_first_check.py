@@ -33,7 +33,7 @@ def worker(database_url: str, **settings: str) -> ToItsEnd:
         "SHIPYARD_DRYDOCK_DESIGN_URL": "http://127.0.0.1:9/{revision}",
         **settings,
     }
-    return ToItsEnd("shipyard_api.worker", [], {**kept, **told})
+    return ToItsEnd("shipyard_api.programs.worker", [], {**kept, **told})
 
 
 def test_a_worker_whose_port_is_taken_names_the_setting(database_url: str) -> None:

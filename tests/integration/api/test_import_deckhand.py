@@ -27,9 +27,9 @@ from shipyard_api.adapters.deckhand.options import DeckhandOptions
 from shipyard_api.adapters.encryption.fernet import FernetEncryption
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.domain.documents import Revision
-from shipyard_api.imports import run
-from shipyard_api.programs import run_program
-from shipyard_api.setting_types import Address, HeaderSecret
+from shipyard_api.programs.imports import run
+from shipyard_api.programs.launch import run_program
+from shipyard_api.settings.types import Address, HeaderSecret
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.design_import import RevisionImport
 from shipyard_api.usecases.configdocs.import_revisions import ImportRevisions
@@ -277,7 +277,7 @@ def test_a_killed_import_goes_on_and_imports_nothing_twice(
     live(deckhand, revisions=15)
     reading, writing = os.pipe()
     environment = {**os.environ, **settings}
-    process = Program("shipyard_api.imports", ["deckhand", "--url", deckhand.url], environment, writing)
+    process = Program("shipyard_api.programs.imports", ["deckhand", "--url", deckhand.url], environment, writing)
     os.close(writing)
     said = b""
     while b"revision 5" not in said:

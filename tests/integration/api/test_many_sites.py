@@ -12,10 +12,10 @@ import pytest
 import yaml
 from jsonschema_rs import Draft202012Validator, Registry
 
-from shipyard_api import programs
 from shipyard_api.api.airship.costly_work import CostlyWork
-from shipyard_api.settings import Settings, load
+from shipyard_api.programs import launch
 from shipyard_api.wiring import site_serving
+from shipyard_api.wiring.settings import Settings, load
 from tests.integration.api import description
 from tests.integration.api.in_process import Client
 
@@ -60,7 +60,7 @@ def two(tmp_path: Path, urls: list[str]) -> Client:
 
 
 def token(url: str) -> dict[str, str]:
-    return {"X-Auth-Token": programs.tokens(load({"DATABASE_URL": url})).create("tester", "admin")[1]}
+    return {"X-Auth-Token": launch.tokens(load({"DATABASE_URL": url})).create("tester", "admin")[1]}
 
 
 def test_one_site_is_served_below_its_name_and_nowhere_else(tmp_path: Path, urls: list[str]) -> None:
@@ -161,7 +161,7 @@ def test_a_sick_site_is_named_and_disturbs_no_other(two: Client, urls: list[str]
 def test_connections_stay_below_the_bound_with_more_sites_than_it_has_room_for(
     tmp_path: Path, postgres: Databases
 ) -> None:
-    from shipyard_api.settings import DatabaseOptions
+    from shipyard_api.wiring.settings import DatabaseOptions
 
     with ExitStack() as databases:
         urls = [databases.enter_context(postgres.migrated()) for _ in range(4)]

@@ -16,7 +16,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.label_requirements import Operator, Requirement
 from shipyard_api.domain.teardown.labels import CORDONED_KEY
 from shipyard_api.domain.teardown.pods import Budget
-from shipyard_api.logs import AUDIT
+from shipyard_api.observing.logs import AUDIT
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api.cluster_world import MOST, ClusterWorld, reference
 from tests.integration.api.wire import JSON, V1, Caller, everything_said, messages, small_design

@@ -24,12 +24,12 @@ from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.notes import note_id
 from shipyard_api.domain.strategy.strategy import GroupName
-from shipyard_api.plugins import ProvisionerName
 from shipyard_api.ports.provisioner import JobReport, JobState
-from shipyard_api.setting_types import Secret
-from shipyard_api.settings import ProvisionerOptions
+from shipyard_api.settings.plugins import ProvisionerName
+from shipyard_api.settings.types import Secret
 from shipyard_api.storage import tables as t
 from shipyard_api.wiring import bootstrap
+from shipyard_api.wiring.settings import ProvisionerOptions
 from shipyard_simulators.drydock.simulator import DrydockSimulator
 from shipyard_simulators.scenario import parse_scenario
 from shipyard_simulators.server import in_thread

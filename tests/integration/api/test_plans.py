@@ -74,7 +74,7 @@ def test_a_caller_who_plans_much_is_answered_by_a_second_process(
     }
     for name, value in given.items():
         monkeypatch.setenv(name, value)
-    second, used = SecondProcess(command("shipyard_api.planner")), [0.0]
+    second, used = SecondProcess(command("shipyard_api.programs.planner")), [0.0]
     # The first plan is much already, however long it takes, and the clock gives nothing back meanwhile.
     costly = CostlyWork(seconds=[second], clock=lambda: 0.0, processor=lambda: used.append(used[-1] + 0.4) or used[-1])
     caller = Caller(

@@ -9,11 +9,11 @@ from falcon.testing import Result
 
 from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.domain.actions import ActionId
-from shipyard_api.setting_types import Secret
-from shipyard_api.settings import Settings
+from shipyard_api.settings.types import Secret
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.wiring import bootstrap
+from shipyard_api.wiring.settings import Settings
 from tests.integration.api import canaries
 from tests.integration.api.conftest import new_site, settings
 from tests.integration.api.recorded import Everything

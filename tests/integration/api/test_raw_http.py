@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api import logs
+from shipyard_api.observing import logs
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_api.yaml_stream import write_documents
@@ -175,9 +175,9 @@ def logged(capfd: pytest.CaptureFixture[str], message: str) -> list[dict[str, An
 BEGINNING = ("GET /versions", "SCRIPT_NAME: /ver\r\nPATH_INFO: /api/v1.0/actions\r\n")
 
 
-def test_a_caller_without_an_address_is_believed_no_more(shared_url: str, server: Server, tmp_path: Path) -> None:
+def test_a_caller_without_an_address_is_believed_no_more(shared_url: str, server: Server, short_path: Path) -> None:
     """Over a socket in the file system, gunicorn would let anybody say it."""
-    with gunicorn(shared_url, server.token, path=str(tmp_path / "api.socket")) as local:
+    with gunicorn(shared_url, server.token, path=str(short_path / "api.socket")) as local:
         (answer,) = local.send(local.request(*BEGINNING, token=False))
 
     assert (answer.code, list(json.loads(answer.body))) == (200, ["v1.0"])

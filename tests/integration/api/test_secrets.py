@@ -8,7 +8,7 @@ from falcon.testing import Result
 
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.adapters.encryption.options import EncryptionOptions
-from shipyard_api.setting_types import Secret
+from shipyard_api.settings.types import Secret
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.wiring import bootstrap
 from tests.factories import document

@@ -21,7 +21,7 @@ from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.task_graph.layers import SITE
-from shipyard_api.setting_types import Secret
+from shipyard_api.settings.types import Secret
 from shipyard_api.storage import journal
 from shipyard_api.storage.projections.line import Line
 from shipyard_api.wiring import bootstrap, parts

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api import programs
 from shipyard_api.adapters.identity.options import IdentityKind, IdentityOptions, Seconds
 from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.api.mount import Mount
 from shipyard_api.domain.node_operations import NodeOperation
+from shipyard_api.programs import launch
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_api.wiring import bootstrap
@@ -353,7 +353,7 @@ def policy_of(url: str, tmp_path: Any) -> Callable[[str], Place]:
         file.write_text(text)
         made = settings(url)
         app = bootstrap.api(replace(made, policy=replace(made.policy, file=str(file))))
-        tokens = ApiTokens(programs.tokens(made).store)
+        tokens = ApiTokens(launch.tokens(made).store)
         return Place(app, lambda role: tokens.create(role, role)[1], {}, "")
 
     return make

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.settings import share_directory
+from shipyard_api.wiring.settings import share_directory
 from tests.forked import ToItsEnd
 from tests.waiting import PATIENCE, until
 
@@ -31,7 +31,9 @@ def program(database_url: str, bind: str = "", *, listener: socket.socket | None
         **settings,
     }
     configuration = share_directory() / "etc" / "gunicorn.conf.py"
-    return ToItsEnd("gunicorn", ["-c", str(configuration), "shipyard_api.asgi:app"], {**kept, **told}, listener)
+    return ToItsEnd(
+        "gunicorn", ["-c", str(configuration), "shipyard_api.programs.asgi:app"], {**kept, **told}, listener
+    )
 
 
 class OverUnix(http.client.HTTPConnection):
@@ -103,8 +105,8 @@ def test_nginx_that_adds_no_header_is_known_by_its_old_http(port: int) -> None:
     assert "HTTP/1.0" in answer.partition("\r\n\r\n")[2]
 
 
-def test_a_socket_with_a_path_is_here_too(module_database_url: str, tmp_path: Path) -> None:
-    path = tmp_path / "api.sock"
+def test_a_socket_with_a_path_is_here_too(module_database_url: str, short_path: Path) -> None:
+    path = short_path / "api.sock"
     with program(module_database_url, f"unix:{path}") as process:
 
         def answered() -> bool:

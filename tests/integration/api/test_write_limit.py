@@ -6,11 +6,11 @@ import falcon
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.setting_types import Count
-from shipyard_api.settings import ApiOptions
+from shipyard_api.settings.types import Count
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_api.wiring import bootstrap
+from shipyard_api.wiring.settings import ApiOptions
 from tests.integration.api import description
 from tests.integration.api.conftest import new_site, settings
 from tests.integration.api.wire import JSON, YAML, Caller, Site, messages, small_design

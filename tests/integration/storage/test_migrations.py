@@ -112,7 +112,7 @@ def test_what_a_comparison_cannot_see_is_equal_too(blank: sa.Engine, database_ur
 def test_two_at_the_same_time_both_succeed(blank: sa.Engine, empty_database_url: str) -> None:
     """As when two hosts are brought up to date at once."""
     environ = {**os.environ, "DATABASE_URL": empty_database_url}
-    upgrades = [ToItsEnd("shipyard_api.admin", ["db", "upgrade"], environ) for _ in range(2)]
+    upgrades = [ToItsEnd("shipyard_api.programs.admin", ["db", "upgrade"], environ) for _ in range(2)]
 
     assert [upgrade.end() for upgrade in upgrades] == [(0, f"database is at {migrations.head(DIRECTORY)}\n")] * 2
     assert current(blank) == migrations.head(DIRECTORY)

@@ -15,9 +15,9 @@ from shipyard_api.adapters.webhooks.options import Target, key_of
 from shipyard_api.adapters.webhooks.receiver import WebhookReceiver, standard_signature
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.facts.steps import StepStarted
-from shipyard_api.logs import JsonLines
+from shipyard_api.observing.logs import JsonLines
 from shipyard_api.ports.state.journal import EventFormat
-from shipyard_api.setting_types import Secret
+from shipyard_api.settings.types import Secret
 from shipyard_api.storage import journal
 from shipyard_api.storage.projections.line import Line
 from shipyard_api.storage.unit_of_work import Store

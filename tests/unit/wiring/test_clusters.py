@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
-from shipyard_api.settings import SettingsError, load
 from shipyard_api.wiring import clusters
+from shipyard_api.wiring.settings import SettingsError, load
 
 KUBECONFIG = """
 clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]

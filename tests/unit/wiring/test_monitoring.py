@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 from click.testing import CliRunner
 
-from shipyard_api import worker
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
-from shipyard_api.setting_types import Count
-from shipyard_api.settings import SettingsError
+from shipyard_api.programs import worker
+from shipyard_api.settings.types import Count
 from shipyard_api.wiring.monitoring import status_port
+from shipyard_api.wiring.settings import SettingsError
 from shipyard_simulators.held_port import HeldPort
 from tests.unit.tables import table
 from tests.waiting import PATIENCE

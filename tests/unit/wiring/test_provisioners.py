@@ -2,9 +2,9 @@
 
 import pytest
 
-from shipyard_api.setting_types import NodePage
-from shipyard_api.settings import ProvisionerOptions, Settings, SettingsError, load
+from shipyard_api.settings.types import NodePage
 from shipyard_api.wiring.provisioners import node_page
+from shipyard_api.wiring.settings import ProvisionerOptions, Settings, SettingsError, load
 from tests.unit.tables import every_row
 
 

@@ -11,8 +11,8 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.roles import MASTER, ClusterNode, Primaries
 from shipyard_api.domain.task_graph.site_plan import SiteRun, plan_site
 from shipyard_api.ports.remote_tasks import Host
-from shipyard_api.settings import SettingsError, load
 from shipyard_api.wiring import remote_nodes
+from shipyard_api.wiring.settings import SettingsError, load
 from tests.task_graphs import task
 
 

@@ -14,10 +14,10 @@ from falcon.testing import Result
 from shipyard_api.adapters.deckhand.options import DeckhandOptions
 from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.setting_types import Count
-from shipyard_api.settings import Settings
+from shipyard_api.settings.types import Count
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.wiring import bootstrap
+from shipyard_api.wiring.settings import Settings
 from tests.integration.api.conftest import new_site, settings
 from tests.integration.api.contract import action_states
 from tests.integration.api.contract.case import Who

@@ -16,10 +16,10 @@ from shipyard_api.adapters.identity.options import IdentityKind, IdentityOptions
 from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.domain.actions import ActionId, RunState, StepState
 from shipyard_api.domain.documents import Revision
-from shipyard_api.settings import Severity, ValidationOptions
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.actions import Actions
 from shipyard_api.storage.writer_lock import SqlWriterLock
+from shipyard_api.wiring.settings import Severity, ValidationOptions
 from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
 from tests.integration.api.wire import Site, configuration, small_design
 from tests.peer import Answer

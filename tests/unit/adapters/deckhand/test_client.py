@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from shipyard_api import request_context
 from shipyard_api.adapters.deckhand.client import DeckhandClient, Denial
+from shipyard_api.observing import request_context
+from shipyard_api.observing.request_context import RequestContext
 from shipyard_api.ports.errors import Busy, Refused, Unavailable
-from shipyard_api.request_context import RequestContext
 from tests.peer import Answer, Peer
 from tests.unit.adapters.deckhand.answers import documents, fault, several, single
 from tests.unit.adapters.tokens import Tokens

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from shipyard_api import request_context
 from shipyard_api.adapters.drydock.client import DrydockClient
+from shipyard_api.observing import request_context
+from shipyard_api.observing.request_context import RequestContext
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, Marker
-from shipyard_api.request_context import RequestContext
 from tests.peer import Answer, Peer
 from tests.unit.adapters.tokens import Tokens
 

@@ -11,9 +11,9 @@ from shipyard_api.domain.drift.observations import MachineState, ObservedMachine
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.selectors import Selector
+from shipyard_api.observing.scrubbing import Scrubber
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import JobId, Marker, Operation, Work
-from shipyard_api.scrubbing import Scrubber
 from tests.unit.tables import every_row
 
 DESIGN = "deckhand+http://127.0.0.1:9000/api/v1.0/revisions/3/rendered-documents"

@@ -5,7 +5,7 @@ from typing import Any
 from shipyard_api.adapters.kubernetes.translate import LONGEST_WHY, readiness
 from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.scrubbing import Scrubber
+from shipyard_api.observing.scrubbing import Scrubber
 from tests.unit.tables import every_row
 
 N1 = NodeName("n1")

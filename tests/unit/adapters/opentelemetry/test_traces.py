@@ -12,8 +12,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from shipyard_api.adapters.opentelemetry.options import TraceOptions
 from shipyard_api.adapters.opentelemetry.traces import Traces
-from shipyard_api.request_context import propagated
-from shipyard_api.telemetry import NO_ANSWER, Kind, observe_with, observed, traceparent
+from shipyard_api.observing.request_context import propagated
+from shipyard_api.observing.telemetry import NO_ANSWER, Kind, observe_with, observed, traceparent
 from shipyard_api.wiring import monitoring
 from tests.unit.tables import table
 

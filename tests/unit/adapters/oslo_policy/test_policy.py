@@ -17,8 +17,8 @@ from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.adapters.oslo_policy.policy import OsloPolicy, sample
 from shipyard_api.domain.policy import ANYONE, GUARDS, RULES, default_roles
 from shipyard_api.ports.identity import Identity, PolicyBroken
-from shipyard_api.settings import Settings, SettingsError
 from shipyard_api.wiring import access
+from shipyard_api.wiring.settings import Settings, SettingsError
 from tests.unit.tables import table
 
 LIST, CREATE = "workflow_orchestrator:list_actions", "workflow_orchestrator:create_action"

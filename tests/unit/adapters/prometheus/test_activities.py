@@ -4,7 +4,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from shipyard_api.adapters.prometheus.activities import ActivityMetrics
 from shipyard_api.adapters.prometheus.exposition import PrometheusText
-from shipyard_api.telemetry import Activity, Kind
+from shipyard_api.observing.telemetry import Activity, Kind
 from tests.unit.tables import every_row
 
 

@@ -8,7 +8,7 @@ import yaml
 
 from shipyard_api.adapters.webhooks.options import Target, WebhookOptions, key_of
 from shipyard_api.ports.state.journal import EventFormat
-from shipyard_api.setting_types import Secret
+from shipyard_api.settings.types import Secret
 
 SECRET = "s" * 32
 GOOD = {"name": "ops", "url": "https://ops.example/hooks/1?site=lab", "secret": SECRET}

@@ -7,7 +7,7 @@ from shipyard_api.api.airship.costly_work import Bounds, CostlyWork
 from shipyard_api.api.airship.errors import ServiceBusy, TooMuchWork
 from shipyard_api.api.http.second_process import SecondProcess
 from shipyard_api.domain.error_kinds import AskLater, ErrorKind
-from shipyard_api.request_context import within_site
+from shipyard_api.observing.request_context import within_site
 from tests.refusals import refuses
 from tests.unit.tables import every_row
 from tests.waiting import PATIENCE

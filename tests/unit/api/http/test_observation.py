@@ -9,7 +9,7 @@ import pytest
 
 from shipyard_api.api.http.limits import STREAM, Message, Receive, Scope, Send
 from shipyard_api.api.http.observation import ROUTE, Observation
-from shipyard_api.telemetry import Activity, observe_with
+from shipyard_api.observing.telemetry import Activity, observe_with
 
 
 @pytest.mark.parametrize(

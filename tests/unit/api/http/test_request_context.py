@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from falcon.testing import create_asgi_req
 
-from shipyard_api import request_context
 from shipyard_api.api.http.request_context import RequestContextMiddleware
+from shipyard_api.observing import request_context
 
 
 def test_the_log_lines_of_a_request_name_action_step_and_node() -> None:

@@ -7,9 +7,9 @@ from typing import cast
 import click
 import pytest
 
-from shipyard_api import admin, imports, stack, worker
 from shipyard_api.cli.commands import programs
 from shipyard_api.cli.main import shipyard
+from shipyard_api.programs import admin, imports, stack, worker
 from tests.unit.tables import every_row, table
 
 
@@ -27,10 +27,10 @@ def started(monkeypatch) -> list[list[str]]:
     return lines
 
 
-ADMIN, DRYDOCK = ["-m", "shipyard_api.admin"], ["-m", "shipyard_simulators.drydock"]
-UP = ["-m", "shipyard_api.stack", "up"]
+ADMIN, DRYDOCK = ["-m", "shipyard_api.programs.admin"], ["-m", "shipyard_simulators.drydock"]
+UP = ["-m", "shipyard_api.programs.stack", "up"]
 STARTED = {
-    "worker": ("worker", ["-m", "shipyard_api.worker"]),
+    "worker": ("worker", ["-m", "shipyard_api.programs.worker"]),
     "config check": ("config check", [*ADMIN, "config", "check"]),
     "db upgrade": ("db upgrade", [*ADMIN, "db", "upgrade"]),
     "token create": ("token create --name ops", [*ADMIN, "token", "create", "--name", "ops"]),
@@ -41,7 +41,7 @@ STARTED = {
     "token revoke": ("token revoke ops", [*ADMIN, "token", "revoke", "ops"]),
     "import deckhand": (
         "import deckhand --url http://d:9000/api/v1.0 --dry-run",
-        ["-m", "shipyard_api.imports", "deckhand", "--url", "http://d:9000/api/v1.0", "--dry-run"],
+        ["-m", "shipyard_api.programs.imports", "deckhand", "--url", "http://d:9000/api/v1.0", "--dry-run"],
     ),
     "simulate": ("simulate drydock --port 0 -x", [*DRYDOCK, "--port", "0", "-x"]),
     "up where": (
@@ -111,7 +111,7 @@ def test_serve_becomes_gunicorn_with_our_configuration(run, started, monkeypatch
     monkeypatch.setattr(programs, "share", lambda *parts: tmp_path.joinpath(parts[-1]))
     assert run("serve", "--bind", "0.0.0.0:9000").exit_code == 0
     expected = ["-m", "gunicorn", "--no-control-socket", "-c", str(configuration), "--bind", "0.0.0.0:9000"]
-    assert started == [[*expected, "shipyard_api.asgi:app"]]
+    assert started == [[*expected, "shipyard_api.programs.asgi:app"]]
 
 
 def test_a_shared_file_is_looked_for_under_the_prefix(monkeypatch, tmp_path):
@@ -128,4 +128,7 @@ def test_a_program_that_cannot_be_started_is_an_error(run, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     result = run("worker")
     assert result.exit_code == 1
-    assert "Error: cannot start shipyard_api.worker with /no/such/python: No such file or directory" in result.stderr
+    assert (
+        "Error: cannot start shipyard_api.programs.worker with /no/such/python: No such file or directory"
+        in result.stderr
+    )

@@ -1,0 +1,1 @@
+"""What a program says of its work: logs, traces, metrics, the request that it works for; without secrets."""

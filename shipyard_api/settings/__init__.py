@@ -1,0 +1,1 @@
+"""What settings are made of: their types, and the plug-ins that bring their own."""
