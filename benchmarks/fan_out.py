@@ -37,6 +37,7 @@ from uuid import uuid4
 import installation
 from software import InstantHosts, planned
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.software_steps import SOFTWARE
 from shipyard_api.actions.steps.software.software_stage import PlanSoftware, SoftwareStage
 from shipyard_api.actions.steps.software.state import StageSoftware
@@ -76,6 +77,7 @@ seconds = time.perf_counter() - began
 assert [one.exit_code for one in answers] == [0] * len(hosts)
 print(seconds)
 """
+UPDATE = ActionName("update_software")
 
 
 # --- Hosts ------------------------------------------------------------------------------------------------------------
@@ -312,7 +314,7 @@ def work(url: str, directory: Path | None) -> int:
         step = SoftwareStage(SOFTWARE, partial(command_on, directory), TaskItem(remote_tasks(directory), splits=True))
     engine = Engine(
         Store(database, ProcrastinateWakeup()),
-        {ActionName("update_software"): Definition(ActionName("update_software"), fixed(step))},
+        {UPDATE: Definition(UPDATE, fixed(step), read=ActionInputs.from_json)},
         DatabaseClock(database, ProcrastinateWakeup()),
         settle=20.0,
         worker=str(os.getpid()),
@@ -344,9 +346,7 @@ def finished(url: str, software: Mapping[str, Any]) -> StepRecord:
     inputs = {"v": 1, "revision": 1, "action": action, "software": dict(software)}
     try:
         with store.begin() as tx:
-            tx.actions.create(
-                NewAction(action, ActionName("update_software"), {}, "b", str(uuid4()), None, None, inputs, (SOFTWARE,))
-            )
+            tx.actions.create(NewAction(action, UPDATE, {}, "b", str(uuid4()), None, None, inputs, (SOFTWARE,)))
         while True:
             time.sleep(0.1)
             with store.begin() as tx:

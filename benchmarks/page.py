@@ -150,7 +150,7 @@ def fill(url: str, nodes: int) -> str:
     """Fill an empty database with the actions, and return an administrator's token."""
     engine = connect(url, pool_size=2)
     migrations.upgrade(engine, ROOT / "migrations")
-    inputs = SiteInputs(1, DeploymentConfiguration(), "deployment-strategy", STRATEGY).to_json()
+    inputs = SiteInputs(1, DeploymentConfiguration("deployment-strategy"), STRATEGY).to_json()
     with engine.begin() as connection:
         for statement in FILL:
             values = {"inputs": json.dumps(inputs), "nodes": nodes}

@@ -25,6 +25,7 @@ import reference
 import sqlalchemy as sa
 from task_graph import made_up_graph, peak_megabytes, site_of
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.software_steps import SOFTWARE
 from shipyard_api.actions.steps.software.software_stage import PlanSoftware, SoftwareStage
 from shipyard_api.actions.steps.software.state import StageSoftware
@@ -46,6 +47,7 @@ from shipyard_api.workflow.definition import Definition, fixed
 from shipyard_api.workflow.turn import Engine
 
 ROOT = Path(__file__).resolve().parents[1]
+UPDATE = ActionName("update_software")
 ACTION = ActionId("0" * 26)
 MOST_OF_PHASE, MOST_MEGABYTES = 6.0, 500.0
 
@@ -88,16 +90,14 @@ def run(url: str, software: StageSoftware) -> int:
     step = SoftwareStage(SOFTWARE, plan_it, TaskItem(InstantHosts(), splits=True))
     engine = Engine(
         store,
-        {ActionName("update_software"): Definition(ActionName("update_software"), fixed(step))},
+        {UPDATE: Definition(UPDATE, fixed(step), read=ActionInputs.from_json)},
         DatabaseClock(database, ProcrastinateWakeup()),
         settle=1.0,
         worker="worker-1",
     )
     inputs = {"v": 1, "revision": 1, "action": ACTION, "software": {}}
     with store.begin() as tx:
-        tx.actions.create(
-            NewAction(ACTION, ActionName("update_software"), {}, "ann", str(uuid4()), None, None, inputs, (SOFTWARE,))
-        )
+        tx.actions.create(NewAction(ACTION, UPDATE, {}, "ann", str(uuid4()), None, None, inputs, (SOFTWARE,)))
     while True:
         engine.run(ACTION)
         engine.items.run(ACTION, "run-1")

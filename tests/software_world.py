@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, SiteChecks, Systems
 from shipyard_api.actions.software_steps import SoftwareSteps
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
@@ -81,7 +82,8 @@ class SoftwareWorld:
         software = {"nodes": list(self.roles), **self.limited}
         inputs = {"v": 1, "revision": 1, "action": action, "software": software}
         inputs |= {"retried": retried} if retried else {}
-        steps = self._definition(Checkpoints(), self.store()).step_ids(inputs)
+        definition = self._definition(Checkpoints(), self.store())
+        steps = definition.step_ids(definition.read(inputs))
         marker = str(uuid.uuid4())
         with self.store().begin() as tx:
             tx.actions.create(
@@ -206,4 +208,5 @@ def software(store: Any, tasks: RemoteTasks, hosts: Mapping[NodeName, Host], sec
     systems = Systems(None, access=RemoteAccess(tasks, reach, sources))  # type: ignore[arg-type]  # no step here asks a provisioner
     prints = SimpleNamespace(fingerprint=lambda text: hashlib.sha256(text).hexdigest())
     designs = ActionDesigns(prints, lambda _revision: rendering)  # type: ignore[arg-type]  # no step here stores one
-    return Definition(ActionName("update_software"), SoftwareSteps(SiteChecks(store, designs, systems, RULES)).steps)
+    steps = SoftwareSteps(SiteChecks(store, designs, systems, RULES)).steps
+    return Definition(ActionName("update_software"), steps, read=ActionInputs.from_json)

@@ -76,7 +76,7 @@ class TeardownWorld:
 
     def create(self, action: ActionId, **inputs: Any) -> None:
         self.action = action
-        site = SiteInputs(3, DeploymentConfiguration(join=False), None, None, tuple(map(NodeName, self.targets)))
+        site = SiteInputs(3, DeploymentConfiguration(join=False), None, tuple(map(NodeName, self.targets)))
         stored = {**site.to_json(), "action": action, "limits": TeardownLimits().to_json(), **inputs}
         definition = self._definition(Checkpoints(), self.store())
         with self.store().begin() as tx:
@@ -90,7 +90,7 @@ class TeardownWorld:
                     None,
                     None,
                     stored,
-                    definition.step_ids(stored),
+                    definition.step_ids(definition.read(stored)),
                 )
             )
             due = tables.actions.update().where(tables.actions.c.id == action).values(wake_at=self.clock.now())
@@ -119,6 +119,7 @@ class TeardownWorld:
         return Definition(
             whole.name,
             lambda inputs: tuple(one for one in whole.steps_for(inputs) if one.id.rstrip(".23") in own),
+            read=whole.read,
         )
 
     def _documents(self) -> list[Document]:

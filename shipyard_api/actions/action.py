@@ -31,7 +31,7 @@ from shipyard_api.domain.teardown.protection import Protection
 from shipyard_api.ports.documents import DesignStore, Heads
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.definition import Definition
-from shipyard_api.workflow.step import AnyStep, Json
+from shipyard_api.workflow.step import AnyStep
 
 Groups = Callable[[Parameters, SiteInputs | None], Strategy | None]
 """Returns the groups that an action deploys or takes down; None if they cannot be known."""
@@ -49,7 +49,7 @@ class Parts:
         """Return the parts whose checks read as much of a design."""
         return replace(self, site=replace(self.site, checks=replace(self.site.checks, reads=reads)))
 
-    def of(self, inputs: Json) -> "Parts":
+    def of(self, inputs: ActionInputs) -> "Parts":
         """Return the parts for an action, which read the design that it was created from."""
         site, software, teardown = self.site, self.software, self.teardown
         return Parts(
@@ -163,9 +163,7 @@ class Case:
     @property
     def site(self) -> SiteInputs:
         """What was read from the design; only for checks that follow its reading."""
-        if self.inputs.site is None:
-            raise ValueError(f"{self.action.name} has read no design")
-        return self.inputs.site
+        return self.inputs.of_site
 
     def having(self, **inputs: Any) -> "Case":
         """Return the case with these inputs."""
@@ -189,11 +187,11 @@ def strategy_of_site(_parameters: Parameters, inputs: SiteInputs | None) -> Stra
     return inputs.strategy if inputs else None
 
 
-def _no_steps(_parts: Parts, _inputs: Json) -> tuple[AnyStep, ...]:
+def _no_steps(_parts: Parts, _inputs: ActionInputs) -> tuple[AnyStep, ...]:
     return ()
 
 
-def _no_facts(_parts: Parts, _inputs: Json) -> tuple[Fact, ...]:
+def _no_facts(_parts: Parts, _inputs: ActionInputs) -> tuple[Fact, ...]:
     return ()
 
 
@@ -217,8 +215,8 @@ class Action:
     """
 
     name: ActionName
-    steps: Callable[[Parts, Json], tuple[AnyStep, ...]]
-    first_facts: Callable[[Parts, Json], tuple[Fact, ...]] = _no_facts
+    steps: Callable[[Parts, ActionInputs], tuple[AnyStep, ...]]
+    first_facts: Callable[[Parts, ActionInputs], tuple[Fact, ...]] = _no_facts
     missing: str = ""
     parameters: Sequence[Parameter] = ()
     parsed: type[Parameters] = Parameters
@@ -271,6 +269,7 @@ class Action:
             lambda inputs: steps(parts.of(inputs), inputs),
             self.missing,
             partial(self.first_facts, parts),
+            ActionInputs.from_json,
         )
 
 

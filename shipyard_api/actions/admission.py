@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from shipyard_api.actions.action import Case, Desk
-from shipyard_api.actions.inputs import TeardownInputs
+from shipyard_api.actions.inputs import teardown_inputs
 from shipyard_api.domain.blast_radius import BlastRadius
 from shipyard_api.domain.deploy_steps.planning import StepPlan, requested_of
 from shipyard_api.domain.deployment_configuration import PhaseLimits
@@ -148,15 +148,15 @@ def paced(case: Case, desk: Desk) -> Case:
 
 def batches_fit(case: Case, desk: Desk) -> Case:
     """Take down as many targets at a time as the budgets of the policy allow."""
-    policy, teardown, wanted = case.site.policy, case.inputs.teardown, case.parameters.max_parallel_nodes
-    if policy is None or teardown is None:
+    policy, wanted = case.site.policy, case.parameters.max_parallel_nodes
+    if policy is None or case.inputs.wipe is None:
         return case
     targets = case.parameters.targets
     size, budget = batch_size(targets, wanted, domains(policy.policy.budgets, dict.fromkeys(targets), policy.topology))
     if budget is None:
         return case
     case = replace(case, warnings=(*case.warnings, smaller_batches(budget, size, wanted)))
-    return case.having(teardown=replace(teardown, max_parallel_nodes=size), site=replace(case.site, batch=size))
+    return case.having(max_parallel_nodes=size)
 
 
 def windows_open(case: Case, desk: Desk) -> Case:
@@ -227,9 +227,7 @@ def teardown_limits(case: Case, desk: Desk) -> Case:
     limits, faults = desk.protection(case).limits.with_parameters(parameters.limits)
     if faults:
         return case.refused(InvalidParameters(faults))
-    if not case.action.tears_down:
-        return case.having(teardown=TeardownInputs(limits=limits, force=parameters.force))
-    return case.having(teardown=TeardownInputs.of(parameters, limits))
+    return case.having(**teardown_inputs(parameters, limits, destroys=case.action.tears_down))
 
 
 def something_drains(case: Case, desk: Desk) -> Case:
@@ -255,10 +253,10 @@ def labels_settable(case: Case, desk: Desk) -> Case:
     known = desk.inventory(Revision(case.inputs.revision)).nodes
     labels = {node: dict(sorted(known[node].labels)) for node in case.parameters.targets}
     wanted = desk.specifications.wanted(case.inputs.revision, labels.keys(), {})
-    placed = {"placed": {node: wanted[node][PLACEMENT] for node in labels}}
+    placed = {node: wanted[node][PLACEMENT] for node in labels}
     if limits.relabels:
-        return case.having(own={"relabelled": {node: labelled(each) for node, each in labels.items()}, **placed})
-    return case.having(labels=labels, own=placed)
+        return case.having(relabelled={node: labelled(each) for node, each in labels.items()}, placed=placed)
+    return case.having(labels=labels, placed=placed)
 
 
 def in_cluster(case: Case, desk: Desk) -> Case:
@@ -299,11 +297,11 @@ def on_deployed_groups(case: Case, desk: Desk) -> Case:
     if not nodes:
         message = f"No server of the deployment groups is deployed. Name servers in {TARGET_NODES}."
         return case.refused(_wrong("NothingToService", message, TARGET_NODES))
-    drain = case.inputs.teardown.limits.drain if case.inputs.teardown else site.configuration.teardown.drain
+    drain = case.inputs.limits.drain if case.inputs.limits else site.configuration.teardown.drain
     configuration = replace(
         site.configuration,
         prepare_nodes=PhaseLimits(site.configuration.drain_interval, drain),
-        mode=replace(site.configuration.mode, max_parallel_groups=1),
+        mode=site.configuration.mode._replace(max_parallel_groups=1),
         burn_in=None,
     )
     groups = restricted(site.strategy, members, nodes)
@@ -361,16 +359,15 @@ def labels_changed(case: Case, desk: Desk) -> Case:
     wanted = desk.specifications.wanted(revision, differ.keys(), {})
     labels = {node: dict(sorted(machines.nodes[node].labels)) for node, aspects in differ.items() if LABELS in aspects}
     settable = labels if limits.relabels or desk.rules.cluster else {}
-    own: dict[str, Any] = {
+    found: dict[str, Any] = {
         "placed": {node: wanted[node][PLACEMENT] for node in differ if node in settable},
         "moved": {node: wanted[node][PLACEMENT] for node in differ if node not in labels},
     }
     if settable and limits.relabels:
-        own["relabelled"] = {node: labelled(each) for node, each in settable.items()}
+        found["relabelled"] = {node: labelled(each) for node, each in settable.items()}
     elif settable:
-        case = case.having(labels=settable)
-    used = {name: value for name, value in own.items() if value}
-    return case.having(own=used) if used else case
+        found["labels"] = settable
+    return case.having(**{name: value for name, value in found.items() if value})
 
 
 def target_steps(case: Case, desk: Desk) -> Case:
@@ -388,7 +385,7 @@ def cleaning_steps(case: Case, desk: Desk) -> Case:
     case = replace(case, steps=steps)
     if errors(plan.findings):
         return case.refused(InvalidParameters(errors(plan.findings)))
-    return case.having(site=replace(case.site, cleaning=requested_of(plan.cleaning)))
+    return case.having(site=replace(case.site, clean_steps=requested_of(plan.cleaning)))
 
 
 def service_steps(case: Case, desk: Desk) -> Case:
@@ -408,7 +405,7 @@ def _planned(case: Case, plan: StepPlan, refusal: ShipyardError) -> Case:
     if errors(plan.findings):
         # Not even continue-on-fail: the nodes would be deployed without what their templates are for.
         return case.refused(refusal)
-    return case.having(site=replace(case.site, steps=plan.requested))
+    return case.having(site=replace(case.site, deploy_steps=plan.requested))
 
 
 def _named(case: Case) -> Revision | None:

@@ -14,14 +14,15 @@ from shipyard_api.actions.admission import (
     site_steps,
     windows_open,
 )
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.parameters import CONTINUES, FORCED, INTERMEDIATE
 from shipyard_api.domain.rollout.policy.policy import EVERY_RULE
 from shipyard_api.domain.site_design import DesignRules
-from shipyard_api.workflow.step import AnyStep, Json
+from shipyard_api.workflow.step import AnyStep
 
 
-def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
+def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
     site = parts.site
     return (
         *site.validation(),

@@ -1,69 +1,127 @@
 """The inputs of an action, frozen when it is created."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
+from shipyard_api.domain.actions import ActionId, ActionName, StepId
+from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
+from shipyard_api.domain.items import ItemId
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import Parameters, RedeployMode
+from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.domain.stored import Flat
+from shipyard_api.domain.strategy.strategy import Strategy
+from shipyard_api.domain.targets import strategy_of
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.provisioner import Wipe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TeardownInputs:
-    """How servers are drained and taken down. ``wipe``: None if none of them is destroyed."""
-
-    limits: TeardownLimits
-    force: bool = False
-    wipe: Wipe | None = None
-    rebuild: bool = False
-    max_parallel_nodes: int = 1
-
-    @classmethod
-    def of(cls, parameters: Parameters, limits: TeardownLimits) -> Self:
-        """Return the inputs of an action that takes its targets down."""
-        return cls(
-            limits=limits,
-            force=parameters.force,
-            wipe=Wipe.OS_DISK_ONLY if parameters.preserves_local_storage else Wipe.ALL,
-            rebuild=parameters.mode is RedeployMode.REBUILD,
-            max_parallel_nodes=parameters.max_parallel_nodes,
-        )
-
-    def to_json(self) -> JsonObject:
-        """Return the stored form."""
-        destroys = {"wipe": self.wipe.value, "max_parallel_nodes": self.max_parallel_nodes} if self.wipe else {}
-        rebuilds = {"rebuild": True} if self.rebuild else {}
-        return {"limits": self.limits.to_json(), "force": self.force, **destroys, **rebuilds}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActionInputs:
+class ActionInputs(Flat):
     """What an action works from.
 
-    ``revision``: 0 without documents. ``site``: None for an action that needs no design. ``labels``: to set in
-    Kubernetes, by node. ``software``: what a run of the task graph is limited to; None without a run. ``own``: what
-    only this action's own steps read.
+    ``revision``: 0 without documents. ``site``: None for an action that needs no design. ``policy``: that of the site;
+    of its own only for an action without one. ``software``: what a run of the task graph is limited to; None without a
+    run.
+
+    ``limits``, ``force``: how servers are drained and taken down, None if they are not. ``wipe``: None if none of them
+    is destroyed. ``labels``: to set in Kubernetes, by node. ``relabelled``: those that the provisioner sets, as a
+    server has them afterwards. ``placed``, ``moved``: where relabelled servers stand, and those that were only moved.
+
+    ``node``, ``operation``, ``must_exist``: of an operation on one node. ``made``: when the revision was made: a store
+    that is a peer may be emptied and count from 1 again. ``further``: members of the request that mean nothing here.
+    ``overridden_holds``: their ids. ``kept``, ``retried``, ``kept_items``: nodes and work items that a retry leaves
+    alone, and the action that it retries.
     """
+
+    STORED_VERSION: ClassVar = 1
+    PARTS: ClassVar = {"site": "times"}
+    SPARSE: ClassVar = True
+    OPTIONAL: ClassVar = frozenset(
+        {"continue_on_fail", "rebuild", "must_exist", "action", "name", "retried", "kept_items"}
+    )
 
     revision: int = 0
     site: SiteInputs | None = None
-    continues_on_fail: bool = False
-    teardown: TeardownInputs | None = None
+    continue_on_fail: bool = False
+    limits: TeardownLimits | None = None
+    force: bool | None = None
+    wipe: Wipe | None = None
+    max_parallel_nodes: int | None = None
+    rebuild: bool = False
     labels: Mapping[NodeName, Mapping[str, str]] | None = None
     software: Mapping[str, Any] | None = None
-    own: Mapping[str, Any] | None = None
+    placed: Mapping[NodeName, str] | None = None
+    moved: Mapping[NodeName, str] | None = None
+    relabelled: Mapping[NodeName, str] | None = None
+    action: ActionId = ActionId("")  # noqa: RUF009  # immutable
+    name: ActionName = ActionName("")  # noqa: RUF009  # immutable
+    node: NodeName | None = None
+    operation: NodeOperation | None = None
+    must_exist: bool = False
+    made: str | None = None
+    further: JsonObject | None = None
+    overridden_holds: tuple[str, ...] | None = None
+    kept: tuple[NodeName, ...] | None = None
+    retried: str = ""
+    kept_items: Mapping[StepId, tuple[ItemId, ...]] = field(default_factory=dict)
+    policy: PolicyInputs | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the stored form, one object for all parts."""
-        return {
-            **(self.site.to_json() if self.site else {"v": 1, "revision": self.revision}),
-            **({"continue_on_fail": True} if self.continues_on_fail else {}),
-            **(self.teardown.to_json() if self.teardown else {}),
-            **({} if self.labels is None else {"labels": {node: dict(labels) for node, labels in self.labels.items()}}),
-            **({} if self.software is None else {"software": dict(self.software)}),
-            **(self.own or {}),
-        }
+    def __post_init__(self) -> None:
+        """Take revision and policy of the site, whose groups are the batches of an action on servers."""
+        if self.site is None:
+            return
+        object.__setattr__(self, "revision", self.site.revision)
+        object.__setattr__(self, "policy", self.site.policy)
+        if self.max_parallel_nodes:
+            object.__setattr__(self, "site", replace(self.site, max_parallel_nodes=self.max_parallel_nodes))
+
+    @property
+    def of_site(self) -> SiteInputs:
+        """What was read of the design, for the steps of actions that read it."""
+        if self.site is None:
+            raise ValueError(f"{self.name} has read no design")
+        return self.site
+
+    @property
+    def of_operation(self) -> tuple[NodeOperation, NodeName]:
+        """The operation on one node, and the node."""
+        if self.operation is None or self.node is None:
+            raise ValueError(f"{self.name} is no operation on a node")
+        return self.operation, self.node
+
+    @property
+    def configuration(self) -> DeploymentConfiguration:
+        """The configuration of the site; the usual one without a site."""
+        return self.site.configuration if self.site else DeploymentConfiguration()
+
+    @property
+    def strategy(self) -> Strategy:
+        """The groups of the action; the usual one if it names none."""
+        return self.site.strategy if self.site else strategy_of((), None)
+
+    @property
+    def targets(self) -> tuple[NodeName, ...]:
+        """The only nodes of the action; none for the whole site."""
+        return self.site.targets if self.site else ()
+
+    @property
+    def teardown(self) -> TeardownLimits:
+        """The limits of a teardown; the usual ones if the action has none."""
+        return self.limits or TeardownLimits()
+
+
+def teardown_inputs(parameters: Parameters, limits: TeardownLimits, *, destroys: bool) -> dict[str, Any]:
+    """Return the inputs of an action that drains its targets, or that ``destroys`` them too."""
+    drained: dict[str, Any] = {"limits": limits, "force": parameters.force}
+    if not destroys:
+        return drained
+    return drained | {
+        "wipe": Wipe.OS_DISK_ONLY if parameters.preserves_local_storage else Wipe.ALL,
+        "rebuild": parameters.mode is RedeployMode.REBUILD,
+        "max_parallel_nodes": parameters.max_parallel_nodes,
+    }

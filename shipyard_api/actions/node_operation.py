@@ -1,20 +1,20 @@
 """node_operation: one operation of a teardown on one node, for a caller who waits (seed 004; product, section 6)."""
 
 from shipyard_api.actions.action import Action, Parts
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.teardown.teardown_nodes import PhaseOfTeardown
 from shipyard_api.domain.actions import ActionName, StepId
-from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import Parameter
 from shipyard_api.domain.rollout.policy.policy import Rule
-from shipyard_api.workflow.step import AnyStep, Json
+from shipyard_api.workflow.step import AnyStep
 
 
-def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
+def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
     """Return the step of the operation; its id is the operation's word."""
-    operation = NodeOperation(inputs["operation"])
+    operation, node = inputs.of_operation
     phase = PhaseOfTeardown(operation.value, operation.operations)
-    return (parts.teardown.step(StepId(operation.value), (NodeName(inputs["node"]),), (phase,), inputs),)
+    return (parts.teardown.step(StepId(operation.value), (node,), (phase,), inputs),)
 
 
 _NODE = Parameter("targets", ("node",), lambda given, _: (NodeName(str(given.get("node"))),))

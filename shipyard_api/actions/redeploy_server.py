@@ -29,6 +29,7 @@ from shipyard_api.actions.admission import (
     teardown_limits,
     windows_open,
 )
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.site_steps import PREPARE_AND_DEPLOY_NODES
 from shipyard_api.actions.steps.rollout_messages import Kind
 from shipyard_api.domain.actions import ActionName, StepId
@@ -48,24 +49,24 @@ from shipyard_api.domain.parameters import (
     Parameters,
 )
 from shipyard_api.domain.rollout.policy.policy import ON_SERVERS
-from shipyard_api.domain.site_design import DesignRules, SiteInputs, stored_strategy
+from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.targets import TARGET_GROUP, in_batch, in_batches, targeted_in_batches
 from shipyard_api.ports.provisioner import Wipe
-from shipyard_api.workflow.step import AnyStep, Json
+from shipyard_api.workflow.step import AnyStep
 
 CHECK_TEARDOWN = StepId("check_teardown")
 DESTROY_NODES = StepId("destroy_nodes")
 
 
-def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
+def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
     site, teardown = parts.site, parts.teardown
-    rebuild = bool(inputs.get("rebuild"))
+    rebuild = inputs.rebuild
     steps: list[AnyStep] = [*site.validation()]
     for number, nodes in enumerate(batches(inputs)):
         # All that can be known of any batch is known before the first server is touched. In a retry, an etcd member
         # may be missing that will be back when the turn of a later batch comes.
-        checked = [nodes] if number or "retried" in inputs else batches(inputs)
+        checked = [nodes] if number or inputs.retried else batches(inputs)
         steps.append(teardown.check(numbered(CHECK_TEARDOWN, number), checked, inputs))
         if number == 0:
             steps += [site.verify_site(), site.prepare_site()]
@@ -77,15 +78,15 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
     return tuple(steps)
 
 
-def _kind(inputs: Json) -> Kind:
-    if inputs.get("rebuild"):
+def _kind(inputs: ActionInputs) -> Kind:
+    if inputs.rebuild:
         return Kind.REBUILD
-    return Kind.DEPLOYMENT if inputs.get("wipe", Wipe.ALL.value) == Wipe.ALL.value else Kind.PRESERVING
+    return Kind.DEPLOYMENT if inputs.wipe in (None, Wipe.ALL) else Kind.PRESERVING
 
 
-def batches(inputs: Json) -> Sequence[tuple[NodeName, ...]]:
+def batches(inputs: ActionInputs) -> Sequence[tuple[NodeName, ...]]:
     """Return the targets in the batches in which they are taken down."""
-    return in_batches(tuple(NodeName(node) for node in inputs.get("targets", ())), inputs.get("max_parallel_nodes", 1))
+    return in_batches(inputs.targets, inputs.max_parallel_nodes or 1)
 
 
 def numbered(name: str, number: int) -> StepId:
@@ -95,13 +96,13 @@ def numbered(name: str, number: int) -> StepId:
 
 def batches_of_targets(parameters: Parameters, inputs: SiteInputs | None) -> Strategy:
     """Return the groups of an action on single servers: its batches, which budgets of a policy may make smaller."""
-    size = inputs.batch if inputs and inputs.batch else parameters.max_parallel_nodes
+    size = (inputs and inputs.max_parallel_nodes) or parameters.max_parallel_nodes
     return targeted_in_batches(parameters.targets, size)
 
 
-def _facts(_parts: Parts, inputs: Json) -> tuple[Fact, ...]:
+def _facts(_parts: Parts, inputs: ActionInputs) -> tuple[Fact, ...]:
     """Return the groups of all batches, so that every target has its row before the first one is touched."""
-    strategy = stored_strategy(inputs)
+    strategy = inputs.of_site.strategy
     members = dict(zip((group.name for group in strategy.groups), map(frozenset, batches(inputs)), strict=True))
     return (MembersKnown.of(strategy, members),)
 

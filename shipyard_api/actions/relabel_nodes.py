@@ -16,6 +16,7 @@ from shipyard_api.actions.admission import (
     servers_up,
     share_small,
 )
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.relabel_nodes import RelabelNodes
 from shipyard_api.actions.steps.site_work import SiteWork
 from shipyard_api.domain.actions import ActionName, StepId
@@ -24,15 +25,15 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import CONTINUES, FORCED, TARGETS
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.provisioner import Operation
-from shipyard_api.workflow.step import AnyStep, Json
+from shipyard_api.workflow.step import AnyStep
 
 _RELABEL = StepId("relabel_nodes")
 
 
-def relabelling(parts: Parts, inputs: Json, nodes: Sequence[NodeName], *, tolerant: bool = False) -> AnyStep:
+def relabelling(parts: Parts, inputs: ActionInputs, nodes: Sequence[NodeName], *, tolerant: bool = False) -> AnyStep:
     """Return the step that sets the labels of nodes; ``tolerant``: the action goes on if it cannot."""
     checks, systems = parts.site.checks, parts.site.checks.systems
-    if "labels" in inputs:
+    if inputs.labels is not None:
         return RelabelNodes(_RELABEL, systems.nodes, tolerant=tolerant)
     return SiteWork(
         _RELABEL,
@@ -41,14 +42,13 @@ def relabelling(parts: Parts, inputs: Json, nodes: Sequence[NodeName], *, tolera
         checks.store,
         systems.provisioner,
         nodes=tuple(nodes),
-        done=(NodesRelabelled(inputs["relabelled"], inputs.get("placed", {})),) if "relabelled" in inputs else (),
+        done=() if inputs.relabelled is None else (NodesRelabelled(inputs.relabelled, inputs.placed or {}),),
         tolerant=tolerant,
     )
 
 
-def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
-    targets = [NodeName(node) for node in inputs.get("targets", ())]
-    return (*parts.site.validation(), relabelling(parts, inputs, targets))
+def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
+    return (*parts.site.validation(), relabelling(parts, inputs, inputs.targets))
 
 
 RELABEL_NODES = Action(

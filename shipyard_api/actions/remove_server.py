@@ -20,6 +20,7 @@ from shipyard_api.actions.admission import (
     teardown_limits,
     windows_open,
 )
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.redeploy_server import CHECK_TEARDOWN, DESTROY_NODES, batches, batches_of_targets, numbered
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.facts.fact import Fact
@@ -27,10 +28,10 @@ from shipyard_api.domain.facts.nodes import TargetsKnown
 from shipyard_api.domain.parameters import CONTINUES, FORCED, LIMITS, PARALLEL, PRESERVES, SERVERS
 from shipyard_api.domain.rollout.policy.policy import ON_SERVERS
 from shipyard_api.domain.site_design import DesignRules
-from shipyard_api.workflow.step import AnyStep, Json
+from shipyard_api.workflow.step import AnyStep
 
 
-def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
+def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
     steps: list[AnyStep] = [*parts.site.validation(), parts.site.verify_site()]
     remaining = [*batches(inputs)]
     for number, nodes in enumerate(batches(inputs)):
@@ -40,7 +41,7 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
     return tuple(steps)
 
 
-def _facts(parts: Parts, inputs: Json) -> tuple[Fact, ...]:
+def _facts(parts: Parts, inputs: ActionInputs) -> tuple[Fact, ...]:
     left = [
         parts.teardown.nodes(numbered(DESTROY_NODES, number), nodes, inputs, leaves=True).begin(inputs).nodes
         for number, nodes in enumerate(batches(inputs))

@@ -16,18 +16,18 @@ from shipyard_api.actions.admission import (
     teardown_limits,
     windows_open,
 )
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.parameters import CONTINUES, DRAIN_LIMITS, FORCED, RUNBOOKS, SOME_TARGETS, TEMPLATES
 from shipyard_api.domain.rollout.policy.policy import EVERY_RULE, Rule
 from shipyard_api.domain.site_design import DesignRules
-from shipyard_api.domain.teardown.limits import TeardownLimits
-from shipyard_api.workflow.step import AnyStep, Json
+from shipyard_api.workflow.step import AnyStep
 
 CHECK_SERVICE = StepId("check_service")
 
 
-def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
-    limits = TeardownLimits.from_json(inputs.get("limits", {}))
+def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
+    limits = inputs.teardown
     check = parts.teardown.check_service(CHECK_SERVICE, inputs)
     return (*parts.site.validation(), check, parts.site.drain_and_service_nodes(limits))
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.documents import Rendering, Revision, scrubbed, scrubber
 from shipyard_api.domain.findings import Finding, error, errors, info
@@ -20,7 +21,6 @@ from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.remote_tasks import Host, RemoteTasks
 from shipyard_api.ports.teardown_service import TeardownService
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.workflow.step import Json
 
 Reader = Callable[[int, Rendering], tuple[SiteInputs | None, Sequence[Finding]]]
 Reads = Callable[[DesignRules, int, Rendering], tuple[SiteInputs | None, Sequence[Finding]]]
@@ -37,9 +37,9 @@ class ActionDesigns:
     store: DesignStore
     rendered: Callable[[Revision], Rendering]
 
-    def as_made(self, inputs: Json) -> "ActionDesigns":
+    def as_made(self, inputs: ActionInputs) -> "ActionDesigns":
         """Return the documents for an action, which refuse another design under the number of its revision."""
-        revision, made = inputs.get("revision"), inputs.get(MADE)
+        revision, made = inputs.revision, inputs.made
         if made is None:  # of an earlier release, or without a design
             return self
 
@@ -51,10 +51,6 @@ class ActionDesigns:
             return rendering
 
         return replace(self, rendered=read)
-
-
-MADE = "made"
-"""The input with the creation time of the revision: a store that is a peer may be emptied and count from 1 again."""
 
 
 def made_at(store: DesignStore, revision: Revision) -> str:
@@ -113,7 +109,7 @@ class SiteChecks:
     rules: DesignRules
     reads: Reads = DesignRules.read
 
-    def as_made(self, inputs: Json) -> "SiteChecks":
+    def as_made(self, inputs: ActionInputs) -> "SiteChecks":
         """Return the checks for an action, which refuse another design under the number of its revision."""
         return replace(self, designs=self.designs.as_made(inputs))
 
@@ -158,7 +154,7 @@ class SiteChecks:
         return [
             info(
                 "DeploymentConfigured",
-                f"revision {revision}, strategy {inputs.strategy_name or 'all at once'}; a group may take "
+                f"revision {revision}, strategy {configuration.strategy_name or 'all at once'}; a group may take "
                 f"{configuration.prepare_nodes.timeout:g} s to prepare and {configuration.deploy_nodes.timeout:g} s "
                 "to deploy",
             )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from shipyard_api.actions.frozen_software import NO_SSH, FrozenSoftware, acceptance_of, freeze, plan_run
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.site_checks import SiteChecks
 from shipyard_api.actions.steps.acceptance import Acceptance, PlanAcceptance
 from shipyard_api.actions.steps.software.software_stage import NoPlan, PlanSoftware, SoftwareStage
@@ -14,7 +15,6 @@ from shipyard_api.domain.actions import ActionId, StepId
 from shipyard_api.domain.documents import Rendering, Revision
 from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.specification.software import software_digests
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.task_graph.commands import NodeFiles
@@ -35,18 +35,17 @@ class SoftwareSteps:
 
     checks: SiteChecks
 
-    def steps(self, inputs: Json, step: StepId = SOFTWARE, *, deploys: bool = False) -> tuple[AnyStep, ...]:
+    def steps(self, inputs: ActionInputs, step: StepId = SOFTWARE, *, deploys: bool = False) -> tuple[AnyStep, ...]:
         """Return the step; none for an action of a site without a task graph.
 
         ``deploys``: only on the nodes that the action has deployed.
         """
-        if "software" not in inputs:
+        if inputs.software is None:
             return ()
         access = self.checks.systems.access
         item = TaskItem(access.tasks if access else None, splits=True, facts=self._facts)
         # The nodes of an action that deploys have begun already.
-        policy = PolicyInputs.from_json(inputs["policy"]) if "policy" in inputs and not deploys else None
-        windows = policy.of_servers if policy else None
+        windows = inputs.policy.of_servers if inputs.policy and not deploys else None
         return (SoftwareStage(step, partial(self.plan, deploys=deploys), item, windows=windows),)
 
     def _facts(self, action: str, nodes: Sequence[NodeName]) -> Mapping[NodeName, NodeFiles]:

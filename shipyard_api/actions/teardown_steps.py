@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.protection import ReadProtection
 from shipyard_api.actions.site_checks import SiteChecks
 from shipyard_api.actions.site_steps import RetryPolicy
@@ -21,11 +22,8 @@ from shipyard_api.actions.steps.teardown.state import TeardownTask
 from shipyard_api.actions.steps.teardown.teardown_nodes import PhaseOfTeardown, TeardownNodes
 from shipyard_api.actions.steps.teardown.uncordon import Uncordon
 from shipyard_api.domain.actions import ActionId, RunState, StepId
-from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.findings import Finding, error, errors, info
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.rollout.policy.reading import PolicyInputs
-from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.drain_plan import plan_drain
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId, members_on
@@ -35,7 +33,6 @@ from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import DECOMMISSION, TEARDOWN, Operation
 from shipyard_api.domain.teardown.protection import Protection
 from shipyard_api.ports.provisioner import Wipe
-from shipyard_api.workflow.step import Json
 
 _DRAIN = PhaseOfTeardown("drain", (Operation.DRAIN,))
 # One node at a time: two that leave an etcd cluster at once could each believe that the other stays.
@@ -45,10 +42,6 @@ _LEAVE = PhaseOfTeardown(
 _DESTROY = PhaseOfTeardown("destroy", (Operation.DESTROY_NODE, Operation.REMOVE_FROM_CLUSTER))
 _WHOLE = PhaseOfTeardown("teardown", TEARDOWN)
 _DESTROY_ONLY = PhaseOfTeardown("destroy", (Operation.DESTROY_NODE,))
-
-
-def _on_blocked(inputs: Json) -> OnBlocked:
-    return TeardownLimits.from_json(inputs.get("limits", {})).on_blocked
 
 
 def _kept(phase: PhaseOfTeardown) -> PhaseOfTeardown:
@@ -77,28 +70,28 @@ class TeardownSteps:
         systems = self.checks.systems
         return systems.service is not None or (systems.nodes is not None and systems.etcd is not None)
 
-    def check(self, step: StepId, batches: Sequence[tuple[NodeName, ...]], inputs: Json) -> Check:
+    def check(self, step: StepId, batches: Sequence[tuple[NodeName, ...]], inputs: ActionInputs) -> Check:
         """Return the step that checks whether the nodes of these batches may be torn down; kept ones are left alone."""
-        kept = frozenset(inputs.get("kept", ()))
+        kept = frozenset(inputs.kept or ())
 
         def ask(revision: int) -> Sequence[Finding]:
             nodes = [tuple(node for node in batch if node not in kept) for batch in batches]
             if not any(nodes):
                 return [info("NothingToTearDown", "every server of the batch was redeployed before")]
-            findings = self._findings(revision, nodes, _on_blocked(inputs))
-            return overridden(findings) if inputs.get("force") else findings
+            findings = self._findings(revision, nodes, inputs.teardown.on_blocked)
+            return overridden(findings) if inputs.force else findings
 
         return Check(step, ask, self.retry.give_up_after, self.retry.pause)
 
-    def check_removal(self, step: StepId, nodes: tuple[NodeName, ...], inputs: Json) -> Check:
+    def check_removal(self, step: StepId, nodes: tuple[NodeName, ...], inputs: ActionInputs) -> Check:
         """Return the step that checks whether these nodes may be torn down for good, each of them and all together."""
 
         def ask(revision: int) -> Sequence[Finding]:
-            findings = [*self._findings(revision, [nodes], _on_blocked(inputs))]
+            findings = [*self._findings(revision, [nodes], inputs.teardown.on_blocked)]
             if self.drains and len(nodes) > 1 and not errors(findings):
                 addresses, clusters = self._clusters(self.protection(revision), nodes)
                 findings += check_together([nodes], clusters, addresses)
-            return overridden(findings) if inputs.get("force") else findings
+            return overridden(findings) if inputs.force else findings
 
         return Check(step, ask, self.retry.give_up_after, self.retry.pause)
 
@@ -130,24 +123,24 @@ class TeardownSteps:
         plan = plan_drain(look.pods, look.budgets, look.daemon_sets, now=look.server_time, kubelet=kubelet)
         return check_drain(node, plan, on_blocked)
 
-    def check_service(self, step: StepId, inputs: Json) -> Check:
+    def check_service(self, step: StepId, inputs: ActionInputs) -> Check:
         """Return the step that checks whether the groups of the action may be serviced, each at once.
 
         Kept nodes are not drained again, so their pods do not matter.
         """
-        kept = frozenset(inputs.get("kept", ()))
+        kept, on_blocked = frozenset(inputs.kept or ()), inputs.teardown.on_blocked
 
         def ask(revision: int) -> Sequence[Finding]:
             protection = self.protection(revision)
             findings = list(protection.faults)
-            for group in SiteInputs.from_json(inputs).strategy.groups if not findings else ():
+            for group in inputs.of_site.strategy.groups if not findings else ():
                 nodes = sorted(frozenset[NodeName]().union(*(selector.node_names for selector in group.selectors)))
                 findings += check_service(group.name, nodes, self._members(protection, nodes))
                 drained = (node for node in nodes if node not in kept)
-                findings += [finding for node in drained for finding in self._kept_pods(node, _on_blocked(inputs))]
+                findings += [finding for node in drained for finding in self._kept_pods(node, on_blocked)]
             message = "every etcd cluster keeps its quorum, and no budget keeps a pod for ever"
             findings = findings or [info("ServiceAllowed", message)]
-            return overridden(findings) if inputs.get("force") else findings
+            return overridden(findings) if inputs.force else findings
 
         return Check(step, ask, self.retry.give_up_after, self.retry.pause)
 
@@ -155,7 +148,7 @@ class TeardownSteps:
         self,
         step: StepId,
         nodes: tuple[NodeName, ...],
-        inputs: Json,
+        inputs: ActionInputs,
         *,
         leaves: bool = False,
     ) -> TeardownNodes:
@@ -164,7 +157,7 @@ class TeardownSteps:
             phases: tuple[PhaseOfTeardown, ...] = (_DESTROY_ONLY,)
         else:
             phases = (_WHOLE,) if len(nodes) == 1 else (_DRAIN, _LEAVE, _DESTROY)
-            if inputs.get("rebuild"):
+            if inputs.rebuild:
                 phases = tuple(map(_kept, phases))
         return self.step(step, nodes, phases, inputs, leaves=leaves)
 
@@ -173,25 +166,23 @@ class TeardownSteps:
         step: StepId,
         nodes: tuple[NodeName, ...],
         phases: tuple[PhaseOfTeardown, ...],
-        inputs: Json,
+        inputs: ActionInputs,
         *,
         leaves: bool = False,
     ) -> TeardownNodes:
         """Return a step that takes these nodes through the phases."""
-        configuration = SiteInputs.from_json(inputs).configuration if "times" in inputs else DeploymentConfiguration()
-
-        policy = PolicyInputs.from_json(inputs["policy"]) if "policy" in inputs else None
+        configuration, policy = inputs.configuration, inputs.policy
 
         def task(node: NodeName, operations: tuple[Operation, ...]) -> TeardownTask:
             return TeardownTask(
                 node,
-                inputs["action"],
-                inputs["revision"],
+                inputs.action,
+                inputs.revision,
                 operations,
-                TeardownLimits.from_json(inputs.get("limits", {})),
-                Wipe(inputs.get("wipe", Wipe.ALL.value)),
-                force=bool(inputs.get("force")),
-                must_exist=bool(inputs.get("must_exist")),
+                inputs.teardown,
+                inputs.wipe or Wipe.ALL,
+                force=bool(inputs.force),
+                must_exist=inputs.must_exist,
                 destroy=configuration.destroy_nodes,
                 queue_limit=configuration.queue_limit,
                 leaves=leaves,

@@ -4,15 +4,16 @@ The tests are the tasks of the stage ``test`` of the task graph, on all nodes th
 """
 
 from shipyard_api.actions.action import Action, Parts
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.site_steps import CONFIGURATION, PREFLIGHT
 from shipyard_api.actions.software_steps import TESTS
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.parameters import FORCED, RELEASES
 from shipyard_api.domain.parameters import TESTS as TESTED
-from shipyard_api.workflow.step import AnyStep, Json
+from shipyard_api.workflow.step import AnyStep
 
 
-def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
+def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
     site, checks = parts.site, parts.site.checks
     return (
         site.check(PREFLIGHT, checks.provisioner_is_healthy, asks=site.provisioner),

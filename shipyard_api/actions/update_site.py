@@ -9,16 +9,16 @@ from dataclasses import replace
 from shipyard_api.actions.action import Parts
 from shipyard_api.actions.admission import labels_changed
 from shipyard_api.actions.deploy_site import DEPLOY_SITE
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.relabel_nodes import relabelling
 from shipyard_api.actions.site_steps import VERIFY_NODES_EXIST
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.nodes import NodesRelabelled
-from shipyard_api.domain.nodes import NodeName
-from shipyard_api.workflow.step import AnyStep, Json
+from shipyard_api.workflow.step import AnyStep
 
 
-def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
+def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
     site = parts.site
     return (
         *site.validation(),
@@ -32,14 +32,14 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
     )
 
 
-def _relabel(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
-    nodes = inputs.get("labels") or inputs.get("relabelled") or {}
-    return (relabelling(parts, inputs, list(map(NodeName, nodes)), tolerant=True),) if nodes else ()
+def _relabel(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
+    nodes = inputs.labels or inputs.relabelled or {}
+    return (relabelling(parts, inputs, list(nodes), tolerant=True),) if nodes else ()
 
 
-def _first_facts(_parts: Parts, inputs: Json) -> tuple[Fact, ...]:
+def _first_facts(_parts: Parts, inputs: ActionInputs) -> tuple[Fact, ...]:
     """Return the nodes that were only moved in the design: no server has to be told."""
-    return (NodesRelabelled({}, inputs["moved"]),) if inputs.get("moved") else ()
+    return (NodesRelabelled({}, inputs.moved),) if inputs.moved else ()
 
 
 UPDATE_SITE = replace(

@@ -10,24 +10,25 @@ from shipyard_api.actions.admission import (
     software_runs,
     windows_open,
 )
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.site_steps import CONFIGURATION
 from shipyard_api.domain.actions import ActionName, nodes_of_run
 from shipyard_api.domain.parameters import CONTINUES, FORCED, INTERMEDIATE, NOOP, SOFTWARE
 from shipyard_api.domain.rollout.policy.policy import Rule
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.task_graph.command_run import COMMAND
-from shipyard_api.workflow.step import AnyStep, Json
+from shipyard_api.workflow.step import AnyStep
 
 
-def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
+def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
     site, checks = parts.site, parts.site.checks
     return (
-        site.alone(checks.no_other_action_on(nodes_of_run(inputs))),
+        site.alone(checks.no_other_action_on(nodes_of_run(inputs.software))),
         site.check(CONFIGURATION, checks.configuration_exists),
         site.sound(),
         *parts.software.steps(inputs),
         # Neither a command nor what only shows what it would do is a state of the site.
-        *(() if {COMMAND, NOOP} & inputs.get("software", {}).keys() else (site.mark_revision(),)),
+        *(() if inputs.software and {COMMAND, NOOP} & inputs.software.keys() else (site.mark_revision(),)),
     )
 
 

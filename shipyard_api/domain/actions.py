@@ -29,9 +29,12 @@ def is_listed(name: ActionName) -> bool:
     return name != NODE_OPERATION
 
 
-def nodes_of_run(inputs: Mapping[str, Any]) -> frozenset[NodeName] | None:
-    """Return the nodes that a run of tasks names: it excludes only actions on them. None: an action excludes others."""
-    nodes = inputs.get("software", {}).get("nodes")
+def nodes_of_run(software: Mapping[str, Any] | None) -> frozenset[NodeName] | None:
+    """Return the nodes that a run of tasks names: it excludes only actions on them. None: an action excludes others.
+
+    ``software``: what the run is limited to, None without one.
+    """
+    nodes = (software or {}).get("nodes")
     return None if nodes is None else frozenset(map(NodeName, nodes))
 
 

@@ -11,6 +11,7 @@ from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
 from shipyard_api.domain.rollout.policy.lateness import Usual
+from shipyard_api.domain.stored import ByFields
 
 PARTS = ("cpu", "memory", "disk", "network")
 """The parts of a server that are tested, in the order in which they are."""
@@ -26,30 +27,21 @@ _PREFIX = "burnin_"
 
 
 @dataclass(frozen=True, slots=True)
-class BurnIn:
+class BurnIn(ByFields):
     """How long each part is tested, in seconds as the design writes them; ``scale``: of a simulated site."""
 
     parts: Mapping[str, int]
     scale: float = 1.0
 
     @classmethod
-    def read(cls, written: Mapping[str, Any], scale: float = 1.0) -> "BurnIn | None":
-        """Return the burn-in of a configuration, as written or stored; None if no part is tested."""
+    def read(cls, written: Mapping[str, Any]) -> "BurnIn | None":
+        """Return the burn-in of a configuration; None if no part is tested."""
         parts = {part: int(written[part]) for part in PARTS if written.get(part)}
-        return cls(parts, scale) if parts else None
+        return cls(parts) if parts else None
 
     def scaled(self, factor: float) -> "BurnIn":
         """Return the burn-in of a simulated site where a second lasts ``factor`` seconds."""
         return replace(self, scale=self.scale * factor)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the stored form."""
-        return {"parts": dict(self.parts), "scale": self.scale}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any] | None) -> "BurnIn | None":
-        """Return the burn-in from its stored form."""
-        return cls.read(stored["parts"], stored["scale"]) if stored else None
 
     @property
     def length(self) -> float:
@@ -59,7 +51,8 @@ class BurnIn:
     @property
     def steps(self) -> tuple[TemplateStep, ...]:
         """The steps of the preparation of a node, in order."""
-        numbered = zip(range(len(self.parts), 0, -1), self.parts.items(), strict=True)
+        ordered = [(part, self.parts[part]) for part in PARTS if part in self.parts]
+        numbered = zip(range(len(ordered), 0, -1), ordered, strict=True)
         return tuple(
             TemplateStep(_SOURCE, DeployStep(Interface.DEPLOY, f"{_PREFIX}{part}", {SECONDS: seconds}, priority))
             for priority, (part, seconds) in numbered

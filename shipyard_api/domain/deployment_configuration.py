@@ -5,11 +5,11 @@ Contract: shipyard-rest, chapter 12.1. Everything is in seconds; a value of 0 or
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from shipyard_api.domain.burn_in import BurnIn
 from shipyard_api.domain.rollout.modes import SERIAL, Mode, OnTimeout
-from shipyard_api.domain.stored import Number
+from shipyard_api.domain.stored import Flat, Number
 from shipyard_api.domain.teardown.limits import TeardownLimits
 
 SCHEMA = "shipyard/DeploymentConfiguration/v1"
@@ -28,7 +28,7 @@ class PhaseLimits(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class DeploymentConfiguration:
+class DeploymentConfiguration(Flat):
     """The parts of a site's deployment configuration that this release uses.
 
     ``strategy_name`` is None when the site names none. ``queue_limit`` (``queue_timeout``): seconds that a job may wait
@@ -39,7 +39,18 @@ class DeploymentConfiguration:
     ``drain_interval``: seconds between two polls of the pods of a group that a service drains.
     ``hold_after``: failed deployments in a row after which a node is held; 0: never. ``policy``: the rollout policy as
     written, None without one. ``burn_in``: the stress tests before a node's first deployment, None without any.
+    Actions freeze their own limits of a teardown, and the policy with what was found of it.
     """
+
+    GROUPS: ClassVar = {
+        "times": (
+            *("verify_site", "prepare_site", "prepare_nodes", "deploy_nodes"),
+            *("destroy_nodes", "relabel_nodes", "node_status"),
+        )
+    }
+    FIRST: ClassVar = (*GROUPS["times"], "queue_limit", "join", "join_wait", "hold_after", "mode", "strategy_name")
+    OPTIONAL: ClassVar = frozenset({"burn_in"})
+    UNSTORED: ClassVar = frozenset({"teardown", "drain_interval", "policy"})
 
     strategy_name: str | None = None
     verify_site: PhaseLimits = PhaseLimits(10, 60)  # noqa: RUF009  # immutable
@@ -48,10 +59,10 @@ class DeploymentConfiguration:
     deploy_nodes: PhaseLimits = PhaseLimits(30, 3600)  # noqa: RUF009  # immutable
     destroy_nodes: PhaseLimits = PhaseLimits(30, 86_400)  # noqa: RUF009  # immutable
     relabel_nodes: PhaseLimits = PhaseLimits(30, 900)  # noqa: RUF009  # immutable
-    queue_limit: float = 86_400
+    queue_limit: Number = 86_400
     mode: Mode = SERIAL
     join: bool | None = None
-    join_wait: float = 120
+    join_wait: Number = 120
     node_status: PhaseLimits = PhaseLimits(30, 1800)  # noqa: RUF009  # immutable
     teardown: TeardownLimits = TeardownLimits()  # noqa: RUF009  # immutable
     hold_after: int = 0

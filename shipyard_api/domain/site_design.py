@@ -7,19 +7,18 @@ created and when it validates. Always returns all findings, and inputs only if n
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from shipyard_api.domain import deployment_configuration
-from shipyard_api.domain.burn_in import BurnIn, check_burn_in
+from shipyard_api.domain.burn_in import check_burn_in
 from shipyard_api.domain.deploy_steps.planning import RequestedSteps, only, requested_from_json, requested_to_json
-from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
+from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.documents import BAREMETAL_NODE, Document, Rendering, find
 from shipyard_api.domain.drift.firmware import read_firmware
 from shipyard_api.domain.findings import DocumentRef, Finding, error, errors, info, warning
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits, check_names
-from shipyard_api.domain.rollout.modes import Mode, OnTimeout
 from shipyard_api.domain.rollout.policy.lateness import Usual
 from shipyard_api.domain.rollout.policy.policy import ON_SERVERS, Rule
 from shipyard_api.domain.rollout.policy.reading import (
@@ -29,6 +28,7 @@ from shipyard_api.domain.rollout.policy.reading import (
     check_windows,
     on_servers,
 )
+from shipyard_api.domain.stored import Flat
 from shipyard_api.domain.strategy import selectors, strategy
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.targets import TARGET_GROUP, strategy_of
@@ -51,36 +51,40 @@ SchemaCheck = Callable[[str, object], tuple[Finding, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class SiteInputs:
+class SiteInputs(Flat):
     """The inputs of a site action, frozen when it is created.
 
     ``groups``: the ``data`` of the strategy document as written; None when all nodes are deployed at once.
     ``targets``: the only nodes of a targeted action, in the group ``target_group``; empty for the whole site.
-    ``batch``: as many of them go at a time, a group each; 0: all of them in that one.
-    ``steps``: what the deploy templates of each node asked for when the action was created. ``policy``: the rollout
-    policy, None without one. ``cleaning``: what a runbook runs on nodes before their deployment.
+    ``max_parallel_nodes``: as many of them go at a time, a group each; 0: all of them in that one.
+    ``deploy_steps``: what the deploy templates of each node asked for when the action was created. ``policy``: the
+    rollout policy, None without one. ``clean_steps``: what a runbook runs on nodes before their deployment.
     """
+
+    STORED_VERSION: ClassVar = 1
+    PARTS: ClassVar = {"configuration": ""}
+    FORMS: ClassVar = dict.fromkeys(("deploy_steps", "clean_steps"), (requested_to_json, requested_from_json))
+    OPTIONAL: ClassVar = frozenset({"max_parallel_nodes", "policy", "deploy_steps", "clean_steps", "target_group"})
 
     revision: int
     configuration: DeploymentConfiguration
-    strategy_name: str | None
     groups: Mapping[str, Any] | None
     targets: tuple[NodeName, ...] = ()
-    target_group: GroupName = TARGET_GROUP
-    steps: RequestedSteps = field(default_factory=dict)
-    batch: int = 0
+    max_parallel_nodes: int = 0
     policy: PolicyInputs | None = None
-    cleaning: RequestedSteps = field(default_factory=dict)
+    deploy_steps: RequestedSteps = field(default_factory=dict)
+    clean_steps: RequestedSteps = field(default_factory=dict)
+    target_group: GroupName = TARGET_GROUP
 
     def preparing(self, nodes: Collection[NodeName]) -> RequestedSteps:
         """Return the steps that these nodes run before they are deployed: of a runbook, or of their burn-in."""
         burn_in = self.configuration.burn_in
-        return dict.fromkeys(nodes, burn_in.steps) if burn_in else only(self.cleaning, nodes)
+        return dict.fromkeys(nodes, burn_in.steps) if burn_in else only(self.clean_steps, nodes)
 
     @property
     def strategy(self) -> strategy.Strategy:
         """The deployment strategy."""
-        return strategy_of(self.targets, self.groups, self.target_group, self.batch)
+        return strategy_of(self.targets, self.groups, self.target_group, self.max_parallel_nodes)
 
     def nodes(self, machines: Inventory) -> frozenset[NodeName]:
         """Return the nodes of all groups of the strategy. ``machines``: those of the design."""
@@ -90,76 +94,6 @@ class SiteInputs:
         """Return the inputs for a simulated site where a second lasts ``factor`` seconds."""
         policy = self.policy and self.policy.scaled(factor)
         return replace(self, configuration=self.configuration.scaled(factor), policy=policy)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the stored form."""
-        configuration = self.configuration
-        times = {
-            name: [limits.interval, limits.timeout]
-            for name, limits in (
-                ("verify_site", configuration.verify_site),
-                ("prepare_site", configuration.prepare_site),
-                ("prepare_nodes", configuration.prepare_nodes),
-                ("deploy_nodes", configuration.deploy_nodes),
-                ("destroy_nodes", configuration.destroy_nodes),
-                ("relabel_nodes", configuration.relabel_nodes),
-                ("node_status", configuration.node_status),
-            )
-        }
-        mode = configuration.mode
-        stored = {
-            "v": 1,
-            "revision": self.revision,
-            "times": times,
-            "queue_limit": configuration.queue_limit,
-            "join": configuration.join,
-            "join_wait": configuration.join_wait,
-            "hold_after": configuration.hold_after,
-            "mode": [
-                mode.max_parallel_groups,
-                mode.max_nodes_in_flight,
-                mode.deploy_as_prepared,
-                mode.on_timeout.value,
-            ],
-            "strategy_name": self.strategy_name,
-            "groups": self.groups,
-            "targets": list(self.targets),
-        }
-        steps: dict[str, Any] = {"deploy_steps": requested_to_json(self.steps)} if self.steps else {}
-        if self.cleaning:
-            steps["clean_steps"] = requested_to_json(self.cleaning)
-        if configuration.burn_in:
-            steps["burn_in"] = configuration.burn_in.to_json()
-        if self.batch:
-            stored["max_parallel_nodes"] = self.batch
-        if self.policy is not None:
-            stored["policy"] = self.policy.to_json()
-        return stored | steps | ({"target_group": self.target_group} if self.target_group != TARGET_GROUP else {})
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> "SiteInputs":
-        """Return the inputs from their stored form."""
-        times: dict[str, Any] = {name: PhaseLimits(*pair) for name, pair in stored["times"].items()}
-        parallel, in_flight, as_prepared, on_timeout = stored["mode"]
-        configuration = DeploymentConfiguration(
-            strategy_name=stored["strategy_name"],
-            queue_limit=stored["queue_limit"],
-            mode=Mode(parallel, in_flight, as_prepared, OnTimeout(on_timeout)),
-            join=stored["join"],
-            join_wait=stored["join_wait"],
-            hold_after=stored.get("hold_after", 0),
-            burn_in=BurnIn.from_json(stored.get("burn_in")),
-            **times,
-        )
-        targets = tuple(NodeName(name) for name in stored["targets"])
-        group = GroupName(stored.get("target_group", TARGET_GROUP))
-        steps = requested_from_json(stored.get("deploy_steps", ()))
-        named, batch = stored["strategy_name"], stored.get("max_parallel_nodes", 0)
-        policy = PolicyInputs.from_json(stored["policy"]) if "policy" in stored else None
-        cleaning = requested_from_json(stored.get("clean_steps", ()))
-        return cls(
-            stored["revision"], configuration, named, stored["groups"], targets, group, steps, batch, policy, cleaning
-        )
 
 
 def stored_strategy(stored: Mapping[str, Any]) -> strategy.Strategy:
@@ -258,12 +192,12 @@ class DesignRules:
         if findings:
             return None, findings
         documents = tuple(rendered.document for rendered in rendering.documents)
-        configuration, named, all_findings = _configuration(documents, self.check)
+        configuration, _, all_findings = _configuration(documents, self.check)
         if configuration is None:
             return None, tuple(all_findings)
         # Servers of single actions were burned in before they joined.
         policy = on_servers(configuration.policy, rules) if configuration.policy and rules else None
-        inputs = SiteInputs(revision, replace(configuration, burn_in=None, policy=policy), named, None)
+        inputs = SiteInputs(revision, replace(configuration, burn_in=None, policy=policy), None)
         inputs, faults = _with_policy(inputs, rendering.machines, self.limits, self._unscaled, self.learn)
         broken = [finding.about(_CONFIGURATION) for finding in errors(faults)]
         return None if broken else inputs.scaled(self.time_scale), (*all_findings, *broken)
@@ -324,7 +258,7 @@ def read_design(
         all_findings.extend(finding.about(_CONFIGURATION) for finding in check_burn_in(limits))
         configuration = configuration.with_time_to_burn_in()
         measured, learn = burn_in.measured(measured), burn_in.learnt(learn)
-    inputs = SiteInputs(revision, configuration, name, groups)
+    inputs = SiteInputs(revision, replace(configuration, strategy_name=name), groups)
     all_findings.extend(_members(inputs, rendering.machines, used.ref if used else None, limits))
     inputs, about_policy = _with_policy(inputs, rendering.machines, limits, measured, learn)
     all_findings.extend(finding.about(_CONFIGURATION) for finding in about_policy)

@@ -1,11 +1,11 @@
 """The stored form of states, effects and inputs: that of their fields (ADR 0038)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from datetime import datetime
 from enum import Enum
 from functools import cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args, get_type_hints
 
 from msgspec import convert
 
@@ -62,3 +62,67 @@ def _written(value: Any) -> Any:
         case Mapping():
             return {_written(key): _written(item) for key, item in value.items()}
     raise TypeError(f"{type(value).__name__} has no stored form")
+
+
+class Flat(ByFields):
+    """A value with parts whose fields are stored beside its own, so that all of them are one object.
+
+    ``PARTS``: the fields that are such parts, and a name that the stored form has only with the part; empty if it
+    always has it. A part is None where that is missing. ``GROUPS``: an object of the stored form, and the fields in it.
+    ``FORMS``: how fields are written and read that have a form of their own. ``UNSTORED``: fields that are left out.
+    ``SPARSE``: the same of all that are None. A field at its default is left out too if it is ``OPTIONAL``.
+    """
+
+    __slots__ = ()
+    PARTS: ClassVar[Mapping[str, str]] = {}
+    GROUPS: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    FORMS: ClassVar[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {}
+    UNSTORED: ClassVar[frozenset[str]] = frozenset()
+    SPARSE: ClassVar[bool] = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the stored form."""
+        kind: Any = type(self)
+        groups = {name: group for group, names in kind.GROUPS.items() for name in names}
+        stored: dict[str, Any] = {} if kind.STORED_VERSION is None else {"v": kind.STORED_VERSION}
+        for name in _names(kind):
+            value = getattr(self, name)
+            if name in kind.PARTS:
+                stored |= value.to_json() if value is not None else {}
+            elif not self._left_out(name, value):
+                write, _ = kind.FORMS.get(name, (_written, None))
+                (stored.setdefault(groups[name], {}) if name in groups else stored)[name] = write(value)
+        return stored
+
+    def _left_out(self, name: str, value: Any) -> bool:
+        kind: Any = type(self)
+        if name in kind.UNSTORED or (kind.SPARSE and value is None):
+            return True
+        return name in kind.OPTIONAL and (not value or value == _defaults(kind)[name])
+
+    @classmethod
+    def from_json(cls, stored: JsonObject) -> Self:
+        """Return the value from its stored form; raises ``msgspec.ValidationError``."""
+        known = {name: value for name, value in stored.items() if name not in cls.UNSTORED}
+        for group in cls.GROUPS:
+            known |= stored[group]
+        for name, (_, read) in cls.FORMS.items():
+            if name in known:
+                known[name] = read(known[name])
+        kind: Any = cls
+        kinds = _part_kinds(kind)
+        for name, sign in cls.PARTS.items():
+            known[name] = kinds[name].from_json(stored) if not sign or sign in stored else None
+        return convert(known, cls)
+
+
+@cache
+def _defaults(kind: Any) -> Mapping[str, Any]:
+    return {field.name: field.default for field in fields(kind)}
+
+
+@cache
+def _part_kinds(kind: Any) -> Mapping[str, type[ByFields]]:
+    """Return the class of each part; that of an optional one is the first of its union."""
+    hints = get_type_hints(kind)
+    return {name: (get_args(hints[name]) or (hints[name],))[0] for name in kind.PARTS}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.facts.fact import Fact
@@ -9,10 +10,14 @@ from shipyard_api.workflow.step import AnyStep, Json
 
 Steps = Mapping[StepId, AnyStep]
 
-StepsFor = Callable[[Json], tuple[AnyStep, ...]]
+StepsFor = Callable[[Any], tuple[AnyStep, ...]]
 """Return the steps of an action with these inputs, in order. Pure: the same inputs give the same steps."""
 
-FactsFor = Callable[[Json], tuple[Fact, ...]]
+FactsFor = Callable[[Any], tuple[Fact, ...]]
+
+
+def _as_stored(inputs: Json) -> Json:
+    return inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +26,21 @@ class Definition:
 
     ``steps_for``: the steps may follow from the inputs, such as one per target node. ``missing`` says what people may
     expect of the action that it does not do without a task graph; every such action carries it as a note.
-    ``first_facts``: facts that follow from the inputs alone, recorded when the action is created.
+    ``first_facts``: facts that follow from the inputs alone, recorded when the action is created. ``read``: returns
+    the inputs of the action, as its steps take them, from their stored form.
     """
 
     name: ActionName
     steps_for: StepsFor
     missing: str = ""
     first_facts: FactsFor = lambda _inputs: ()
+    read: Callable[[Json], Any] = _as_stored
 
-    def steps(self, inputs: Json) -> Steps:
+    def steps(self, inputs: Any) -> Steps:
         """Return the steps of an action with these inputs by id, in order."""
         return {step.id: step for step in self.steps_for(inputs)}
 
-    def step_ids(self, inputs: Json) -> list[StepId]:
+    def step_ids(self, inputs: Any) -> list[StepId]:
         """Return the names of the steps of an action with these inputs, in order."""
         return list(self.steps(inputs))
 

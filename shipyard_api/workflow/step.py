@@ -233,8 +233,8 @@ class Step(Unit[State, Question, Effect, Report]):
     item_kind: "AnyItemKind | None" = None
 
     @abstractmethod
-    def begin(self, inputs: Json) -> State:
-        """Return the first state, from the inputs that were frozen when the action was created."""
+    def begin(self, inputs: Any) -> State:
+        """Return the first state, from the inputs that were frozen when the action was created, as it reads them."""
 
     def gather(self, state: State, ended: tuple[EndedItem, ...], now: datetime) -> Folded[State]:
         """Return the state after these items ended, in the order of their end; called with none to begin. Pure."""

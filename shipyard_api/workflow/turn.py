@@ -141,8 +141,8 @@ class Engine:
         """Return the steps of an action. Its inputs never change, so they are read once in a process."""
         steps = self._known_steps.get(action)
         if steps is None:
-            inputs = tx.actions.inputs(action)
-            steps = self._definitions[name].steps(inputs)
+            definition = self._definitions[name]
+            steps = definition.steps(definition.read(tx.actions.inputs(action)))
             if len(self._known_steps) >= _KEPT_ACTIONS:
                 self._known_steps.clear()
             self._known_steps[action] = steps
@@ -193,7 +193,7 @@ class Engine:
             tx.turns.rest(claim, waiting=PAUSED.after(claim.waiting, now))
             return Again.LATER
         if state is None:
-            state = step.begin(tx.actions.inputs(claim.action))
+            state = step.begin(self._definitions[claim.name].read(tx.actions.inputs(claim.action)))
             claim = tx.turns.start_step(claim, state.to_json(), now=now)
         if claim.intent is not None:
             return self._attempts.resume(tx, claim, step, state, claim.intent, now)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId
 from shipyard_api.storage import tables
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.skipped_actions import FindSkippedActions
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.workflow.definition import Definition
-from shipyard_api.workflow.step import Json
 from shipyard_api.workflow.turn import Engine
 from tests.fan_out import STEP, FanOut, ItemWorld, SampleItem
 from tests.world import SETTLE, Checkpoints, World
@@ -34,7 +34,9 @@ def older(world: World) -> Engine:
     """A worker of a release without the last two steps."""
     definitions = world.definitions(Checkpoints())
     known = definitions[world.name]
-    return engine(world, {**definitions, world.name: Definition(world.name, lambda given: known.steps_for(given)[:-2])})
+    return engine(
+        world, {**definitions, world.name: replace(known, steps_for=lambda given: known.steps_for(given)[:-2])}
+    )
 
 
 def rows(world: World) -> dict[str, bytes]:
@@ -167,7 +169,7 @@ def test_the_actions_that_are_left_alone_are_found(worlds: Worlds) -> None:
     known = world.definitions(Checkpoints())
     world.worker(attempts=1).turn(world.action)
     name = world.name
-    shorter = Definition(world.name, lambda given: known[name].steps_for(given)[:-1])
+    shorter = replace(known[name], steps_for=lambda given: known[name].steps_for(given)[:-1])
 
     def found(definitions: Mapping[ActionName, Definition]) -> list[tuple[str, str]]:
         return [(one.action, one.unknown) for one in FindSkippedActions(world.store(), definitions)()]
@@ -239,16 +241,16 @@ class FanOutTo(FanOut):
 
     target: str = ""
 
-    def begin(self, inputs: Json) -> Any:
-        return super().begin({**inputs, "waves": [[self.target]]})
+    def begin(self, inputs: ActionInputs) -> Any:
+        return super().begin({"kept_items": inputs.kept_items, "waves": [[self.target]]})
 
 
 def one_step_each(world: ItemWorld) -> Definition:
-    def steps_for(inputs: Json) -> tuple[FanOutTo, ...]:
+    def steps_for(inputs: ActionInputs) -> tuple[FanOutTo, ...]:
         kind = SampleItem(world.peer)
-        return tuple(FanOutTo(kind, StepId(f"{STEP}.{name}"), target=name) for name in inputs["targets"])
+        return tuple(FanOutTo(kind, StepId(f"{STEP}.{name}"), target=name) for name in inputs.labels or ())
 
-    return Definition(ActionName("test_site"), steps_for)
+    return Definition(ActionName("test_site"), steps_for, read=ActionInputs.from_json)
 
 
 def steps(world: ItemWorld) -> list[tuple[str, str]]:
@@ -261,9 +263,9 @@ def test_steps_that_follow_from_the_inputs_run_in_their_order_and_so_does_a_retr
     definition = one_step_each(items)
     definitions = {definition.name: definition}
     worker = engine(items, definitions)
-    inputs = {"targets": ["x", "y", "z"]}
+    inputs = {"labels": {"x": {}, "y": {}, "z": {}}}
     items.peer.failing = frozenset({"y"})
-    items.create(ActionId("1" * 26), inputs, definition.step_ids(inputs))
+    items.create(ActionId("1" * 26), inputs, definition.step_ids(definition.read(inputs)))
     items.run(worker)
 
     assert steps(items) == [("x", "success"), ("y", "failed"), ("z", "upstream_failed")]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.baremetal_nodes import BaremetalNodes
 from shipyard_api.actions.steps.rollout_messages import Members, SelectMembers
 from shipyard_api.actions.steps.teardown.destroy import Destroy
@@ -36,7 +37,7 @@ def deploying(store: Any, provisioner: Any, scope: Scope) -> tuple[BaremetalNode
 
 def begun(step: AnyStep, inputs: Json, nodes: frozenset[NodeName]) -> tuple[Json, tuple[Fact, ...]]:
     """Return the state of an action's step once it knows its nodes, and the facts about these."""
-    began = step.begin(inputs)
+    began = step.begin(ActionInputs.from_json(inputs))
     known = step.fold(began, SelectMembers(began.inputs), Members({GROUP: nodes}), START)
     return known.state.to_json(), known.facts
 
@@ -66,5 +67,5 @@ def inputs_of(scope: Scope) -> Json:
     window = {"zone": "UTC", "start": f"{START:%H:%M}", "minutes": scope.window / 60}
     policy = PolicyInputs({"windows": {"open": [window]}}, seconds={"prepare": 0.1, "deploy": 0.1})
     groups = {"groups": [group_entry(GROUP)]}
-    site = SiteInputs(1, configuration, "", groups, policy=policy if scope.window else None)
+    site = SiteInputs(1, configuration, groups, policy=policy if scope.window else None)
     return site.to_json()

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.actions import Control, RunState, StepState
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.workflow.definition import Definition, fixed
@@ -73,7 +74,7 @@ class Turns:
         if self.scope.items:
             teardown = destroying(store, provisioner, self.scope)
             self.step = teardown
-            self._first = teardown.begin({}).to_json()
+            self._first = teardown.begin(ActionInputs()).to_json()
         else:
             self.step, self._first = deploying(store, provisioner, self.scope)
         clock: Any = self.outside

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps import (
     job_watch,
     joining,
@@ -55,7 +56,6 @@ from shipyard_api.domain.rollout.enforcing import open_gates
 from shipyard_api.domain.rollout.moves import Move, Outcome
 from shipyard_api.domain.rollout.policy.pace import ALL_AT_ONCE
 from shipyard_api.domain.rollout.rollout import Rollout
-from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.targets import TARGET_GROUP
 from shipyard_api.domain.waiting import Awaited
@@ -100,14 +100,13 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     begins: bool = True
     version: ClassVar[int] = VERSION
 
-    def begin(self, inputs: Json) -> RolloutState:
+    def begin(self, inputs: ActionInputs) -> RolloutState:
         """Start without knowing any member."""
-        kept = tuple(NodeName(node) for node in inputs.get("kept", ()))
-        site = SiteInputs.from_json(inputs)
+        site = inputs.of_site
         site = site if self.begins else replace(site, policy=None)
         if self.targets:
-            site = replace(site, targets=self.targets, target_group=self.group, batch=0)
-        return RolloutState(site, kept=kept, kept_from=inputs.get("retried", ""), action=inputs.get("action", ""))
+            site = replace(site, targets=self.targets, target_group=self.group, max_parallel_nodes=0)
+        return RolloutState(site, kept=inputs.kept or (), kept_from=inputs.retried, action=inputs.action)
 
     def load_state(self, stored: Json) -> RolloutState:
         """Return a state from its stored form."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar, Never
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.steps import AttemptFailed
@@ -58,10 +59,10 @@ class Check(Step[CheckState, int, Never, Findings]):
     always: bool = False
     planned: bool = True
 
-    def begin(self, inputs: Json) -> CheckState:
+    def begin(self, inputs: ActionInputs) -> CheckState:
         """Start without an answer."""
-        continues = bool(inputs.get("continue_on_fail")) and self.spares is not None
-        return CheckState(inputs["revision"], continues)
+        continues = inputs.continue_on_fail and self.spares is not None
+        return CheckState(inputs.revision, continues)
 
     def load_state(self, stored: Json) -> CheckState:
         """Return a state from its stored form."""

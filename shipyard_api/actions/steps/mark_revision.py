@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.actions import ActionId, StepId, StepState
 from shipyard_api.domain.documents import Revision, RevisionTag
 from shipyard_api.domain.stored import ByFields
@@ -65,9 +66,9 @@ class MarkRevision(Step[MarkState, ActionId, SetTag, StepsEnded | TagSet]):
     give_up_after: float
     always: bool = True
 
-    def begin(self, inputs: Json) -> MarkState:
+    def begin(self, inputs: ActionInputs) -> MarkState:
         """Start without knowing how the action ended."""
-        return MarkState(ActionId(inputs["action"]), inputs["name"], inputs["revision"])
+        return MarkState(inputs.action, inputs.name, inputs.revision)
 
     def load_state(self, stored: Json) -> MarkState:
         """Return a state from its stored form."""

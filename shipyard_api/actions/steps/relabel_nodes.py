@@ -5,12 +5,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import ClassVar, Never
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.actions import StepId
-from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.nodes import NodesRelabelled
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.specification.given import labelled
 from shipyard_api.domain.stored import ByFields, Number
 from shipyard_api.domain.waiting import Awaited
@@ -69,11 +68,10 @@ class RelabelNodes(Step[RelabelState, Never, SetLabels, Labelled]):
     always: bool = False
     tolerant: bool = False
 
-    def begin(self, inputs: Json) -> RelabelState:
+    def begin(self, inputs: ActionInputs) -> RelabelState:
         """Start with every node."""
-        configuration = SiteInputs.from_json(inputs).configuration if "times" in inputs else DeploymentConfiguration()
-        todo = tuple((NodeName(node), labels) for node, labels in inputs["labels"].items())
-        return RelabelState(todo, configuration.relabel_nodes.timeout, placed=inputs.get("placed", {}))
+        todo = tuple((inputs.labels or {}).items())
+        return RelabelState(todo, inputs.configuration.relabel_nodes.timeout, placed=inputs.placed or {})
 
     def load_state(self, stored: Json) -> RelabelState:
         """Return a state from its stored form."""

@@ -194,7 +194,7 @@ def move_from_json(stored: Mapping[str, Any]) -> Move:
 
 def steps_of(inputs: SiteInputs, phase: Phase, nodes: Collection[NodeName]) -> RequestedSteps:
     """Return the steps of these nodes in this phase: of templates in a deployment, of a runbook or a burn-in before."""
-    return only(inputs.steps, nodes) if phase is Phase.DEPLOY else inputs.preparing(nodes)
+    return only(inputs.deploy_steps, nodes) if phase is Phase.DEPLOY else inputs.preparing(nodes)
 
 
 @dataclass(frozen=True, slots=True)

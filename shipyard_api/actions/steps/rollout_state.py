@@ -145,7 +145,7 @@ class RolloutState:
         if self.cycled or any(watch.late or watch.tried for watch in self.watches.values()):
             stored |= {"v": WITH_LATE, "cycled": list(self.cycled)}
         retries = self.inputs.policy is not None and self.inputs.policy.retries
-        if self.inputs.cleaning or self.inputs.configuration.burn_in or retries:
+        if self.inputs.clean_steps or self.inputs.configuration.burn_in or retries:
             stored["v"] = WITH_STEPS_BEFORE
         if self.rollout is not None and self.rollout.uncounted:
             stored |= {"v": VERSION, "uncounted": sorted(self.rollout.uncounted)}

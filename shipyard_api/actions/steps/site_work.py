@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps import job_watch
 from shipyard_api.actions.steps.job_watch import Job, Submitted
 from shipyard_api.domain.actions import StepId
@@ -14,7 +15,6 @@ from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
 from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.reconciliation import JobAnswers
-from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.provisioner import JobId, JobReport, Marker, Operation, Provisioner, Work
@@ -91,12 +91,12 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
     done: tuple[Fact, ...] = ()
     tolerant: bool = False
 
-    def begin(self, inputs: Json) -> SiteWorkState:
+    def begin(self, inputs: ActionInputs) -> SiteWorkState:
         """Start with nothing submitted."""
-        configuration = SiteInputs.from_json(inputs).configuration
+        configuration = inputs.of_site.configuration
         phase = self.limits(configuration)
         limits = job_watch.Limits(phase.interval, phase.timeout, configuration.queue_limit)
-        return SiteWorkState(inputs["revision"], limits)
+        return SiteWorkState(inputs.revision, limits)
 
     def load_state(self, stored: Json) -> SiteWorkState:
         """Return a state from its stored form."""

@@ -108,9 +108,9 @@ class Specifications:
         ports.errors.
         """
         if services:
-            return Planned(_texts(each_stepped(only(inputs.steps, nodes))))
+            return Planned(_texts(each_stepped(only(inputs.deploy_steps, nodes))))
         try:
-            wanted = self.wanted(inputs.revision, nodes, inputs.steps)
+            wanted = self.wanted(inputs.revision, nodes, inputs.deploy_steps)
         except (RenderingFailed, UnknownRevision):
             return Planned()
         if inputs.targets:

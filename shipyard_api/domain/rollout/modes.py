@@ -1,7 +1,7 @@
 """How much of a rollout may be in flight at once (product, section 3, beyond the seed)."""
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 
 class OnTimeout(Enum):
@@ -11,8 +11,7 @@ class OnTimeout(Enum):
     JUDGE_CRITERIA = "judge_criteria"
 
 
-@dataclass(frozen=True, slots=True)
-class Mode:
+class Mode(NamedTuple):
     """How much may be in flight at once, and when a node is deployed. The default is one group after another.
 
     ``max_nodes_in_flight`` is None for no bound. ``deploy_as_prepared``: once the group can no longer

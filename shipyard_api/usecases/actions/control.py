@@ -6,6 +6,7 @@ from typing import Any
 
 from shipyard_api.actions.admission import windows_open
 from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.actions import (
     ActionId,
     ActionName,
@@ -25,14 +26,13 @@ from shipyard_api.domain.errors import (
 )
 from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.findings import Finding
-from shipyard_api.domain.holds import OVERRIDDEN, Hold
+from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.items import ItemId
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.plans.plan import PlanContent
 from shipyard_api.domain.site_design import SiteInputs
-from shipyard_api.domain.teardown.limits import TeardownLimits
-from shipyard_api.ports.state.actions import FURTHER, LIMITS, ActionRecord, NewAction
+from shipyard_api.ports.state.actions import ActionRecord, NewAction
 from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases.actions.agreed_plan import ALONE, Agreement, by_plan
 from shipyard_api.usecases.actions.create import first_notes
@@ -56,7 +56,7 @@ class RetryPlan:
     """
 
     action: ActionRecord
-    inputs: JsonObject
+    inputs: ActionInputs
     kept: Sequence[NodeName]
     held: Sequence[Hold]
     refusal: Conflict | None
@@ -93,9 +93,9 @@ class ControlAction:
             raise ActionNotFound(action_id)
         return record
 
-    def inputs(self, action: ActionRecord) -> JsonObject:
+    def inputs(self, action: ActionRecord) -> ActionInputs:
         """Return the frozen inputs of an action."""
-        return self.store.read(lambda tx: tx.actions.inputs(action.id))
+        return self.store.read(lambda tx: _inputs(tx, action))
 
     def retry(
         self,
@@ -167,7 +167,7 @@ class ControlAction:
         _refuse_stragglers(tx, old.name, kept, force=force)
         new, definition = ActionId(self.new_id()), self.definitions[old.name]
         items = _kept_items(tx, old, inputs)
-        inputs = {**inputs, "action": new, "kept": kept, "retried": old.id, **({"kept_items": items} if items else {})}
+        inputs = replace(inputs, action=new, kept=tuple(kept), retried=old.id, kept_items=items)
         action = NewAction(
             id=new,
             name=old.name,
@@ -176,32 +176,35 @@ class ControlAction:
             context_marker=caller.context_marker,
             revision=old.revision,
             allow_intermediate_commits=old.allow_intermediate_commits,
-            inputs=inputs,
+            inputs=inputs.to_json(),
             steps=definition.step_ids(inputs),
             exclusive=ACTIONS[old.name].exclusive,
-            nodes=nodes_of_run(inputs),
+            nodes=nodes_of_run(inputs.software),
             facts=first_notes(definition, inputs, ACTIONS.parse(old.name, old.parameters)[1]),
         )
         return action, kept
 
-    def _refuse_closed(self, old: ActionRecord, inputs: JsonObject) -> None:
+    def _refuse_closed(self, old: ActionRecord, inputs: ActionInputs) -> None:
         """Raise NoWindowOpens as for a new action, by the windows that the retry keeps."""
-        if windows_open in ACTIONS[old.name].admission and (found := self.closed(SiteInputs.from_json(inputs))):
+        if windows_open in ACTIONS[old.name].admission and (found := self.closed(inputs.of_site)):
             raise NoWindowOpens(found)
 
 
-def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[JsonObject, list[NodeName]]:
+def _inputs(tx: Transaction, action: ActionRecord) -> ActionInputs:
+    return ActionInputs.from_json(tx.actions.inputs(action.id))
+
+
+def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[ActionInputs, list[NodeName]]:
     """Return the inputs of a retry, and the nodes that it keeps, in order of name."""
-    inputs = dict(tx.actions.inputs(old.id))
-    for of_another_request in (FURTHER, OVERRIDDEN):
-        inputs.pop(of_another_request, None)
-    if ACTIONS[old.name].reads:
-        inputs |= _asking_policy(SiteInputs.from_json(inputs)).to_json()
+    # Members and holds were of another request.
+    inputs = replace(_inputs(tx, old), further=None, overridden_holds=None)
+    if inputs.site is not None:
+        inputs = replace(inputs, site=_asking_policy(inputs.site))
     if ACTIONS[old.name].limited:
         # As an operator has set them since. Whether pods may be deleted needs a right that this caller may not have.
-        frozen = TeardownLimits.from_json(inputs.get(LIMITS, {}))
-        inputs[LIMITS] = dict(replace(tx.actions.limits(old.id), on_blocked=frozen.on_blocked).to_json())
-    kept = {*inputs.get("kept", ()), *tx.actions.deployed(old.id)}
+        limits = replace(tx.actions.limits(old.id), on_blocked=inputs.teardown.on_blocked)
+        inputs = replace(inputs, limits=limits)
+    kept = {*(inputs.kept or ()), *tx.actions.deployed(old.id)}
     wanted = {NodeName(record.name) for record in tx.actions.nodes(old.id, **_EVERY_NODE)}
     newest = tx.nodes.newest_since(old.created_at, wanted | kept)
     lost = {node for node, (_, status) in newest.items() if status is not NodeStatus.SUCCESS}
@@ -215,11 +218,11 @@ def _asking_policy(site: SiteInputs) -> SiteInputs:
     return replace(site, policy=site.policy and replace(site.policy, passed=False))
 
 
-def _kept_items(tx: Transaction, old: ActionRecord, inputs: JsonObject) -> dict[StepId, list[ItemId]]:
+def _kept_items(tx: Transaction, old: ActionRecord, inputs: ActionInputs) -> dict[StepId, tuple[ItemId, ...]]:
     """Return the work items that a retry does not repeat: those that succeeded in the action or in an earlier try."""
-    kept = {step: list(items) for step, items in inputs.get("kept_items", {}).items()}
+    kept = dict(inputs.kept_items)
     for step, items in tx.items.succeeded(old.id).items():
-        kept[step] = [*kept.get(step, ()), *items]
+        kept[step] = (*kept.get(step, ()), *items)
     return kept
 
 
@@ -227,7 +230,7 @@ def _refuse_second_site_action(tx: Transaction, old: ActionRecord) -> None:
     """Raise Conflict while a site action runs on its nodes; creating another one would raise the same."""
     if not ACTIONS[old.name].exclusive:
         return
-    nodes = nodes_of_run(tx.actions.inputs(old.id))
+    nodes = nodes_of_run(_inputs(tx, old).software)
     if running := tx.actions.running_site_action(nodes):
         raise SiteActionRunning(*running)
 
@@ -260,7 +263,7 @@ def _holds(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> Se
     A software stage runs tasks on the kept ones, too. If the action ended before it knew its nodes, any held node may
     be one of them.
     """
-    kept = () if "software" in tx.actions.inputs(old.id) else kept
+    kept = kept if _inputs(tx, old).software is None else ()
     works = ACTIONS[old.name].works
     holds = [hold for hold in tx.holds.active() if hold.node not in kept and hold.forbids(works)]
     touched = _touched(tx, old, kept) if holds else ()

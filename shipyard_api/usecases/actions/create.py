@@ -7,12 +7,12 @@ transaction: either the worker finds all of them, or nothing happened.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from shipyard_api.actions.action import Case
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.frozen_software import FrozenSoftware
-from shipyard_api.actions.site_checks import MADE, made_at
+from shipyard_api.actions.inputs import ActionInputs
+from shipyard_api.actions.site_checks import made_at
 from shipyard_api.domain.actions import ActionId, ActionName, nodes_of_run
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.error_kinds import Conflict
@@ -29,7 +29,7 @@ from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.site_plan import graph_warnings
 from shipyard_api.domain.task_graph.tag_check import check_tags
 from shipyard_api.ports.documents import RenderingFailed
-from shipyard_api.ports.state.actions import FURTHER, ActionRecord, NewAction
+from shipyard_api.ports.state.actions import ActionRecord, NewAction
 from shipyard_api.ports.state.errors import RequestKeyTaken
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.agreed_plan import by_plan
@@ -95,9 +95,10 @@ class CreateAction:
         if checked.refusal or case is None:
             raise checked.refusal or AssertionError("a request without a case has a refusal")
         software = self._software_findings(checked)
-        new = self._new(checked, case, caller, software)
+        inputs = self._inputs(checked, case)
+        new, runs = self._new(checked, case, inputs, caller, software), inputs.software is not None
         frozen = self.freeze(request.name, checked.revision, case.parameters.software)
-        new = replace(new, software=frozen.to_json() if frozen and "software" in new.inputs else None)
+        new = replace(new, software=frozen.to_json() if frozen and runs else None)
         content = self.planned(checked, frozen) if request.agreement.plan else None
         try:
             with self.store.begin() as tx:
@@ -133,32 +134,36 @@ class CreateAction:
             raise KeyReused(action.id)
         return Created(action, ACTIONS.parse(action.name, action.parameters)[1], replayed=True)
 
-    def _new(self, checked: Checked, case: Case, caller: Caller, software: _SoftwareFindings) -> NewAction:
-        request = checked.request
-        action, definition = ActionId(self.new_id()), self.definitions[request.name]
-        parameters, software_run = case.parameters, None
-        if case.action.runs_tasks and (COMMAND in parameters.software or self._has_tasks()):
-            software_run = parameters.software
-        inputs = replace(
-            case.inputs, continues_on_fail=parameters.continues_on_fail, software=software_run
-        ).to_json() | {"action": action, "name": request.name}
-        if case.inputs.site is not None and checked.revision is not None:
-            inputs[MADE] = made_at(self.check.designs, checked.revision)
-        if request.further:
-            inputs[FURTHER] = dict(request.further)
+    def _inputs(self, checked: Checked, case: Case) -> ActionInputs:
+        parameters, has_design = case.parameters, case.inputs.site is not None and checked.revision is not None
+        runs = case.action.runs_tasks and (COMMAND in parameters.software or self._has_tasks())
+        return replace(
+            case.inputs,
+            action=ActionId(self.new_id()),
+            name=checked.request.name,
+            continue_on_fail=parameters.continues_on_fail,
+            software=parameters.software if runs else None,
+            made=made_at(self.check.designs, Revision(case.inputs.revision)) if has_design else None,
+            further=checked.request.further or None,
+        )
+
+    def _new(
+        self, checked: Checked, case: Case, inputs: ActionInputs, caller: Caller, software: _SoftwareFindings
+    ) -> NewAction:
+        request, definition = checked.request, self.definitions[checked.request.name]
         return NewAction(
-            id=action,
+            id=inputs.action,
             name=request.name,
             parameters=self.check.shown(checked),
             user=caller.user,
             context_marker=caller.context_marker,
             revision=checked.revision,
             allow_intermediate_commits=case.allows_commits,
-            inputs=inputs,
+            inputs=inputs.to_json(),
             steps=definition.step_ids(inputs),
             key=request.key(caller),
             exclusive=ACTIONS[request.name].exclusive,
-            nodes=nodes_of_run(inputs),
+            nodes=nodes_of_run(inputs.software),
             facts=(
                 *_passed(case, caller),
                 *first_notes(definition, inputs, checked.warnings),
@@ -203,7 +208,7 @@ def _passed(case: Case, caller: Caller) -> tuple[Fact, ...]:
     return (Noted("Policy Passed", f"{caller.user} has forced the action past the {rules} of the rollout policy"),)
 
 
-def first_notes(definition: Definition, inputs: Mapping[str, Any], warnings: Sequence[Finding]) -> tuple[Fact, ...]:
+def first_notes(definition: Definition, inputs: ActionInputs, warnings: Sequence[Finding]) -> tuple[Fact, ...]:
     """Return the facts that an action has from its creation on."""
     missing = without_graph(definition, inputs)
     notes = (Noted("Parameter", warning.message) for warning in warnings)

@@ -4,13 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain import teardown_progress
 from shipyard_api.domain.actions import BARE_GROUPS, ActionId, ActionName, StepId
 from shipyard_api.domain.errors import ActionNotFound, StepNotFound
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.notes import kinds
-from shipyard_api.domain.site_design import stored_strategy
 from shipyard_api.domain.strategy.criteria import SuccessCriteria, needed
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.state.actions import ActionRecord, DescribedAction, StepRecord
@@ -98,7 +98,7 @@ class DescribeAction:
         with self.store.begin() as tx:
             record = _action(tx, action)
             records = tx.actions.groups(record.id, status=page.status, group=page.group, after=after, limit=page.limit)
-            strategy = stored_strategy(tx.actions.inputs(record.id))
+            strategy = ActionInputs.from_json(tx.actions.inputs(record.id)).strategy
         criteria = {group.name: group.success_criteria for group in strategy.groups}
         return [
             ListedGroup(

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.checks import Check
 from shipyard_api.actions.steps.site_work import SiteWork
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.error_kinds import ShipyardError
 from shipyard_api.domain.errors import FirstStepFails
 from shipyard_api.domain.findings import Finding, Level, errors, warning
-from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.step import Done, Failed, PeerFailure
@@ -24,14 +24,14 @@ class FirstSteps:
     findings: Sequence[Finding] = ()
 
 
-def run_checks(definition: Definition, inputs: JsonObject, now: datetime) -> FirstSteps:
+def run_checks(definition: Definition, inputs: ActionInputs, now: datetime) -> FirstSteps:
     """Return how the checks end that run before an action works on nodes. A silent peer makes a finding."""
     findings: list[Finding] = []
     skipped: set[StepId] = set()
     for check in _checks(definition, inputs):
         if check.id in skipped:
             continue
-        state, report = check.begin(inputs), _asked(check, inputs["revision"])
+        state, report = check.begin(inputs), _asked(check, inputs.revision)
         state = check.fold(state, state.revision, report, now).state
         found = () if isinstance(report, PeerFailure) else tuple(one for one in report if one.level is not Level.INFO)
         findings += found
@@ -46,7 +46,7 @@ def run_checks(definition: Definition, inputs: JsonObject, now: datetime) -> Fir
     return FirstSteps(None, findings)
 
 
-def _checks(definition: Definition, inputs: JsonObject) -> Iterator[Check]:
+def _checks(definition: Definition, inputs: ActionInputs) -> Iterator[Check]:
     """Return the planned checks before the first step that works on nodes."""
     for step in definition.steps(inputs).values():
         if isinstance(step, Check):

@@ -7,6 +7,7 @@ from enum import Enum
 from random import Random
 
 from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps import pacing
 from shipyard_api.domain.actions import ActionId, RunState
 from shipyard_api.domain.documents import Version
@@ -155,7 +156,7 @@ class ForecastAction:
         retry = self.control.plan_retry(action, force=True)
         if not ACTIONS[retry.action.name].deploys:
             raise NothingToForecast(retry.action.name)
-        inputs = SiteInputs.from_json(retry.inputs)
+        inputs = retry.inputs.of_site
         kept = Progress(nodes=dict.fromkeys(retry.kept, NodeStatus.SUCCESS))
         strategy = inputs.strategy
         start = _Start(inputs, self._members(inputs, strategy), self.clock.now(), kept)
@@ -200,13 +201,13 @@ class ForecastAction:
                 raise ActionNotFound(action)
             if not ACTIONS[record.name].deploys:
                 raise NothingToForecast(record.name)
-            stored = tx.actions.inputs(record.id)
+            inputs = ActionInputs.from_json(tx.actions.inputs(record.id))
             groups = tx.actions.groups(record.id, status=(), group=(), after=-1, limit=_MEMBERSHIPS)
             nodes = tx.actions.nodes(record.id, status=(), group=(), after="", limit=_MEMBERSHIPS)
-            states = tx.task_results.step_states(record.id) if "policy" in stored else ()
-        kept = dict.fromkeys(map(NodeName, stored.get("kept", ())), NodeStatus.SUCCESS)
+            states = tx.task_results.step_states(record.id) if inputs.policy else ()
+        kept = dict.fromkeys(inputs.kept or (), NodeStatus.SUCCESS)
         policy: JsonObject = next((memory["policy"] for memory, _ in states if "policy" in memory), {})
-        return _Known(record, SiteInputs.from_json(stored), Progress(nodes=kept), groups, nodes, policy)
+        return _Known(record, inputs.of_site, Progress(nodes=kept), groups, nodes, policy)
 
     def _of(self, known: _Known) -> Mapping[GroupName, frozenset[NodeName]]:
         strategy = known.inputs.strategy

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import Enum
 
 from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps import pacing
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.actions import ENDED, ActionId
@@ -15,12 +16,10 @@ from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.nodes import NodesLeft
 from shipyard_api.domain.findings import Level
-from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.remedies import Remedy, remedies
 from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.rollout.policy.survey import Survey, next_spans, survey
-from shipyard_api.domain.site_design import stored_strategy
 from shipyard_api.domain.strategy.criteria import SuccessCriteria, needed
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
 from shipyard_api.ports.state.actions import ActionRecord
@@ -155,11 +154,11 @@ def lacking_of(tx: Transaction, action: ActionId, older: Sequence[NodeName]) -> 
     return remedies(older, differs, services=services)
 
 
-def _survey(tx: Transaction, action: ActionRecord, inputs: JsonObject, now: datetime) -> Survey | None:
+def _survey(tx: Transaction, action: ActionRecord, policy: PolicyInputs | None, now: datetime) -> Survey | None:
     """Return the state of the policy, from the state of the step that deploys the nodes; of servers that begin each by
     itself, only the windows.
     """
-    if (policy := PolicyInputs.from_json(inputs["policy"]) if "policy" in inputs else None) is None:
+    if policy is None:
         return None
     for memory, fixed in tx.task_results.step_states(action.id):
         if "policy" in memory:
@@ -177,16 +176,15 @@ def _overview(tx: Transaction, action: str, now: datetime) -> Overview:
     version = tx.actions.version(ActionId(action)) or ""
     record, nodes = _action_with_nodes(tx, action)
     groups = tx.actions.groups(record.id, status=(), group=(), after=-1, limit=_ALL)
-    inputs = tx.actions.inputs(record.id)
-    strategy = stored_strategy(inputs)
-    criteria = {str(group.name): group.success_criteria for group in strategy.groups}
+    inputs = ActionInputs.from_json(tx.actions.inputs(record.id))
+    criteria = {str(group.name): group.success_criteria for group in inputs.strategy.groups}
     listed = [
         ListedGroup(group, needed(criteria.get(group.name, SuccessCriteria()), sum(group.nodes.values())))
         for group in groups
     ]
     failed = [node.name for node in nodes if node.status is NodeStatus.FAILURE]
     cordoned = left_cordoned(tx, record, [NodeName(node.name) for node in nodes])
-    policy = _survey(tx, record, inputs, now)
+    policy = _survey(tx, record, inputs.policy, now)
     waiting = approvals_of(tx, record).waiting if policy else ()
     warnings = _warnings(tx, record.id)
     older = [NodeName(node.name) for node in nodes if node.older]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from shipyard_api.actions.action import Case
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.frozen_software import FrozenSoftware
-from shipyard_api.actions.inputs import ActionInputs, TeardownInputs
+from shipyard_api.actions.inputs import ActionInputs, teardown_inputs
 from shipyard_api.actions.software_steps import SOFTWARE, TESTS, no_plan
 from shipyard_api.actions.steps import pacing
 from shipyard_api.domain.actions import ActionId, ActionName, StepId, nodes_of_run
@@ -94,7 +94,7 @@ class Plan:
     changes: DesignChanges | None = None
     software: SoftwarePlan | None = None
     parameters: JsonObject = field(default_factory=dict)
-    inputs: JsonObject = field(default_factory=dict)
+    inputs: ActionInputs = ActionInputs()  # noqa: RUF009  # immutable
     frozen: FrozenSoftware | None = None
     design: Rendering | None = None
 
@@ -215,10 +215,10 @@ class PlanAction:
         retry = self.control.plan_retry(action, force=force, may_override_holds=may_override_holds)
         old = retry.action
         deploys = ACTIONS[old.name].deploys or ACTIONS[old.name].on_site
-        inputs = SiteInputs.from_json(retry.inputs) if deploys else None
+        inputs = retry.inputs.site if deploys else None
         steps = self._frozen_steps(old.name, inputs) if inputs else NO_STEPS
         groups = self._groups(inputs, inputs.strategy, retry.kept) if inputs else ()
-        written = retry.inputs.get("software")
+        written = retry.inputs.software
         goes_on = Retried(old.id, frozenset(retry.kept) if ACTIONS[old.name].deploys else None)
         frozen = None if written is None else frozen or self.freeze(old.name, old.revision, written)
         software = self._software(frozen, old.name, old.revision, groups, written or {}, goes_on)
@@ -266,7 +266,7 @@ class PlanAction:
         if plan.refusal or definition is None:
             return plan
         continues = parameters is not None and parameters.continues_on_fail
-        inputs = {**plan.inputs, "continue_on_fail": continues} if continues else plan.inputs
+        inputs = replace(plan.inputs, continue_on_fail=True) if continues else plan.inputs
         first = run_checks(definition, inputs, self.clock.now())
         new = [finding for finding in first.findings if finding not in plan.findings]
         return replace(plan, refusal=first.refusal or _run_fails(plan), findings=(*plan.findings, *dict.fromkeys(new)))
@@ -308,9 +308,9 @@ class PlanAction:
 
     def _frozen_steps(self, name: ActionName, inputs: SiteInputs) -> StepPlan:
         if ACTIONS[name].services:
-            return StepPlan(_as_frozen(inputs.steps))
+            return StepPlan(_as_frozen(inputs.deploy_steps))
         try:
-            return self.check.plan_steps.frozen(inputs.steps)
+            return self.check.plan_steps.frozen(inputs.deploy_steps)
         except PeerError as trouble:
             return _unknown_steps(trouble)
 
@@ -361,7 +361,7 @@ class PlanAction:
         deployed = {node for planned in groups for node in planned.members} if ACTIONS[name].deploys else None
         return self.plan_software(frozen, revision, deployed, written, retried)
 
-    def _steps(self, name: ActionName, inputs: JsonObject) -> Sequence[StepId]:
+    def _steps(self, name: ActionName, inputs: ActionInputs) -> Sequence[StepId]:
         definition = self.definitions.get(name)
         return definition.step_ids(inputs) if definition else []
 
@@ -375,13 +375,14 @@ def _run_fails(plan: Plan) -> ShipyardError | None:
     return FirstStepFails(step, no_plan(faults).reason, faults) if faults else None
 
 
-def _inputs(checked: Checked, inputs: SiteInputs | None, software: SoftwarePlan | None) -> JsonObject:
+def _inputs(checked: Checked, inputs: SiteInputs | None, software: SoftwarePlan | None) -> ActionInputs:
     """Return as much of the inputs of an action as its steps follow from."""
     if (case := checked.case) is None:
-        return ActionInputs(site=inputs, software=None if software is None else {}).to_json()
-    teardown = TeardownInputs.of(case.parameters, TeardownLimits()) if case.action.tears_down else None
-    run = None if software is None else case.parameters.software
-    return replace(case.inputs, site=inputs, teardown=case.inputs.teardown or teardown, software=run).to_json()
+        return ActionInputs(site=inputs, software=None if software is None else {})
+    known = replace(case.inputs, site=inputs, software=None if software is None else case.parameters.software)
+    if known.limits is not None or not case.action.tears_down:
+        return known
+    return replace(known, **teardown_inputs(case.parameters, TeardownLimits(), destroys=True))
 
 
 def _as_frozen(requested: RequestedSteps) -> Sequence[PlannedNodes]:

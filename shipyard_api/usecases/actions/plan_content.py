@@ -21,7 +21,7 @@ from shipyard_api.usecases.actions.plan_software import SoftwarePlan
 
 # Inputs that another part of the content has, or that differ between two actions that do the same. Those of the
 # software stage may hold secrets; its runs follow from them.
-_ELSEWHERE = {
+ELSEWHERE = {
     *("v", "revision", "groups", "targets", "target_group", "policy", "deploy_steps", "clean_steps", "labels"),
     *("limits", "software", "action", "name", "made", "kept", "kept_items", "retried", "times", "mode"),
     *("placed", "moved", "relabelled"),
@@ -33,7 +33,7 @@ _MODE = ("max_parallel_groups", "max_nodes_in_flight", "deploy_as_prepared", "on
 
 def content_of(plan: Plan) -> PlanContent:
     """Return the content of a plan, without the statuses of its nodes and the holds on them."""
-    inputs, runs = plan.inputs, runs_of(plan)
+    inputs, runs = plan.inputs.to_json(), runs_of(plan)
     return PlanContent.of(
         {**runs.secrets, **({"the design": plan.design.digest} if plan.design else {})},
         action={"name": plan.name, "retry": plan.retried, "parameters": plan.parameters},
@@ -70,7 +70,7 @@ def _limits(inputs: JsonObject) -> JsonObject:
     """Return what bounds the action, by name; a difference in it is a sentence that an operator reads."""
     times = {name: {"interval": pair[0], "timeout": pair[1]} for name, pair in _mapping(inputs, "times").items()}
     mode = dict(zip(_MODE, inputs.get("mode", ()), strict=False))
-    others = {name: inputs[name] for name in sorted(inputs.keys() - _ELSEWHERE)}
+    others = {name: inputs[name] for name in sorted(inputs.keys() - ELSEWHERE)}
     return {**_mapping(inputs, "limits"), **times, **mode, **others}
 
 
@@ -111,7 +111,7 @@ def runs_of(plan: Plan) -> Runs:
     known = {*secret_texts(plan.design.secrets), *(stage.secrets if stage else ())} if plan.design else set()
     shown = {task: masked(document, known) for task, document in sorted(documents.items())}
     secrets = {f"task {task}": _text(document) for task, document in documents.items() if document != shown[task]}
-    values = plan.inputs.get("software", {}).get("values")
+    values = (plan.inputs.software or {}).get("values")
     return Runs(shown, {**secrets, **({"values of the run": _text(values)} if values else {})})
 
 

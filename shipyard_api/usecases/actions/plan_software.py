@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shipyard_api.actions.frozen_software import FrozenSoftware, freeze, plan_run
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.site_checks import RemoteAccess
 from shipyard_api.actions.software_steps import keeping
 from shipyard_api.actions.steps.software.state import StageSoftware
@@ -98,9 +99,9 @@ class PlanSoftware:
         return SoftwarePlan(batches, sorted(run.site_plan.plan.skipped.items()), findings, stage)
 
 
-def without_graph(definition: Definition, inputs: JsonObject) -> Sequence[Finding]:
+def without_graph(definition: Definition, inputs: ActionInputs) -> Sequence[Finding]:
     """Return the warning that an action runs no tasks, if people may expect it to and the site has none."""
-    return [warning("NothingToRun", definition.missing)] if definition.missing and "software" not in inputs else ()
+    return [warning("NothingToRun", definition.missing)] if definition.missing and inputs.software is None else ()
 
 
 def _layer(tx: Transaction) -> Layer:

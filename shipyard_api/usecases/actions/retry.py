@@ -24,7 +24,8 @@ class RetryAction:
         agreement.check()
         old = self.control.action(action_id)
         inputs = self.control.inputs(old)
-        frozen = self.plan.freeze(old.name, old.revision, inputs["software"]) if "software" in inputs else None
+        run = inputs.software
+        frozen = None if run is None else self.plan.freeze(old.name, old.revision, run)
         content = None
         if agreement.plan:
             plan = self.plan.of_retry(action_id, force=force, may_override_holds=may_override_holds, frozen=frozen)

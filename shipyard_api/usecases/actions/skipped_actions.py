@@ -49,7 +49,7 @@ class FindSkippedActions:
         """Return the steps of an action. Its inputs may be large, and never change: they are read once."""
         steps = self.known_steps.get(action)
         if steps is None:
-            steps = definition.steps(tx.actions.inputs(action))
+            steps = definition.steps(definition.read(tx.actions.inputs(action)))
             if len(self.known_steps) >= _KEPT_ACTIONS:
                 self.known_steps.clear()
             self.known_steps[action] = steps

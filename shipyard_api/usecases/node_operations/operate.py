@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.node_operation import NODE_OPERATION
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.documents import Revision
@@ -34,7 +35,7 @@ from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.limits import ON_BLOCKED, TeardownLimits
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.documents import DesignStore, UnknownRevision
-from shipyard_api.ports.state.actions import LIMITS, ActionRecord, NewAction
+from shipyard_api.ports.state.actions import ActionRecord, NewAction
 from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases.actions.preconditions import refuse_stragglers
 from shipyard_api.usecases.callers.caller import Caller
@@ -188,17 +189,16 @@ class OperateNodes:
 
     def _new(self, operation: NodeOperation, checked: _Checked, caller: Caller) -> NewAction:
         action = ActionId(self.new_id())
-        inputs = {
-            "v": 1,
-            "revision": checked.revision or 0,
-            "action": action,
-            "name": NODE_OPERATION.name,
-            "node": checked.node,
-            "operation": operation.value,
-            LIMITS: checked.limits.to_json(),
-            "must_exist": True,
-            **({"policy": checked.policy.to_json()} if checked.policy else {}),
-        }
+        inputs = ActionInputs(
+            revision=checked.revision or 0,
+            action=action,
+            name=NODE_OPERATION.name,
+            node=checked.node,
+            operation=operation,
+            limits=checked.limits,
+            must_exist=True,
+            policy=checked.policy,
+        )
         return NewAction(
             id=action,
             name=NODE_OPERATION.name,
@@ -207,7 +207,7 @@ class OperateNodes:
             context_marker=caller.context_marker,
             revision=checked.revision,
             allow_intermediate_commits=None,
-            inputs=inputs,
+            inputs=inputs.to_json(),
             steps=self.definition.step_ids(inputs),
             exclusive=NODE_OPERATION.exclusive,
         )
@@ -262,7 +262,7 @@ def _refuse_others(tx: Transaction, operation: NodeOperation, checked: _Checked)
 
 def _works_on(tx: Transaction, action: ActionId, name: ActionName, node: NodeName) -> bool:
     """Return whether a running site action works on the node, or may do so once it knows its nodes."""
-    if targets := tx.actions.inputs(action).get("targets"):
+    if targets := ActionInputs.from_json(tx.actions.inputs(action)).targets:
         return node in targets
     if not ACTIONS[name].on_site:
         return False

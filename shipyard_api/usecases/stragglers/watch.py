@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shipyard_api.domain.deploy_steps.planning import only, requested_from_json, work_steps
-from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.actions.inputs import ActionInputs
+from shipyard_api.domain.deploy_steps.planning import only, work_steps
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import JobReport, JobState, Operation, Provisioner, Work
 from shipyard_api.ports.state.stragglers import Straggler
@@ -76,10 +76,10 @@ class WatchStragglers:
         if work.operation not in {Operation.PREPARE_NODES, *_WITH_STEPS} or work.nodes is None:
             return work
         with self.store.begin() as tx:
-            inputs = tx.actions.inputs(straggler.action)
+            inputs = ActionInputs.from_json(tx.actions.inputs(straggler.action))
         if work.operation is Operation.PREPARE_NODES:
-            return replace(work, steps=work_steps(SiteInputs.from_json(inputs).preparing(work.nodes)))
-        requested = requested_from_json(inputs.get("deploy_steps", ()))
+            return replace(work, steps=work_steps(inputs.of_site.preparing(work.nodes)))
+        requested = inputs.site.deploy_steps if inputs.site else {}
         return replace(work, steps=work_steps(only(requested, work.nodes)))
 
 

@@ -47,7 +47,7 @@ def new_run(*nodes: str) -> NewAction:
     """Return a run of tasks on these nodes; without any, on all."""
     named = {"nodes": list(nodes)} if nodes else {}
     own = replace(new_action("a"), name=ActionName("update_software"), inputs={"v": 1, "software": named})
-    return replace(own, nodes=nodes_of_run(own.inputs))
+    return replace(own, nodes=nodes_of_run(named))
 
 
 def new_action(*steps: str) -> NewAction:

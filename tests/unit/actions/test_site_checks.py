@@ -1,12 +1,14 @@
 """What a site action checks first: the findings of each check, for every answer that it may get."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from shipyard_api.actions.catalog import ACTIONS, catalog
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.site_checks import ActionDesigns, SiteChecks, Systems
 from shipyard_api.actions.site_steps import CONFIGURATION, VALIDATE_DOCUMENTS, RetryPolicy
 from shipyard_api.domain.actions import ActionId, ActionName
@@ -27,8 +29,8 @@ from tests.unit.tables import every_row
 
 SECRET = "hunter2-of-the-site"
 BAD, ODD = error("Bad", "a group has no name"), warning("Odd", "a group has no nodes")
-INPUTS = SiteInputs(3, DeploymentConfiguration(), None, None)
-NAMED = SiteInputs(3, DeploymentConfiguration(), "by-rack", {"groups": []})
+INPUTS = SiteInputs(3, DeploymentConfiguration(), None)
+NAMED = SiteInputs(3, DeploymentConfiguration("by-rack"), {"groups": []})
 A = ActionId("A")
 CLOCK = FakeClock()
 SYSTEMS, RETRY = Systems(FakeProvisioner([], now=CLOCK.now)), RetryPolicy()
@@ -166,7 +168,7 @@ def test_the_first_steps_of_an_action_judge_only_what_its_admission_reads(name: 
     made = catalog(
         cast(Any, None), ActionDesigns(cast(Any, None), lambda _: design), SYSTEMS, DesignRules(SCHEMAS.check), RETRY
     )
-    steps = made[name].steps({"action": A, "targets": ["n1"]})
+    steps = made[name].steps(ActionInputs(action=ActionId(A), site=replace(INPUTS, targets=(NodeName("n1"),))))
 
     found = [finding for step in (CONFIGURATION, VALIDATE_DOCUMENTS) for finding in steps[step].ask(3)]
 

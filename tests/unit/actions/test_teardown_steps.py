@@ -4,6 +4,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.site_checks import ActionDesigns, SiteChecks, Systems
 from shipyard_api.actions.site_steps import RetryPolicy
 from shipyard_api.actions.steps.teardown.part import Request
@@ -59,13 +60,13 @@ def steps(*, drains: bool = True) -> TeardownSteps:
 
 def test_what_protects_is_read_from_the_newest_committed_design() -> None:
     nodes = (NodeName("n1"), NodeName("n2"))
-    site = SiteInputs(3, DeploymentConfiguration(), None, None, nodes).to_json()
+    site = SiteInputs(3, DeploymentConfiguration(), None, nodes)
     made = steps()
     checks = [
-        made.check(STEP, [nodes], {}),
-        made.check_removal(STEP, nodes, {}),
-        made.check_service(STEP, site),
-        made.check(STEP, [(NodeName("n0"),)], {}),
+        made.check(STEP, [nodes], ActionInputs()),
+        made.check_removal(STEP, nodes, ActionInputs()),
+        made.check_service(STEP, ActionInputs(site=site)),
+        made.check(STEP, [(NodeName("n0"),)], ActionInputs()),
     ]
     found = [[finding.name for finding in check.ask(3) if finding.level is Level.ERROR] for check in checks]
     assert found == [["EtcdRemovalBlocked"], ["EtcdRemovalBlocked"], ["EtcdLosesQuorum"], ["GenesisNode"]]
@@ -99,10 +100,10 @@ def test_servers_are_removed_if_each_of_them_and_all_together_may_go(
     removed: str, force: bool, expected: list[tuple[str, Level]]
 ) -> None:
     nodes = tuple(map(NodeName, removed.split()))
-    found = steps().check_removal(STEP, nodes, {"force": force}).ask(3)
+    found = steps().check_removal(STEP, nodes, ActionInputs(force=force)).ask(3)
     assert [(finding.name, finding.level) for finding in found] == expected
 
 
 def test_without_a_cluster_nothing_is_drained() -> None:
-    found = steps(drains=False).check_removal(STEP, (NodeName("n1"), NodeName("n2")), {}).ask(3)
+    found = steps(drains=False).check_removal(STEP, (NodeName("n1"), NodeName("n2")), ActionInputs()).ask(3)
     assert [(finding.name, finding.level) for finding in found] == [("ClusterNotConfigured", Level.ERROR)]

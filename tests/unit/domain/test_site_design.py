@@ -107,7 +107,7 @@ def test_an_unsound_document_that_is_not_used_is_a_finding_for_information() -> 
         unused,
         NODE,
     )
-    assert inputs.strategy_name == "mine"
+    assert inputs.configuration.strategy_name == "mine"
     assert found.count(("UnusedDocumentNotSound", Level.INFO)) == 2
     assert Level.ERROR not in {level for _, level in found}
 

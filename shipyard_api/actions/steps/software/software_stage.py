@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar, Never
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.software.state import StageSoftware, StageState, TaskOnNodes, TaskState
 from shipyard_api.actions.steps.software.task_item import TaskItem
 from shipyard_api.domain.actions import StepId
@@ -68,10 +69,9 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
     always: bool = False
     windows: ServerWindows | None = None
 
-    def begin(self, inputs: Json) -> StageState:
+    def begin(self, inputs: ActionInputs) -> StageState:
         """Start without a plan."""
-        retried = inputs.get("retried")
-        return StageState(inputs["action"], inputs["revision"], inputs.get("software"), retried=retried)
+        return StageState(inputs.action, inputs.revision, inputs.software, retried=inputs.retried or None)
 
     def load_state(self, stored: Json) -> StageState:
         """Return a state from its stored form."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps import job_watch
 from shipyard_api.actions.steps.job_watch import End, Job, Submitted
 from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
@@ -12,7 +13,6 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
 from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.reconciliation import JobAnswers
-from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.teardown.drain_plan import plan_drain
 from shipyard_api.domain.teardown.kubelet import Kubelet, Ready
 from shipyard_api.domain.teardown.order import Operation
@@ -108,7 +108,7 @@ class Destroy(Part[DestroyReport]):
         work = Work(_DESTROY, self.design_of(request.revision), (request.node,))
         marker = Marker(marker_of(request.action, effect={}))
         with self.store.begin() as tx:
-            targets = SiteInputs.from_json(tx.actions.inputs(request.action)).targets
+            targets = ActionInputs.from_json(tx.actions.inputs(request.action)).targets
         earlier = job_watch.last_operation(self.store, self.provisioner, marker, work, since, answers, targets)
         return Recalled(earlier)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar, Never
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.teardown.node_teardown import NodeTeardown
 from shipyard_api.actions.steps.teardown.state import TeardownTask
 from shipyard_api.domain.actions import StepId
@@ -59,9 +60,9 @@ class TeardownNodes(Step[TeardownState, Never, Never, Never]):
     item_kind: NodeTeardown
     always: bool = False
 
-    def begin(self, inputs: Json) -> TeardownState:
+    def begin(self, inputs: ActionInputs) -> TeardownState:
         """Start with every node that is not kept."""
-        kept = frozenset(inputs.get("kept_items", {}).get(self.id, ()))
+        kept = frozenset(inputs.kept_items.get(self.id, ()))
         last = len(self.phases) - 1
         return TeardownState(tuple(node for node in self.nodes if self._item(node, last) not in kept))
 

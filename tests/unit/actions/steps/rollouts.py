@@ -7,6 +7,7 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import Any, cast
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.baremetal_nodes import BaremetalNodes
 from shipyard_api.actions.steps.job_watch import Submitted
 from shipyard_api.actions.steps.joining import Answer
@@ -90,7 +91,7 @@ def site(
         join_wait=120,
         node_status=PhaseLimits(50, 500),
     )
-    return SiteInputs(7, configuration, "of-the-site", {"groups": list(groups)}, policy=policy)
+    return SiteInputs(7, configuration, {"groups": list(groups)}, policy=policy)
 
 
 def begun(
@@ -103,7 +104,7 @@ def begun(
 ) -> RolloutState:
     """Return a state whose members are known; ``groups`` are the fields of group entries that are not ordinary."""
     entries = [group_entry(name, **(groups or {}).get(name, {})) for name in members]
-    state = STEP.begin(site(entries, mode=mode, join=join, policy=policy).to_json())
+    state = STEP.begin(ActionInputs.from_json(site(entries, mode=mode, join=join, policy=policy).to_json()))
     found = {GroupName(name): frozenset(names(words)) for name, words in members.items()}
     return STEP.fold(state, SelectMembers(state.inputs), Members(found), T0).state
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.baremetal_nodes import AFTER_REFUSAL, CRITICAL_FAILED
 from shipyard_api.actions.steps.job_watch import Job, Submitted
 from shipyard_api.actions.steps.rollout_messages import Answers, Members, PollJobs, SelectMembers, SubmitMove
@@ -67,7 +68,7 @@ def prepare_failed(critical: bool) -> RolloutState:
 
 
 def test_a_retry_begins_with_the_nodes_that_it_keeps() -> None:
-    state = STEP.begin({**INPUTS.to_json(), "kept": ["n1", "n2"], "retried": "earlier"})
+    state = STEP.begin(ActionInputs.from_json({**INPUTS.to_json(), "kept": ["n1", "n2"], "retried": "earlier"}))
     assert state == RolloutState(INPUTS, kept=names("n1 n2"), kept_from="earlier")
 
 
@@ -121,7 +122,7 @@ def test_while_the_next_move_must_wait_what_runs_is_polled() -> None:
 
 
 def test_the_members_are_known_once_they_are_selected() -> None:
-    state = STEP.begin(INPUTS.to_json())
+    state = STEP.begin(ActionInputs.from_json(INPUTS.to_json()))
     members = {A: frozenset(names("n1 n2")), B: frozenset(names("n3"))}
     folded = STEP.fold(state, SelectMembers(INPUTS), Members(members), T0)
     assert folded == Folded(state, (MembersKnown.of(INPUTS.strategy, members),))
@@ -129,7 +130,7 @@ def test_the_members_are_known_once_they_are_selected() -> None:
 
 
 def test_kept_nodes_are_deployed_already_and_those_that_no_group_holds_are_left_out() -> None:
-    state = STEP.begin({**INPUTS.to_json(), "kept": ["n3", "gone", "n1"], "retried": "earlier"})
+    state = STEP.begin(ActionInputs.from_json({**INPUTS.to_json(), "kept": ["n3", "gone", "n1"], "retried": "earlier"}))
     members = {A: frozenset(names("n1 n2")), B: frozenset(names("n3"))}
     folded = STEP.fold(state, SelectMembers(INPUTS), Members(members), T0)
     assert folded.facts == (MembersKnown.of(INPUTS.strategy, members), NodesKept(names("n3 n1"), "earlier"))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.acceptance import Acceptance
 from shipyard_api.actions.steps.rollout_messages import AcceptNodes, Answers, Members, SelectMembers
 from shipyard_api.actions.steps.rollout_state import RolloutState
@@ -36,7 +37,7 @@ SILENT = RemoteResult(RemoteState.UNREACHABLE, detail="no route")
 def begun(**keywords: Any) -> RolloutState:
     """Return a state of the group a, of n1 and n2, with two acceptance tasks, and of b without any."""
     entries = [group_entry("a", accept=[DISK, NET]), group_entry("b")]
-    state = STEP.begin({**site(entries, **keywords).to_json(), "action": "01ACTION"})
+    state = STEP.begin(ActionInputs.from_json({**site(entries, **keywords).to_json(), "action": "01ACTION"}))
     hosts = {node: Host(node, f"10.0.0.{node[1:]}") for node in names("n1 n2")}
     acceptance = Acceptance("01ACTION", {A: (DISK, NET)}, {name: task(name) for name in (DISK, NET)}, hosts)
     members = {A: frozenset(names("n1 n2")), GroupName("b"): frozenset(names("n3"))}
@@ -174,7 +175,7 @@ def test_a_hold_on_a_node_keeps_its_task_from_starting_and_the_others_go_on() ->
 
 
 def test_tasks_that_cannot_run_fail_the_step_before_any_node_is_touched() -> None:
-    state = STEP.begin(site([group_entry("a", accept=[DISK])]).to_json())
+    state = STEP.begin(ActionInputs.from_json(site([group_entry("a", accept=[DISK])]).to_json()))
     report = Members({A: frozenset(names("n1"))}, NoPlan("'disk' is not in the task graph."))
     state = STEP.fold(state, SelectMembers(state.inputs), report, T0).state
     why = "the acceptance tasks of the groups cannot run: 'disk' is not in the task graph."

@@ -4,6 +4,7 @@ import json
 from itertools import count
 from typing import Any
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.job_watch import Submitted
 from shipyard_api.actions.steps.rollout_messages import Answers, Members, SelectMembers
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
@@ -60,7 +61,7 @@ def played(section: dict[str, Any], fails: str) -> list[Any]:
     """Play an example to its end, and return what the step sends, journals, stores and waits for, in order."""
     inputs, _ = RULES.read(Revision(1), design(section))
     members = {group.name: select(group.selectors, five_groups_inventory()) for group in five_groups_strategy().groups}
-    state = STEP.begin(inputs.to_json())
+    state = STEP.begin(ActionInputs.from_json(inputs.to_json()))
     folded = STEP.fold(state, SelectMembers(state.inputs), Members(members), T0)
     entries: list[Any] = []
     for second in count(10, 10):

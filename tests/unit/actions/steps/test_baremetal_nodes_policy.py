@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.pacing import POLICY, answers
 from shipyard_api.actions.steps.rollout_messages import Answers, Members, PollJobs, SelectMembers
 from shipyard_api.actions.steps.rollout_state import RolloutState
@@ -219,7 +220,9 @@ def test_an_approval_is_open_while_another_group_is_submitted_and_polled() -> No
 
 
 def test_a_machine_that_only_its_deployment_releases_has_not_begun_to_a_policy() -> None:
-    state = STEP.begin({**begun(FIVE, policy=policy(ONE_A_RACK)).inputs.to_json(), "kept": ["n3"], "retried": "a"})
+    state = STEP.begin(
+        ActionInputs(site=begun(FIVE, policy=policy(ONE_A_RACK)).inputs, kept=(NodeName("n3"),), retried="a")
+    )
     members = {GroupName("a"): frozenset(map(NodeName, FIVE["a"].split()))}
     broken = {NodeName("n3"): "Broken", NodeName("n5"): "Failed deployment"}
     folded = STEP.fold(state, SelectMembers(state.inputs), Members(members, to_release=broken), T0)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.checks import Check, CheckState
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.findings import FindingReported
@@ -41,7 +42,7 @@ def state(**fields: Any) -> CheckState:
 def test_a_check_goes_on_after_a_failure_only_where_it_may_and_is_asked_to(
     spares: tuple[StepId, ...] | None, inputs: dict[str, Any], continues: bool
 ) -> None:
-    assert check(spares).begin({"revision": 7, **inputs}) == state(continues=continues)
+    assert check(spares).begin(ActionInputs.from_json({"revision": 7, **inputs})) == state(continues=continues)
 
 
 @every_row(

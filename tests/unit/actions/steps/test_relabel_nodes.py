@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.relabel_nodes import RelabelNodes
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.actions import Noted
@@ -30,7 +31,7 @@ def cluster() -> FakeClusterNodes:
 def run(cluster: FakeClusterNodes, **labels: dict[str, str]) -> tuple[Done | Failed, list[str]]:
     """Run the step; its state and effects are stored and read again on the way."""
     step, said = RelabelNodes(StepId("relabel_nodes"), cluster), []
-    state = step.begin({"labels": labels})
+    state = step.begin(ActionInputs.from_json({"labels": labels}))
     while isinstance(act := step.decide(step.load_state(state.to_json()), CLOCK.now()), Act):
         effect = step.load_effect(act.effect.to_json())
         assert step.touches(effect) == (effect.node,)

@@ -5,7 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.rollout_state import VERSION, WITHOUT_POLICY, RolloutState
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.modes import Mode, OnTimeout
 from shipyard_api.workflow.step import Act
 from tests.factories import group_entry
@@ -37,7 +39,7 @@ def joining() -> RolloutState:
 STATES: dict[str, Callable[[], RolloutState]] = {
     "no members": lambda: RolloutState(INPUTS),
     "trouble with the members": lambda: RolloutState(INPUTS, since=T0),
-    "kept nodes": lambda: STEP.begin({**INPUTS.to_json(), "kept": ["n1"], "retried": "earlier"}),
+    "kept nodes": lambda: STEP.begin(ActionInputs(site=INPUTS, kept=(NodeName("n1"),), retried="earlier")),
     "members": lambda: begun(TWO_GROUPS),
     "under way": in_flight,
     "joining": joining,

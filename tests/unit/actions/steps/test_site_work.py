@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.job_watch import Job, Limits, Submitted
 from shipyard_api.actions.steps.site_work import PollJob, SiteWork, SiteWorkState, SubmitSiteWork
 from shipyard_api.domain.actions import StepId
@@ -56,10 +57,10 @@ def left(why: str) -> WorkLeftBehind:
 
 
 def test_it_begins_with_the_limits_of_its_operation() -> None:
-    inputs = SiteInputs(7, SITE, None, None).to_json()
-    assert STEP.begin(inputs) == NEW
+    inputs = SiteInputs(7, SITE, None).to_json()
+    assert STEP.begin(ActionInputs.from_json(inputs)) == NEW
     verify = replace(STEP, limits=lambda configuration: configuration.verify_site)
-    assert verify.begin(inputs) == SiteWorkState(7, Limits(5, 60, 1000))
+    assert verify.begin(ActionInputs.from_json(inputs)) == SiteWorkState(7, Limits(5, 60, 1000))
 
 
 @every_row(

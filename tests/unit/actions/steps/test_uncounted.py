@@ -1,5 +1,6 @@
 """Nodes that no criterion counts: when a rollout learns of them, and what it makes of their outcomes."""
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps import uncounted
 from shipyard_api.actions.steps.rollout_messages import Members, SelectMembers
 from shipyard_api.actions.steps.rollout_state import RolloutState
@@ -67,14 +68,14 @@ def test_members_that_are_held_before_the_action_are_not_counted() -> None:
     asked = SelectMembers(site)
     found = step(provisioner, store=rollouts.Held("n1")).ask(asked)
     assert isinstance(found, Members)
-    state = STEP.fold(STEP.begin(site.to_json()), asked, found, T0).state
+    state = STEP.fold(STEP.begin(ActionInputs.from_json(site.to_json())), asked, found, T0).state
 
     assert state.rollout.uncounted == {"n1"}
     assert isinstance(STEP.decide(state, T0), Act)
 
 
 def test_an_action_that_names_its_servers_counts_them_all() -> None:
-    state = STEP.begin({**rollouts.site([group_entry("a")]).to_json(), "targets": ["n1"]})
+    state = STEP.begin(ActionInputs.from_json({**rollouts.site([group_entry("a")]).to_json(), "targets": ["n1"]}))
     members = Members({TARGET_GROUP: frozenset(names("n1"))}, uncounted=frozenset(names("n1")))
     state = STEP.fold(state, SelectMembers(state.inputs), members, T0).state
 

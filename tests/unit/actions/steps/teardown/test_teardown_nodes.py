@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.teardown.state import TeardownTask
 from shipyard_api.actions.steps.teardown.teardown_nodes import PhaseOfTeardown, TeardownNodes, TeardownState
 from shipyard_api.domain.actions import ActionId, StepId
@@ -41,7 +42,7 @@ def after(state: TeardownState, *items: str, outcome: ItemState = ItemState.SUCC
 
 
 def test_all_nodes_go_through_a_phase_before_the_next_and_leave_etcd_one_by_one() -> None:
-    state = STEP.begin({})
+    state = STEP.begin(ActionInputs())
     begun = []
     for over in ([], ["n2/drain"], ["n1/drain"], [], ["n1/leave"], ["n2/leave"], ["n1/destroy", "n2/destroy"]):
         assert isinstance(STEP.decide(state, T0), Gather)
@@ -54,7 +55,7 @@ def test_all_nodes_go_through_a_phase_before_the_next_and_leave_etcd_one_by_one(
 
 @every_row([ItemState.FAILED, ItemState.STOPPED])
 def test_after_a_failure_no_item_begins_and_those_at_work_are_waited_for(outcome: ItemState) -> None:
-    state, _ = after(STEP.begin({}))
+    state, _ = after(STEP.begin(ActionInputs()))
     state, new = after(state, "n1/drain", outcome=outcome)
     assert (new, isinstance(STEP.decide(state, T0), Gather)) == ([], True)
 
@@ -67,7 +68,7 @@ def test_after_a_failure_no_item_begins_and_those_at_work_are_waited_for(outcome
     [([], (N1, N2)), (["n1/drain", "n1/leave"], (N1, N2)), (["n1/destroy"], (N2,)), (["n1/destroy", "n2/destroy"], ())],
 )
 def test_a_retry_leaves_out_nodes_that_went_through_every_phase(kept: list[str], nodes: tuple[Any, ...]) -> None:
-    state = STEP.begin({"kept_items": {"destroy_nodes": kept}})
+    state = STEP.begin(ActionInputs.from_json({"kept_items": {"destroy_nodes": kept}}))
 
     assert state.nodes == nodes
     if not nodes:
@@ -75,7 +76,7 @@ def test_a_retry_leaves_out_nodes_that_went_through_every_phase(kept: list[str],
 
 
 def test_nodes_that_a_failed_step_leaves_are_given_up_with_its_reason() -> None:
-    state = STEP.gather(STEP.begin({}), (), T0).state
+    state = STEP.gather(STEP.begin(ActionInputs()), (), T0).state
     first = STEP.gather(state, ended("n1/drain", outcome=ItemState.FAILED), T0)
     assert first.facts == (NodesGivenUp((N1,), "why"),)  # n2 is at work and may have a reason of its own
     last = STEP.gather(first.state, ended("n2/drain"), T0)
@@ -91,7 +92,7 @@ def test_a_node_asks_for_its_window_in_its_first_phase_only() -> None:
         task=lambda node, operations: TeardownTask(node, ActionId("A1"), 3, operations, windows=windows),
     )
     asks = []
-    state = step.begin({})
+    state = step.begin(ActionInputs())
     for over in ([], ["n1/drain"], ["n1/leave"]):
         folded = step.gather(state, ended(*over), T0)
         state = folded.state
