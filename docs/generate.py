@@ -7,7 +7,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from pathlib import Path
@@ -21,6 +21,7 @@ from cli_page import cli_page
 from impact_page import impact_page
 
 from shipyard_api.actions.catalog import ACTIONS, catalog
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.site_checks import ActionDesigns, Systems
 from shipyard_api.actions.site_steps import RetryPolicy
 from shipyard_api.adapters.oslo_policy import policy
@@ -32,8 +33,11 @@ from shipyard_api.api.http.dialect import DIALECTS
 from shipyard_api.cli.output.live_view import export_svg
 from shipyard_api.domain import transitions
 from shipyard_api.domain.actions import ActionId, ActionName, StepState
+from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.documents import Document, find, inventory, parse_documents
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.policy import default_roles
+from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy import selectors, strategy
 from shipyard_api.domain.strategy.criteria import needed
 from shipyard_api.ports.state.actions import StepRecord
@@ -175,6 +179,7 @@ def actions_page() -> str:
         "all steps with that prefix.",
     ]
     definitions = catalog(nothing, ActionDesigns(nothing, nothing), Systems(nothing), nothing, RetryPolicy())
+    inputs = ActionInputs(site=SiteInputs(1, DeploymentConfiguration(), None, (NodeName("n1"),)))
     for name in ACTIONS.listed:
         schema = yaml.safe_load((share_directory() / "schemas" / "actions" / f"{name}.yaml").read_text("utf-8"))
         lines += [f"\n## {name}\n", "| parameter | meaning |", "|---|---|"]
@@ -182,8 +187,8 @@ def actions_page() -> str:
         definition = definitions[name]
         lines += ["", definition.missing, ""] if definition.missing else [""]
         lines += ["| step | after a failure |", "|---|---|"]
-        without = definition.step_ids({"targets": ["n1"]})
-        for step in definition.steps_for({"targets": ["n1"], "software": {}}):
+        without = definition.step_ids(inputs)
+        for step in definition.steps_for(replace(inputs, software={})):
             where = "" if step.id in without else ", on a site with a task graph"
             lines.append(f"| `{step.id}`{where} | {'runs' if step.always else 'does not run'} |")
         if name == ActionName("redeploy_server"):
@@ -256,7 +261,7 @@ def watch_image() -> str:
             for name in members
         ]
     began = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
-    ids = definitions[ActionName("deploy_site")].step_ids({})
+    ids = definitions[ActionName("deploy_site")].step_ids(ActionInputs())
     identity = ActionId("01M7Y998KBBH903Q5KHQ6VASDJ")
     ended = [StepRecord(identity, one, number, StepState.SUCCESS, began, began, "") for number, one in enumerate(ids)]
     action = {

@@ -19,6 +19,8 @@ from shipyard_api.domain.targets import strategy_of
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.provisioner import Wipe
 
+_NO_ACTION, _NO_NAME = ActionId(""), ActionName("")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionInputs(Flat):
@@ -58,8 +60,8 @@ class ActionInputs(Flat):
     placed: Mapping[NodeName, str] | None = None
     moved: Mapping[NodeName, str] | None = None
     relabelled: Mapping[NodeName, str] | None = None
-    action: ActionId = ActionId("")  # noqa: RUF009  # immutable
-    name: ActionName = ActionName("")  # noqa: RUF009  # immutable
+    action: ActionId = _NO_ACTION
+    name: ActionName = _NO_NAME
     node: NodeName | None = None
     operation: NodeOperation | None = None
     must_exist: bool = False

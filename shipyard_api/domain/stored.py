@@ -14,6 +14,9 @@ from shipyard_api.domain.json_types import JsonObject
 Number = int | float
 """A number that is written as it was read: 5 does not become 5.0."""
 
+Form = Callable[[Any], Any]
+"""Writes a field that has a form of its own, or reads it."""
+
 
 class ByFields:
     """A frozen dataclass that is stored by its fields; a NamedTuple in it is a list.
@@ -76,29 +79,28 @@ class Flat(ByFields):
     __slots__ = ()
     PARTS: ClassVar[Mapping[str, str]] = {}
     GROUPS: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    FORMS: ClassVar[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {}
+    FORMS: ClassVar[Mapping[str, tuple[Form, Form]]] = {}
     UNSTORED: ClassVar[frozenset[str]] = frozenset()
     SPARSE: ClassVar[bool] = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the stored form."""
         kind: Any = type(self)
-        groups = {name: group for group, names in kind.GROUPS.items() for name in names}
-        stored: dict[str, Any] = {} if kind.STORED_VERSION is None else {"v": kind.STORED_VERSION}
+        groups = {name: group for group, names in self.GROUPS.items() for name in names}
+        stored: dict[str, Any] = {} if self.STORED_VERSION is None else {"v": self.STORED_VERSION}
         for name in _names(kind):
             value = getattr(self, name)
-            if name in kind.PARTS:
+            if name in self.PARTS:
                 stored |= value.to_json() if value is not None else {}
-            elif not self._left_out(name, value):
-                write, _ = kind.FORMS.get(name, (_written, None))
+            elif not self._left_out(name, value, kind):
+                write, _ = self.FORMS.get(name, (_written, None))
                 (stored.setdefault(groups[name], {}) if name in groups else stored)[name] = write(value)
         return stored
 
-    def _left_out(self, name: str, value: Any) -> bool:
-        kind: Any = type(self)
-        if name in kind.UNSTORED or (kind.SPARSE and value is None):
+    def _left_out(self, name: str, value: object, kind: Any) -> bool:
+        if name in self.UNSTORED or (self.SPARSE and value is None):
             return True
-        return name in kind.OPTIONAL and (not value or value == _defaults(kind)[name])
+        return name in self.OPTIONAL and (not value or value == _defaults(kind)[name])
 
     @classmethod
     def from_json(cls, stored: JsonObject) -> Self:

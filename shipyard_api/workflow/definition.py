@@ -2,18 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.facts.fact import Fact
-from shipyard_api.workflow.step import AnyStep, Json
+from shipyard_api.workflow.step import AnyStep, Inputs, Json
 
 Steps = Mapping[StepId, AnyStep]
 
-StepsFor = Callable[[Any], tuple[AnyStep, ...]]
+StepsFor = Callable[[Inputs], tuple[AnyStep, ...]]
 """Return the steps of an action with these inputs, in order. Pure: the same inputs give the same steps."""
 
-FactsFor = Callable[[Any], tuple[Fact, ...]]
+FactsFor = Callable[[Inputs], tuple[Fact, ...]]
 
 
 def _as_stored(inputs: Json) -> Json:
@@ -34,13 +33,13 @@ class Definition:
     steps_for: StepsFor
     missing: str = ""
     first_facts: FactsFor = lambda _inputs: ()
-    read: Callable[[Json], Any] = _as_stored
+    read: Callable[[Json], Inputs] = _as_stored
 
-    def steps(self, inputs: Any) -> Steps:
+    def steps(self, inputs: Inputs) -> Steps:
         """Return the steps of an action with these inputs by id, in order."""
         return {step.id: step for step in self.steps_for(inputs)}
 
-    def step_ids(self, inputs: Any) -> list[StepId]:
+    def step_ids(self, inputs: Inputs) -> list[StepId]:
         """Return the names of the steps of an action with these inputs, in order."""
         return list(self.steps(inputs))
 

@@ -30,6 +30,10 @@ A text under ``fixed`` of a state is written only when it changes, not with ever
 """
 
 
+Inputs = Any
+"""What an action works from, as its definition reads it."""
+
+
 class Stored(Protocol):
     """A value that is stored as JSON."""
 
@@ -233,7 +237,7 @@ class Step(Unit[State, Question, Effect, Report]):
     item_kind: "AnyItemKind | None" = None
 
     @abstractmethod
-    def begin(self, inputs: Any) -> State:
+    def begin(self, inputs: Inputs) -> State:
         """Return the first state, from the inputs that were frozen when the action was created, as it reads them."""
 
     def gather(self, state: State, ended: tuple[EndedItem, ...], now: datetime) -> Folded[State]:

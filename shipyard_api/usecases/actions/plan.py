@@ -94,7 +94,7 @@ class Plan:
     changes: DesignChanges | None = None
     software: SoftwarePlan | None = None
     parameters: JsonObject = field(default_factory=dict)
-    inputs: ActionInputs = ActionInputs()  # noqa: RUF009  # immutable
+    inputs: ActionInputs = field(default_factory=ActionInputs)
     frozen: FrozenSoftware | None = None
     design: Rendering | None = None
 
