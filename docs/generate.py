@@ -169,6 +169,10 @@ def page_of_errors() -> str:
     return _page(lines)
 
 
+_ON_ONE = ActionInputs(site=SiteInputs(1, DeploymentConfiguration(), None, (NodeName("n1"),)))
+"""The inputs of an action on one node."""
+
+
 def actions_page() -> str:
     """Return docs/reference/actions.md."""
     nothing = cast(Any, None)
@@ -179,7 +183,6 @@ def actions_page() -> str:
         "all steps with that prefix.",
     ]
     definitions = catalog(nothing, ActionDesigns(nothing, nothing), Systems(nothing), nothing, RetryPolicy())
-    inputs = ActionInputs(site=SiteInputs(1, DeploymentConfiguration(), None, (NodeName("n1"),)))
     for name in ACTIONS.listed:
         schema = yaml.safe_load((share_directory() / "schemas" / "actions" / f"{name}.yaml").read_text("utf-8"))
         lines += [f"\n## {name}\n", "| parameter | meaning |", "|---|---|"]
@@ -187,8 +190,8 @@ def actions_page() -> str:
         definition = definitions[name]
         lines += ["", definition.missing, ""] if definition.missing else [""]
         lines += ["| step | after a failure |", "|---|---|"]
-        without = definition.step_ids(inputs)
-        for step in definition.steps_for(replace(inputs, software={})):
+        without = definition.step_ids(_ON_ONE)
+        for step in definition.steps_for(replace(_ON_ONE, software={})):
             where = "" if step.id in without else ", on a site with a task graph"
             lines.append(f"| `{step.id}`{where} | {'runs' if step.always else 'does not run'} |")
         if name == ActionName("redeploy_server"):
@@ -219,7 +222,7 @@ def architecture() -> str:
     nothing = cast(Any, None)
     definitions = catalog(nothing, ActionDesigns(nothing, nothing), Systems(nothing), nothing, RetryPolicy())
     steps = {
-        str(name): [step.id for step in definitions[name].steps_for({"targets": ["n1"], "software": {}})]
+        str(name): [step.id for step in definitions[name].steps_for(replace(_ON_ONE, software={}))]
         for name in ACTIONS.listed
     }
     return _page(architecture_page(ROOT, steps))
