@@ -15,10 +15,6 @@ StepsFor = Callable[[Inputs], tuple[AnyStep, ...]]
 FactsFor = Callable[[Inputs], tuple[Fact, ...]]
 
 
-def _as_stored(inputs: Json) -> Json:
-    return inputs
-
-
 @dataclass(frozen=True, slots=True)
 class Definition:
     """The steps of one action. Steps run in sequence; after a failure only those that always run.
@@ -33,7 +29,7 @@ class Definition:
     steps_for: StepsFor
     missing: str = ""
     first_facts: FactsFor = lambda _inputs: ()
-    read: Callable[[Json], Inputs] = _as_stored
+    read: Callable[[Json], Inputs] = dict
 
     def steps(self, inputs: Inputs) -> Steps:
         """Return the steps of an action with these inputs by id, in order."""
