@@ -3,11 +3,13 @@
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NewType, Self
+from urllib.parse import quote
 
 from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.documents import canonical
@@ -89,8 +91,24 @@ class PlanContent:
         return lines
 
 
+# The last parentheses: a name is its owner's to choose, and a subject has none.
+_SUBJECT = re.compile(r"(?P<name>.*?) ?\(oidc:(?P<subject>[^()]*)\)", re.DOTALL)
+
+
+def with_subject(name: str, subject: str) -> str:
+    """Return the user of a person whom an identity provider knows by a subject, whatever the person's name is today."""
+    return f"{name} (oidc:{quote(subject, safe='|@:+/=')})".strip()
+
+
 def same_name(one: str, other: str) -> bool:
-    """Return whether two names may be one person's: case and blanks at the ends make no second person."""
+    """Return whether two names may be one person's: case and blanks at the ends make no second person.
+
+    Between two persons of an identity provider the subject decides.
+    """
+    subjects = [_SUBJECT.fullmatch(name.strip()) for name in (one, other)]
+    if subjects[0] and subjects[1]:
+        return subjects[0]["subject"] == subjects[1]["subject"]
+    one, other = (found["name"] if found else name for found, name in zip(subjects, (one, other), strict=True))
     return one.strip().casefold() == other.strip().casefold()
 
 

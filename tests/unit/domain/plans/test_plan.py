@@ -6,7 +6,7 @@ from typing import Any
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.holds import Hold, HoldId, HoldKind
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.plans.plan import PlanContent, PlanId, Signature, StoredPlan, check_signature
+from shipyard_api.domain.plans.plan import PlanContent, PlanId, Signature, StoredPlan, check_signature, same_name
 from tests.unit.tables import every_row
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
@@ -122,3 +122,18 @@ def test_a_secret_is_covered_and_neither_it_nor_its_key_shows() -> None:
     assert "hunter22" not in repr(one)
     # Under another key nothing can be said.
     assert one.differences(sealed("hunter22", "another")) == []
+
+
+@every_row(
+    {
+        "the same subject under another name": ("ann (oidc:1)", "eve (oidc:1)", True),
+        "the same name of another subject": ("ann (oidc:1)", "ann (oidc:2)", False),
+        "a name that imitates a subject": ("eve (oidc:1) (oidc:2)", "ann (oidc:1)", False),
+        "one that imitates, and itself": ("eve (oidc:1) (oidc:2)", "eve (oidc:2)", True),
+        "a subject and a token of the same name": ("Ann (oidc:1)", "ann", True),
+        "a subject and a token of another name": ("ann (oidc:1)", "eve", False),
+        "two without names": ("(oidc:1)", "(oidc:2)", False),
+    }
+)
+def test_between_persons_of_a_provider_the_subject_decides(one: str, other: str, is_same: bool) -> None:
+    assert same_name(one, other) is same_name(other, one) is is_same
