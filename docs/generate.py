@@ -30,6 +30,7 @@ from shipyard_api.api.airship.action_views import shown_steps
 from shipyard_api.api.airship.app import Collaborators, routes
 from shipyard_api.api.events import resources as events
 from shipyard_api.api.http.dialect import DIALECTS
+from shipyard_api.api.oidc import resources as oidc
 from shipyard_api.cli.output.live_view import export_svg
 from shipyard_api.domain import transitions
 from shipyard_api.domain.actions import ActionId, ActionName, StepState
@@ -103,7 +104,7 @@ def routes_page() -> str:
     description = share_directory() / "schemas" / "openapi.yaml"
     own = Collaborators(
         **dict.fromkeys((one.name for one in fields(Collaborators)), nothing)
-        | {"openapi": description, "events": events.routes(nothing, nothing)}
+        | {"openapi": description, "events": events.routes(nothing, nothing), "sign_in": oidc.routes(nothing)}
     )
     others = [row for dialect in DIALECTS.installed().values() for row in dialect.routes(cast(Any, nothing)).items()]
     lines = [

@@ -54,15 +54,14 @@ class Api:
         headers = {"X-Context-Marker": options.context_marker, "X-Auth-Token": options.token}
         headers |= _TEMPLATES_VERSION if base == TEMPLATES else {}
         self._root = url.rstrip("/").removesuffix(API)
-        self._has_token = bool(options.token or login)
+        logged_in = not (options.token or login) and self._has_login()
+        self._has_token = bool(options.token or login or logged_in)
         try:
             self._http = HttpClient(
                 self._root + base,
                 system="Shipyard",
                 headers={name: value for name, value in headers.items() if value},
-                credentials=None
-                if login is None or options.token
-                else lambda: {"X-Auth-Token": _from_keystone(login.token)},
+                credentials=self._kept_login if logged_in else self._credentials(login),
                 read_timeout=timeout,
                 total_timeout=max(timeout, LEAST_TOTAL_TIMEOUT),
                 verify=ca_bundle(),
@@ -71,6 +70,23 @@ class Api:
             is_given = str(error).startswith("a base URL") and self._options.url
             hint = ": correct SHIPYARD_URL or --url" if is_given else ""
             raise ApiError(f"Error: Client Error: {error}{hint}") from error
+
+    def _credentials(self, login: "KeystoneLogin | None") -> "Callable[[], dict[str, str]] | None":
+        if login is None or self._options.token:
+            return None
+        return lambda: {"X-Auth-Token": _from_keystone(login.token)}
+
+    def _has_login(self) -> bool:
+        return bool(self._kept_login()["X-Auth-Token"])
+
+    def _kept_login(self) -> dict[str, str]:
+        """Return the token of `shipyard login` for this server, empty without one."""
+        from shipyard_api.cli import oidc
+
+        try:
+            return {"X-Auth-Token": oidc.token(self._root)}
+        except oidc.LoginError as error:
+            raise ApiError(f"Error: {error}") from error
 
     def _keystone_login(self) -> "KeystoneLogin | None":
         keystone = self._options.keystone

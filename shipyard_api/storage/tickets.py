@@ -1,4 +1,4 @@
-"""Tickets for event streams. Only the digest of a ticket is ever stored."""
+"""Tickets for event streams, and sessions of the page. Only the digest of a ticket is ever stored."""
 
 from dataclasses import asdict
 
@@ -32,6 +32,10 @@ class Tickets:
                 expires_at=sa.func.now() + sa.func.make_interval(0, 0, 0, 0, 0, 0, seconds),
             )
         )
+
+    def delete(self, digest: bytes) -> None:
+        """Delete the ticket with this digest, if there is one."""
+        self._connection.execute(t.event_tickets.delete().where(_tickets.digest == digest))
 
     def by_digest(self, digest: bytes) -> Identity | None:
         """Return the caller to whom the valid ticket with this digest was issued."""

@@ -98,6 +98,7 @@ def api(
     from shipyard_api.api.http.limits import Application
     from shipyard_api.api.http.waiting import EndedActions
     from shipyard_api.api.mount import Mount
+    from shipyard_api.api.oidc import resources as oidc
     from shipyard_api.usecases.actions import build as actions
     from shipyard_api.usecases.actions.design_changes import changes_of_site
     from shipyard_api.usecases.callers.limit_writes import LimitWrites
@@ -180,8 +181,9 @@ def api(
         remote=built.access.tasks if built.access else None,
         assignments=ASSIGNMENTS.installed(),
     )
+    identities, sign_in = access.identities(settings, store)
     guards = Guards(
-        access.identities(settings, store),
+        identities,
         access.policy(settings),
         LimitWrites(store, settings.api.writes_per_minute, settings.api.writes_burst),
     )
@@ -219,6 +221,7 @@ def api(
         metrics=monitoring.api_metrics(store, skew.latest, site),
         ended_actions=EndedActions(operations.operate.ended),
         events=events.routes(hub, tickets),
+        sign_in=oidc.routes(sign_in),
         openapi=share_directory() / "schemas" / "openapi.yaml",
         security_contact=settings.api.security_contact,
         costly=costly or CostlyWork(),

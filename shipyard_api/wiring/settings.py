@@ -20,6 +20,7 @@ from shipyard_api.adapters.encryption.options import EncryptionOptions
 from shipyard_api.adapters.identity.options import IdentityOptions
 from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.adapters.kubernetes.options import KubernetesOptions
+from shipyard_api.adapters.oidc.options import OidcOptions
 from shipyard_api.adapters.opentelemetry.options import TraceOptions
 from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
@@ -215,6 +216,7 @@ class Settings:
     provisioner: ProvisionerOptions = field(default_factory=ProvisionerOptions)
     keystone: KeystoneOptions = field(default_factory=KeystoneOptions)
     identity: IdentityOptions = field(default_factory=IdentityOptions)
+    oidc: OidcOptions = field(default_factory=OidcOptions)
     policy: PolicyOptions = field(default_factory=PolicyOptions)
     designs: DesignStoreOptions = field(default_factory=DesignStoreOptions)
     secrets: EncryptionOptions = field(default_factory=EncryptionOptions)

@@ -11,6 +11,7 @@ class IdentityKind(Enum):
 
     TOKEN = "token"  # noqa: S105  # a word of the settings
     KEYSTONE = "keystone"
+    OIDC = "oidc"
     NONE = "none"
 
 
@@ -19,7 +20,8 @@ class IdentityOptions:
     """How callers authenticate, docs/howto/identity.md.
 
     ``kind``: token (API tokens made by Shipyard), keystone (tokens of OpenStack's Keystone; see the section keystone),
-    or none (every caller on this machine is an administrator, for trial setups).
+    oidc (API tokens, and people of an OpenID provider; see the section oidc), or none (every caller on this machine is
+    an administrator, for trial setups).
     ``token_cache_seconds``: how long a valid API token stays cached, even if it is revoked meanwhile; 0: no cache.
     ``keystone_cache_seconds``: the same for Keystone's tokens; cached callers keep working during a Keystone outage
     until the cache expires.

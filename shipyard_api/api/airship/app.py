@@ -59,7 +59,7 @@ class Collaborators(UseCases):
     """What the resources work with.
 
     ``check_schema`` raises UnsuitableDatabase if the database has a schema of another release. ``events``: the
-    addresses of event streams, which have the errors of this dialect.
+    addresses of event streams, and ``sign_in`` those of an identity provider, which have the errors of this dialect.
     """
 
     check_schema: Callable[[], None]
@@ -68,6 +68,7 @@ class Collaborators(UseCases):
     metrics: Exposition
     ended_actions: EndedActions
     events: Mapping[str, Guarded]
+    sign_in: Mapping[str, Guarded]
     openapi: Path
     security_contact: str
     costly: CostlyWork
@@ -87,6 +88,7 @@ def routes(parts: Collaborators) -> dict[str, Guarded]:
         "/metrics": Metrics(parts.metrics),
         "/openapi.json": health.OpenApi(parts.openapi),
         **parts.events,
+        **parts.sign_in,
         f"{v1}/health": versions.Health(),
         f"{v1}/configdocs": differences.ConfigdocsStatus(read),
         f"{v1}/configdocs/{{collection_id}}": configdocs.Collection(parts.configdocs.load, read, parts.design_bytes),

@@ -79,9 +79,9 @@ def _answers(received: bytes) -> Iterator[Answer]:
 
 
 @contextmanager
-def gunicorn(url: str, token: str, *, path: str = "", **environment: str) -> Iterator[Server]:
+def gunicorn(url: str, token: str, *, path: str = "", port: int = 0, **environment: str) -> Iterator[Server]:
     """The API on a database, with one worker and no limit of writes; on a port, or at a path if there is one."""
-    with socket.create_server(("127.0.0.1", 0), backlog=128) as listening:
+    with socket.create_server(("127.0.0.1", port), backlog=128) as listening:
         port = listening.getsockname()[1]
         environ = {
             **os.environ,

@@ -6,6 +6,7 @@ from typing import get_type_hints
 
 import pytest
 
+from shipyard_api.adapters.oidc.options import RoleTable
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.settings.plugins import PluginName
 from shipyard_api.settings.types import Address, Contact, Count, HeaderSecret, NodePage, Port, Seconds, Share
@@ -51,6 +52,12 @@ KEYSTONE = {
     "SHIPYARD_KEYSTONE_PASSWORD": "word",
     "SHIPYARD_KEYSTONE_PROJECT": "service",
 }
+OIDC = {
+    "SHIPYARD_IDENTITY_KIND": "oidc",
+    "SHIPYARD_OIDC_ISSUER": "https://id.example.org",
+    "SHIPYARD_OIDC_AUDIENCE": "shipyard",
+    "SHIPYARD_OIDC_ROLES": "site-admins: admin",
+}
 DECKHAND = {
     "SHIPYARD_DESIGNS_STORE": "deckhand",
     "SHIPYARD_DECKHAND_URL": "http://127.0.0.1:9",
@@ -75,6 +82,7 @@ WRONG = {
     Share: ("half", "0", "1.1", "nan"),
     Address: ("nonsense", "ftp://host", "http://", "http://me:hunter2@host", "http://host/?a=b", "http://host:99999"),
     HeaderSecret: ("hunter2\n", "hunter2\N{LATIN SMALL LETTER A WITH DIAERESIS}"),
+    RoleTable: ("nonsense", "a:", ":b", "a: b c"),
     Contact: ("security@example.org", "mailto:a b"),
     NodePage: ("nonsense", "http://host/no-node"),
 }
@@ -122,6 +130,11 @@ TEXTS = {
         (KEYSTONE, "/none", "there is no file /none"),
         (KEYSTONE, __file__, "no certificates"),
     ],
+    "SHIPYARD_OIDC_ISSUER": [(OIDC, "", "[oidc] issuer is not set"), (OIDC, "http://id.example.org", "is not https")],
+    "SHIPYARD_OIDC_AUDIENCE": [(OIDC, " , ", "[oidc] audience is not set")],
+    "SHIPYARD_OIDC_ROLES": [(OIDC, "", "[oidc] roles is not set")],
+    "SHIPYARD_OIDC_CLIENT_ID": [(OIDC, "page", "[oidc] page_url is not set")],
+    "SHIPYARD_OIDC_CA_FILE": [(OIDC, "/none", "there is no file /none"), (OIDC, __file__, "no certificates")],
     "SHIPYARD_PROMENADE_TEARDOWN": [({}, "true", "[promenade] url is not set")],
     "SHIPYARD_POLICY_FILE": [({}, "/none", "[policy] file"), ({}, __file__, "is not YAML")],
     "SHIPYARD_DECKHAND_URL": [(DECKHAND, "", "[deckhand] url is not set")],
@@ -159,6 +172,8 @@ FREE = {
     *("SHIPYARD_DRYDOCK_DESIGN_URL", "SHIPYARD_MAAS_DISTRO_SERIES", "SHIPYARD_MAAS_HWE_KERNEL"),
     *("SHIPYARD_KEYSTONE_USER_DOMAIN", "SHIPYARD_KEYSTONE_PROJECT_DOMAIN", "SHIPYARD_KEYSTONE_REGION"),
     *("SHIPYARD_IDENTITY_SERVICE_TOKEN_ROLES", "SHIPYARD_IDENTITY_PROJECT", "SHIPYARD_IDENTITY_PROJECT_DOMAIN"),
+    *("SHIPYARD_OIDC_ROLES_CLAIM", "SHIPYARD_OIDC_NAME_CLAIM", "SHIPYARD_OIDC_SCOPES"),
+    *("SHIPYARD_OIDC_CLIENT_SECRET", "SHIPYARD_OIDC_CLI_CLIENT_ID"),
     *("SHIPYARD_SSH_USER", "SHIPYARD_SSH_KEY_PASSPHRASE"),
     *("SHIPYARD_DOCUMENT_INFO_DEPLOYMENT_VERSION_NAME", "SHIPYARD_DOCUMENT_INFO_DEPLOYMENT_VERSION_SCHEMA"),
     "SHIPYARD_WORKER_STATUS_ADDRESS",  # whether it is one of this machine is known when the worker takes it

@@ -1,6 +1,6 @@
 // The public REST API, with conditional requests: what has not changed comes back as the same object.
 import { BASE } from "./base.js";
-import { session, signOut } from "./session.js";
+import { COOKIE, session, signOut } from "./session.js";
 import { noteServerTime } from "./store.js";
 
 export const V1 = `${BASE}/api/v1.0`;
@@ -18,6 +18,7 @@ const SILENCE = 60_000;
 const held = new Map();
 
 async function ask(method, path, { body, headers, signal } = {}) {
+  const { token } = session.get();
   let answer;
   try {
     answer = await fetch(path, {
@@ -25,7 +26,7 @@ async function ask(method, path, { body, headers, signal } = {}) {
       signal,
       cache: "no-store",
       headers: {
-        "X-Auth-Token": session.get().token,
+        ...(token === COOKIE ? {} : { "X-Auth-Token": token }),
         ...(body === undefined ? {} : { "Content-Type": "application/json" }),
         ...headers,
       },
@@ -37,7 +38,7 @@ async function ask(method, path, { body, headers, signal } = {}) {
   }
   noteServerTime(answer.headers.get("Date"));
   if (answer.status === 401) {
-    signOut("The token is not valid, or no longer.");
+    signOut(token === COOKIE ? "Your session has ended." : "The token is not valid, or no longer.");
     throw new ApiError(401, "Not signed in.");
   }
   return answer;

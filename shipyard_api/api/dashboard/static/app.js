@@ -11,7 +11,7 @@ import { SignIn } from "./sign_in.js";
 import { StartDialog } from "./start_dialog.js";
 import { Help, useKeys } from "./keys.js";
 import { live, start } from "./live.js";
-import { may, session, signOut } from "./session.js";
+import { may, readProvider, session, signOut } from "./session.js";
 import { useStore } from "./store.js";
 import { StoredPlans } from "./stored_plans.js";
 
@@ -85,7 +85,7 @@ function App() {
     document.title = action ? `${action.name} ${action.dag_status} – Shipyard` : "Shipyard";
   }, [now.overview]);
   if (error) return html`<${Broken} error=${error} />`;
-  if (!who.token) return html`<${SignIn} refused=${who.refused} />`;
+  if (!who.token) return html`<${SignIn} refused=${who.refused} provider=${who.provider} />`;
   const mayStart = who.caller && may("create_action");
   return html`<a class="skip" href="#content">Skip to the action</a>
     <${Header} caller=${who.caller} connection=${now.connection} view=${place.view} onHelp=${() => showHelp(true)} />
@@ -106,3 +106,4 @@ const root = document.getElementById("app");
 root.textContent = "";
 render(html`<${App} />`, root);
 start();
+readProvider();

@@ -1,28 +1,48 @@
-// Who is signed in. The token lives in this tab only: a fragment that brings it is erased at once.
+// Who is signed in. A token lives in this tab only: a fragment that brings it is erased at once. A person of an identity
+// provider has a session in a cookie, which scripts cannot read.
 import { BASE, tokenKey } from "./base.js";
 import { store } from "./store.js";
 
 const KEY = tokenKey(BASE);
+/** In place of a token: the cookie. */
+export const COOKIE = "\0cookie";
+
+const fragment = () => new URLSearchParams(location.hash.slice(1));
+const refused = fragment().get("refused") || "";
 
 function brought() {
-  const found = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (found) {
-    history.replaceState(null, "", location.pathname + location.search);
-    sessionStorage.setItem(KEY, found);
-  }
+  const found = fragment().get("token");
+  if (found || fragment().has("refused")) history.replaceState(null, "", location.pathname + location.search);
+  if (found) sessionStorage.setItem(KEY, found);
   return found || sessionStorage.getItem(KEY) || "";
 }
 
-export const session = store({ token: brought(), caller: null, refused: "" });
+export const session = store({ token: brought(), caller: null, refused, provider: null });
 
 export function signIn(token) {
   sessionStorage.setItem(KEY, token);
-  session.set({ token, caller: null, refused: "" });
+  session.update({ token, caller: null, refused: "" });
+}
+
+/** Ask whether there is an identity provider, and whether this browser is signed in with it. */
+export async function readProvider() {
+  const answer = await fetch(`${BASE}/oidc`, { cache: "no-store" }).catch(() => null);
+  if (!answer?.ok) return;
+  const provider = await answer.json();
+  session.update({ provider });
+  if (provider.signed_in && !session.get().token) session.update({ token: COOKIE, caller: null, refused: "" });
+}
+
+async function endSession() {
+  const answer = await fetch(`${BASE}/oidc/sign-out`, { method: "POST", cache: "no-store" }).catch(() => null);
+  const { end_session: next } = answer?.ok ? await answer.json() : {};
+  if (next) location.assign(next);
 }
 
 export function signOut(refused = "") {
   sessionStorage.removeItem(KEY);
-  session.set({ token: "", caller: null, refused });
+  if (session.get().token === COOKIE && !refused) endSession();
+  session.update({ token: "", caller: null, refused });
 }
 
 window.addEventListener("hashchange", () => {

@@ -1,0 +1,1 @@
+"""OpenID Connect: callers with tokens and sessions of an identity provider."""
